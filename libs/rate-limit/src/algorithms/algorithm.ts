@@ -1,0 +1,52 @@
+/** The five algorithms, by the names that policies use. */
+export type AlgorithmName =
+  'token-bucket' | 'leaky-bucket' | 'fixed-window' | 'sliding-window-log' | 'sliding-window-counter';
+
+/**
+ * An algorithm with its parameters: pure functions from a state and an instant to a level, and from a level to a verdict.
+ * It is the in-process twin of `lua/algorithms/<name>.lua`; which store keeps the state, and how concurrent it is, is not
+ * its business.
+ *
+ * - `State` is what a store keeps of a key between requests: as small as it can be.
+ * - `Level` is the state seen from one instant: what a verdict is derived from. Redis answers with the level before the
+ *   request, and from there on both stores run the same code.
+ *
+ * Every instant and duration is in whole microseconds, every number a whole one below 2^53.
+ */
+export interface Algorithm<Level = unknown, State = unknown> {
+  readonly name: AlgorithmName;
+  /** Capacity or limit: what a policy allows when nothing is taken; at least 1. */
+  readonly limit: number;
+  /** The largest cost that can ever be allowed; at least 1. */
+  readonly maxCost: number;
+  /** What the meaning of a state depends on (rate or window), as it stands in keys. */
+  readonly rate: string;
+  /** The numbers after `algorithm, cost` in a policy on the wire; see the header of the Lua file. */
+  readonly wire: readonly number[];
+  /** How many whole numbers Redis sends for a level. */
+  readonly replyLength: number;
+
+  /** Whether the state lies further ahead than it can have been put, plus `maxSkew`: then a clock has stepped back. */
+  isAhead(state: State, now: number, maxSkew: number): boolean;
+  /** The level of `state` at `now`; of a state that is ahead, the level of that state brought back to `now` (rebased). */
+  read(state: State | undefined, now: number, maxSkew: number): Level;
+  /** The level that Redis described at `reply[offset]`. */
+  decode(reply: readonly number[], offset: number): Level;
+  /** Whether a request of `cost` (at least 1) is allowed. */
+  fits(level: Level, cost: number): boolean;
+  /** The level after an allowed request. */
+  charge(level: Level, cost: number): Level;
+  /** The state to keep; may reuse `state`. */
+  write(level: Level, now: number, state: State | undefined): State;
+  /** The first instant at which the state means the same as none. */
+  expiresAt(level: Level, now: number): number;
+
+  /** Requests of cost 1 that would pass at once (of a leaky bucket: free waiting places); 0 to `limit`. */
+  remaining(level: Level): number;
+  /** Until all of the limit is available again if nothing else happens (of a fixed window: until it ends). */
+  resetAfter(level: Level): number;
+  /** Until a request of `cost`, which does not fit now, would be allowed if nothing else happens. */
+  retryAfter(level: Level, cost: number): number;
+  /** How long an allowed request has to wait; 0 but for a leaky bucket. */
+  delay(level: Level): number;
+}

@@ -1,0 +1,88 @@
+import type { ExactRate } from '../policy/rate.js';
+import type { Algorithm, AlgorithmName } from './algorithm.js';
+
+/** The instant at which nothing is owed any more: whole microseconds and `ticks` (fewer than one microsecond has) more. */
+export interface Instant {
+  readonly at: number;
+  readonly ticks: number;
+}
+
+/**
+ * What the token bucket and the leaky bucket share: a debt that is paid off at a constant rate and must never exceed `full`.
+ *
+ * At p tokens every q microseconds (reduced), time counts in ticks of 1/p microsecond, so that a token is worth exactly q of
+ * them and nothing is ever rounded: debts add up exactly, whatever the rate. This is the virtual scheduling form of the
+ * generic cell rate algorithm (ITU-T I.371), in whole numbers.
+ */
+export abstract class Bucket implements Algorithm<number, Instant> {
+  abstract readonly name: AlgorithmName;
+  readonly rate: string;
+  readonly wire: readonly number[];
+  readonly replyLength = 1;
+  /** The deepest debt, in ticks. */
+  protected readonly full: number;
+  /** p: ticks in a microsecond. */
+  protected readonly ticksPerMicrosecond: number;
+  /** q: ticks that a token or a departure is worth. */
+  protected readonly ticksPerToken: number;
+
+  constructor(
+    readonly limit: number,
+    readonly maxCost: number,
+    rate: ExactRate,
+  ) {
+    this.ticksPerMicrosecond = rate.tokens;
+    this.ticksPerToken = rate.microseconds;
+    this.full = maxCost * rate.microseconds;
+    this.rate = `${rate.tokens}/${rate.microseconds}`;
+    this.wire = [rate.tokens, rate.microseconds, this.full];
+  }
+
+  isAhead(state: Instant, now: number, maxSkew: number): boolean {
+    return this.debt(state, now) > this.full + maxSkew * this.ticksPerMicrosecond;
+  }
+
+  read(state: Instant | undefined, now: number, maxSkew: number): number {
+    if (state === undefined) return 0;
+    return this.isAhead(state, now, maxSkew) ? this.full : Math.max(0, this.debt(state, now));
+  }
+
+  decode(reply: readonly number[], offset: number): number {
+    return reply[offset]!;
+  }
+
+  fits(debt: number, cost: number): boolean {
+    return cost * this.ticksPerToken <= this.full - debt;
+  }
+
+  charge(debt: number, cost: number): number {
+    return debt + cost * this.ticksPerToken;
+  }
+
+  write(debt: number, now: number): Instant {
+    const ticks = debt % this.ticksPerMicrosecond;
+    return { at: now + (debt - ticks) / this.ticksPerMicrosecond, ticks };
+  }
+
+  expiresAt(debt: number, now: number): number {
+    return now + this.resetAfter(debt);
+  }
+
+  remaining(debt: number): number {
+    return Math.min(this.limit, Math.max(0, Math.floor((this.full - debt) / this.ticksPerToken)));
+  }
+
+  resetAfter(debt: number): number {
+    return Math.ceil(debt / this.ticksPerMicrosecond);
+  }
+
+  retryAfter(debt: number, cost: number): number {
+    return Math.ceil((debt + cost * this.ticksPerToken - this.full) / this.ticksPerMicrosecond);
+  }
+
+  abstract delay(debt: number): number;
+
+  private debt(state: Instant, now: number): number {
+    return (state.at - now) * this.ticksPerMicrosecond + state.ticks;
+  }
+}

@@ -1,0 +1,83 @@
+import type { Algorithm } from '../algorithm.js';
+
+interface Window {
+  /** First microsecond. */
+  readonly start: number;
+  readonly count: number;
+}
+
+interface WindowLevel {
+  readonly count: number;
+  /** Microseconds until the window ends. */
+  readonly left: number;
+}
+
+/**
+ * Fixed window: at most `limit` in each window; windows are aligned to the clock. Cheap and easy to explain, and twice the
+ * limit can pass within a moment around a window's edge.
+ */
+export class FixedWindow implements Algorithm<WindowLevel, Window> {
+  readonly name = 'fixed-window';
+  readonly maxCost: number;
+  readonly rate: string;
+  readonly wire: readonly number[];
+  readonly replyLength = 2;
+
+  /** @param window length in microseconds */
+  constructor(
+    readonly limit: number,
+    private readonly window: number,
+  ) {
+    this.maxCost = limit;
+    this.rate = String(window);
+    this.wire = [limit, window];
+  }
+
+  isAhead(state: Window, now: number, maxSkew: number): boolean {
+    return state.start > now + maxSkew;
+  }
+
+  read(state: Window | undefined, now: number, maxSkew: number): WindowLevel {
+    const start = now - (now % this.window);
+    if (state === undefined || state.start < start) return { count: 0, left: start + this.window - now };
+    // A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its count moves here.
+    const current = this.isAhead(state, now, maxSkew) ? start : state.start;
+    return { count: state.count, left: current + this.window - now };
+  }
+
+  decode(reply: readonly number[], offset: number): WindowLevel {
+    return { count: reply[offset]!, left: reply[offset + 1]! };
+  }
+
+  fits(level: WindowLevel, cost: number): boolean {
+    return cost <= this.limit - level.count;
+  }
+
+  charge(level: WindowLevel, cost: number): WindowLevel {
+    return { count: level.count + cost, left: level.left };
+  }
+
+  write(level: WindowLevel, now: number): Window {
+    return { start: now + level.left - this.window, count: level.count };
+  }
+
+  expiresAt(level: WindowLevel, now: number): number {
+    return now + level.left;
+  }
+
+  remaining(level: WindowLevel): number {
+    return Math.max(0, this.limit - level.count);
+  }
+
+  resetAfter(level: WindowLevel): number {
+    return level.left;
+  }
+
+  retryAfter(level: WindowLevel): number {
+    return level.left;
+  }
+
+  delay(): number {
+    return 0;
+  }
+}

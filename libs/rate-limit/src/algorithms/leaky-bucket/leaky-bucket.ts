@@ -1,0 +1,22 @@
+import { Bucket } from '../bucket.js';
+import type { ExactRate } from '../../policy/rate.js';
+
+/**
+ * Leaky bucket as a queue: requests depart exactly 1/drain apart (n/drain after one of cost n), and up to `capacity` of them
+ * wait for their slot. Kept as one instant: the next free departure slot.
+ *
+ * A request of cost n needs wait + (n - 1)/drain <= capacity/drain, which is a debt that must not exceed capacity + 1 places:
+ * the one that departs takes no waiting place. Source: Tanenbaum, "Computer Networks", on traffic shaping.
+ */
+export class LeakyBucket extends Bucket {
+  readonly name = 'leaky-bucket';
+
+  constructor(capacity: number, drain: ExactRate) {
+    super(capacity, capacity + 1, drain);
+  }
+
+  /** Until the request's departure slot, rounded up: nobody passes before it. */
+  delay(wait: number): number {
+    return Math.ceil(wait / this.ticksPerMicrosecond);
+  }
+}

@@ -1,0 +1,126 @@
+import type { Algorithm } from '../algorithm.js';
+
+/** The admitted instants, oldest first; those before `first` have expired. */
+interface Log {
+  readonly instants: number[];
+  first: number;
+}
+
+interface LogLevel {
+  /** How many instants count. */
+  readonly used: number;
+  /** Microseconds until the newest of them expires; 0 when none counts. */
+  readonly left: number;
+  /** Of those that count, microseconds until the `n` oldest (n >= 1) have expired. */
+  readonly expiry: (n: number) => number;
+  /** Where the instants that count begin and end in the stored log, and what is to be appended: `added` times `stamp`. */
+  readonly first: number;
+  readonly end: number;
+  readonly added: number;
+  readonly stamp: number;
+}
+
+/** Expired instants are cut off the array once there are this many, and they are half of it. */
+const COMPACT = 64;
+
+/**
+ * Sliding window log: the instants of what was admitted are kept, and those newer than now - window count against `limit`.
+ * Exact in every interval of a window's length, and paid for in memory: one instant for each unit of cost.
+ */
+export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
+  readonly name = 'sliding-window-log';
+  readonly rate: string;
+  readonly wire: readonly number[];
+  readonly replyLength = 3;
+
+  /** @param window length in microseconds */
+  constructor(
+    readonly limit: number,
+    private readonly window: number,
+    readonly maxCost: number,
+  ) {
+    this.rate = String(window);
+    this.wire = [limit, window];
+  }
+
+  isAhead(log: Log, now: number, maxSkew: number): boolean {
+    return log.instants.at(-1)! > now + maxSkew;
+  }
+
+  read(log: Log | undefined, now: number, maxSkew: number): LogLevel {
+    const instants = log?.instants ?? [];
+    let newest = instants.at(-1) ?? -Infinity;
+    let end = instants.length;
+    let added = 0;
+    if (log !== undefined && this.isAhead(log, now, maxSkew)) {
+      // What lies ahead of a clock that stepped back happened now.
+      end = upTo(instants, now, log.first);
+      added = instants.length - end;
+      newest = now;
+    }
+    const stamp = Math.max(now, newest);
+    const first = Math.min(end, upTo(instants, now - this.window, log?.first ?? 0));
+    const used = end - first + added;
+    const expiry = (n: number): number => (first + n - 1 < end ? instants[first + n - 1]! : stamp) + this.window - now;
+    return { used, left: used > 0 ? newest + this.window - now : 0, expiry, first, end, added, stamp };
+  }
+
+  decode(reply: readonly number[], offset: number): LogLevel {
+    const wait = reply[offset + 2]!;
+    // Where the instants lie is Redis's affair; it has answered the one question that a refusal asks of them.
+    return { used: reply[offset]!, left: reply[offset + 1]!, expiry: () => wait, first: 0, end: 0, added: 0, stamp: 0 };
+  }
+
+  fits(level: LogLevel, cost: number): boolean {
+    return cost <= this.limit - level.used;
+  }
+
+  charge(level: LogLevel, cost: number): LogLevel {
+    if (cost === 0) return level;
+    return { ...level, used: level.used + cost, left: Math.max(this.window, level.left), added: level.added + cost };
+  }
+
+  write(level: LogLevel, _now: number, log: Log = { instants: [], first: 0 }): Log {
+    const { instants } = log;
+    instants.length = level.end;
+    for (let i = 0; i < level.added; i++) instants.push(level.stamp);
+    log.first = level.first;
+    if (log.first >= COMPACT && log.first * 2 >= instants.length) {
+      instants.splice(0, log.first);
+      log.first = 0;
+    }
+    return log;
+  }
+
+  expiresAt(level: LogLevel, now: number): number {
+    return now + level.left;
+  }
+
+  remaining(level: LogLevel): number {
+    return Math.max(0, this.limit - level.used);
+  }
+
+  resetAfter(level: LogLevel): number {
+    return level.left;
+  }
+
+  retryAfter(level: LogLevel, cost: number): number {
+    return level.expiry(level.used + cost - this.limit);
+  }
+
+  delay(): number {
+    return 0;
+  }
+}
+
+/** How many of `instants` are no later than `edge`, when the first `known` of them are (by bisection). */
+function upTo(instants: readonly number[], edge: number, known: number): number {
+  let low = known;
+  let high = instants.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (instants[middle]! <= edge) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

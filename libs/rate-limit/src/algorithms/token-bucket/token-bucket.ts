@@ -1,0 +1,22 @@
+import { Bucket } from '../bucket.js';
+import type { ExactRate } from '../../policy/rate.js';
+
+/**
+ * Token bucket: `capacity` tokens at most, refilled at a constant rate; a request takes its cost or is refused. In any
+ * interval of length t it admits at most capacity + refill x t.
+ *
+ * Kept as one instant, when the bucket is full again, which is the textbook's pair (tokens, last refill) seen from the other
+ * side. Source: Turner, "New directions in communications (or which way to the information age?)", IEEE Communications
+ * Magazine 24(10), 1986; RFC 2697 for the meter.
+ */
+export class TokenBucket extends Bucket {
+  readonly name = 'token-bucket';
+
+  constructor(capacity: number, refill: ExactRate) {
+    super(capacity, capacity, refill);
+  }
+
+  delay(): number {
+    return 0;
+  }
+}

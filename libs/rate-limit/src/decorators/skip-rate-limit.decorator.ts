@@ -1,0 +1,18 @@
+import 'reflect-metadata';
+import { decorate } from './decorate.js';
+import { SKIPPED } from './metadata.js';
+
+/**
+ * Leaves a route, or all routes of a controller, unlimited: neither the class's policies nor the module's `defaults` apply.
+ * `@RateLimit` on a method of a skipped class limits that method.
+ *
+ * @example
+ * ```ts
+ * \@Get('healthz')
+ * \@SkipRateLimit()
+ * health() {}
+ * ```
+ */
+export function SkipRateLimit(): ClassDecorator & MethodDecorator {
+  return decorate('@SkipRateLimit', SKIPPED);
+}

@@ -1,0 +1,35 @@
+import type { Decision, PolicyDecision } from '../decision.js';
+
+/** `X-RateLimit-*` of one decision, ready to be set. */
+export interface RateLimitHeaders {
+  /** Capacity or limit. */
+  readonly limit: string;
+  /** Requests of cost 1 that would pass now. */
+  readonly remaining: string;
+  /** Unix seconds, rounded up, at which the bucket is full or the window ends. */
+  readonly reset: string;
+}
+
+/**
+ * The headers speak of the policy with the smallest share of its limit left; of equals, of one that refuses.
+ *
+ * @param receivedAtMs the application's wall clock when the decision came in, so that a client's arithmetic fits its server
+ */
+export function rateLimitHeaders(decision: Decision, receivedAtMs: number): RateLimitHeaders {
+  const tightest = decision.policies.reduce((a, b) => (isTighter(b, a) ? b : a));
+  return {
+    limit: String(tightest.limit),
+    remaining: String(tightest.remaining),
+    reset: String(Math.ceil((receivedAtMs + tightest.resetAfterMs) / 1000)),
+  };
+}
+
+function isTighter(a: PolicyDecision, b: PolicyDecision): boolean {
+  const [left, right] = [a.remaining * b.limit, b.remaining * a.limit];
+  return left < right || (left === right && !a.allowed && b.allowed);
+}
+
+/** `Retry-After` in whole seconds: rounded up, never 0. */
+export function retryAfterSeconds(retryAfterMs: number): number {
+  return Math.max(1, Math.ceil(retryAfterMs / 1000));
+}

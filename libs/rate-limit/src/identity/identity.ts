@@ -1,0 +1,23 @@
+import type { ExecutionContext } from '@nestjs/common';
+
+/**
+ * Who is asking.
+ * @example { kind: 'user', value: 'rider-1234' }
+ */
+export interface Identity {
+  /** `'user'`, `'key'` (an API key), `'ip'`, or a kind of your own: 1 to 16 of a-z, 0-9 and -. */
+  readonly kind: string;
+  /** Any text: it is escaped in keys, and hashed when it is longer than 64 bytes or an API key. */
+  readonly value: string;
+}
+
+/** Finds one kind of identity in a request. */
+export interface IdentityResolver {
+  /** The kind that it finds; `by: 'user'`, `'api-key'` and `'ip'` use the chain's resolvers of kind `user`, `key`, `ip`. */
+  readonly kind: string;
+  /** The value, or undefined when the request has none; may be asynchronous (to verify a token, say). */
+  readonly resolve: (context: ExecutionContext) => string | undefined | Promise<string | undefined>;
+}
+
+/** What a request counts as when nothing at all is known of it. */
+export const UNKNOWN: Identity = { kind: 'unknown', value: '' };

@@ -1,0 +1,46 @@
+export { RateLimit } from './decorators/rate-limit.decorator.js';
+export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
+export { RateLimitModule } from './rate-limit.module.js';
+export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
+export { RateLimitGuard } from './rate-limit.guard.js';
+export { RateLimiter, type LimiterPolicy } from './rate-limiter.js';
+export type { Decision, PolicyDecision } from './decision.js';
+export {
+  type RateLimitExceededBody,
+  RateLimitExceededException,
+  RateLimitUnavailableException,
+} from './http/exceptions.js';
+
+export type {
+  FixedWindowPolicy,
+  LeakyBucketPolicy,
+  Policy,
+  PolicyBy,
+  PolicyFunction,
+  PolicyScope,
+  PolicySource,
+  SlidingWindowCounterPolicy,
+  SlidingWindowLogPolicy,
+  TokenBucketPolicy,
+} from './policy/policy.js';
+export type { Rate } from './policy/rate.js';
+export type { Duration } from './policy/duration.js';
+export { RateLimitConfigError } from './policy/config-error.js';
+export type { BoundPolicy } from './policy/route-policies.js';
+
+export type { Identity, IdentityResolver } from './identity/identity.js';
+export { identityTag } from './identity/identity-tag.js';
+export { apiKeyIdentity, ipIdentity, userIdentity } from './identity/resolvers.js';
+
+export type { Algorithm, AlgorithmName } from './algorithms/algorithm.js';
+export {
+  type Charge,
+  type ChargeVerdict,
+  type Clock,
+  type RateLimitStore,
+  RateLimitStoreError,
+  type Verdict,
+} from './stores/store.js';
+export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
+export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
+export type { RedisClient } from './stores/redis/redis-client.js';

@@ -1,0 +1,55 @@
+import type { AlgorithmName } from '../algorithms/algorithm.js';
+import { escape, MAX_TAG_BYTES } from '../identity/identity-tag.js';
+import { RateLimitConfigError } from './config-error.js';
+import type { ParsedPolicy } from './parse-policy.js';
+
+/** Short in every key. */
+const CODES: Readonly<Record<AlgorithmName, string>> = {
+  'token-bucket': 'tb',
+  'leaky-bucket': 'lb',
+  'fixed-window': 'fw',
+  'sliding-window-log': 'swl',
+  'sliding-window-counter': 'swc',
+};
+
+const MAX_KEY_BYTES = 200;
+const PREFIX = /^[\x21-\x7a|~]{1,32}$/;
+
+/** @throws {RateLimitConfigError} when it cannot begin a key */
+export function checkKeyPrefix(prefix: unknown, place: string): string {
+  if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
+  throw new RateLimitConfigError(
+    place,
+    `keyPrefix must be 1 to 32 printable characters without blanks and braces, got ${JSON.stringify(prefix)}`,
+  );
+}
+
+/**
+ * What stands in keys after the identity: scope, name, algorithm, and the rate or window that the state depends on. A key
+ * says what its state means, so a deploy that changes one of them starts afresh.
+ *
+ * @throws {RateLimitConfigError} when a key could become longer than 200 bytes
+ */
+export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, place: string): string {
+  const { algorithm } = policy;
+  const tail = `:${escape(scope)}:${escape(policy.name)}:${CODES[algorithm.name]}:${algorithm.rate}`;
+  const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES;
+  if (tail.length > room) {
+    throw new RateLimitConfigError(
+      place,
+      `the route, name and rate of policy '${policy.name}' take ${tail.length} bytes in keys, at most ${room} fit: ` +
+        `give it a shorter name or path, or scope 'app' and a name`,
+    );
+  }
+  return tail;
+}
+
+/** One policy's key for one identity; the identity's tag is the hash tag, so that a client's keys share a Cluster slot. */
+export function keyOf(prefix: string, tag: string, tail: string): string {
+  return `${prefix}:{${tag}}${tail}`;
+}
+
+/** The tag of a policy that counts everybody together: its name, so that not all of them share one Cluster slot. */
+export function globalTag(name: string): string {
+  return `global:${escape(name)}`;
+}

@@ -1,0 +1,109 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/registry.js';
+import { RateLimitConfigError, shown } from './config-error.js';
+import type { Policy, PolicyBy, PolicyScope } from './policy.js';
+
+/** A policy that was checked once, with its algorithm ready to decide. */
+export interface ParsedPolicy {
+  readonly name: string;
+  /** Whether the name was given, not the default. */
+  readonly named: boolean;
+  readonly by: PolicyBy;
+  /** Undefined: what the place of the policy implies. */
+  readonly scope: PolicyScope | undefined;
+  readonly cost: NonNullable<Policy['cost']>;
+  readonly skipIf: Policy['skipIf'];
+  readonly algorithm: Algorithm;
+  /** What an operator should know, such as a rate that was rounded. */
+  readonly warnings: readonly string[];
+}
+
+const COMMON_OPTIONS = ['algorithm', 'name', 'by', 'scope', 'cost', 'skipIf'];
+const KINDS: readonly unknown[] = ['client', 'ip', 'user', 'api-key', 'global'];
+const SCOPES: readonly unknown[] = ['route', 'controller', 'app'];
+export const DEFAULT_NAME = 'default';
+
+/**
+ * Checks a policy and makes its algorithm.
+ *
+ * @param place where the policy stands, as error messages begin: `RidesController.request, @RateLimit`
+ * @param fallbackName the name of a policy that gives none itself
+ * @throws {RateLimitConfigError} naming the place, the option, what was given and what would be right
+ */
+export function parsePolicy(policy: unknown, place: string, fallbackName?: string): ParsedPolicy {
+  const fail = (problem: string): never => {
+    throw new RateLimitConfigError(place, problem);
+  };
+  if (typeof policy !== 'object' || policy === null || Array.isArray(policy)) {
+    return fail(
+      `a policy must be an object such as { algorithm: 'token-bucket', capacity: 20, refill: 10 }, got ${shown(policy)}`,
+    );
+  }
+  const given = policy as Readonly<Record<string, unknown>>;
+  const entry = algorithmEntry(given.algorithm);
+  if (entry === undefined) {
+    return fail(`algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}`);
+  }
+  const known = [...COMMON_OPTIONS, ...entry.options];
+  for (const option of Object.keys(given)) {
+    if (!known.includes(option)) {
+      fail(
+        `${shown(option)} is not an option of ${String(given.algorithm)} (got ${shown(given[option])}); its options are ${known.join(', ')}`,
+      );
+    }
+  }
+
+  const warnings: string[] = [];
+  const value: OptionReader['value'] = (option, read, wanted) => {
+    let problem = `must be ${wanted}`;
+    try {
+      const result = read(given[option]);
+      if (result !== undefined) return result;
+    } catch (error) {
+      problem = (error as Error).message;
+    }
+    return fail(`${option} ${problem}, got ${Object.hasOwn(given, option) ? shown(given[option]) : 'nothing'}`);
+  };
+  const optional = <T>(option: string, fallback: T, valid: (given: unknown) => boolean, wanted: string): T =>
+    given[option] === undefined ? fallback : value(option, (v) => (valid(v) ? (v as T) : undefined), wanted);
+  const whole: OptionReader['whole'] = (option, max) =>
+    value(
+      option,
+      (v) => (Number.isInteger(v) && (v as number) >= 1 && (v as number) <= max ? (v as number) : undefined),
+      `a whole number from 1 to ${max}`,
+    );
+
+  const algorithm = entry.create({ whole, value, warn: (message) => warnings.push(message) });
+  const isFunction = (v: unknown): boolean => typeof v === 'function';
+  const cost = optional<ParsedPolicy['cost']>(
+    'cost',
+    1,
+    (v) => isFunction(v) || (Number.isInteger(v) && (v as number) >= 0 && (v as number) <= algorithm.maxCost),
+    `a whole number from 0 to ${algorithm.maxCost} (what can ever fit), or a function`,
+  );
+  const name = optional('name', fallbackName, isName, `1 to ${MAX_NAME} printable characters`);
+  const by = optional<PolicyBy>(
+    'by',
+    'client',
+    (v) => isFunction(v) || KINDS.includes(v),
+    `one of ${KINDS.map(shown).join(', ')}, or a function`,
+  );
+  const scope = optional<PolicyScope | undefined>(
+    'scope',
+    undefined,
+    (v) => SCOPES.includes(v),
+    `one of ${SCOPES.map(shown).join(', ')}`,
+  );
+  if (scope === 'app' && name === undefined) {
+    fail(`name is missing: with scope 'app' all routes that use the name share one state`);
+  }
+  const skipIf = optional<Policy['skipIf']>('skipIf', undefined, isFunction, 'a function');
+  return { name: name ?? DEFAULT_NAME, named: name !== undefined, by, scope, cost, skipIf, algorithm, warnings };
+}
+
+const MAX_NAME = 64;
+
+/** Whether `name` can name a policy. */
+export function isName(name: unknown): boolean {
+  return typeof name === 'string' && name.length <= MAX_NAME && /^[\x20-\x7e]+$/.test(name);
+}

@@ -1,0 +1,107 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Identity } from '../identity/identity.js';
+import type { Duration } from './duration.js';
+import type { Rate } from './rate.js';
+
+/**
+ * Whom a policy counts:
+ * - `'client'` (default): the first identity that the module's chain finds
+ * - `'ip'`, `'user'`, `'api-key'`: that kind of identity; where a request has none, its address
+ * - `'global'`: everybody together
+ * - a function: what it returns, of any kind
+ */
+export type PolicyBy =
+  'client' | 'ip' | 'user' | 'api-key' | 'global' | ((context: ExecutionContext) => Identity | Promise<Identity>);
+
+/**
+ * Which requests share a policy's state:
+ * - `'route'` (default on methods and in `defaults`): those of one handler
+ * - `'controller'` (default on classes): those of all handlers of the class
+ * - `'app'`: those of all routes that use the policy's name
+ */
+export type PolicyScope = 'route' | 'controller' | 'app';
+
+interface PolicyBase {
+  /**
+   * Tells policies apart in keys and in the body of a 429. At most 64 characters. Needed where a route has several
+   * policies, with scope `'app'`, and outside a route; otherwise `'default'`.
+   */
+  name?: string;
+  /** Whom it counts; default `'client'`. */
+  by?: PolicyBy;
+  /** Which requests share its state; default `'route'`, on a class `'controller'`. */
+  scope?: PolicyScope;
+  /**
+   * Tokens or places that a request takes: a whole number, default 1, or a function of the request. 0 only looks. What can
+   * never fit is refused: at boot where it is a number, else by the decision, which then has no `retryAfterMs`.
+   */
+  cost?: number | ((context: ExecutionContext) => number | Promise<number>);
+  /** Requests for which it returns true are not counted by this policy. */
+  skipIf?: (context: ExecutionContext) => boolean | Promise<boolean>;
+}
+
+/**
+ * A burst of up to `capacity`, then a constant rate.
+ * @example { algorithm: 'token-bucket', capacity: 20, refill: 10 }
+ */
+export interface TokenBucketPolicy extends PolicyBase {
+  algorithm: 'token-bucket';
+  /** Tokens the bucket holds: a whole number from 1. */
+  capacity: number;
+  /** Tokens per second, or such as `'600/m'`. A full refill takes at most 100 years. */
+  refill: Rate;
+}
+
+/**
+ * A queue: requests wait for their slot and leave at a constant rate; full, it refuses. At most one on a request.
+ * @example { algorithm: 'leaky-bucket', capacity: 5_000, drain: 3_000, by: 'global', name: 'index' }
+ */
+export interface LeakyBucketPolicy extends PolicyBase {
+  algorithm: 'leaky-bucket';
+  /** Waiting places: a whole number from 1. */
+  capacity: number;
+  /** Departures per second, or such as `'600/m'`. */
+  drain: Rate;
+}
+
+/** What the three windows share. */
+interface WindowPolicy extends PolicyBase {
+  /** Cost allowed in a window: a whole number from 1 (of a log: to 1,000,000). */
+  limit: number;
+  /** Length: milliseconds, or such as `'1m'`; at most 100 years. */
+  window: Duration;
+}
+
+/**
+ * At most `limit` in each window of the clock; up to twice that around a window's edge.
+ * @example { algorithm: 'fixed-window', limit: 60, window: '1m' }
+ */
+export interface FixedWindowPolicy extends WindowPolicy {
+  algorithm: 'fixed-window';
+}
+
+/**
+ * At most `limit` in every interval of a window's length; one instant is stored for each unit of cost (at most 1,000 each).
+ * @example { algorithm: 'sliding-window-log', limit: 5, window: '1m' }
+ */
+export interface SlidingWindowLogPolicy extends WindowPolicy {
+  algorithm: 'sliding-window-log';
+}
+
+/**
+ * Close to the log at two counts a key: the previous window's count fades out over the current one.
+ * @example { algorithm: 'sliding-window-counter', limit: 30, window: '1m' }
+ */
+export interface SlidingWindowCounterPolicy extends WindowPolicy {
+  algorithm: 'sliding-window-counter';
+}
+
+/** One limit: an algorithm, its parameters, a name, and whom it counts. */
+export type Policy =
+  TokenBucketPolicy | LeakyBucketPolicy | FixedWindowPolicy | SlidingWindowLogPolicy | SlidingWindowCounterPolicy;
+
+/** Chooses a policy, or the name of one, for a request: a tenant's tier, say. Give each tier's policy a name of its own. */
+export type PolicyFunction = (context: ExecutionContext) => Policy | string | Promise<Policy | string>;
+
+/** What `@RateLimit` takes: a policy, the name of one of the module's `policies`, or a function that chooses one. */
+export type PolicySource = Policy | string | PolicyFunction;

@@ -1,0 +1,153 @@
+import type { ExecutionContext, Type } from '@nestjs/common';
+import { RATE_LIMIT } from '../decorators/metadata.js';
+import { RateLimitConfigError } from './config-error.js';
+import { keyTail } from './key.js';
+import type { NamedPolicies } from './named-policies.js';
+import type { ParsedPolicy } from './parse-policy.js';
+import type { PolicyScope, PolicySource } from './policy.js';
+import { controllerOf, type Handler, routeOf, UniqueNames } from './route.js';
+
+/** A policy on a route: what it says, and what its keys end with there. */
+export interface BoundPolicy extends ParsedPolicy {
+  readonly keyTail: string;
+}
+
+/** The policies of one handler. */
+export interface Route {
+  /** `RidesController.request`. */
+  readonly handler: string;
+  /** The policies of a request; a promise only where a function chooses one. */
+  readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
+}
+
+interface Place {
+  readonly handler: string;
+  /** How error messages begin. */
+  readonly text: string;
+  readonly defaultScope: PolicyScope;
+  readonly scopes: Readonly<Record<PolicyScope, string>>;
+}
+
+/** Resolves handlers to their policies, once for each (class, handler). */
+export class RoutePolicies {
+  private readonly routes = new Map<Handler, Map<Type, Route | undefined>>();
+  private readonly controllers = new Map<Type, string>();
+  private readonly controllerNames = new UniqueNames();
+  private readonly routeNames = new UniqueNames();
+
+  constructor(
+    private readonly named: NamedPolicies,
+    private readonly defaults: readonly PolicySource[],
+    private readonly keyPrefix: string,
+    private readonly warn: (message: string) => void,
+  ) {}
+
+  /**
+   * The handler's policies, or undefined when it has none.
+   *
+   * @throws {RateLimitConfigError} at the first call for the handler
+   */
+  of(controller: Type, handler: Handler): Route | undefined {
+    let byController = this.routes.get(handler);
+    if (byController === undefined) this.routes.set(handler, (byController = new Map()));
+    let route = byController.get(controller);
+    if (route === undefined && !byController.has(controller)) {
+      route = this.resolve(controller, handler);
+      byController.set(controller, route);
+    }
+    return route;
+  }
+
+  private resolve(controller: Type, handler: Handler): Route | undefined {
+    const own = Reflect.getMetadata(RATE_LIMIT, handler) as readonly PolicySource[] | undefined;
+    const shared = Reflect.getMetadata(RATE_LIMIT, controller) as readonly PolicySource[] | undefined;
+    const sources = own ?? shared ?? this.defaults;
+    // Every route has its name, limited or not: which of two gets the second name must not depend on their policies.
+    const scopes = {
+      route: this.routeNames.name(routeOf(controller, handler)),
+      controller: this.controller(controller),
+      app: 'app',
+    };
+    if (sources.length === 0) return undefined;
+    const name = `${controller.name}.${handler.name}`;
+    const decorated = own !== undefined ? name : controller.name;
+    const place: Place = {
+      handler: name,
+      text: (own ?? shared) ? `${decorated}, @RateLimit` : `RateLimitModule, defaults (for ${name})`,
+      defaultScope: own === undefined && shared !== undefined ? 'controller' : 'route',
+      scopes,
+    };
+    return this.route(sources, place);
+  }
+
+  private route(sources: readonly PolicySource[], place: Place): Route {
+    const bound = new WeakMap<ParsedPolicy, BoundPolicy>();
+    const bind = (source: PolicySource): BoundPolicy => {
+      const parsed = this.named.parse(source, place.text);
+      let policy = bound.get(parsed);
+      if (policy === undefined) {
+        policy = this.bind(parsed, place);
+        bound.set(parsed, policy);
+      }
+      return policy;
+    };
+    const fixed = sources.filter((source) => typeof source !== 'function').map(bind);
+    this.check(fixed, place.text);
+    if (fixed.length === sources.length) return { handler: place.handler, policies: () => fixed };
+    return {
+      handler: place.handler,
+      policies: async (context) => {
+        const choose = (source: PolicySource): unknown => (typeof source === 'function' ? source(context) : source);
+        const chosen = await Promise.all(sources.map(choose));
+        const policies = chosen.map((source) => bind(source as PolicySource));
+        this.check(policies, place.text);
+        return policies;
+      },
+    };
+  }
+
+  private bind(parsed: ParsedPolicy, place: Place): BoundPolicy {
+    for (const warning of parsed.warnings) this.warn(`${place.text}: ${warning}`);
+    const scope = place.scopes[parsed.scope ?? place.defaultScope];
+    return { ...parsed, keyTail: keyTail(this.keyPrefix, scope, parsed, place.text) };
+  }
+
+  private check(policies: readonly ParsedPolicy[], place: string): void {
+    checkTogether(policies, place);
+  }
+
+  private controller(controller: Type): string {
+    let name = this.controllers.get(controller);
+    if (name === undefined)
+      this.controllers.set(controller, (name = this.controllerNames.name(controllerOf(controller))));
+    return name;
+  }
+}
+
+/**
+ * What the policies of one request must not be: two of one name, whose keys would be the same, or two queues, between whose
+ * slots a request could not choose.
+ */
+export function checkTogether(policies: readonly ParsedPolicy[], place: string): void {
+  if (policies.length < 2) return;
+  if (policies.filter(({ named }) => !named).length > 1) {
+    throw new RateLimitConfigError(
+      place,
+      `${policies.length} policies stand together and not all have a name: give each its own`,
+    );
+  }
+  const names = policies.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) {
+    throw new RateLimitConfigError(
+      place,
+      `two policies are named '${twice}' and would count under one key: give each its own name`,
+    );
+  }
+  if (policies.filter(({ algorithm }) => algorithm.name === 'leaky-bucket').length > 1) {
+    throw new RateLimitConfigError(
+      place,
+      'at most one leaky-bucket policy can delay a request, got several: name one of them a token-bucket',
+    );
+  }
+}

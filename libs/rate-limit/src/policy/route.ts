@@ -1,0 +1,62 @@
+import { type ExecutionContext, RequestMethod, type Type } from '@nestjs/common';
+import { HOST_METADATA, METHOD_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
+
+/** A handler: the function, and the class through which it is routed (an inherited method has several). */
+export type Handler = ReturnType<ExecutionContext['getHandler']>;
+
+/** Whether Nest routes requests to the handler. */
+export function isRoute(handler: Handler): boolean {
+  return Reflect.hasMetadata(PATH_METADATA, handler) && Reflect.hasMetadata(METHOD_METADATA, handler);
+}
+
+/**
+ * A handler's declared method and first path, `POST /api/rides/request`, with version and host where declared: what the
+ * request's own spelling (case, slashes, HEAD for GET, a second path of the handler) cannot change.
+ */
+export function routeOf(controller: Type, handler: Handler): string {
+  const own = {
+    method: Reflect.getMetadata(METHOD_METADATA, handler),
+    path: Reflect.getMetadata(PATH_METADATA, handler),
+  };
+  if (own.path === undefined) return `${controller.name}.${handler.name}`;
+  const path = joined(first(Reflect.getMetadata(PATH_METADATA, controller)), first(own.path));
+  const version = declared(
+    Reflect.getMetadata(VERSION_METADATA, handler) ?? Reflect.getMetadata(VERSION_METADATA, controller),
+  );
+  const host = declared(Reflect.getMetadata(HOST_METADATA, controller));
+  return `${RequestMethod[own.method]} ${host === '' ? '' : `${host} `}${path}${version === '' ? '' : ` v${version}`}`;
+}
+
+/** A controller's class and first path, for policies whose state its routes share. */
+export function controllerOf(controller: Type): string {
+  return `${controller.name} ${joined(first(Reflect.getMetadata(PATH_METADATA, controller)))}`;
+}
+
+function first(path: unknown): string {
+  const one: unknown = Array.isArray(path) ? path[0] : path;
+  return typeof one === 'string' ? one : '';
+}
+
+function joined(...parts: string[]): string {
+  const segments = parts.flatMap((part) => part.split('/')).filter((segment) => segment !== '');
+  return `/${segments.join('/')}`;
+}
+
+function declared(value: string | RegExp | symbol | readonly unknown[] | undefined): string {
+  if (Array.isArray(value)) return value.map(declared).join('+');
+  return typeof value === 'string' ? value : (value?.toString() ?? '');
+}
+
+/**
+ * Names things uniquely: the second thing of one name gets `name #2`. Two controllers of one class name and path, or two
+ * handlers of one route, never share a state.
+ */
+export class UniqueNames {
+  private readonly counts = new Map<string, number>();
+
+  name(text: string): string {
+    const count = (this.counts.get(text) ?? 0) + 1;
+    this.counts.set(text, count);
+    return count === 1 ? text : `${text} #${count}`;
+  }
+}

@@ -1,0 +1,134 @@
+import type { IdentityResolver } from './identity/identity.js';
+import { checkKeyPrefix } from './policy/key.js';
+import { RateLimitConfigError, shown } from './policy/config-error.js';
+import type { Policy, PolicySource } from './policy/policy.js';
+import { isRedisClient, type RedisClient, type RedisOptions } from './stores/redis/redis-client.js';
+import type { RateLimitStore } from './stores/store.js';
+
+/** What `RateLimitModule.forRoot` takes. */
+export interface RateLimitModuleOptions {
+  /**
+   * Where the limits are kept for all processes: a `redis://` or `rediss://` URL or ioredis options, which the module opens
+   * and closes (needs the package `ioredis`), or a ready `Redis` or `Cluster` client, which it leaves open. Empty or undefined, with
+   * no `store` either, means the in-process store: each process then counts for itself.
+   */
+  redis?: string | RedisOptions | RedisClient;
+  /** A store of your own, or a `MemoryStore` or `RedisStore` with options; not together with `redis`. */
+  store?: RateLimitStore;
+  /** Policies by name, for `@RateLimit('name')` and `defaults`. */
+  policies?: Readonly<Record<string, Policy>>;
+  /** What limits every route that has no policy of its own and is not skipped: names, or policies with a name. */
+  defaults?: readonly PolicySource[];
+  /**
+   * Who is asking: the first resolver that finds something. Default: `apiKeyIdentity()`, `userIdentity()`, `ipIdentity()`.
+   * Header identities are only as good as the gateway that sets them.
+   */
+  identity?: readonly IdentityResolver[];
+  /** Whether responses carry `X-RateLimit-*`; default true. `Retry-After` stays. */
+  headers?: boolean;
+  /** How keys begin: 1 to 32 characters, default `'rl'`. */
+  keyPrefix?: string;
+  /** Whose time decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */
+  clock?: 'redis' | 'app';
+  /** When the store cannot decide: `'open'` (default) lets requests pass, `'closed'` answers 503. */
+  onStoreFailure?: 'open' | 'closed';
+}
+
+/** The options of `forRootAsync` that cannot come from a factory. */
+export interface RateLimitModuleExtras {
+  /** Whether the guard is registered for all routes (`APP_GUARD`); default true. */
+  guard?: boolean;
+}
+
+const OPTIONS = [
+  'redis',
+  'store',
+  'policies',
+  'defaults',
+  'identity',
+  'headers',
+  'keyPrefix',
+  'clock',
+  'onStoreFailure',
+  'guard',
+  'isGlobal',
+] as const;
+
+const PLACE = 'RateLimitModule';
+
+/** The options with every default filled in, and checked. */
+export type CheckedOptions = RateLimitModuleOptions &
+  Required<
+    Pick<RateLimitModuleOptions, 'defaults' | 'headers' | 'keyPrefix' | 'clock' | 'onStoreFailure' | 'policies'>
+  >;
+
+/** @throws {RateLimitConfigError} naming the option, what was given and what would be right */
+export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new RateLimitConfigError(PLACE, `options must be an object, got ${shown(options)}`);
+  }
+  const given = options as Readonly<Record<string, unknown>>;
+  const fail = (option: string, wanted: string): never => {
+    throw new RateLimitConfigError(PLACE, `${option} must be ${wanted}, got ${shown(given[option])}`);
+  };
+  for (const option of Object.keys(given)) {
+    if (!(OPTIONS as readonly string[]).includes(option)) {
+      throw new RateLimitConfigError(PLACE, `${shown(option)} is not an option; the options are ${OPTIONS.join(', ')}`);
+    }
+  }
+  const oneOf = <T>(option: string, values: readonly T[]): T => {
+    const value = given[option] === undefined ? values[0] : given[option];
+    return values.includes(value as T) ? (value as T) : fail(option, `one of ${values.map(shown).join(', ')}`);
+  };
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+  const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
+    isObject(value) && methods.every((m) => typeof (value as Record<string, unknown>)[m] === 'function');
+
+  const { redis, store, policies = {}, defaults = [], identity, keyPrefix = 'rl' } = options;
+  if (redis !== undefined && redis !== '' && store !== undefined) {
+    throw new RateLimitConfigError(
+      PLACE,
+      'redis and store are both given: a store of your own brings its own connection',
+    );
+  }
+  if (redis !== undefined && redis !== '' && !isRedisUrl(redis) && !isRedisOptionsOrClient(redis)) {
+    // A URL can hold a password: what was given is not repeated.
+    throw new RateLimitConfigError(
+      PLACE,
+      'redis must be a redis:// or rediss:// URL, ioredis options, or a client with evalsha, eval and del',
+    );
+  }
+  if (store !== undefined && !hasMethods(store, ['consume', 'reset'])) {
+    fail('store', 'a RateLimitStore (an object with consume and reset)');
+  }
+  if (!isObject(policies)) fail('policies', 'an object of policies by name');
+  if (!Array.isArray(defaults)) fail('defaults', 'an array of names and named policies');
+  for (const policy of defaults) {
+    if (isObject(policy) && (policy as Policy).name === undefined) fail('defaults', 'names, or policies with a name');
+  }
+  if (identity !== undefined) {
+    const valid =
+      Array.isArray(identity) &&
+      identity.every((r) => hasMethods(r, ['resolve']) && typeof (r as IdentityResolver).kind === 'string');
+    if (!valid) fail('identity', 'an array of resolvers such as userIdentity() or { kind, resolve }');
+  }
+  return {
+    ...options,
+    policies,
+    defaults,
+    keyPrefix: checkKeyPrefix(keyPrefix, PLACE),
+    headers: oneOf('headers', [true, false]),
+    clock: oneOf('clock', ['redis', 'app'] as const),
+    onStoreFailure: oneOf('onStoreFailure', ['open', 'closed'] as const),
+  };
+}
+
+function isRedisUrl(redis: unknown): boolean {
+  if (typeof redis !== 'string') return false;
+  return /^rediss?:\/\//.test(redis) && URL.canParse(redis);
+}
+
+function isRedisOptionsOrClient(redis: unknown): boolean {
+  if (typeof redis !== 'object' || redis === null) return false;
+  return isRedisClient(redis) || [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
+}

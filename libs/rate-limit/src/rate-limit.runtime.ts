@@ -1,0 +1,78 @@
+import {
+  Injectable,
+  Logger,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+  type OnModuleInit,
+  type Type,
+} from '@nestjs/common';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { Departures } from './departures.js';
+import { IdentityChain } from './identity/identity-chain.js';
+import { NamedPolicies } from './policy/named-policies.js';
+import { type Handler, isRoute } from './policy/route.js';
+import { RoutePolicies } from './policy/route-policies.js';
+import type { CheckedOptions } from './rate-limit.options.js';
+import { RateLimiter } from './rate-limiter.js';
+import { openStore } from './stores/open-store.js';
+import { StoreGateway } from './stores/store-gateway.js';
+
+/**
+ * What the guard and the limiter share, with the module's life: it checks every route's policies at boot, and at shutdown
+ * refuses those who wait before the server closes, and closes the store after.
+ */
+@Injectable()
+export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
+  readonly identities: IdentityChain;
+  readonly limiter: RateLimiter;
+  readonly routes: RoutePolicies;
+  readonly departures = new Departures();
+  private readonly logger = new Logger('RateLimit');
+  private readonly policies: NamedPolicies;
+
+  private constructor(
+    readonly options: CheckedOptions,
+    private readonly opened: Awaited<ReturnType<typeof openStore>>,
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+  ) {
+    const { store } = opened;
+    this.policies = new NamedPolicies(options.policies);
+    this.identities = new IdentityChain(options.identity);
+    this.limiter = new RateLimiter(options, new StoreGateway(store), this.policies, (keys) => store.reset(keys));
+    this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
+      this.logger.warn(message),
+    );
+  }
+
+  static async create(
+    options: CheckedOptions,
+    discovery: DiscoveryService,
+    scanner: MetadataScanner,
+  ): Promise<RateLimitRuntime> {
+    return new RateLimitRuntime(options, await openStore(options), discovery, scanner);
+  }
+
+  async onModuleInit(): Promise<void> {
+    for (const policy of this.policies)
+      for (const warning of policy.warnings) this.logger.warn(`'${policy.name}': ${warning}`);
+    for (const { metatype } of this.discovery.getControllers()) {
+      if (typeof metatype !== 'function') continue;
+      const prototype = metatype.prototype as Readonly<Record<string, Handler>>;
+      for (const method of this.scanner.getAllMethodNames(prototype)) {
+        const handler = prototype[method]!;
+        if (isRoute(handler)) this.routes.of(metatype as Type, handler);
+      }
+    }
+    await this.opened.store.connect?.();
+    this.logger.log(this.opened.description);
+  }
+
+  onModuleDestroy(): void {
+    this.departures.close();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    if (this.opened.owned) await this.opened.store.close?.();
+  }
+}

@@ -1,0 +1,119 @@
+import { type Decision, decisionOf } from './decision.js';
+import { RateLimitUnavailableException } from './http/exceptions.js';
+import type { Identity } from './identity/identity.js';
+import { identityTag } from './identity/identity-tag.js';
+import type { CheckedOptions } from './rate-limit.options.js';
+import { RateLimitConfigError, shown } from './policy/config-error.js';
+import { globalTag, keyOf, keyTail } from './policy/key.js';
+import type { NamedPolicies } from './policy/named-policies.js';
+import type { ParsedPolicy } from './policy/parse-policy.js';
+import type { Policy } from './policy/policy.js';
+import { type BoundPolicy, checkTogether } from './policy/route-policies.js';
+import type { Charge } from './stores/store.js';
+import type { StoreGateway } from './stores/store-gateway.js';
+
+const PLACE = 'RateLimiter';
+
+/** A policy with a name, or the name of one of the module's policies. */
+export type LimiterPolicy = Policy | string;
+
+/**
+ * Decides without HTTP: for queue consumers, jobs, gateways. Policies must be named here, and count across the application
+ * (scope `'app'`): a route whose policy has that scope and name shares their state.
+ *
+ * @example
+ * ```ts
+ * const decision = await limiter.consume('emails', { kind: 'user', value: user.id }, { cost: recipients.length });
+ * if (!decision.allowed) await retryIn(decision.retryAfterMs);
+ * ```
+ */
+export class RateLimiter {
+  private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
+
+  constructor(
+    private readonly options: CheckedOptions,
+    private readonly gateway: StoreGateway,
+    private readonly policies: NamedPolicies,
+    private readonly forget: (keys: readonly string[]) => void | Promise<void>,
+  ) {}
+
+  /**
+   * Takes `cost` from every policy, or from none.
+   *
+   * @param policies one or several, each with a name
+   * @param identity whom it counts; a policy with `by: 'global'` counts everybody together all the same
+   * @param options.cost a whole number from 0 (only looks); default the policy's own `cost`, else 1
+   * @throws {TypeError} when the cost is not such a number; nothing is charged
+   * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
+   * @throws {RateLimitUnavailableException} when the store fails and `onStoreFailure` is `'closed'`
+   */
+  async consume(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity,
+    options: { cost?: number } = {},
+  ): Promise<Decision> {
+    const bound = this.bind(policies);
+    const tag = identityTag(identity);
+    return this.decide(
+      bound,
+      bound.map((policy) => this.charge(policy, tag, options.cost ?? constantCost(policy))),
+    );
+  }
+
+  /**
+   * What `consume` with cost 1 would be told, without charging anything: `allowed`, `retryAfterMs` and `delayMs` are those of
+   * cost 1, `remaining` and `resetAfterMs` those of the untouched state. Throws as `consume` does.
+   */
+  peek(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<Decision> {
+    return this.consume(policies, identity, { cost: 0 });
+  }
+
+  /** Forgets what `identity` has taken from the policies. Throws as `consume` does, or what the store's failure was. */
+  async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<void> {
+    const tag = identityTag(identity);
+    await this.forget(this.bind(policies).map((policy) => this.charge(policy, tag, 0).key));
+  }
+
+  /** @internal One policy's charge for an identity's tag. */
+  charge(policy: BoundPolicy, tag: string, cost: number): Charge {
+    if (!Number.isSafeInteger(cost) || cost < 0) {
+      throw new TypeError(`the cost of policy '${policy.name}' must be a whole number from 0, got ${shown(cost)}`);
+    }
+    const owner = policy.by === 'global' ? globalTag(policy.name) : tag;
+    return { key: keyOf(this.options.keyPrefix, owner, policy.keyTail), algorithm: policy.algorithm, cost };
+  }
+
+  /** @internal Asks the store; what its failure means is settled here and nowhere else. */
+  async decide(policies: readonly BoundPolicy[], charges: readonly Charge[]): Promise<Decision> {
+    try {
+      return decisionOf(policies, await this.gateway.consume(charges));
+    } catch (error) {
+      if (this.options.onStoreFailure === 'closed') {
+        throw new RateLimitUnavailableException('The rate limit could not be checked', 1, { cause: error });
+      }
+      return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
+    }
+  }
+
+  private bind(policies: LimiterPolicy | readonly LimiterPolicy[]): BoundPolicy[] {
+    const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
+    if (list.length === 0) throw new RateLimitConfigError(PLACE, 'takes at least one policy or name, got none');
+    const bound = list.map((policy) => {
+      const parsed = this.policies.parse(policy, PLACE);
+      if (!parsed.named) throw new RateLimitConfigError(PLACE, 'a policy outside a route needs a name');
+      let one = this.bound.get(parsed);
+      if (one === undefined) {
+        one = { ...parsed, keyTail: keyTail(this.options.keyPrefix, 'app', parsed, PLACE) };
+        this.bound.set(parsed, one);
+      }
+      return one;
+    });
+    checkTogether(bound, PLACE);
+    return bound;
+  }
+}
+
+function constantCost({ name, cost }: ParsedPolicy): number {
+  if (typeof cost === 'number') return cost;
+  throw new TypeError(`the cost of policy '${name}' is a function of a request: give { cost } outside of one`);
+}

@@ -1,0 +1,7 @@
+import type { Clock } from './store.js';
+
+/** The wall clock, which pods share as well as NTP keeps it. */
+export const wallClock: Clock = () => Date.now() * 1000;
+
+/** Starts as the wall clock and never steps: what one process needs. */
+export const monotonicClock: Clock = () => Math.floor((performance.timeOrigin + performance.now()) * 1000);

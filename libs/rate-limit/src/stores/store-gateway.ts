@@ -1,0 +1,83 @@
+import { Logger } from '@nestjs/common';
+import { type Charge, type RateLimitStore, RateLimitStoreError, type Verdict } from './store.js';
+
+/** A request is answered within this time, whatever the store does. */
+export const DEADLINE_MS = 100;
+const WARNING_INTERVAL_MS = 1000;
+
+interface Waiter {
+  readonly expiresAt: number;
+  settled: boolean;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * The one way to the store: every question gets its answer or a `RateLimitStoreError` within the deadline. What a failure
+ * means for the request is decided by who asks.
+ */
+export class StoreGateway {
+  private readonly logger = new Logger('RateLimit');
+  /** In the order of their deadlines, since all have the same: one timer serves them all. */
+  private readonly waiters: Waiter[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private warnedAt = -Infinity;
+  private silenced = 0;
+
+  constructor(
+    private readonly store: RateLimitStore,
+    private readonly deadlineMs = DEADLINE_MS,
+  ) {}
+
+  /** @throws {RateLimitStoreError} when the store fails or is too slow (what it charges later stays charged) */
+  async consume(charges: readonly Charge[]): Promise<Verdict> {
+    try {
+      const answer = this.store.consume(charges);
+      return answer instanceof Promise ? await this.withinDeadline(answer) : answer;
+    } catch (error) {
+      this.warn(error as Error);
+      if (error instanceof RateLimitStoreError) throw error;
+      throw new RateLimitStoreError(`the store failed: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  private withinDeadline(answer: Promise<Verdict>): Promise<Verdict> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { expiresAt: performance.now() + this.deadlineMs, settled: false, reject };
+      this.waiters.push(waiter);
+      this.timer ??= this.arm(this.deadlineMs);
+      answer.then(resolve, reject).finally(() => {
+        waiter.settled = true;
+      });
+    });
+  }
+
+  /** After a stall of the event loop the answers wait to be read: two of its turns read them before anybody is given up. */
+  private arm(ms: number): NodeJS.Timeout {
+    return setTimeout(() => setImmediate(() => setImmediate(() => this.expire())), ms).unref();
+  }
+
+  private expire(): void {
+    const now = performance.now();
+    let first = 0;
+    while (first < this.waiters.length && (this.waiters[first]!.settled || this.waiters[first]!.expiresAt <= now)) {
+      const { settled, reject } = this.waiters[first++]!;
+      if (!settled) reject(new RateLimitStoreError(`the store gave no answer within ${this.deadlineMs} ms`));
+    }
+    this.waiters.splice(0, first);
+    const next = this.waiters[0];
+    this.timer = next && this.arm(Math.ceil(next.expiresAt - now));
+  }
+
+  /** One a second at most; the next one says how many there were. */
+  private warn(error: Error): void {
+    const now = performance.now();
+    if (now - this.warnedAt < WARNING_INTERVAL_MS) {
+      this.silenced++;
+      return;
+    }
+    const more = this.silenced > 0 ? ` (${this.silenced} more since the last warning)` : '';
+    this.logger.warn(`The store could not decide: ${error.message}${more}`);
+    this.warnedAt = now;
+    this.silenced = 0;
+  }
+}

@@ -1,0 +1,38 @@
+-- Fixed window: at most `limit` in each window; windows are aligned to the clock.
+--
+-- policy   { algorithm, cost, limit, window }    window in microseconds
+-- state    the window's first microsecond (16 digits), then the count
+-- level    { count, microseconds until the window ends }
+-- reply    count, microseconds until the window ends
+local function read(raw, policy)
+  local window = policy[4]
+  local start, count, rebased = now - now % window, 0, false
+  if raw then
+    local stored, rest = instant(raw)
+    if not stored or rest == '' then return nil end
+    -- A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its count moves here.
+    if stored >= start then
+      count = tonumber(rest)
+      rebased = stored > now + skew
+      if not rebased then start = stored end
+    end
+  end
+  return { count, start + window - now }, rebased
+end
+
+local function room(level, policy, cost)
+  return floor((policy[3] - level[1]) / cost)
+end
+
+local function charge(level, policy, times, refused, reply)
+  reply[#reply + 1], reply[#reply + 2] = level[1], level[2]
+  level[1] = level[1] + times * policy[2]
+  return level
+end
+
+local function write(level, policy)
+  local ends = now + level[2]
+  return format('%016.0f%.0f', ends - policy[4], level[1]), ends
+end
+
+return read, room, charge, write

@@ -1,0 +1,44 @@
+-- Sliding window counter: the current window's count and the previous one's, weighted by its share that is still in sight.
+--
+-- policy   { algorithm, cost, limit, window }    window in microseconds
+-- state    the current window's first microsecond (16 digits), its count (16 digits), the previous window's count
+-- level    { current, previous, microseconds until the current window ends }
+-- reply    current, previous, microseconds until the current window ends
+local function read(raw, policy)
+  local window = policy[4]
+  local start, current, previous, rebased = now - now % window, 0, 0, false
+  if raw then
+    local stored, rest = instant(raw)
+    if not stored or #rest < 17 then return nil end
+    local counted, before = tonumber(sub(rest, 1, 16)), tonumber(sub(rest, 17))
+    if stored >= start then
+      current, previous = counted, before
+      -- A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its counts move here.
+      rebased = stored > now + skew
+      if not rebased then start = stored end
+    elseif stored == start - window then
+      previous = counted
+    end
+  end
+  return { current, previous, start + window - now }, rebased
+end
+
+-- previous x (window - elapsed) <= (limit - cost - current) x window, in whole numbers
+local function room(level, policy, cost)
+  local share = ceil(level[2] * min(level[3], policy[4]) / policy[4])
+  return floor((policy[3] - level[1] - share) / cost)
+end
+
+local function charge(level, policy, times, refused, reply)
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3] = level[1], level[2], level[3]
+  level[1] = level[1] + times * policy[2]
+  return level
+end
+
+local function write(level, policy)
+  local ends = now + level[3]
+  return format('%016.0f%016.0f%.0f', ends - policy[4], level[1], level[2]), ends + policy[4]
+end
+
+return read, room, charge, write

@@ -1,0 +1,145 @@
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { RedisServer } from './support/redis-server.js';
+
+function connectTo(server: RedisServer): Redis {
+  const client = new Redis(server.url, {
+    retryStrategy: () => 10,
+    maxRetriesPerRequest: null,
+    disconnectTimeout: 50, // Of a connection lost already, ioredis waits that long for the end, which delays Jest's exit.
+  });
+  client.on('error', () => undefined); // Losing the connection is what these tests are about.
+  return client;
+}
+
+function processExists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Rejects when something listens there. */
+async function listenAndClose(port: number): Promise<void> {
+  const listener = createServer().listen(port, '127.0.0.1');
+  await once(listener, 'listening');
+  listener.close();
+  await once(listener, 'close');
+}
+
+describe('a started server', () => {
+  let server: RedisServer;
+  let client: Redis;
+
+  beforeEach(async () => {
+    server = await RedisServer.start();
+    client = connectTo(server);
+  });
+
+  afterEach(async () => {
+    client.disconnect();
+    await server.stop();
+  });
+
+  it('answers PING at its url', async () => {
+    expect(server.url).toBe(`redis://${server.host}:${server.port}`);
+    expect(await client.ping()).toBe('PONG');
+  });
+
+  it('is the process it says it is', async () => {
+    expect(await client.info('server')).toContain(`process_id:${server.pid}\r\n`);
+  });
+
+  it('keeps its data in a directory of its own, which ends with it', async () => {
+    const [, directory = ''] = await client.config('GET', 'dir');
+    expect(existsSync(directory)).toBe(true);
+    await server.stop();
+    expect(existsSync(directory)).toBe(false);
+  });
+
+  it('answers nothing while paused, and everything after', async () => {
+    await client.ping();
+    server.pause();
+    const answer = client.ping();
+    expect(await Promise.race([answer, delay(100, 'nothing')])).toBe('nothing');
+    server.resume();
+    expect(await answer).toBe('PONG');
+  });
+
+  it('restarts on its port as another, empty process', async () => {
+    const { port, pid } = server;
+    await client.set('key', 'value');
+    await server.restart();
+    expect(server.port).toBe(port);
+    expect(server.pid).not.toBe(pid);
+    expect(await client.get('key')).toBeNull();
+  });
+
+  it('frees its port when stopped, even while paused', async () => {
+    const { port, pid } = server;
+    await expect(listenAndClose(port)).rejects.toThrow('EADDRINUSE');
+    server.pause();
+    await server.stop();
+    expect(processExists(pid)).toBe(false);
+    await expect(listenAndClose(port)).resolves.toBeUndefined();
+    expect(() => server.pid).toThrow(`No Redis process runs on port ${port}`);
+  });
+
+  it('can be killed, and brought back', async () => {
+    const { pid } = server;
+    await server.kill();
+    expect(processExists(pid)).toBe(false);
+    await server.restart();
+    expect(await client.ping()).toBe('PONG');
+  });
+
+  it('is stopped any number of times', async () => {
+    await server.stop();
+    await expect(server.stop()).resolves.toBeUndefined();
+  });
+});
+
+describe('starting', () => {
+  it('runs two servers that share nothing', async () => {
+    await using first = await RedisServer.start();
+    await using second = await RedisServer.start();
+    expect(second.port).not.toBe(first.port);
+
+    const clients = [connectTo(first), connectTo(second)] as const;
+    await clients[0].set('key', 'value');
+    expect(await clients[1].get('key')).toBeNull();
+    for (const client of clients) client.disconnect();
+  });
+
+  it('passes arguments on', async () => {
+    await using server = await RedisServer.start({ args: ['--maxmemory', '2mb'] });
+    const client = connectTo(server);
+    expect(await client.config('GET', 'maxmemory')).toEqual(['maxmemory', `${2 * 1024 * 1024}`]);
+    client.disconnect();
+  });
+
+  it('takes another port when the one it chose is taken', async () => {
+    await using first = await RedisServer.start();
+    const choice = (first.port - 20_000) / 12_000 + 1e-9;
+    const random = jest.spyOn(Math, 'random').mockReturnValueOnce(choice);
+    await using second = await RedisServer.start();
+    expect(random.mock.results[0]?.value).toBe(choice);
+    expect(random.mock.calls.length).toBeGreaterThan(1);
+    expect(second.port).not.toBe(first.port);
+    random.mockRestore();
+  });
+
+  it('fails when the port it was given is taken', async () => {
+    await using first = await RedisServer.start();
+    await expect(RedisServer.start({ port: first.port })).rejects.toThrow('Address already in use');
+  });
+
+  it('fails with what the server says about a wrong argument', async () => {
+    await expect(RedisServer.start({ args: ['--no-such-option', 'x'] })).rejects.toThrow('no-such-option');
+  });
+});
