@@ -1,0 +1,36 @@
+import { type DynamicModule, Module, ValidationPipe } from '@nestjs/common';
+import { APP_PIPE } from '@nestjs/core';
+import { RateLimitModule } from 'nestjs-floodgate';
+import { ConfigModule } from './config/config.module.js';
+import type { Configuration } from './config/configuration.js';
+import { DriversModule } from './drivers/drivers.module.js';
+import { FaresModule } from './fares/fares.module.js';
+import { HealthModule } from './health/health.module.js';
+import { VALIDATION } from './http/validation.js';
+import { RidesModule } from './rides/rides.module.js';
+import { TimeModule } from './time/time.module.js';
+import { TripsModule } from './trips/trips.module.js';
+import { ZonesModule } from './zones/zones.module.js';
+
+@Module({})
+export class AppModule {
+  static forRoot(configuration: Configuration): DynamicModule {
+    const { redisUrl, enforceRateLimits } = configuration;
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.forRoot(configuration),
+        TimeModule,
+        // Without enforcement there is nothing to ask Redis for.
+        RateLimitModule.forRoot({ redis: enforceRateLimits ? redisUrl : undefined, guard: enforceRateLimits }),
+        DriversModule,
+        FaresModule,
+        HealthModule,
+        RidesModule,
+        TripsModule,
+        ZonesModule,
+      ],
+      providers: [{ provide: APP_PIPE, useFactory: () => new ValidationPipe(VALIDATION) }],
+    };
+  }
+}

@@ -1,0 +1,38 @@
+/** Everything the environment decides about a process, read and checked once at boot. Also its injection token. */
+export abstract class Configuration {
+  abstract readonly port: number;
+  /** Where the rate limits of all processes are kept; undefined keeps them in this process. */
+  abstract readonly redisUrl: string | undefined;
+  abstract readonly enforceRateLimits: boolean;
+  abstract readonly drivers: DriversConfiguration;
+  abstract readonly matching: MatchingConfiguration;
+  abstract readonly trips: TripsConfiguration;
+}
+
+export interface DriversConfiguration {
+  /** Simulated drivers present from the start, so that a first request finds one. */
+  readonly seeded: number;
+  /** The most reporting drivers a process remembers. */
+  readonly max: number;
+  /** A driver silent for this long is no longer offered. */
+  readonly timeoutMs: number;
+}
+
+export interface MatchingConfiguration {
+  readonly workers: number;
+  /** How long one worker takes for one request. */
+  readonly serviceMs: number;
+  /** Requests that may wait for a worker. */
+  readonly queue: number;
+  /** The longest that one of them waits. */
+  readonly patienceMs: number;
+  /** How far from the rider a driver may be. */
+  readonly radiusKm: number;
+}
+
+export interface TripsConfiguration {
+  readonly durationMs: number;
+  /** The most trips remembered, of all riders together and of each. */
+  readonly kept: number;
+  readonly keptPerRider: number;
+}

@@ -1,0 +1,57 @@
+/** A variable whose value cannot be used; the message is one line for the operator. */
+export class EnvironmentError extends Error {
+  override readonly name = 'EnvironmentError';
+
+  constructor(variable: string, value: string, expected: string) {
+    super(`${variable} is ${JSON.stringify(value)}, expected ${expected}`);
+  }
+}
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** Typed reading of environment variables. An empty variable counts as unset: compose files pass those. */
+export class Environment {
+  constructor(private readonly variables: Variables) {}
+
+  integer(name: string, fallback: number, { min, max }: { min: number; max: number }): number {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new EnvironmentError(name, text, `a whole number from ${min} to ${max}`);
+    }
+    return value;
+  }
+
+  number(name: string, fallback: number, { min, max }: { min: number; max: number }): number {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (!/^\d+(\.\d+)?$/.test(text) || value < min || value > max) {
+      throw new EnvironmentError(name, text, `a number from ${min} to ${max}`);
+    }
+    return value;
+  }
+
+  /** `on` unless the variable says `off`. */
+  enabled(name: string): boolean {
+    const text = this.text(name) ?? 'on';
+    if (text !== 'on' && text !== 'off') throw new EnvironmentError(name, text, '"on" or "off"');
+    return text === 'on';
+  }
+
+  url(name: string, protocols: readonly string[]): string | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    if (!URL.canParse(text) || !protocols.includes(new URL(text).protocol)) {
+      // The value may hold a password, and boot errors end up in logs.
+      const masked = text.replace(/\/\/[^/]*@/, '//***@');
+      throw new EnvironmentError(name, masked, `a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`);
+    }
+    return text;
+  }
+
+  private text(name: string): string | undefined {
+    return this.variables[name]?.trim() || undefined;
+  }
+}

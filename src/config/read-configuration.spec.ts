@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { EnvironmentError } from './environment.js';
+import { readConfiguration } from './read-configuration.js';
+
+describe('readConfiguration', () => {
+  it('needs nothing', () => {
+    expect(readConfiguration({})).toEqual({
+      port: 3000,
+      redisUrl: undefined,
+      enforceRateLimits: true,
+      drivers: { seeded: 500, max: 100_000, timeoutMs: 60_000 },
+      matching: { workers: 15, serviceMs: 100, queue: 1000, patienceMs: 5000, radiusKm: 5 },
+      trips: { durationMs: 30_000, kept: 50_000, keptPerRider: 100 },
+    });
+  });
+
+  it('takes an empty variable for an unset one', () => {
+    expect(readConfiguration({ PORT: '', REDIS_URL: ' ', RATE_LIMIT: '' })).toEqual(readConfiguration({}));
+  });
+
+  it('reads what is set, a zero included', () => {
+    const read = readConfiguration({
+      PORT: '0',
+      REDIS_URL: 'rediss://cache.example:6380',
+      RATE_LIMIT: 'off',
+      DRIVERS_SEEDED: '0',
+      MATCHING_QUEUE: '0',
+      MATCHING_RADIUS_KM: '2.5',
+      TRIP_SECONDS: '0.5',
+    });
+    expect(read).toMatchObject({ port: 0, redisUrl: 'rediss://cache.example:6380', enforceRateLimits: false });
+    expect(read.drivers.seeded).toBe(0);
+    expect(read.matching).toMatchObject({ queue: 0, radiusKm: 2.5 });
+    expect(read.trips.durationMs).toBe(500);
+  });
+
+  it.each([
+    ['PORT', '70000', 'PORT is "70000", expected a whole number from 0 to 65535'],
+    ['PORT', '0x50', 'PORT is "0x50", expected a whole number from 0 to 65535'],
+    ['MATCHING_WORKERS', 'many', 'MATCHING_WORKERS is "many", expected a whole number from 1 to 10000'],
+    ['MATCHING_PATIENCE_MS', '1.5', 'MATCHING_PATIENCE_MS is "1.5", expected a whole number from 1 to 600000'],
+    ['MATCHING_RADIUS_KM', '-1', 'MATCHING_RADIUS_KM is "-1", expected a number from 0.1 to 50'],
+    ['RATE_LIMIT', 'no', 'RATE_LIMIT is "no", expected "on" or "off"'],
+    ['REDIS_URL', 'cache:6379', 'REDIS_URL is "cache:6379", expected a URL that starts with redis:// or rediss://'],
+  ])('refuses %s=%s', (name, value, message) => {
+    expect(() => readConfiguration({ [name]: value })).toThrow(
+      new EnvironmentError(name, value, message.split('expected ')[1]!),
+    );
+    expect(() => readConfiguration({ [name]: value })).toThrow(message);
+  });
+
+  it('keeps the password of a wrong URL to itself', () => {
+    expect(() => readConfiguration({ REDIS_URL: 'http://app:secret@cache:6379' })).toThrow('"http://***@cache:6379"');
+  });
+});

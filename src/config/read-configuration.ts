@@ -1,0 +1,30 @@
+import type { Configuration } from './configuration.js';
+import { Environment, type Variables } from './environment.js';
+
+/** @throws EnvironmentError for the first variable that cannot be used */
+export function readConfiguration(variables: Variables): Configuration {
+  const env = new Environment(variables);
+  return {
+    port: env.integer('PORT', 3000, { min: 0, max: 65_535 }),
+    redisUrl: env.url('REDIS_URL', ['redis:', 'rediss:']),
+    enforceRateLimits: env.enabled('RATE_LIMIT'),
+    drivers: {
+      seeded: env.integer('DRIVERS_SEEDED', 500, { min: 0, max: 100_000 }),
+      max: env.integer('DRIVERS_MAX', 100_000, { min: 1, max: 10_000_000 }),
+      timeoutMs: 1000 * env.integer('DRIVER_TIMEOUT_SECONDS', 60, { min: 1, max: 86_400 }),
+    },
+    // 15 workers of 100 ms each: 150 requests per second.
+    matching: {
+      workers: env.integer('MATCHING_WORKERS', 15, { min: 1, max: 10_000 }),
+      serviceMs: env.integer('MATCHING_SERVICE_MS', 100, { min: 0, max: 60_000 }),
+      queue: env.integer('MATCHING_QUEUE', 1000, { min: 0, max: 1_000_000 }),
+      patienceMs: env.integer('MATCHING_PATIENCE_MS', 5000, { min: 1, max: 600_000 }),
+      radiusKm: env.number('MATCHING_RADIUS_KM', 5, { min: 0.1, max: 50 }),
+    },
+    trips: {
+      durationMs: 1000 * env.number('TRIP_SECONDS', 30, { min: 0.001, max: 86_400 }),
+      kept: env.integer('TRIPS_KEPT', 50_000, { min: 1, max: 10_000_000 }),
+      keptPerRider: env.integer('TRIPS_KEPT_PER_RIDER', 100, { min: 1, max: 10_000 }),
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { BadRequestException, Injectable, type PipeTransform, ValidationPipe } from '@nestjs/common';
+import { VALIDATION } from '../http/validation.js';
+import type { DriverPosition } from './driver-index.js';
+import { DriverPositionDto } from './driver-position.dto.js';
+import { MAX_POSITIONS } from './position-batch.js';
+
+/** Enough to see what is wrong with a batch; all of it could be thousands of lines. */
+const MAX_MESSAGES = 10;
+
+/** One position or an array of them, each checked like any other body; an error says which one: `[3].lat must be ...`. */
+@Injectable()
+export class PositionBatchPipe implements PipeTransform<unknown, Promise<DriverPosition[]>> {
+  private readonly validation = new ValidationPipe(VALIDATION);
+
+  async transform(body: unknown): Promise<DriverPosition[]> {
+    if (!Array.isArray(body)) return [await this.position(body)];
+    if (body.length < 1 || body.length > MAX_POSITIONS) {
+      throw new BadRequestException([`body must hold 1 to ${MAX_POSITIONS} positions, not ${body.length}`]);
+    }
+    const positions: DriverPosition[] = [];
+    const messages: string[] = [];
+    for (const [index, element] of body.entries()) {
+      try {
+        positions.push(await this.position(element));
+      } catch (error) {
+        messages.push(...messagesOf(error).map((message) => at(index, message)));
+        if (messages.length >= MAX_MESSAGES) break;
+      }
+    }
+    if (messages.length > 0) throw new BadRequestException(messages.slice(0, MAX_MESSAGES));
+    return positions;
+  }
+
+  private async position(value: unknown): Promise<DriverPosition> {
+    const metadata = { type: 'body', metatype: DriverPositionDto } as const;
+    const { driver_id, lat, lng }: DriverPositionDto = await this.validation.transform(value, metadata);
+    return { driverId: driver_id, lat, lng };
+  }
+}
+
+/** Messages begin with the field's name, or with "property" and the name of one that is unknown. */
+function at(index: number, message: string): string {
+  return message.replace(/^(property )?/, `$1[${index}].`);
+}
+
+function messagesOf(error: unknown): string[] {
+  const response = error instanceof BadRequestException ? error.getResponse() : undefined;
+  if (typeof response === 'object' && 'message' in response && Array.isArray(response.message)) return response.message;
+  throw error;
+}

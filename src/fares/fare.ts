@@ -1,0 +1,19 @@
+/** An amount of money: whole cents, never a fraction of one. */
+export interface Fare {
+  readonly amount_cents: number;
+  readonly currency: 'USD';
+}
+
+const BASE_CENTS = 300;
+const CENTS_PER_KM = 175;
+const MINIMUM_CENTS = 800;
+
+/**
+ * Base plus distance, at least the minimum, times the surge, rounded half up once at the end. Metres and hundredths of a
+ * factor keep everything in whole numbers far below 2^53: no fare depends on how a fraction happens to be stored.
+ */
+export function fareFor(metres: number, surgeFactor: number): Fare {
+  const thousandths = Math.max(BASE_CENTS * 1000 + CENTS_PER_KM * metres, MINIMUM_CENTS * 1000);
+  const hundredThousandths = thousandths * Math.round(surgeFactor * 100);
+  return { amount_cents: Math.floor((hundredThousandths + 50_000) / 100_000), currency: 'USD' };
+}

@@ -1,0 +1,44 @@
+import type { ValidationPipeOptions } from '@nestjs/common';
+import { Transform } from 'class-transformer';
+import { buildMessage, Matches, ValidateBy } from 'class-validator';
+
+/** How bodies and queries are checked everywhere: unknown fields are errors, not silently dropped. */
+export const VALIDATION: ValidationPipeOptions = { transform: true, whitelist: true, forbidNonWhitelisted: true };
+
+const ID = /^[\w.:-]{1,64}$/;
+const ID_RULE = 'must be 1 to 64 letters, digits or any of _ . : -';
+
+export function isId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value);
+}
+
+/** An identifier from outside: short, and of an alphabet that is harmless in logs, URLs and keys. */
+export function IsId(): PropertyDecorator {
+  return Matches(ID, { message: `$property ${ID_RULE}` });
+}
+
+/** One rule, hence one message, for a number in a range; missing, `NaN` and text are none of them. */
+export function IsNumberBetween(min: number, max: number): PropertyDecorator {
+  return ValidateBy({
+    name: 'isNumberBetween',
+    validator: {
+      validate: (value: unknown) => typeof value === 'number' && value >= min && value <= max,
+      defaultMessage: buildMessage((each) => `${each}$property must be a number from ${min} to ${max}`),
+    },
+  });
+}
+
+export function IsLatitude(): PropertyDecorator {
+  return IsNumberBetween(-90, 90);
+}
+
+export function IsLongitude(): PropertyDecorator {
+  return IsNumberBetween(-180, 180);
+}
+
+/** A decimal number in a query. Everything else is left as it is for the rules to refuse: `Number('')` would be 0. */
+export function FromQuery(): PropertyDecorator {
+  return Transform(({ value }: { value: unknown }) =>
+    typeof value === 'string' && /^[+-]?\d+(\.\d+)?$/.test(value) ? Number(value) : value,
+  );
+}

@@ -1,0 +1,71 @@
+import { MatchingUnavailableError, type Unavailability } from './matching.js';
+
+export interface WorkerPoolOptions {
+  readonly workers: number;
+  /** Jobs that may wait for a worker. */
+  readonly queue: number;
+  /** The longest that one of them waits. */
+  readonly patienceMs: number;
+}
+
+interface Waiter {
+  admit(): void;
+  refuse(reason: Unavailability): void;
+}
+
+/** Runs at most so many jobs at a time. The next ones queue, first come first served; beyond that they are refused. */
+export class WorkerPool {
+  /** In order of arrival; a set, so that one who loses patience leaves from the middle at no cost. */
+  private readonly waiting = new Set<Waiter>();
+  private busy = 0;
+  private idle?: () => void;
+  private closed = false;
+
+  constructor(private readonly options: WorkerPoolOptions) {}
+
+  async run<T>(job: () => Promise<T>): Promise<T> {
+    await this.takeWorker();
+    try {
+      return await job();
+    } finally {
+      this.returnWorker();
+    }
+  }
+
+  /** Refuses those who wait and all who come later, and resolves when the running jobs are done. */
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const waiter of this.waiting) waiter.refuse('shutting down');
+    if (this.busy > 0) await new Promise<void>((resolve) => (this.idle = resolve));
+  }
+
+  private takeWorker(): Promise<void> | void {
+    const { workers, queue, patienceMs } = this.options;
+    if (this.closed) throw new MatchingUnavailableError('shutting down');
+    if (this.busy < workers) {
+      this.busy++;
+      return;
+    }
+    if (this.waiting.size >= queue) throw new MatchingUnavailableError('queue full');
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(patience);
+        this.waiting.delete(waiter);
+      };
+      const waiter: Waiter = {
+        admit: () => (leave(), resolve()),
+        refuse: (reason) => (leave(), reject(new MatchingUnavailableError(reason))),
+      };
+      const patience = setTimeout(() => waiter.refuse('waited too long'), patienceMs);
+      this.waiting.add(waiter);
+    });
+  }
+
+  /** The worker goes to the next in line without becoming free, so that nobody who arrives right now overtakes. */
+  private returnWorker(): void {
+    const [next] = this.waiting;
+    if (next) return next.admit();
+    this.busy--;
+    if (this.busy === 0) this.idle?.();
+  }
+}

@@ -1,0 +1,11 @@
+import { type ArgumentsHost, Catch, ServiceUnavailableException } from '@nestjs/common';
+import { BaseExceptionFilter } from '@nestjs/core';
+import { MatchingUnavailableError } from '../matching/matching.js';
+
+/** Too much to do is a 503: the same request may well succeed later. */
+@Catch(MatchingUnavailableError)
+export class MatchingUnavailableFilter extends BaseExceptionFilter {
+  override catch(error: MatchingUnavailableError, host: ArgumentsHost): void {
+    super.catch(new ServiceUnavailableException(error.message), host);
+  }
+}

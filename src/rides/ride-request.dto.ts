@@ -1,0 +1,6 @@
+import { ItineraryDto } from '../fares/itinerary.dto.js';
+import { IsId } from '../http/validation.js';
+
+export class RideRequestDto extends ItineraryDto {
+  @IsId() rider_id: string;
+}

@@ -1,0 +1,45 @@
+import { Body, Controller, HttpCode, HttpStatus, Post, UseFilters } from '@nestjs/common';
+import { RateLimit } from 'nestjs-floodgate';
+import type { Fare } from '../fares/fare.js';
+import { toItinerary } from '../fares/itinerary.js';
+import { toMetres, travelSeconds } from '../geo/position.js';
+import { MatchingUnavailableFilter } from './matching-unavailable.filter.js';
+import { RideRequestDto } from './ride-request.dto.js';
+import { type Ride, RidesService } from './rides.service.js';
+
+export type RideResponse = MatchedResponse | { status: 'no_driver' };
+
+export interface MatchedResponse {
+  status: 'matched';
+  trip_id: string;
+  driver: { driver_id: string; lat: number; lng: number };
+  /** How long the driver takes to the pickup. */
+  eta_seconds: number;
+  distance_m: number;
+  fare: Fare;
+}
+
+@Controller('api/rides')
+export class RidesController {
+  constructor(private readonly rides: RidesService) {}
+
+  @Post('request')
+  @HttpCode(HttpStatus.OK)
+  @RateLimit({ algorithm: 'token-bucket', capacity: 20, refill: 10 })
+  @UseFilters(MatchingUnavailableFilter)
+  async request(@Body() body: RideRequestDto): Promise<RideResponse> {
+    const ride = await this.rides.request(body.rider_id, toItinerary(body));
+    return ride ? toResponse(ride) : { status: 'no_driver' };
+  }
+}
+
+function toResponse({ trip, driver }: Ride): MatchedResponse {
+  return {
+    status: 'matched',
+    trip_id: trip.id,
+    driver: { driver_id: driver.driverId, lat: driver.lat, lng: driver.lng },
+    eta_seconds: travelSeconds(toMetres(driver.distanceKm)),
+    distance_m: trip.metres,
+    fare: trip.fare,
+  };
+}

@@ -1,0 +1,75 @@
+import { beforeEach, expect, it } from '@jest/globals';
+import { readConfiguration } from '../config/read-configuration.js';
+import type { ClaimedDriver } from '../drivers/driver-index.js';
+import { CENTER } from '../drivers/seeded-drivers.js';
+import { QuotesService } from '../fares/quotes.service.js';
+import { zoneOf } from '../geo/zone.js';
+import { MatchingUnavailableError } from '../matching/matching.js';
+import { TripLog } from '../trips/trip-log.js';
+import { SurgeFactors } from '../zones/surge-factors.js';
+import { ZoneTraffic } from '../zones/zone-traffic.js';
+import { RidesService } from './rides.service.js';
+
+const NOW = 1_000_000;
+const ZONE = zoneOf(CENTER);
+const ITINERARY = { pickup: CENTER, dropoff: { lat: 40.7484, lng: -73.9857 } };
+const DRIVER: ClaimedDriver = { driverId: 'd1', ...CENTER, distanceKm: 0.1, claimedAt: NOW, freeAt: NOW + 30_000 };
+
+let surge: SurgeFactors;
+let trips: TripLog;
+let traffic: ZoneTraffic;
+let now: number;
+
+beforeEach(() => {
+  now = NOW;
+  surge = new SurgeFactors();
+  traffic = new ZoneTraffic();
+  trips = new TripLog({ now: () => now }, readConfiguration({}));
+});
+
+function ridesMatchedBy(match: () => Promise<ClaimedDriver | undefined>): RidesService {
+  return new RidesService({ match }, new QuotesService(surge), trips, traffic);
+}
+
+it('makes a trip of a match, which is history when it has ended', async () => {
+  const ride = await ridesMatchedBy(async () => DRIVER).request('r1', ITINERARY);
+  expect(ride).toEqual({
+    driver: DRIVER,
+    trip: {
+      id: expect.any(String),
+      riderId: 'r1',
+      driverId: 'd1',
+      ...ITINERARY,
+      metres: 689,
+      fare: { amount_cents: 800, currency: 'USD' },
+      startsAt: NOW,
+      endsAt: NOW + 30_000,
+    },
+  });
+  expect(trips.ridden('r1', 10)).toEqual([]);
+  now = NOW + 30_000;
+  expect(trips.ridden('r1', 10)).toEqual([ride?.trip]);
+  expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 1 });
+});
+
+it('charges the surge of the moment of asking', async () => {
+  surge.set(ZONE, 2);
+  const ride = await ridesMatchedBy(async () => {
+    surge.set(ZONE, 5);
+    return DRIVER;
+  }).request('r1', ITINERARY);
+  expect(ride?.trip.fare.amount_cents).toBe(1600);
+});
+
+it('records no trip without a driver', async () => {
+  expect(await ridesMatchedBy(async () => undefined).request('r1', ITINERARY)).toBeUndefined();
+  now = Infinity;
+  expect(trips.ridden('r1', 10)).toEqual([]);
+  expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 0, no_driver: 1, unavailable: 0 });
+});
+
+it('counts what matching was too busy for', async () => {
+  const busy = ridesMatchedBy(() => Promise.reject(new MatchingUnavailableError('queue full')));
+  await expect(busy.request('r1', ITINERARY)).rejects.toThrow('matching is unavailable: queue full');
+  expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 0, no_driver: 0, unavailable: 1 });
+});

@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { ClaimedDriver } from '../drivers/driver-index.js';
+import type { Itinerary } from '../fares/itinerary.js';
+import { QuotesService } from '../fares/quotes.service.js';
+import { Matching, MatchingUnavailableError } from '../matching/matching.js';
+import { TripLog } from '../trips/trip-log.js';
+import type { Trip } from '../trips/trip.js';
+import { ZoneTraffic } from '../zones/zone-traffic.js';
+
+export interface Ride {
+  readonly trip: Trip;
+  readonly driver: ClaimedDriver;
+}
+
+@Injectable()
+export class RidesService {
+  constructor(
+    private readonly matching: Matching,
+    private readonly quotes: QuotesService,
+    private readonly trips: TripLog,
+    private readonly traffic: ZoneTraffic,
+  ) {}
+
+  /**
+   * @returns undefined when no driver is within reach
+   * @throws MatchingUnavailableError
+   */
+  async request(riderId: string, itinerary: Itinerary): Promise<Ride | undefined> {
+    // Before matching: the rider pays the surge of the moment of asking, not that of a queue later.
+    const { zone, metres, fare } = this.quotes.quote(itinerary);
+    const driver = await this.findDriver(itinerary, zone);
+    if (!driver) return undefined;
+    const { driverId, claimedAt: startsAt, freeAt: endsAt } = driver;
+    const trip: Trip = { id: randomUUID(), riderId, driverId, ...itinerary, metres, fare, startsAt, endsAt };
+    this.trips.record(trip);
+    return { trip, driver };
+  }
+
+  private async findDriver({ pickup }: Itinerary, zone: string): Promise<ClaimedDriver | undefined> {
+    this.traffic.count(zone, 'requests');
+    try {
+      const driver = await this.matching.match(pickup);
+      this.traffic.count(zone, driver ? 'matched' : 'no_driver');
+      return driver;
+    } catch (error) {
+      if (error instanceof MatchingUnavailableError) this.traffic.count(zone, 'unavailable');
+      throw error;
+    }
+  }
+}

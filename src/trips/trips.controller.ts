@@ -1,0 +1,50 @@
+import { BadRequestException, Controller, Get, Headers, Query } from '@nestjs/common';
+import { RateLimit } from 'nestjs-floodgate';
+import type { Fare } from '../fares/fare.js';
+import type { Position } from '../geo/position.js';
+import { isId } from '../http/validation.js';
+import { HistoryQuery } from './history.query.js';
+import { TripLog } from './trip-log.js';
+import type { Trip } from './trip.js';
+
+export interface TripResponse {
+  trip_id: string;
+  driver_id: string;
+  pickup: Position;
+  dropoff: Position;
+  distance_m: number;
+  fare: Fare;
+  started_at: string;
+  ended_at: string;
+}
+
+export interface HistoryResponse {
+  rider_id: string;
+  trips: TripResponse[];
+}
+
+@Controller('api/trips')
+export class TripsController {
+  constructor(private readonly trips: TripLog) {}
+
+  @Get('history')
+  @RateLimit({ algorithm: 'sliding-window-counter', limit: 30, window: '1m' })
+  history(@Query() query: HistoryQuery, @Headers('x-user-id') userId?: string): HistoryResponse {
+    const riderId = query.rider_id ?? userId;
+    if (!isId(riderId)) throw new BadRequestException(['rider_id or the header X-User-Id must name the rider']);
+    return { rider_id: riderId, trips: this.trips.ridden(riderId, query.limit).map(toResponse) };
+  }
+}
+
+function toResponse({ id, driverId, pickup, dropoff, metres, fare, startsAt, endsAt }: Trip): TripResponse {
+  return {
+    trip_id: id,
+    driver_id: driverId,
+    pickup,
+    dropoff,
+    distance_m: metres,
+    fare,
+    started_at: new Date(startsAt).toISOString(),
+    ended_at: new Date(endsAt).toISOString(),
+  };
+}

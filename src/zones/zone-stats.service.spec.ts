@@ -1,0 +1,52 @@
+import { expect, it } from '@jest/globals';
+import { LocalDriverIndex } from '../drivers/local-driver-index.js';
+import { CENTER } from '../drivers/seeded-drivers.js';
+import { zoneOf } from '../geo/zone.js';
+import { SurgeFactors } from './surge-factors.js';
+import { ZoneStatsService } from './zone-stats.service.js';
+import { ZoneTraffic } from './zone-traffic.js';
+
+function setUp(): { drivers: LocalDriverIndex; surge: SurgeFactors; traffic: ZoneTraffic; zones: ZoneStatsService } {
+  const drivers = new LocalDriverIndex({ now: () => 0 }, { max: 10, timeoutMs: 1000 });
+  const surge = new SurgeFactors();
+  const traffic = new ZoneTraffic();
+  return { drivers, surge, traffic, zones: new ZoneStatsService(traffic, surge, drivers) };
+}
+
+it('brings together traffic, drivers and surge of every zone that has any, the busiest first', async () => {
+  const { drivers, surge, traffic, zones } = setUp();
+  const center = zoneOf(CENTER);
+  drivers.station([{ driverId: 'a', ...CENTER }]);
+  traffic.count('busy', 'requests');
+  traffic.count('busy', 'requests');
+  traffic.count('busy', 'matched');
+  traffic.count('busy', 'unavailable');
+  traffic.count('curious', 'estimates');
+  surge.set('pricey', 2);
+
+  const zero = {
+    estimates: 0,
+    requests: 0,
+    matched: 0,
+    no_driver: 0,
+    unavailable: 0,
+    drivers_free: 0,
+    drivers_busy: 0,
+    surge_factor: 1,
+  };
+  expect(await zones.stats(100)).toEqual([
+    { ...zero, zone: 'busy', requests: 2, matched: 1, unavailable: 1 },
+    { ...zero, zone: 'curious', estimates: 1 },
+    { ...zero, zone: center, drivers_free: 1 },
+    { ...zero, zone: 'pricey', surge_factor: 2 },
+  ]);
+  expect(await zones.stats(1)).toHaveLength(1);
+});
+
+it('forgets the traffic of zones quiet for longest when there are too many', async () => {
+  const { traffic, zones } = setUp();
+  for (let i = 0; i < 10_001; i++) traffic.count(`z${i}`, 'requests');
+  expect(traffic.of('z0').requests).toBe(0);
+  expect(traffic.of('z10000').requests).toBe(1);
+  expect(await zones.stats(20_000)).toHaveLength(10_000);
+});

@@ -1,0 +1,30 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+
+/** What can happen in a zone. Every ride request ends in one of matched, no_driver and unavailable. */
+export type ZoneEvent = 'estimates' | 'requests' | 'matched' | 'no_driver' | 'unavailable';
+
+export type ZoneCounts = Readonly<Record<ZoneEvent, number>>;
+
+const MAX_ZONES = 10_000;
+const NOTHING: ZoneCounts = { estimates: 0, requests: 0, matched: 0, no_driver: 0, unavailable: 0 };
+
+/** Counts what this process was asked for, by zone. Anybody can ask from anywhere, so quiet zones make room for new ones. */
+@Injectable()
+export class ZoneTraffic {
+  private readonly counts = new LRUCache<string, Record<ZoneEvent, number>>({ max: MAX_ZONES });
+
+  count(zone: string, event: ZoneEvent): void {
+    let counts = this.counts.get(zone);
+    if (!counts) this.counts.set(zone, (counts = { ...NOTHING }));
+    counts[event]++;
+  }
+
+  of(zone: string): ZoneCounts {
+    return this.counts.peek(zone) ?? NOTHING;
+  }
+
+  zones(): Iterable<string> {
+    return this.counts.keys();
+  }
+}

@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import { GARDEN, ITINERARY, RIDE, ZONE } from './support/requests.js';
+import { PLATFORMS, type Service, start } from './support/start-app.js';
+
+let service: Service;
+
+afterEach(() => service.app.close());
+
+type Send = (client: string) => request.Test;
+
+const as = (client: string, test: request.Test): request.Test => test.set('X-User-Id', client);
+const ride: Send = (client) => as(client, request(service.url).post('/api/rides/request').send(RIDE));
+const estimate: Send = (client) => as(client, request(service.url).post('/api/fares/estimate').send(ITINERARY));
+const nearby: Send = (client) => as(client, request(service.url).get('/api/drivers/nearby').query(GARDEN));
+const history: Send = (client) => as(client, request(service.url).get('/api/trips/history'));
+const stats: Send = (client) => as(client, request(service.url).get('/api/admin/zones/stats'));
+const surge: Send = (client) =>
+  as(client, request(service.url).put(`/api/admin/zones/${ZONE}/surge`).send({ factor: 2 }));
+const health: Send = (client) => as(client, request(service.url).get('/healthz'));
+
+const PER_CLIENT: { route: string; send: Send; limit: number; perSecond: number }[] = [
+  { route: 'POST /api/rides/request', send: ride, limit: 20, perSecond: 10 },
+  { route: 'POST /api/fares/estimate', send: estimate, limit: 20, perSecond: 10 },
+  { route: 'GET /api/drivers/nearby', send: nearby, limit: 30, perSecond: 15 },
+  { route: 'GET /api/trips/history', send: history, limit: 30, perSecond: 0 },
+  { route: 'GET /api/admin/zones/stats', send: stats, limit: 60, perSecond: 0 },
+  { route: 'PUT /api/admin/zones/:zone/surge', send: surge, limit: 5, perSecond: 0 },
+];
+
+/** Windows of a minute begin with the clock's minutes; a burst across two of them may be larger. */
+async function clearOfTheMinutesEnd(): Promise<void> {
+  const leftMs = 60_000 - (Date.now() % 60_000);
+  if (leftMs < 3000) await new Promise((resolve) => setTimeout(resolve, leftMs));
+}
+
+describe.each(PLATFORMS)('limits over %s', (platform) => {
+  it.each(PER_CLIENT)('$route lets $limit of a burst pass, for each client', async ({ send, limit, perSecond }) => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    await clearOfTheMinutesEnd();
+    const since = performance.now();
+    const responses = await Promise.all(Array.from({ length: 2 * limit }, () => send('alice')));
+    const refilled = Math.ceil(((performance.now() - since) / 1000) * perSecond);
+
+    const passed = responses.filter(({ status }) => status === 200);
+    const refused = responses.filter(({ status }) => status === 429);
+    expect(passed.length + refused.length).toBe(2 * limit);
+    expect(passed.length).toBeGreaterThanOrEqual(limit);
+    expect(passed.length).toBeLessThanOrEqual(limit + refilled);
+    expect(passed[0]?.headers['x-ratelimit-limit']).toBe(String(limit));
+    expect(refused[0]?.body).toMatchObject({ statusCode: 429, error: 'rate_limit_exceeded' });
+    expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    await send('bob').expect(200);
+  });
+
+  it("queues everybody's positions together, and refuses what the queue has no place for", async () => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    const positions = Array.from({ length: 500 }, (_, i) => ({ driver_id: `d${i}`, ...GARDEN }));
+    const report = (client: number): request.Test =>
+      as(`phone-${client}`, request(service.url).post('/api/drivers/location').send(positions));
+
+    const since = performance.now();
+    const responses = await Promise.all(Array.from({ length: 16 }, (_, client) => report(client)));
+    const seconds = (performance.now() - since) / 1000;
+    const passed = responses.filter(({ status }) => status === 200).length;
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(16 - passed);
+    expect(passed).toBeGreaterThanOrEqual(10);
+    expect(500 * passed).toBeLessThanOrEqual(5000 + 500 + 3000 * seconds);
+    expect(seconds).toBeGreaterThan(1.4);
+    expect(responses[0]?.headers['x-ratelimit-limit']).toBe('5000');
+  });
+
+  it.each([[[]], [null], ['text'], [{}], [Array.from({ length: 501 }, () => ({}))]])(
+    'refuses a wrong location body for what it is, not for what it costs (%#)',
+    async (body) => {
+      service = await start(platform, { RATE_LIMIT: 'on' });
+      const text = JSON.stringify(body);
+      const response = await request(service.url)
+        .post('/api/drivers/location')
+        .set('Content-Type', 'application/json')
+        .send(text);
+      expect(response.status).toBe(400);
+    },
+  );
+
+  it('never limits the health check', async () => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    for (const response of await Promise.all(Array.from({ length: 100 }, () => health('probe')))) {
+      expect(response.status).toBe(200);
+      expect(response.headers).not.toHaveProperty('x-ratelimit-limit');
+    }
+  });
+
+  it('limits nothing when it is off, and needs no Redis then', async () => {
+    service = await start(platform, { RATE_LIMIT: 'off', REDIS_URL: 'redis://127.0.0.1:1' });
+    for (const { status } of await Promise.all(Array.from({ length: 50 }, () => ride('alice')))) {
+      expect(status).toBe(200);
+    }
+  });
+});
