@@ -8,7 +8,7 @@ local function read(raw, policy)
   local window = policy[4]
   local start, count, rebased = now - now % window, 0, false
   if raw then
-    local stored, rest = instant(raw)
+    local stored, rest = instant(raw, 16)
     if not stored or rest == '' then return nil end
     -- A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its count moves here.
     if stored >= start then
@@ -32,7 +32,7 @@ end
 
 local function write(level, policy)
   local ends = now + level[2]
-  return format('%016.0f%.0f', ends - policy[4], level[1]), ends
+  return digits(ends - policy[4]) .. plain(level[1]), ends
 end
 
-return read, room, charge, write
+return { read = read, room = room, charge = charge, write = write }

@@ -8,7 +8,7 @@ local function read(raw, policy)
   local window = policy[4]
   local start, current, previous, rebased = now - now % window, 0, 0, false
   if raw then
-    local stored, rest = instant(raw)
+    local stored, rest = instant(raw, 32)
     if not stored or #rest < 17 then return nil end
     local counted, before = tonumber(sub(rest, 1, 16)), tonumber(sub(rest, 17))
     if stored >= start then
@@ -38,7 +38,7 @@ end
 
 local function write(level, policy)
   local ends = now + level[3]
-  return format('%016.0f%016.0f%.0f', ends - policy[4], level[1], level[2]), ends + policy[4]
+  return digits(ends - policy[4]) .. digits(level[1]) .. plain(level[2]), ends + policy[4]
 end
 
-return read, room, charge, write
+return { read = read, room = room, charge = charge, write = write }

@@ -2,12 +2,12 @@
 --
 -- policy   { algorithm, cost, limit, window }    window in microseconds
 -- state    instants in whole microseconds, oldest first: up to PACKED of them a string of 8 bytes each (big-endian doubles),
---          beyond that a list, which is trimmed at its old end without being rewritten
+--          beyond that a list, which is trimmed at its old end without being rewritten; a cost above LARGEST never fits
 -- level    { entry: i -> the i-th instant, first: the oldest that counts, size: end of those stored, stamp: of those to come,
 --            added: how many come, newest, and the stored form }
 -- reply    how many count, microseconds until the newest of them expires, and, if the request is refused, microseconds until
 --          enough of the oldest have expired for it (else 0)
-local PACKED, CHUNK = 128, 1000
+local PACKED, CHUNK, LARGEST = 128, 1000, 1000
 
 local function open(policy, size, entry, level)
   local bad = false
@@ -58,7 +58,9 @@ end
 
 local function used(level) return level.size - level.first + level.added end
 
-local function room(level, policy, cost) return floor((policy[3] - used(level)) / cost) end
+local function room(level, policy, cost)
+  return cost <= LARGEST and floor((policy[3] - used(level)) / cost) or 0
+end
 
 local function charge(level, policy, times, refused, reply)
   local count, n = used(level), #reply
@@ -86,7 +88,7 @@ local function finish(level, key)
   local pending, size = {}, 0
   local function push(t)
     size = size + 1
-    pending[size] = format('%.0f', t)
+    pending[size] = digits(t)
     if size == CHUNK then
       redis.call('RPUSH', key, unpack(pending))
       pending, size = {}, 0
@@ -104,4 +106,4 @@ local function finish(level, key)
   redis.call(unit == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, time)
 end
 
-return read, room, charge, write, other, finish
+return { read = read, room = room, charge = charge, write = write, other = other, finish = finish }

@@ -6,7 +6,7 @@
 -- reply    the debt
 local function read(raw, policy)
   if not raw then return 0 end
-  local at, rest = instant(raw)
+  local at, rest = instant(raw, 8)
   if not at then return nil end
   local debt = (at - now) * policy[3] + (tonumber(rest) or 0)
   if debt <= 0 then return 0 end
@@ -27,8 +27,8 @@ end
 local function write(debt, policy)
   local whole = floor(debt / policy[3])
   local at, rest = now + whole, debt - whole * policy[3]
-  if rest > 0 then return format('%016.0f%.0f', at, rest), at + 1 end
-  return format('%016.0f', at), at
+  if rest > 0 then return digits(at) .. plain(rest), at + 1 end
+  return digits(at), at
 end
 
-return read, room, charge, write
+return { read = read, room = room, charge = charge, write = write }

@@ -39,7 +39,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const { store } = opened;
     this.policies = new NamedPolicies(options.policies);
     this.identities = new IdentityChain(options.identity);
-    this.limiter = new RateLimiter(options, new StoreGateway(store), this.policies, (keys) => store.reset(keys));
+    this.limiter = new RateLimiter(options, new StoreGateway(store), this.policies);
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),
     );

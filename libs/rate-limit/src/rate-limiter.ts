@@ -34,7 +34,6 @@ export class RateLimiter {
     private readonly options: CheckedOptions,
     private readonly gateway: StoreGateway,
     private readonly policies: NamedPolicies,
-    private readonly forget: (keys: readonly string[]) => void | Promise<void>,
   ) {}
 
   /**
@@ -71,7 +70,7 @@ export class RateLimiter {
   /** Forgets what `identity` has taken from the policies. Throws as `consume` does, or what the store's failure was. */
   async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<void> {
     const tag = identityTag(identity);
-    await this.forget(this.bind(policies).map((policy) => this.charge(policy, tag, 0).key));
+    await this.gateway.reset(this.bind(policies).map((policy) => this.charge(policy, tag, 0).key));
   }
 
   /** @internal One policy's charge for an identity's tag. */

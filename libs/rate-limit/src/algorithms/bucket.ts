@@ -77,7 +77,8 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   }
 
   retryAfter(debt: number, cost: number): number {
-    return Math.ceil((debt + cost * this.ticksPerToken - this.full) / this.ticksPerMicrosecond);
+    // In this order: the debt and the cost together could pass 2^53.
+    return Math.ceil((debt - (this.full - cost * this.ticksPerToken)) / this.ticksPerMicrosecond);
   }
 
   abstract delay(debt: number): number;

@@ -29,10 +29,10 @@ export class IdentityChain {
   }
 
   private async find(resolvers: readonly IdentityResolver[], context: ExecutionContext): Promise<Identity> {
-    for (const { kind, resolve } of resolvers) {
-      const found = resolve(context);
+    for (const resolver of resolvers) {
+      const found = resolver.resolve(context);
       const value = typeof found === 'object' ? await found : found;
-      if (value !== undefined && value !== '') return { kind, value };
+      if (value !== undefined && value !== '') return { kind: resolver.kind, value };
     }
     return UNKNOWN;
   }

@@ -33,7 +33,7 @@ function digest(text: string): string {
  * @throws {TypeError} when the kind or the value is not one (a `by` function may return anything)
  */
 export function identityTag(identity: Identity): string {
-  if (typeof identity !== 'object' || identity === null || !KIND.test(identity.kind)) {
+  if (typeof identity?.kind !== 'string' || !KIND.test(identity.kind)) {
     throw new TypeError(`an identity's kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }`);
   }
   const { kind, value } = identity;

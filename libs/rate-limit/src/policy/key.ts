@@ -1,6 +1,6 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
-import { escape, MAX_TAG_BYTES } from '../identity/identity-tag.js';
-import { RateLimitConfigError } from './config-error.js';
+import { escape, identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
+import { RateLimitConfigError, shown } from './config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 /** Short in every key. */
@@ -20,7 +20,7 @@ export function checkKeyPrefix(prefix: unknown, place: string): string {
   if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
   throw new RateLimitConfigError(
     place,
-    `keyPrefix must be 1 to 32 printable characters without blanks and braces, got ${JSON.stringify(prefix)}`,
+    `keyPrefix must be 1 to 32 printable characters without blanks and braces, got ${shown(prefix)}`,
   );
 }
 
@@ -51,5 +51,5 @@ export function keyOf(prefix: string, tag: string, tail: string): string {
 
 /** The tag of a policy that counts everybody together: its name, so that not all of them share one Cluster slot. */
 export function globalTag(name: string): string {
-  return `global:${escape(name)}`;
+  return identityTag({ kind: 'global', value: name });
 }

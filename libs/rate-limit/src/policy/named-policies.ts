@@ -6,6 +6,9 @@ import type { Policy } from './policy.js';
 /** Distinct values of policy functions and of `RateLimiter` calls that are kept parsed. */
 const MAX_PARSED = 1000;
 
+/** Stands for any object: no option takes one, and not every object becomes text. */
+const NO_VALUE = 'an object';
+
 /** Every policy is parsed once: the module's named ones at boot, others when they are first met. */
 export class NamedPolicies {
   private readonly named = new Map<string, ParsedPolicy>();
@@ -61,7 +64,7 @@ export class NamedPolicies {
   }
 
   private shown(value: unknown): string {
-    if (typeof value !== 'function') return String(value);
+    if (typeof value !== 'function') return Object(value) === value ? NO_VALUE : String(value);
     let id = this.functions.get(value);
     if (id === undefined) this.functions.set(value, (id = ++this.functionCount));
     return String(id);

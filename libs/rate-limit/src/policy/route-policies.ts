@@ -28,6 +28,9 @@ interface Place {
   readonly scopes: Readonly<Record<PolicyScope, string>>;
 }
 
+/** More would not fit one question to Redis; more than a handful is a mistake. */
+const MAX_TOGETHER = 32;
+
 /** Resolves handlers to their policies, once for each (class, handler). */
 export class RoutePolicies {
   private readonly routes = new Map<Handler, Map<Type, Route | undefined>>();
@@ -130,6 +133,12 @@ export class RoutePolicies {
  */
 export function checkTogether(policies: readonly ParsedPolicy[], place: string): void {
   if (policies.length < 2) return;
+  if (policies.length > MAX_TOGETHER) {
+    throw new RateLimitConfigError(
+      place,
+      `at most ${MAX_TOGETHER} policies can stand together, got ${policies.length}`,
+    );
+  }
   if (policies.filter(({ named }) => !named).length > 1) {
     throw new RateLimitConfigError(
       place,

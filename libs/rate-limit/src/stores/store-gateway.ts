@@ -32,22 +32,32 @@ export class StoreGateway {
   async consume(charges: readonly Charge[]): Promise<Verdict> {
     try {
       const answer = this.store.consume(charges);
-      return answer instanceof Promise ? await this.withinDeadline(answer) : answer;
-    } catch (error) {
-      this.warn(error as Error);
+      const verdict = 'then' in answer ? await this.withinDeadline(answer) : answer;
+      if (verdict?.charges?.length !== charges.length) throw new TypeError('what it answered is not a verdict');
+      return verdict;
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown)); // a store of one's own may throw anything
+      this.warn(error);
       if (error instanceof RateLimitStoreError) throw error;
-      throw new RateLimitStoreError(`the store failed: ${(error as Error).message}`, { cause: error });
+      throw new RateLimitStoreError(`the store failed: ${error.message}`, { cause: thrown });
     }
   }
 
-  private withinDeadline(answer: Promise<Verdict>): Promise<Verdict> {
+  /** Within the deadline as well; its failure is for the caller alone. */
+  async reset(keys: readonly string[]): Promise<void> {
+    await this.withinDeadline(Promise.resolve(this.store.reset(keys)));
+  }
+
+  private withinDeadline<T>(answer: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { expiresAt: performance.now() + this.deadlineMs, settled: false, reject };
       this.waiters.push(waiter);
       this.timer ??= this.arm(this.deadlineMs);
-      answer.then(resolve, reject).finally(() => {
-        waiter.settled = true;
-      });
+      void Promise.resolve(answer)
+        .then(resolve, reject)
+        .finally(() => {
+          waiter.settled = true;
+        });
     });
   }
 

@@ -72,7 +72,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   }
 
   fits(level: LogLevel, cost: number): boolean {
-    return cost <= this.limit - level.used;
+    return cost <= this.maxCost && cost <= this.limit - level.used;
   }
 
   charge(level: LogLevel, cost: number): LogLevel {

@@ -4,6 +4,8 @@ import type { OwnedRedisClient } from './redis-client.js';
 
 /** One warning a second at most of a connection that fails again and again. */
 const WARNING_INTERVAL_MS = 1000;
+/** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
+const PATIENCE_MS = 1000;
 
 /** A `RedisStore` on a client that is its own: it connects at boot and closes at shutdown. */
 export class ConnectedRedisStore extends RedisStore {
@@ -21,7 +23,7 @@ export class ConnectedRedisStore extends RedisStore {
   /** Goes on when Redis is away: the client keeps trying, and until then requests go by `onStoreFailure`. */
   async connect(): Promise<void> {
     try {
-      await this.connection.connect();
+      await withinPatience(this.connection.connect());
     } catch (error) {
       this.warn(error as Error);
     }
@@ -29,9 +31,9 @@ export class ConnectedRedisStore extends RedisStore {
 
   async close(): Promise<void> {
     try {
-      await this.connection.quit();
+      await withinPatience(this.connection.quit());
     } catch {
-      this.connection.disconnect(); // it was not connected
+      this.connection.disconnect(); // it was not connected, or is not answered
     }
   }
 
@@ -40,5 +42,17 @@ export class ConnectedRedisStore extends RedisStore {
     if (now - this.warnedAt < WARNING_INTERVAL_MS) return;
     this.warnedAt = now;
     this.logger.warn(`Redis connection: ${error.message || error.name}`);
+  }
+}
+
+async function withinPatience(answer: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const impatience = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+  });
+  try {
+    await Promise.race([answer, impatience]);
+  } finally {
+    clearTimeout(timer);
   }
 }

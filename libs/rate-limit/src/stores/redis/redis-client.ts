@@ -35,6 +35,7 @@ const OPTIONS: RedisOptions = {
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
   connectTimeout: 1000,
+  disconnectTimeout: 200,
   keepAlive: 10_000,
   lazyConnect: true,
   retryStrategy: (attempt) => Math.random() * Math.min(MAX_BACKOFF_MS, attempt * 50),

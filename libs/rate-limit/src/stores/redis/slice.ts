@@ -1,3 +1,4 @@
+import type { Algorithm } from '../../algorithms/algorithm.js';
 import { algorithmNumber } from '../../algorithms/registry.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { allFit, chargeAll, verdictOf } from '../verdict.js';
@@ -37,8 +38,9 @@ const FAILURES: Readonly<Record<number, string>> = {
 export class Slice {
   private readonly rows: Row[] = [];
   private readonly keys = new Map<string, number>();
-  /** For each key the last row that touched it. */
+  /** For each key the last row that touched it, and the one algorithm that its requests share. */
   private readonly lastRows: Row[] = [];
+  private readonly algorithms: Algorithm[] = [];
   private readonly policies: Pick<Charge, 'algorithm' | 'cost'>[] = [];
 
   /** Takes a request in, or says that it does not fit any more. */
@@ -53,11 +55,11 @@ export class Slice {
       rows.length >= MAX_ROWS ||
       keys.size + charges.length > MAX_KEYS ||
       policies.length + charges.length > MAX_POLICIES;
-    if (full && rows.length > 0) return false;
+    if (rows.length > 0 && (full || this.mixes(charges))) return false;
     const added: Row = {
       charges,
       policies: charges.map((charge) => this.policyIndex(charge)),
-      keys: charges.map(({ key }) => this.keyIndex(key)),
+      keys: charges.map((charge) => this.keyIndex(charge)),
       waiters: [waiter],
     };
     rows.push(added);
@@ -137,10 +139,18 @@ export class Slice {
     return known >= 0 ? known : this.policies.push({ algorithm, cost }) - 1;
   }
 
-  private keyIndex(key: string): number {
+  /** Whether a key is here with another algorithm: what its state means would depend on which of them reads it. */
+  private mixes(charges: readonly Charge[]): boolean {
+    return charges.some(({ key, algorithm }) => {
+      const index = this.keys.get(key);
+      return index !== undefined && this.algorithms[index] !== algorithm;
+    });
+  }
+
+  private keyIndex({ key, algorithm }: Charge): number {
     const known = this.keys.get(key);
     if (known !== undefined) return known;
     this.keys.set(key, this.keys.size);
-    return this.keys.size - 1;
+    return this.algorithms.push(algorithm) - 1;
   }
 }

@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import { assert, pre, property } from 'fast-check';
+import { situationsOf, told } from '../../../../test/support/algorithm-laws.js';
+import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../../../test/support/algorithm-of.js';
+import { expectHolds, expectSame } from '../../../../test/support/expect-same.js';
+import { histories } from '../../../../test/support/property-runs.js';
+
+describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
+  it('reads at the same instant what it wrote', () => {
+    const law = property(situationsOf(name), ({ algorithm, now, state, level, cost }) => {
+      const wanted = told(algorithm, level, cost);
+      const written = algorithm.write(level, now, state);
+      expectSame(told(algorithm, algorithm.read(written, now, 0), cost), wanted);
+      expectHolds(!algorithm.isAhead(written, now, 0), () => ({ written, now }));
+    });
+    assert(law, histories());
+  });
+
+  it('reads at expiresAt what it reads of no state at all', () => {
+    const law = property(situationsOf(name), ({ algorithm, now, state, level, cost }) => {
+      const written = algorithm.write(level, now, state);
+      const end = algorithm.expiresAt(level, now);
+      const fresh = algorithm.read(undefined, end, 0);
+      expectHolds(end >= now, () => ({ end, now }));
+      expectSame(told(algorithm, algorithm.read(written, end, 0), cost), told(algorithm, fresh, cost));
+    });
+    assert(law, histories());
+  });
+
+  it('fits one after the other what fits at once', () => {
+    const law = property(situationsOf(name), ({ algorithm, level, cost }) => {
+      pre(cost >= 2 && cost <= algorithm.maxCost && algorithm.fits(level, cost));
+      const first = Math.floor(cost / 2);
+      const between = algorithm.charge(level, first);
+      expectHolds(algorithm.fits(level, first) && algorithm.fits(between, cost - first), () => ({ level, cost }));
+      const after = algorithm.charge(between, cost - first);
+      expectSame(told(algorithm, after, 1), told(algorithm, algorithm.charge(level, cost), 1));
+    });
+    assert(law, histories());
+  });
+
+  it('has room for what remains, and for no more', () => {
+    const law = property(situationsOf(name), ({ algorithm, level }) => {
+      const remaining = algorithm.remaining(level);
+      expectHolds(remaining >= 0 && remaining <= algorithm.limit, () => ({ remaining }));
+      expectHolds(remaining === 0 || algorithm.fits(level, remaining), () => ({ level, remaining }));
+      const departing = name === 'leaky-bucket' ? 1 : 0; // it takes no place
+      expectHolds(!algorithm.fits(level, remaining + departing + 1), () => ({ level, remaining }));
+    });
+    assert(law, histories());
+  });
+
+  it('leaves a level as it is when it charges nothing', () => {
+    const law = property(situationsOf(name), ({ algorithm, level, cost }) => {
+      expectSame(told(algorithm, algorithm.charge(level, 0), cost), told(algorithm, level, cost));
+    });
+    assert(law, histories());
+  });
+
+  it('tells and waits in whole, safe numbers only', () => {
+    const law = property(situationsOf(name), ({ algorithm, now, level, cost }) => {
+      const numbers = [
+        algorithm.remaining(level),
+        algorithm.resetAfter(level),
+        algorithm.delay(level),
+        algorithm.expiresAt(level, now),
+        ...(algorithm.fits(level, cost) || cost > algorithm.maxCost ? [] : [algorithm.retryAfter(level, cost)]),
+        ...algorithm.wire,
+      ];
+      expectHolds(
+        numbers.every((number) => Number.isSafeInteger(number) && number >= 0),
+        () => ({ numbers }),
+      );
+    });
+    assert(law, histories());
+  });
+
+  it('names its rate or window in what keys say of it, and not its capacity or limit', () => {
+    const policy = SMALL_POLICIES[name];
+    const [size, rate] = name.endsWith('bucket')
+      ? ['capacity', name === 'leaky-bucket' ? 'drain' : 'refill']
+      : ['limit', 'window'];
+    expect(algorithmOf({ ...policy, [size]: 1 }).rate).toBe(algorithmOf(policy).rate);
+    expect(algorithmOf({ ...policy, [rate]: 7 }).rate).not.toBe(algorithmOf(policy).rate);
+  });
+});

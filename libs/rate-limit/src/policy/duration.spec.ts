@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { durationToMicroseconds } from './duration.js';
+
+describe('a duration', () => {
+  it.each([
+    [1, 1_000],
+    [60_000, 60_000_000],
+    [0.001, 1],
+    [1.5, 1_500],
+    ['1ms', 1_000],
+    ['500ms', 500_000],
+    ['1.5ms', 1_500],
+    ['1s', 1_000_000],
+    ['1m', 60_000_000],
+    ['1 minute', 60_000_000],
+    ['24h', 86_400_000_000],
+    ['1d', 86_400_000_000],
+    ['250', 250_000],
+    [9_007_199_254_740, 9_007_199_254_740_000],
+  ])('%p is %d microseconds', (duration, microseconds) => {
+    expect(durationToMicroseconds(duration)).toBe(microseconds);
+  });
+
+  it.each([
+    ['nothing at all', 0],
+    ['nothing at all, as text', '0s'],
+    ['less than nothing', -1],
+    ['less than nothing, as text', '-1m'],
+    ['less than a microsecond', 0.0005],
+    ['a part of a microsecond', 1.0005],
+    ['more than can be counted', 9_007_199_254_741],
+    ['no number', NaN],
+    ['an endless number', Infinity],
+    ['empty text', ''],
+    ['other text', 'soon'],
+    ['an unknown unit', '1 fortnight'],
+    ['overlong text', `1${' '.repeat(200)}m`],
+    ['undefined', undefined],
+    ['null', null],
+    ['a boolean', true],
+    ['a bigint', 1n],
+    ['an object', {}],
+    ['an array', [1]],
+  ])('%s is none', (_, duration) => {
+    expect(durationToMicroseconds(duration)).toBeUndefined();
+  });
+});

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Policy } from 'nestjs-floodgate';
+import { Processes } from '../support/processes/processes.js';
+import { RedisServer } from '../support/redis-server.js';
+import { admissions, merge, parse, type Seen } from './support/history.js';
+import { differenceFromMemory, differenceFromTextbook } from './support/replay.js';
+import {
+  type Textbook,
+  TextbookCounter,
+  TextbookFixedWindow,
+  TextbookLeakyBucket,
+  TextbookLog,
+  TextbookTokenBucket,
+} from './support/textbook.js';
+import type { procedures } from './workers/limiter.js';
+
+/** How many requests each process has in flight: from one at a time to enough that its batches are never of one request. */
+const IN_FLIGHT = [1, 1, 2, 2, 4, 4, 8, 8];
+const FOR_MS = 2000;
+const SECOND = 1_000_000n;
+
+let server: RedisServer;
+let processes: Processes<typeof procedures>;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), IN_FLIGHT.length);
+  await processes.all('connect', () => server.url);
+}, 60_000);
+
+afterAll(async () => {
+  await processes?.stop();
+  await server?.stop();
+});
+
+/** All processes ask for one identity as often as they can; what they were told, in the order of Redis's clock. */
+async function hammer(policy: Policy): Promise<Seen[]> {
+  const histories = await processes.all('hammer', (i) => ({ policy, forMs: FOR_MS, inFlight: IN_FLIGHT[i]! }));
+  const parsed = histories.map(parse);
+  const latestStart = Math.max(...parsed.map((history) => history.at(0)!.at));
+  const earliestEnd = Math.min(...parsed.map((history) => history.at(-1)!.at));
+  expect(earliestEnd).toBeGreaterThan(latestStart); // or they did not compete
+  return merge(parsed);
+}
+
+function expectExact(history: readonly Seen[], policy: Policy, textbook: Textbook): void {
+  expect(history.filter(({ allowed }) => !allowed).length).toBeGreaterThan(0); // or nothing was contended
+  expect(differenceFromTextbook(history, textbook)).toBeUndefined();
+  expect(differenceFromMemory(history, policy)).toBeUndefined();
+}
+
+/** Whether no `count` + 1 admissions lie within less than `window` microseconds. */
+function neverMoreThan(count: number, window: number, instants: readonly number[]): boolean {
+  return instants.every((at, i) => i < count || at - instants[i - count]! >= window);
+}
+
+/** How many admissions fall into each aligned window, and how many requests. */
+function byWindow(history: readonly Seen[], window: number): { readonly asked: number; readonly admitted: number }[] {
+  const windows = new Map<number, { asked: number; admitted: number }>();
+  for (const { at, allowed } of history) {
+    const start = at - (at % window);
+    const counts = windows.get(start) ?? { asked: 0, admitted: 0 };
+    windows.set(start, { asked: counts.asked + 1, admitted: counts.admitted + Number(allowed) });
+  }
+  return [...windows.values()];
+}
+
+describe('processes that hammer one key admit exactly', () => {
+  it('capacity + refill x t of a token bucket', async () => {
+    const [capacity, refill] = [1200n, 600n]; // a token every 1666 2/3 microseconds
+    const policy = { name: 'tokens', algorithm: 'token-bucket', capacity: 1200, refill: 600 } as const;
+    const textbook = new TextbookTokenBucket(capacity, refill);
+    const history = await hammer(policy);
+    expectExact(history, policy, textbook);
+
+    // From the last instant at which it was full: at every refusal all has been given out that there was, but for a fraction.
+    const since = Number(textbook.fullAt);
+    const saturated = history.slice(history.findIndex(({ at }) => at === since));
+    let admitted = 0n;
+    const unlike = saturated.filter(({ at, allowed }) => {
+      if (allowed) admitted++;
+      return !allowed && admitted !== (capacity * SECOND + refill * BigInt(at - since)) / SECOND;
+    });
+    expect(unlike).toEqual([]);
+    expect(admitted).toBeGreaterThan(capacity);
+
+    // Between any two admissions: (j - i + 1) <= capacity + refill x (at j - at i), for all i at once.
+    let highest = 0n;
+    const over = admissions(history).filter((instant, j) => {
+      const refilled = refill * BigInt(instant);
+      const taken = BigInt(j) * SECOND;
+      if (j === 0 || refilled - taken > highest) highest = refilled - taken;
+      return taken + SECOND + highest - refilled > capacity * SECOND;
+    });
+    expect(over).toEqual([]);
+  }, 30_000);
+
+  it('one departure every 1/drain, and nobody beyond the capacity, of a leaky bucket', async () => {
+    const [capacity, drain] = [1200n, 600n];
+    const policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1200, drain: 600 } as const;
+    const textbook = new TextbookLeakyBucket(capacity, drain);
+    const history = await hammer(policy);
+    expectExact(history, policy, textbook);
+
+    const admitted = history.filter(({ allowed }) => allowed);
+    const slots = admitted.map(({ at, delay }) => at + delay);
+    // From the last instant at which nobody waited, the k-th departs k/drain after it, rounded up to a microsecond.
+    const since = Number(textbook.idleAt);
+    const first = admitted.findIndex(({ at }) => at === since);
+    const unlike = slots.slice(first).filter((slot, k) => {
+      return BigInt(slot - since) !== (BigInt(k) * SECOND + drain - 1n) / drain;
+    });
+    expect(unlike).toEqual([]);
+    expect(slots.length - first).toBeGreaterThan(1200);
+
+    // Nowhere are two closer than 1/drain = 1666 2/3 microseconds; of slots rounded up it may be 1666.
+    expect(slots.filter((slot, k) => k > 0 && slot - slots[k - 1]! < 1666)).toEqual([]);
+    let departed = 0;
+    const waiting = admitted.map(({ at }, k) => {
+      while (departed <= k && slots[departed]! <= at) departed++;
+      return k + 1 - departed;
+    });
+    expect(Math.max(...waiting)).toBe(1200);
+  }, 30_000);
+
+  it('the limit in every window of a fixed window', async () => {
+    const [limit, window] = [300, 250_000];
+    const policy = { name: 'windows', algorithm: 'fixed-window', limit, window: 250 } as const;
+    const history = await hammer(policy);
+    expectExact(history, policy, new TextbookFixedWindow(300n, 250_000n));
+
+    const windows = byWindow(history, window);
+    expect(windows.map(({ admitted }) => admitted)).toEqual(windows.map(({ asked }) => Math.min(asked, limit)));
+    expect(windows.length).toBeGreaterThan(6);
+  }, 30_000);
+
+  // Redis keeps a log of up to 128 instants in another form than a longer one.
+  it.each([
+    { limit: 50, ms: 60 },
+    { limit: 200, ms: 300 },
+  ])(
+    'the limit in every interval of a log ($limit in $ms ms)',
+    async ({ limit, ms }) => {
+      const window = ms * 1000;
+      const policy = { name: 'log', algorithm: 'sliding-window-log', limit, window: ms } as const;
+      const history = await hammer(policy);
+      expectExact(history, policy, new TextbookLog(BigInt(limit), BigInt(window)));
+
+      const instants = admissions(history);
+      expect(neverMoreThan(limit, window, instants)).toBe(true);
+      // No refusal was needless: each had `limit` admissions in the window that ended with it.
+      let [expired, admitted] = [0, 0];
+      const needless = history.filter(({ at, allowed }) => {
+        if (allowed) admitted++;
+        while (instants[expired]! <= at - window) expired++;
+        return !allowed && admitted - expired !== limit;
+      });
+      expect(needless).toEqual([]);
+    },
+    30_000,
+  );
+
+  it('what the weighting allows of a sliding window counter', async () => {
+    const [limit, window] = [150, 200_000];
+    const policy = { name: 'counter', algorithm: 'sliding-window-counter', limit, window: 200 } as const;
+    const history = await hammer(policy);
+    expectExact(history, policy, new TextbookCounter(150n, 200_000n));
+
+    expect(Math.max(...byWindow(history, window).map(({ admitted }) => admitted))).toBeLessThanOrEqual(limit);
+    expect(neverMoreThan(2 * limit - 1, window, admissions(history))).toBe(true);
+  }, 30_000);
+});

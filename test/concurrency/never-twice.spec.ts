@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Policy } from 'nestjs-floodgate';
+import { Processes } from '../support/processes/processes.js';
+import { useRedis } from '../support/redis-fixture.js';
+import { commandsDuring } from './support/command-stats.js';
+import { takenFrom, USERS } from './support/lasting-policies.js';
+import { openLimiter } from './support/open-limiter.js';
+import type { procedures } from './workers/limiter.js';
+
+const PROCESSES = 6;
+const IN_FLIGHT = 6;
+const FOR_MS = 1500;
+
+const ALL: Policy = { name: 'all', algorithm: 'fixed-window', limit: 1_000_000_000, window: '36500d' };
+const SOME: Policy = { name: 'some', algorithm: 'token-bucket', capacity: 4000, refill: '1/d' };
+
+let processes: Processes<typeof procedures>;
+
+// Hooks run in this order: the server stops after those that are connected to it.
+afterAll(async () => {
+  await processes?.stop();
+});
+
+const redis = useRedis();
+
+beforeAll(async () => {
+  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), PROCESSES);
+  await processes.all('connect', () => redis.server.url);
+}, 60_000);
+
+interface Outcome {
+  readonly admitted: number;
+  readonly refused: number;
+  readonly failed: number;
+  /** How often `disturb` was called. */
+  readonly disturbed: number;
+}
+
+/** What all processes together were told while Redis was disturbed again and again. */
+async function countDuring(
+  policies: readonly Policy[],
+  users: 'one' | 'each its own',
+  everyMs: number,
+  disturb: () => Promise<unknown>,
+): Promise<Outcome> {
+  const counting = processes.all('count', () => ({ policies, forMs: FOR_MS, inFlight: IN_FLIGHT, users }));
+  const ended = counting.then(() => true);
+  let disturbed = 0;
+  do {
+    await disturb();
+    disturbed++;
+  } while (!(await Promise.race([ended, sleep(everyMs, false)])));
+  const counts = await counting;
+  const total = (field: 'admitted' | 'refused' | 'failed'): number =>
+    counts.reduce((sum, count) => sum + count[field], 0);
+  return { admitted: total('admitted'), refused: total('refused'), failed: total('failed'), disturbed };
+}
+
+describe('while the scripts are flushed every few milliseconds', () => {
+  it.each([
+    { title: 'charges every request once', policies: [ALL], admits: undefined },
+    { title: 'admits what there is and no more', policies: [ALL, SOME], admits: 4000 },
+  ])(
+    '$title',
+    async ({ policies, admits }) => {
+      let outcome!: Outcome;
+      const stats = await commandsDuring(redis.client, async () => {
+        outcome = await countDuring(policies, 'one', 3, () => redis.client.script('FLUSH'));
+      });
+
+      expect(outcome.failed).toBe(0);
+      expect(outcome.admitted + outcome.refused).toBeGreaterThan(4000);
+      expect(outcome.admitted).toBe(admits ?? outcome.admitted + outcome.refused);
+      await using opened = await openLimiter(redis.server.url);
+      for (const policy of policies) expect(await takenFrom(opened.limiter, policy, USERS[0]!)).toBe(outcome.admitted);
+
+      // Each EVAL follows an EVALSHA that found no script, of which there are at most those in flight when it was flushed.
+      const [evalsha, evaluated] = [stats('evalsha'), stats('eval')];
+      expect(evaluated.calls).toBeGreaterThan(0);
+      expect(evaluated).toEqual({ calls: evalsha.failed, failed: 0 });
+      expect(evaluated.calls).toBeLessThanOrEqual(outcome.disturbed * PROCESSES * IN_FLIGHT);
+      expect(evalsha.calls).toBeGreaterThan(evaluated.calls);
+    },
+    30_000,
+  );
+});
+
+describe('while connections are lost again and again', () => {
+  it('charges no request twice: a charge whose answer was lost is not made again', async () => {
+    const kill = (): Promise<unknown> => redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
+    const outcome = await countDuring([ALL], 'each its own', 60, kill);
+
+    // All keys are of the same policy, window and cost: one that was charged twice holds another state.
+    const keys = await redis.client.keys('*');
+    const states = await redis.client.mget(keys);
+    expect(new Set(states).size).toBe(1);
+    // Of those that were told that the store failed some were never sent, and some lost the answer to a charge.
+    expect(outcome.failed).toBeGreaterThan(0);
+    expect(keys.length).toBeGreaterThanOrEqual(outcome.admitted);
+    expect(keys.length).toBeLessThanOrEqual(outcome.admitted + outcome.failed);
+  }, 30_000);
+});

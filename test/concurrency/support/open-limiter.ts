@@ -1,0 +1,20 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { patient } from './patient.js';
+
+export interface OpenLimiter extends AsyncDisposable {
+  readonly limiter: RateLimiter;
+}
+
+/** A limiter without HTTP, as a queue consumer has it, on the Redis at `redis`. A decision that fails throws. */
+export async function openLimiter(redis: string): Promise<OpenLimiter> {
+  const module = RateLimitModule.forRoot({ redis, onStoreFailure: 'closed' });
+  const context: INestApplicationContext = await NestFactory.createApplicationContext(module, {
+    logger: ['error', 'fatal'],
+  });
+  return {
+    limiter: await patient(context.get(RateLimiter)),
+    [Symbol.asyncDispose]: () => context.close(),
+  };
+}

@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Policy, RateLimiter } from 'nestjs-floodgate';
+
+const FOREVER_MS = 600_000;
+const CONNECTED_WITHIN_MS = 20_000;
+const ANY: Policy = { name: 'any', algorithm: 'fixed-window', limit: 1, window: 1000 };
+
+/**
+ * Makes a limiter wait for its store however long it takes, from the connection on. How late an answer may be is not what
+ * these tests are about, and a request that was given up may have been charged all the same: on a busy machine nothing
+ * could be counted.
+ */
+export async function patient(limiter: RateLimiter): Promise<RateLimiter> {
+  const gateway = limiter['gateway'];
+  Object.assign(gateway, { deadlineMs: FOREVER_MS });
+  if (gateway['deadlineMs'] !== FOREVER_MS) throw new Error('The deadline of a StoreGateway is kept elsewhere now');
+  const givesUpAt = performance.now() + CONNECTED_WITHIN_MS;
+  for (;;) {
+    try {
+      await limiter.peek(ANY, { kind: 'user', value: 'nobody' });
+      return limiter;
+    } catch (error) {
+      if (performance.now() > givesUpAt) throw error;
+      await sleep(10);
+    }
+  }
+}

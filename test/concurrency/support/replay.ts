@@ -1,0 +1,49 @@
+import { MemoryStore, type Policy } from 'nestjs-floodgate';
+import { algorithmOf } from '../../support/algorithm-of.js';
+import { TestClock } from '../../support/test-clock.js';
+import type { Seen } from './history.js';
+import type { Textbook } from './textbook.js';
+
+/** The first decision of a merged history that differs, beside what it should have been; undefined when there is none. */
+export interface Difference {
+  readonly index: number;
+  readonly seen: unknown;
+  readonly expected: unknown;
+}
+
+/** Asks the textbook the same questions at the same instants. */
+export function differenceFromTextbook(history: readonly Seen[], textbook: Textbook): Difference | undefined {
+  for (const [index, { at, allowed, delay }] of history.entries()) {
+    const answer = textbook.ask(BigInt(at));
+    const expected = { at, allowed: answer.allowed, delay: answer.allowed ? Number(answer.departsAt) - at : 0 };
+    const seen = { at, allowed, delay };
+    if (!equal(seen, expected)) return { index, seen, expected };
+  }
+  return undefined;
+}
+
+/**
+ * Asks a store in this process, whose clock is set to each decision's instant, and compares all that it says.
+ *
+ * @param cost of each request in turn; 1 unless said
+ */
+export function differenceFromMemory(
+  history: readonly Seen[],
+  policy: Policy,
+  cost: (index: number) => number = () => 1,
+): Difference | undefined {
+  const algorithm = algorithmOf(policy);
+  const clock = new TestClock();
+  const store = new MemoryStore({ clock: clock.read });
+  for (const [index, seen] of history.entries()) {
+    clock.now = seen.at;
+    const { at, charges } = store.consume([{ key: 'key', algorithm, cost: cost(index) }]);
+    const expected = { at, ...charges[0]! };
+    if (!equal(seen, expected)) return { index, seen, expected };
+  }
+  return undefined;
+}
+
+function equal<T extends object>(a: T, b: T): boolean {
+  return (Object.keys(a) as (keyof T)[]).every((field) => a[field] === b[field]);
+}

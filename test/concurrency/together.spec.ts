@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Policy } from 'nestjs-floodgate';
+import { Processes } from '../support/processes/processes.js';
+import { SEED } from '../support/property-runs.js';
+import { useRedis } from '../support/redis-fixture.js';
+import { parse, Recorder } from './support/history.js';
+import { LASTING, takenFrom, takenKey, USERS } from './support/lasting-policies.js';
+import { type OpenLimiter, openLimiter } from './support/open-limiter.js';
+import { differenceFromMemory } from './support/replay.js';
+import type { procedures } from './workers/limiter.js';
+
+const PROCESSES = 6;
+const TURNS = 60;
+
+let processes: Processes<typeof procedures>;
+let opened: OpenLimiter;
+
+// Hooks run in this order: the server stops after those that are connected to it.
+afterAll(async () => {
+  await processes?.stop();
+  await opened?.[Symbol.asyncDispose]();
+});
+
+const redis = useRedis();
+
+beforeAll(async () => {
+  opened = await openLimiter(redis.server.url);
+  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), PROCESSES);
+  await processes.all('connect', () => redis.server.url);
+}, 60_000);
+
+/** A policy whose state outlasts the test, and how many requests it admits in all. */
+function windowOf(limit: number): Policy {
+  return { name: 'window', algorithm: 'fixed-window', limit, window: '36500d' };
+}
+
+function tokensOf(capacity: number): Policy {
+  return { name: 'tokens', algorithm: 'token-bucket', capacity, refill: '1/d' };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => a + b, 0);
+}
+
+describe('1,000 requests of one key at once in one process', () => {
+  it.each([
+    { algorithm: 'token-bucket', capacity: 600, refill: 7 },
+    { algorithm: 'leaky-bucket', capacity: 600, drain: 7 },
+    { algorithm: 'fixed-window', limit: 600, window: '36500d' },
+    { algorithm: 'sliding-window-log', limit: 600, window: '1h' },
+    { algorithm: 'sliding-window-counter', limit: 600, window: '10d' },
+  ] as const)('get what they would get one by one from a $algorithm', async (options) => {
+    const policy = { name: 'busy', ...options };
+    const cost = (index: number): number => 1 + (index % 3); // no two neighbours are alike, so that each is a row of its own
+    const asked = Array.from({ length: 1000 }, (_, i) => opened.limiter.consume(policy, USERS[0]!, { cost: cost(i) }));
+    const recorder = new Recorder();
+    for (const decision of await Promise.all(asked)) recorder.add(decision);
+    const history = parse(recorder.take());
+
+    expect(new Set(history.map(({ allowed }) => allowed))).toEqual(new Set([true, false]));
+    expect(differenceFromMemory(history, policy, cost)).toBeUndefined();
+  });
+});
+
+describe('policies that processes charge together', () => {
+  it.each([
+    { window: 2500, tokens: 3000 },
+    { window: 3000, tokens: 2500 },
+  ])(
+    'are charged by the same requests: $window of a window, $tokens of a bucket',
+    async ({ window, tokens }) => {
+      const policies = [windowOf(window), tokensOf(tokens)];
+      const counts = await processes.all('count', () => ({ policies, users: 'one', forMs: 1000, inFlight: 8 }));
+      const admitted = sum(counts.map((count) => count.admitted));
+
+      expect(sum(counts.map((count) => count.failed))).toBe(0);
+      expect(sum(counts.map((count) => count.refused))).toBeGreaterThan(0);
+      expect(admitted).toBe(2500);
+      expect(await takenFrom(opened.limiter, policies[0]!, USERS[0]!)).toBe(admitted);
+      expect(await takenFrom(opened.limiter, policies[1]!, USERS[0]!)).toBe(admitted);
+    },
+    20_000,
+  );
+
+  it(`are charged for what was admitted and nothing else, in random company (seed ${SEED})`, async () => {
+    const results = await processes.all('scramble', (index) => ({ seed: SEED + index, turns: TURNS }));
+    expect(sum(results.map(({ admitted }) => admitted))).toBeGreaterThan(0);
+    expect(sum(results.map(({ refused }) => refused))).toBeGreaterThan(0);
+
+    for (const policy of LASTING) {
+      for (const user of USERS) {
+        const key = takenKey(policy, user);
+        const expected = sum(results.map(({ taken }) => taken[key] ?? 0));
+        expect([key, await takenFrom(opened.limiter, policy, user)]).toEqual([key, expected]);
+      }
+    }
+  }, 20_000);
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { ChargeVerdict, RateLimitStore, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { useRedis } from '../support/redis-fixture.js';
+import { TestClock } from '../support/test-clock.js';
+
+/** Midnight of a day in 2024, in microseconds: every window of the tables begins there. Their instants count from it. */
+export const ORIGIN = 19_900 * 86_400_000_000;
+export const MILLISECOND = 1_000;
+export const SECOND = 1_000_000;
+export const MINUTE = 60 * SECOND;
+
+/** A request's instant in microseconds from `ORIGIN`, its cost, and what it has to be told. */
+export type Step = readonly [at: number, cost: number, expected: ChargeVerdict];
+
+export interface Table {
+  readonly policy: Policy;
+  /** Default 0: whatever lies ahead of the clock is rebased. */
+  readonly maxSkewMs?: number;
+  readonly steps: readonly Step[];
+}
+
+/** Allowed: what remains, and how long until all of it is there again. */
+export function pass(remaining: number, resetAfter: number, delay = 0): ChargeVerdict {
+  return { allowed: true, remaining, resetAfter, retryAfter: 0, delay };
+}
+
+/** Refused: as above, and when to come again. */
+export function refuse(remaining: number, resetAfter: number, retryAfter: number): ChargeVerdict {
+  return { allowed: false, remaining, resetAfter, retryAfter, delay: 0 };
+}
+
+/** The same step for each number from 0: `repeat(20, (i) => [0, 1, pass(19 - i, ...)])`. */
+export function repeat(times: number, step: (i: number) => Step): Step[] {
+  return Array.from({ length: times }, (_, i) => step(i));
+}
+
+/** A store whose clock the test sets. */
+export class Timeline {
+  private readonly clock = new TestClock(ORIGIN);
+  private readonly store: RateLimitStore;
+
+  constructor(open: (clock: TestClock) => RateLimitStore) {
+    this.store = open(this.clock);
+  }
+
+  /** Decides one request at an instant counted from `ORIGIN`. */
+  async ask(at: number, ...charges: [algorithm: Algorithm, cost: number, key?: string][]): Promise<Verdict> {
+    this.clock.now = ORIGIN + at;
+    return this.store.consume(charges.map(([algorithm, cost, key = 'key']) => ({ key, algorithm, cost })));
+  }
+
+  /** One charge's verdict. */
+  async charge(at: number, algorithm: Algorithm, cost: number, key?: string): Promise<ChargeVerdict> {
+    const { charges } = await this.ask(at, [algorithm, cost, key]);
+    return charges[0]!;
+  }
+
+  async reset(...keys: string[]): Promise<void> {
+    await this.store.reset(keys);
+  }
+}
+
+/** Runs the same tests against every store there is; a store is opened afresh, and empty, for each `open`. */
+export function describeForEveryStore(title: string, tests: (open: (maxSkewMs?: number) => Timeline) => void): void {
+  describe(`${title}, in memory`, () => {
+    tests((maxSkewMs = 0) => new Timeline(({ read }) => new MemoryStore({ clock: read, maxSkewMs })));
+  });
+  describe(`${title}, in Redis`, () => {
+    const redis = useRedis();
+    tests((maxSkewMs = 0) => new Timeline(({ read }) => new RedisStore(redis.client, { clock: read, maxSkewMs })));
+  });
+}
+
+/** One test for each table: every store gives exactly the decisions that stand there. */
+export function conform(title: string, tables: Readonly<Record<string, Table>>): void {
+  describeForEveryStore(title, (open) => {
+    it.each(Object.entries(tables))('%s', async (_, { policy, maxSkewMs, steps }) => {
+      const algorithm = algorithmOf(policy);
+      const timeline = open(maxSkewMs);
+      const decided: Step[] = [];
+      for (const [at, cost] of steps) decided.push([at, cost, await timeline.charge(at, algorithm, cost)]);
+      expect(decided).toEqual(steps);
+    });
+  });
+}

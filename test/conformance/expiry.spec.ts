@@ -1,0 +1,127 @@
+import { describe, expect, it } from '@jest/globals';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { timeOf, useRedis } from '../support/redis-fixture.js';
+import { TestClock } from '../support/test-clock.js';
+import { MINUTE, ORIGIN, SECOND } from './conformance.js';
+
+/** Each policy, what is taken at `ORIGIN`, and the microsecond after it from which the state means nothing any more. */
+const LIFETIMES: readonly (readonly [policy: Policy, cost: number, lifetime: number])[] = [
+  [{ algorithm: 'token-bucket', capacity: 5, refill: 1 }, 3, 3 * SECOND],
+  [{ algorithm: 'token-bucket', capacity: 5, refill: 3 }, 1, 333_334],
+  [{ algorithm: 'token-bucket', capacity: 5, refill: 1_000_000 }, 1, 1],
+  [{ algorithm: 'token-bucket', capacity: 5, refill: 1_000_000_000 }, 1, 1],
+  // A third of a microsecond more than a millisecond, which takes a second one.
+  [{ algorithm: 'token-bucket', capacity: 5, refill: '3000/3001ms' }, 1, 1_001],
+  [{ algorithm: 'leaky-bucket', capacity: 5, drain: 2 }, 1, SECOND / 2],
+  [{ algorithm: 'leaky-bucket', capacity: 5, drain: 2 }, 6, 3 * SECOND],
+  [{ algorithm: 'fixed-window', limit: 5, window: '1s' }, 1, SECOND],
+  [{ algorithm: 'fixed-window', limit: 5, window: '1d' }, 5, 1_440 * MINUTE],
+  [{ algorithm: 'sliding-window-log', limit: 5, window: '1s' }, 2, SECOND],
+  [{ algorithm: 'sliding-window-log', limit: 500, window: '1s' }, 400, SECOND],
+  [{ algorithm: 'sliding-window-counter', limit: 5, window: '1s' }, 1, 2 * SECOND],
+];
+
+const CASES = LIFETIMES.map(([policy, cost, lifetime]) => ({
+  title: `${cost} of ${JSON.stringify(policy)}`,
+  algorithm: algorithmOf(policy),
+  cost,
+  lifetime,
+}));
+
+describe('expiry in Redis', () => {
+  const redis = useRedis();
+
+  it.each(CASES)('with the clock of Redis: to the millisecond, of $title', async ({ algorithm, cost }) => {
+    const store = new RedisStore(redis.client);
+    const { at, charges } = await store.consume([{ key: 'key', algorithm, cost }]);
+    const expiresAt = await redis.client.pexpiretime('key');
+    const exact = Math.ceil((at + charges[0]!.resetAfter) / 1000);
+    const isOver = expiresAt === -2 && (await timeOf(redis.client)) >= exact * 1000;
+    expect(isOver ? exact : expiresAt).toBe(exact);
+  });
+
+  it.each(CASES)('with another clock: the same and a minute, of $title', async ({ algorithm, cost, lifetime }) => {
+    const store = new RedisStore(redis.client, { clock: () => ORIGIN });
+    const before = Date.now();
+    await store.consume([{ key: 'key', algorithm, cost }]);
+    const expiresAt = await redis.client.pexpiretime('key');
+    const kept = Math.ceil(lifetime / 1000) + 60_000;
+    expect(expiresAt).toBeGreaterThanOrEqual(before + kept);
+    expect(expiresAt).toBeLessThanOrEqual(Date.now() + kept);
+  });
+
+  it.each(CASES)('means nothing once the lifetime is over, and something until then: $title', async (given) => {
+    const { algorithm, cost, lifetime } = given;
+    const clock = new TestClock(ORIGIN);
+    const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+    await store.consume([{ key: 'key', algorithm, cost }]);
+    const told = async (key: string) => (await store.consume([{ key, algorithm, cost: 0 }])).charges;
+    clock.now = ORIGIN + lifetime - 1;
+    expect(await told('key')).not.toEqual(await told('unused'));
+    clock.now = ORIGIN + lifetime;
+    expect(await told('key')).toEqual(await told('unused'));
+  });
+
+  it.each(CASES)('is set anew by every charge, and by nothing else: $title', async ({ algorithm, cost, lifetime }) => {
+    const clock = new TestClock(ORIGIN);
+    const store = new RedisStore(redis.client, { clock: clock.read });
+    await store.consume([{ key: 'key', algorithm, cost }]);
+    await redis.client.pexpire('key', 1_000_000_000);
+    await store.consume([{ key: 'key', algorithm, cost: 0 }]);
+    await store.consume([{ key: 'key', algorithm, cost: algorithm.maxCost + 1 }]);
+    expect(await redis.client.pttl('key')).toBeGreaterThan(900_000_000);
+    clock.now += lifetime;
+    await store.consume([{ key: 'key', algorithm, cost }]);
+    const ttl = await redis.client.pttl('key');
+    expect(ttl).toBeGreaterThan(59_000);
+    expect(ttl).toBeLessThanOrEqual(Math.ceil(lifetime / 1000) + 60_000);
+  });
+
+  it('never sets a time to live of 0 or less, however far a clock steps', async () => {
+    const clock = new TestClock();
+    const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 10_000 });
+    for (const now of [ORIGIN, ORIGIN - 30_000_000, ORIGIN + 1_000_000 * MINUTE, 1, 0, ORIGIN - 9_000_000, ORIGIN]) {
+      clock.now = now;
+      for (const [i, { algorithm }] of CASES.entries()) await store.consume([{ key: `${i}`, algorithm, cost: 1 }]);
+      for (const i of CASES.keys()) expect(await redis.client.pttl(`${i}`)).toBeGreaterThan(50_000);
+    }
+  });
+
+  it('leaves no key behind where nothing was charged', async () => {
+    const store = new RedisStore(redis.client);
+    for (const { algorithm } of CASES) {
+      await store.consume([{ key: 'peeked', algorithm, cost: 0 }]);
+      await store.consume([{ key: 'refused', algorithm, cost: algorithm.maxCost + 1 }]);
+    }
+    expect(await redis.client.dbsize()).toBe(0);
+  });
+});
+
+describe('expiry in memory', () => {
+  it.each(CASES)('a state is kept until it means nothing (and a minute more): $title', (given) => {
+    const { algorithm, cost, lifetime } = given;
+    const clock = new TestClock(ORIGIN);
+    const store = new MemoryStore({ clock: clock.read });
+    const other = algorithmOf({ algorithm: 'fixed-window', limit: 1_000, window: '1d' });
+    const sweep = () => Array.from({ length: 5 }, () => store.consume([{ key: 'other', algorithm: other, cost: 1 }]));
+    store.consume([{ key: 'key', algorithm, cost }]);
+    clock.now = ORIGIN + lifetime + MINUTE - 1;
+    sweep();
+    expect(store.size).toBe(2);
+    clock.now = ORIGIN + lifetime + MINUTE;
+    sweep();
+    expect(store.size).toBe(1);
+  });
+
+  it('keeps no more keys than maxKeys, and forgets the one that was charged least recently', () => {
+    const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 3, window: '1d' });
+    const store = new MemoryStore({ clock: () => ORIGIN, maxKeys: 3 });
+    const charge = (key: string) => store.consume([{ key, algorithm, cost: 1 }]).charges[0]!.remaining;
+    for (const key of ['a', 'b', 'c', 'a', 'd']) charge(key);
+    expect(store.size).toBe(3);
+    expect([charge('a'), charge('b')]).toEqual([0, 2]);
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, it } from '@jest/globals';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
+import { useRedis } from '../support/redis-fixture.js';
+
+const NOW = 19_900 * 86_400_000_000 + 123_456;
+const clock = () => NOW;
+const redis = useRedis();
+
+/** What one turn of the event loop is answered by Redis, and what the same requests are answered in memory. */
+async function bothAnswers(requests: readonly Charge[][]): Promise<[inRedis: Verdict[], inMemory: Verdict[]]> {
+  const store = new RedisStore(redis.client, { clock, maxSkewMs: 0 });
+  const memory = new MemoryStore({ clock });
+  const inMemory = requests.map((charges) => memory.consume(charges));
+  return [await Promise.all(requests.map((charges) => store.consume(charges))), inMemory];
+}
+
+function times(count: number, charges: Charge[]): Charge[][] {
+  return Array.from({ length: count }, () => charges);
+}
+
+function fixedWindow(limit: number) {
+  return algorithmOf({ algorithm: 'fixed-window', limit, window: '1m' });
+}
+
+describe('one turn of the event loop', () => {
+  it('decides costs 4, 3, 4, 3 on 10 tokens in their order, though the equal ones are not neighbours', async () => {
+    const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: 1 });
+    const requests = [4, 3, 4, 3].map((cost) => [{ key: 'key', algorithm, cost }]);
+    const [inRedis, inMemory] = await bothAnswers(requests);
+    expect(inRedis).toStrictEqual(inMemory);
+    expect(inRedis.map(({ allowed }) => allowed)).toEqual([true, true, false, true]);
+  });
+
+  it('keeps a request of two keys in its order, though one of them was not touched in between', async () => {
+    const [a, b] = [fixedWindow(2), fixedWindow(3)];
+    const both = [
+      { key: 'a', algorithm: a, cost: 1 },
+      { key: 'b', algorithm: b, cost: 1 },
+    ];
+    const onlyB = [{ key: 'b', algorithm: b, cost: 2 }];
+    const [inRedis, inMemory] = await bothAnswers([both, onlyB, both, both, onlyB, both]);
+    expect(inRedis).toStrictEqual(inMemory);
+    expect(inRedis.map(({ allowed }) => allowed)).toEqual([true, true, false, false, false, false]);
+  });
+
+  it('tells two requests apart that name the same keys the other way round', async () => {
+    const [a, b] = [fixedWindow(3), fixedWindow(2)];
+    const there = [
+      { key: 'a', algorithm: a, cost: 1 },
+      { key: 'b', algorithm: b, cost: 0 },
+    ];
+    const [inRedis, inMemory] = await bothAnswers([there, there.toReversed(), there, there.toReversed()]);
+    expect(inRedis).toStrictEqual(inMemory);
+  });
+
+  it('peeks as often as it likes beside a charge (a row of both passes as often as the charge does)', async () => {
+    const [a, b] = [fixedWindow(2), fixedWindow(5)];
+    const request = [
+      { key: 'a', algorithm: a, cost: 0 },
+      { key: 'b', algorithm: b, cost: 1 },
+    ];
+    const [inRedis, inMemory] = await bothAnswers(times(7, request));
+    expect(inRedis).toStrictEqual(inMemory);
+    const [left] = await bothAnswers([[{ key: 'b', algorithm: b, cost: 0 }]]);
+    expect(left[0]).toMatchObject({ allowed: false });
+  });
+
+  it('brings a deeper debt back for a policy of a smaller capacity, in the turn that made it', async () => {
+    const [large, small] = [10, 2].map((capacity) =>
+      algorithmOf({ algorithm: 'token-bucket', capacity, refill: 1 }),
+    ) as [Charge['algorithm'], Charge['algorithm']];
+    const of = (algorithm: Charge['algorithm'], cost: number) => [{ key: 'key', algorithm, cost }];
+    const requests = [of(large, 8), of(small, 1), of(large, 5), of(small, 0), of(large, 0), of(small, 2)];
+    const [inRedis, inMemory] = await bothAnswers(requests);
+    expect(inRedis).toStrictEqual(inMemory);
+  });
+
+  it.each(ALL_ALGORITHMS)('%s: answers 20,000 equal requests as one by one (a row counts to 16,383)', async (name) => {
+    const large = { ...SMALL_POLICIES[name], [name.endsWith('bucket') ? 'capacity' : 'limit']: 18_000 };
+    const charges = [{ key: 'key', algorithm: algorithmOf(large), cost: 1 }];
+    const [inRedis, inMemory] = await bothAnswers(times(20_000, charges));
+    expect(inRedis).toStrictEqual(inMemory);
+    expect(inRedis.filter(({ allowed }) => allowed)).toHaveLength(name === 'leaky-bucket' ? 18_001 : 18_000);
+  });
+
+  it.each(ALL_ALGORITHMS)('%s: answers 500 keys as one by one, each touched again and again', async (name) => {
+    const algorithm = algorithmOf(SMALL_POLICIES[name]);
+    const requests = Array.from({ length: 3_000 }, (_, i) => [
+      { key: `${(i * 7) % 500}`, algorithm, cost: 1 + (i % 2) },
+    ]);
+    const [inRedis, inMemory] = await bothAnswers(requests);
+    expect(inRedis).toStrictEqual(inMemory);
+  });
+
+  it('answers 200 different policies as one by one (a slice takes 63), and requests of 60 policies at once', async () => {
+    const policies = Array.from({ length: 200 }, (_, i) => fixedWindow(i + 1));
+    const charges = policies.map((algorithm, i) => ({ key: `${i}`, algorithm, cost: 1 + (i % 3) }));
+    const alone = charges.map((charge) => [charge]);
+    const many = [0, 60, 120].map((from) => charges.slice(from, from + 60));
+    const [inRedis, inMemory] = await bothAnswers([...alone, ...many, ...alone.toReversed(), ...many]);
+    expect(inRedis).toStrictEqual(inMemory);
+  });
+
+  it('answers requests of many keys as one by one (a slice takes 127)', async () => {
+    const algorithm = fixedWindow(2);
+    const requests = Array.from({ length: 100 }, (_, i) =>
+      Array.from({ length: 50 }, (__, k) => ({ key: `${(i * 13 + k) % 180}`, algorithm, cost: 1 })),
+    );
+    const [inRedis, inMemory] = await bothAnswers(requests);
+    expect(inRedis).toStrictEqual(inMemory);
+  });
+
+  it('decides what was asked before a reset before it', async () => {
+    const store = new RedisStore(redis.client, { clock });
+    const charges = [{ key: 'key', algorithm: fixedWindow(1), cost: 1 }];
+    const before = store.consume(charges);
+    const reset = store.reset(['key']);
+    const after = store.consume(charges);
+    expect((await before).allowed).toBe(true);
+    await reset;
+    expect((await after).allowed).toBe(true);
+    expect((await store.consume(charges)).allowed).toBe(false);
+  });
+});

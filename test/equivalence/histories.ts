@@ -1,0 +1,87 @@
+import * as fc from 'fast-check';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
+import { anywhere, type Move, starts } from '../support/arbitrary-instants.js';
+import { costFor, type Cost, costs, type Versions, versionsOf } from '../support/arbitrary-policies.js';
+
+/** One charge of a request: from which of the history's policies, in which version, what and of whom. */
+interface AskedCharge {
+  readonly policy: number;
+  readonly version: number;
+  readonly identity: number;
+  readonly cost: Cost;
+}
+
+/** What one turn of the event loop brings: requests of the history's pool by their places in it, some several times. */
+interface Turn {
+  readonly move: Move;
+  readonly requests: readonly { readonly request: number; readonly times: number }[];
+}
+
+/** What happens to a store: at some instants some requests, of policies that share keys or do not. */
+export interface History {
+  readonly start: number;
+  readonly maxSkewMs: number;
+  readonly policies: readonly Versions[];
+  readonly pool: readonly (readonly AskedCharge[])[];
+  readonly turns: readonly Turn[];
+}
+
+const SKEWS = [0, 0, 0.25, 100, 1_000, 10_000];
+
+/** A small pool makes the same requests stand next to each other, and apart with others of their keys between them. */
+const turn: fc.Arbitrary<Turn> = fc.record({
+  move: anywhere,
+  requests: fc.array(
+    fc.record({
+      request: fc.nat({ max: 4 }),
+      times: fc.oneof(
+        { weight: 3, arbitrary: fc.constant(1) },
+        { weight: 1, arbitrary: fc.integer({ min: 2, max: 6 }) },
+      ),
+    }),
+    { minLength: 1, maxLength: 6 },
+  ),
+});
+
+/** Histories in which the first policy is one of `name`. */
+export function historiesOf(name: AlgorithmName): fc.Arbitrary<History> {
+  const others = fc.constantFrom(...ALL_ALGORITHMS).chain(versionsOf);
+  const policies = fc
+    .tuple(versionsOf(name), fc.array(others, { maxLength: 2 }))
+    .map(([first, rest]) => [first, ...rest]);
+  const charge = fc.record({
+    policy: fc.constantFrom(0, 0, 1, 2),
+    version: fc.nat({ max: 1 }),
+    identity: fc.constantFrom(0, 0, 0, 1),
+    cost: costs,
+  });
+  return fc.record({
+    start: starts,
+    maxSkewMs: fc.constantFrom(...SKEWS),
+    policies,
+    pool: fc.array(fc.array(charge, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 5 }),
+    turns: fc.array(turn, { minLength: 1, maxLength: 8 }),
+  });
+}
+
+/** The history's pool as charges; the keys of a request are distinct, as a store requires. */
+export function chargesOf({ policies, pool }: Pick<History, 'policies' | 'pool'>, prefix: string): Charge[][] {
+  const versions = policies.map((policy) => policy.map(algorithmOf));
+  return pool.map((asked) => {
+    const charges = new Map<string, Charge>();
+    for (const { policy, version, identity, cost } of asked) {
+      const place = policy % versions.length;
+      const algorithm = versions[place]![version] ?? versions[place]![0]!;
+      const key = `${prefix}:${place}:${identity}`;
+      if (!charges.has(key)) charges.set(key, { key, algorithm, cost: costFor(algorithm, cost) });
+    }
+    return [...charges.values()];
+  });
+}
+
+/** The requests of one turn, in their order. */
+export function requestsOf({ requests }: Turn, pool: readonly Charge[][]): readonly Charge[][] {
+  return requests.flatMap(({ request, times }) => Array<Charge[]>(times).fill(pool[request % pool.length]!));
+}

@@ -1,0 +1,188 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Arbitrary, array, assert, asyncProperty, constantFrom, integer, nat, oneof, record } from 'fast-check';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
+import { expectHolds, expectSame } from '../support/expect-same.js';
+import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { contentsOf, timeOf, useRedis } from '../support/redis-fixture.js';
+import { TestClock } from '../support/test-clock.js';
+
+const MINUTE = 60_000_000;
+const HOUR = 60 * MINUTE;
+const redis = useRedis();
+
+/** One policy of each algorithm so slow that no test sees its state end. */
+const SLOW: Readonly<Record<AlgorithmName, Policy>> = {
+  'token-bucket': { algorithm: 'token-bucket', capacity: 4, refill: '4/m' },
+  'leaky-bucket': { algorithm: 'leaky-bucket', capacity: 3, drain: '4/m' },
+  'fixed-window': { algorithm: 'fixed-window', limit: 4, window: '1m' },
+  'sliding-window-log': { algorithm: 'sliding-window-log', limit: 4, window: '1m' },
+  'sliding-window-counter': { algorithm: 'sliding-window-counter', limit: 4, window: '1m' },
+};
+
+/** Policies so quick that their states come and go while the test asks. */
+const quick: Arbitrary<Policy> = oneof(
+  record({
+    algorithm: constantFrom('token-bucket'),
+    capacity: integer({ min: 1, max: 20 }),
+    refill: integer({ min: 300, max: 70_000 }),
+  }),
+  record({
+    algorithm: constantFrom('leaky-bucket'),
+    capacity: integer({ min: 1, max: 20 }),
+    drain: integer({ min: 300, max: 70_000 }),
+  }),
+  record({
+    algorithm: constantFrom('fixed-window', 'sliding-window-log', 'sliding-window-counter'),
+    limit: integer({ min: 1, max: 20 }),
+    window: integer({ min: 1, max: 5 }),
+  }),
+);
+
+describe('with the clock of Redis', () => {
+  it(
+    'every decision is the one of its instant, which lies between two readings of that clock, and states end with it',
+    async () => {
+      const asked = record({ policy: nat({ max: 2 }), cost: integer({ min: 0, max: 4 }) });
+      const turns = array(array(asked, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 12 });
+      const policies = array(quick, { minLength: 3, maxLength: 3 });
+      const law = asyncProperty(policies, turns, async (given, requests) => {
+        await redis.client.flushdb();
+        const clock = new TestClock();
+        const store = new RedisStore(redis.client);
+        const memory = new MemoryStore({ clock: clock.read });
+        const algorithms = given.map(algorithmOf);
+        for (const turn of requests) {
+          const charges = turn.map(({ policy, cost }): Charge[] => [
+            { key: `${policy}`, algorithm: algorithms[policy]!, cost },
+          ]);
+          const before = timeOf(redis.client); // sent first: one connection keeps the order
+          const answers = charges.map((charge) => store.consume(charge));
+          await new Promise(setImmediate);
+          const after = timeOf(redis.client);
+          const verdicts = await Promise.all(answers);
+          const [earliest, latest] = [await before, await after];
+          for (const [i, verdict] of verdicts.entries()) {
+            expectHolds(earliest <= verdict.at && verdict.at <= latest, () => ({ earliest, verdict, latest }));
+            clock.now = verdict.at;
+            expectSame(verdict, memory.consume(charges[i]!));
+          }
+        }
+      });
+      await new RedisStore(redis.client).consume([
+        { key: 'key', algorithm: algorithmOf(SMALL_POLICIES['fixed-window']), cost: 0 },
+      ]);
+      await assert(law, histories()); // with the script known: it is sent again after what follows
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it.each(ALL_ALGORITHMS)('%s: a key expires in the millisecond in which its state ends', async (name) => {
+    const store = new RedisStore(redis.client);
+    const algorithm = algorithmOf(SLOW[name]);
+    for (let i = 0; i < 50; i++) {
+      const key = `${i}`;
+      const { at, charges } = await store.consume([{ key, algorithm, cost: 1 + (i % 3) }]);
+      expect(await redis.client.pexpiretime(key)).toBe(Math.ceil((at + charges[0]!.resetAfter) / 1000));
+    }
+  });
+
+  it.each(ALL_ALGORITHMS)(
+    '%s: a state an hour ahead is brought back at once, by a refusal and a peek too',
+    async (name) => {
+      const algorithm = algorithmOf(SLOW[name]);
+      for (const cost of [1, algorithm.maxCost, 0]) {
+        const key = `${cost}`;
+        const charge = { key, algorithm, cost };
+        const ahead = (await timeOf(redis.client)) + HOUR;
+        const hourAhead = new RedisStore(redis.client, { clock: () => ahead });
+        await hourAhead.consume([{ ...charge, cost: algorithm.maxCost }]);
+        const [stored] = await contentsOf(redis.client, [key]);
+
+        const clock = new TestClock();
+        const memory = new MemoryStore({ clock: clock.read });
+        clock.now = ahead;
+        memory.consume([{ ...charge, cost: algorithm.maxCost }]);
+        const store = new RedisStore(redis.client);
+        const verdict = await store.consume([charge]);
+        clock.now = verdict.at;
+        expect(verdict).toEqual(memory.consume([charge]));
+        expect(verdict.allowed).toBe(false);
+        expect(verdict.charges[0]!.retryAfter).toBeLessThanOrEqual(2 * MINUTE);
+
+        const [rebased] = await contentsOf(redis.client, [key]);
+        expect(rebased).not.toBe(stored);
+        const [ends, soonest] = [
+          await redis.client.pexpiretime(key),
+          (verdict.at + verdict.charges[0]!.resetAfter) / 1000,
+        ];
+        expect(ends).toBe(Math.ceil(soonest));
+        // Once written, it is left alone: the bucket fills from there on.
+        await store.consume([charge]);
+        expect(await contentsOf(redis.client, [key])).toEqual([rebased]);
+      }
+    },
+  );
+
+  it.each(ALL_ALGORITHMS)('%s: brings back what is ahead even where another policy refuses', async (name) => {
+    const algorithm = algorithmOf(SLOW[name]);
+    const other = algorithmOf(SLOW['fixed-window']);
+    const ahead = (await timeOf(redis.client)) + HOUR;
+    const hourAhead = new RedisStore(redis.client, { clock: () => ahead });
+    await hourAhead.consume([{ key: 'ahead', algorithm, cost: algorithm.maxCost }]);
+    const [stored] = await contentsOf(redis.client, ['ahead']);
+    const store = new RedisStore(redis.client);
+    await store.consume([
+      { key: 'other', algorithm: other, cost: 100 },
+      { key: 'ahead', algorithm, cost: 1 },
+    ]);
+    expect(await contentsOf(redis.client, ['ahead', 'other'])).not.toContain(stored);
+    expect(await redis.client.exists('other')).toBe(0);
+  });
+});
+
+describe("with an application's clock", () => {
+  it.each(ALL_ALGORITHMS)(
+    '%s: nothing within the skew is brought back, and a microsecond beyond it is',
+    async (name) => {
+      const algorithm = algorithmOf(SMALL_POLICIES[name]);
+      const start = 19_900 * 24 * HOUR;
+      const clock = new TestClock(start);
+      const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 250 });
+      await store.consume([{ key: 'key', algorithm, cost: algorithm.maxCost }]);
+      const [stored] = await contentsOf(redis.client, ['key']);
+      for (const back of [1, 1_000, 249_999, 250_000]) {
+        clock.now = start - back;
+        for (const cost of [0, 1, 2, 100]) {
+          expect(await store.consume([{ key: 'key', algorithm, cost }])).toMatchObject({ allowed: false });
+        }
+        expect(await contentsOf(redis.client, ['key'])).toEqual([stored]);
+      }
+      clock.now = start - 250_001;
+      expect(await store.consume([{ key: 'key', algorithm, cost: 1 }])).toMatchObject({ allowed: false });
+      expect(await contentsOf(redis.client, ['key'])).not.toEqual([stored]);
+    },
+  );
+
+  it.each(ALL_ALGORITHMS)('%s: two pods a skew apart admit together no more than one with its clock', async (name) => {
+    const algorithm = algorithmOf(SMALL_POLICIES[name]);
+    const start = 19_900 * 24 * HOUR;
+    const clocks = [new TestClock(), new TestClock()] as const;
+    const pods = clocks.map(({ read }) => new RedisStore(redis.client, { clock: read, maxSkewMs: 100 }));
+    const alone = new MemoryStore({ clock: clocks[0].read });
+    const admitted = { pods: 0, alone: 0 };
+    for (let i = 0; i < 400; i++) {
+      clocks[0].now = start + i * 10_000;
+      clocks[1].now = clocks[0].now - 100_000;
+      const charges = [{ key: 'key', algorithm, cost: 1 }];
+      admitted.pods += Number((await pods[i % 2]!.consume(charges)).allowed);
+      admitted.alone += Number(alone.consume(charges).allowed);
+    }
+    expect(admitted.pods).toBeGreaterThan(4);
+    expect(admitted.pods).toBeLessThanOrEqual(admitted.alone);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
+import { useRedis } from '../support/redis-fixture.js';
+
+const NOW = 19_900 * 86_400_000_000;
+const HOT = 500;
+const redis = useRedis();
+
+/** A client that lets Redis forget every script before each `every`-th question, on the same connection. */
+function forgetful(every: number): RedisClient & { flushed: number; resent: number } {
+  let questions = 0;
+  const client = {
+    flushed: 0,
+    resent: 0,
+    evalsha: (sha1: string, keys: number, ...args: string[]) => {
+      if (questions++ % every === 0) {
+        client.flushed++;
+        void redis.client.script('FLUSH');
+      }
+      return redis.client.evalsha(sha1, keys, ...args);
+    },
+    eval: (script: string, keys: number, ...args: string[]) => {
+      client.resent++;
+      return redis.client.eval(script, keys, ...args);
+    },
+    del: (key: string) => redis.client.del(key),
+  };
+  return client;
+}
+
+describe.each([1, 2, 3, 5])('SCRIPT FLUSH before each %d. batch', (every) => {
+  it.each(ALL_ALGORITHMS)('%s: is noticed by nobody, and nothing is charged twice', async (name) => {
+    const client = forgetful(every);
+    const store = new RedisStore(client, { clock: () => NOW });
+    const memory = new MemoryStore({ clock: () => NOW });
+    const policy = SMALL_POLICIES[name];
+    const hot = algorithmOf({ ...policy, [name.endsWith('bucket') ? 'capacity' : 'limit']: HOT });
+    const own = algorithmOf(policy);
+    // 700 requests on one key, of clients of their own so that they make some 22 slices a turn.
+    const requests = Array.from({ length: 700 }, (_, i): Charge[] => [
+      { key: 'hot', algorithm: hot, cost: 1 },
+      { key: `own ${i}`, algorithm: own, cost: 1 },
+    ]);
+    const inMemory = requests.map((charges) => memory.consume(charges));
+    const verdicts = [];
+    for (let turn = 0; turn < 4; turn++) {
+      const asked = requests.slice(turn * 175, (turn + 1) * 175);
+      verdicts.push(...(await Promise.all(asked.map((charges) => store.consume(charges)))));
+    }
+
+    expect(client.flushed).toBeGreaterThan(4);
+    expect(client.resent).toBeGreaterThan(4);
+    const allowed = verdicts.filter((verdict) => verdict.allowed);
+    expect(allowed).toHaveLength(inMemory.filter((verdict) => verdict.allowed).length);
+    // Which of them had which place of the hot key is not said: a resent slice may come later.
+    const places = allowed.map(({ charges }) => charges[0]!.remaining).toSorted((a, b) => b - a);
+    const inOrder = inMemory.filter((verdict) => verdict.allowed).map(({ charges }) => charges[0]!.remaining);
+    expect(places).toEqual(inOrder);
+    const left = { key: 'hot', algorithm: hot, cost: 0 };
+    expect(await store.consume([left])).toEqual(memory.consume([left]));
+  });
+});
+
+describe('a restarted server', () => {
+  it('has forgotten the script, which nobody notices', async () => {
+    const store = new RedisStore(redis.client, { clock: () => NOW });
+    const charges = [{ key: 'key', algorithm: algorithmOf(SMALL_POLICIES['fixed-window']), cost: 1 }];
+    expect((await store.consume(charges)).charges[0]!.remaining).toBe(3);
+    await redis.server.restart();
+    await redis.client.ping();
+    expect((await store.consume(charges)).charges[0]!.remaining).toBe(3);
+  });
+});

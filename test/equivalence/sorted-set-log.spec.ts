@@ -1,0 +1,40 @@
+import { describe, it } from '@jest/globals';
+import { assert, asyncProperty } from 'fast-check';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { MovingClock } from '../support/arbitrary-instants.js';
+import { costFor } from '../support/arbitrary-policies.js';
+import { expectSame } from '../support/expect-same.js';
+import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { useRedis } from '../support/redis-fixture.js';
+import { type Course, coursesOf } from './courses.js';
+import { SortedSetLog } from './sorted-set-log.js';
+
+const redis = useRedis();
+
+describe('the sliding window log in Redis', () => {
+  it(
+    'decides as a sorted set does, field by field: as one string, as a list, and where one becomes the other',
+    async () => {
+      const law = asyncProperty(coursesOf('sliding-window-log'), async (course: Course) => {
+        await redis.client.flushdb();
+        const algorithm = algorithmOf(course.policy);
+        const clock = new MovingClock(course.start, 0);
+        const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+        const oracle = new SortedSetLog(redis.client, algorithm);
+        let verdicts: Verdict[] = [];
+        for (const { move, cost: asked } of course.requests) {
+          clock.move(move, algorithm, verdicts);
+          const cost = costFor(algorithm, asked);
+          const answer = store.consume([{ key: 'log', algorithm, cost }]);
+          const wanted = await oracle.consume(clock.now, { key: 'sorted set', algorithm, cost });
+          verdicts = [await answer];
+          expectSame(verdicts[0]!.charges[0], wanted);
+        }
+      });
+      await assert(law, histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+});

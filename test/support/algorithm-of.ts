@@ -1,0 +1,36 @@
+import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
+import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+
+/** The algorithm of a policy as an application writes it. */
+export function algorithmOf(policy: Policy): Algorithm {
+  return parsePolicy(policy, 'test').algorithm;
+}
+
+/** A window in microseconds, of the three algorithms that have one. */
+export function windowOf(algorithm: Algorithm): number {
+  return Number(algorithm.rate);
+}
+
+/** Tokens or departures per microsecond as a fraction, of the two buckets. */
+export function rateOf(algorithm: Algorithm): { tokens: bigint; microseconds: bigint } {
+  const [tokens = '', microseconds = ''] = algorithm.rate.split('/');
+  return { tokens: BigInt(tokens), microseconds: BigInt(microseconds) };
+}
+
+export const ALL_ALGORITHMS: readonly AlgorithmName[] = [
+  'token-bucket',
+  'leaky-bucket',
+  'fixed-window',
+  'sliding-window-log',
+  'sliding-window-counter',
+];
+
+/** A small policy of each algorithm: 4 at once, and a window or a refill of a second's order. */
+export const SMALL_POLICIES: Readonly<Record<AlgorithmName, Policy>> = {
+  'token-bucket': { algorithm: 'token-bucket', capacity: 4, refill: 3 },
+  'leaky-bucket': { algorithm: 'leaky-bucket', capacity: 3, drain: 3 },
+  'fixed-window': { algorithm: 'fixed-window', limit: 4, window: '1s' },
+  'sliding-window-log': { algorithm: 'sliding-window-log', limit: 4, window: '1s' },
+  'sliding-window-counter': { algorithm: 'sliding-window-counter', limit: 4, window: '1s' },
+};

@@ -1,0 +1,94 @@
+import * as fc from 'fast-check';
+import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import type { Rate } from '../../libs/rate-limit/src/policy/rate.js';
+import { algorithmOf } from './algorithm-of.js';
+
+/** One policy, twice where a deploy changed its capacity or limit: both count under one key. */
+export type Versions = readonly [Policy, ...Policy[]];
+
+const counts = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 1, max: 10 }) },
+  { weight: 2, arbitrary: fc.integer({ min: 1, max: 500 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 1_000_000_000_000 }) },
+);
+
+/** Below and above the 128 entries that a log keeps as one string. */
+const logLimits = fc.oneof(
+  fc.integer({ min: 1, max: 10 }),
+  fc.integer({ min: 120, max: 140 }),
+  fc.integer({ min: 1, max: 400 }),
+);
+
+const rates: fc.Arbitrary<Rate> = fc.oneof(
+  fc.integer({ min: 1, max: 20 }),
+  fc.constantFrom<Rate>(3_000, 1_000_000, 1_000_000_000, 0.5, 1 / 3, 2.7, '600/m', '1/d', '10000/d', '7/11ms', '1/7s'),
+  fc.integer({ min: 1, max: 1_000_000_000 }),
+  fc.double({ min: 0.001, max: 100_000, noNaN: true }),
+);
+
+/** Milliseconds: from the shortest window to days, some that no clock's day divides. */
+const windows = fc.oneof(
+  fc.integer({ min: 1, max: 20 }),
+  fc.integer({ min: 1, max: 3_000 }),
+  fc.constantFrom(1_000, 60_000, 86_400_000, 1.75, 1.5),
+);
+
+const shapes: Readonly<Record<AlgorithmName, fc.Arbitrary<Policy>>> = {
+  'token-bucket': fc.record({ algorithm: fc.constant('token-bucket'), capacity: counts, refill: rates }),
+  'leaky-bucket': fc.record({ algorithm: fc.constant('leaky-bucket'), capacity: counts, drain: rates }),
+  'fixed-window': fc.record({ algorithm: fc.constant('fixed-window'), limit: counts, window: windows }),
+  'sliding-window-log': fc.record({ algorithm: fc.constant('sliding-window-log'), limit: logLimits, window: windows }),
+  'sliding-window-counter': fc.record({
+    algorithm: fc.constant('sliding-window-counter'),
+    limit: counts,
+    window: windows,
+  }),
+};
+
+/** Any policy of the algorithm that an application could boot with. */
+export function policyOf(name: AlgorithmName): fc.Arbitrary<Policy> {
+  return shapes[name].filter(isAccepted);
+}
+
+/** The policy, and now and then a second version of it with another capacity or limit and the same key. */
+export function versionsOf(name: AlgorithmName): fc.Arbitrary<Versions> {
+  return policyOf(name).chain((policy) =>
+    fc.oneof(
+      { weight: 4, arbitrary: fc.constant<Versions>([policy]) },
+      { weight: 1, arbitrary: fc.integer({ min: 1, max: 20 }).map((limit) => bothOf(policy, limit)) },
+    ),
+  );
+}
+
+function bothOf(policy: Policy, limit: number): Versions {
+  const changed = 'capacity' in policy ? { ...policy, capacity: limit } : { ...policy, limit };
+  return isAccepted(changed) && algorithmOf(changed).rate === algorithmOf(policy).rate ? [policy, changed] : [policy];
+}
+
+function isAccepted(policy: Policy): boolean {
+  try {
+    algorithmOf(policy);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A cost in terms of an algorithm that is not known yet. */
+export type Cost = { readonly units: number } | { readonly ofLargest: number; readonly plus: number };
+
+export const costs: fc.Arbitrary<Cost> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant({ units: 1 }) },
+  { weight: 2, arbitrary: fc.record({ units: fc.integer({ min: 0, max: 5 }) }) },
+  { weight: 1, arbitrary: fc.constant({ units: 0 }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ ofLargest: fc.constantFrom(1, 0.5, 0.34), plus: fc.integer({ min: -1, max: 1 }) }),
+  },
+);
+
+export function costFor(algorithm: Algorithm, cost: Cost): number {
+  if ('units' in cost) return cost.units;
+  return Math.max(0, Math.floor(algorithm.maxCost * cost.ofLargest) + cost.plus);
+}

@@ -1,0 +1,24 @@
+import { Controller, Get, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
+
+/** An application as people start one; arguments: the platform, a capacity, a Redis URL or nothing. */
+const [platform, capacity, redis = ''] = process.argv.slice(2);
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit({ name: 'queue', algorithm: 'leaky-bucket', capacity: Number(capacity), drain: '1/h', by: 'global' })
+  get(): void {}
+}
+
+@Module({ imports: [RateLimitModule.forRoot({ redis })], controllers: [Routes] })
+class AppModule {}
+
+const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
+const app = await NestFactory.create(AppModule, adapter, { logger: ['error', 'fatal'] });
+app.enableShutdownHooks();
+await app.listen(0, '127.0.0.1');
+console.log(await app.getUrl());

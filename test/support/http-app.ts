@@ -1,0 +1,171 @@
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { INestApplication, LoggerService, ModuleMetadata, Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { RateLimitModule, type RateLimitModuleExtras, type RateLimitModuleOptions } from 'nestjs-floodgate';
+
+export type Platform = 'Express' | 'Fastify';
+
+export const PLATFORMS: readonly Platform[] = ['Express', 'Fastify'];
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The parsed text, or undefined when it is not JSON. */
+  readonly body: unknown;
+}
+
+export interface SendOptions {
+  readonly method?: string;
+  /** A header with several values is sent several times. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+}
+
+export interface AppSettings {
+  /** The platform's own trust-proxy setting; off unless said. */
+  readonly trustProxy?: boolean;
+  /** Called before the application listens: for a prefix, versions, hooks. */
+  readonly configure?: (app: INestApplication) => void;
+}
+
+export interface LogLine {
+  readonly level: 'log' | 'warn' | 'error' | 'fatal' | 'debug' | 'verbose';
+  readonly text: string;
+}
+
+/** Keeps what Nest and the library log. */
+export class CapturedLogs implements LoggerService {
+  readonly lines: LogLine[] = [];
+  readonly log = this.level('log');
+  readonly warn = this.level('warn');
+  readonly error = this.level('error');
+  readonly fatal = this.level('fatal');
+  readonly debug = this.level('debug');
+  readonly verbose = this.level('verbose');
+
+  get text(): string {
+    return this.lines.map(({ level, text }) => `${level} ${text}`).join('\n');
+  }
+
+  of(level: LogLine['level']): string[] {
+    return this.lines.filter((line) => line.level === level).map(({ text }) => text);
+  }
+
+  private level(level: LogLine['level']) {
+    return (...parts: unknown[]): void => {
+      const text = parts.map((part) => (part instanceof Error ? String(part.stack) : String(part))).join(' ');
+      this.lines.push({ level, text });
+    };
+  }
+}
+
+/** An application on a port of its own, and a client of it that sends what it is told to. */
+export class HttpApp implements AsyncDisposable {
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  private readonly pending = new Set<Promise<Reply>>();
+
+  constructor(
+    readonly app: INestApplication,
+    readonly logs: CapturedLogs,
+    private readonly port: number,
+  ) {}
+
+  /** Header values are sent byte by byte (latin1), as is the path. */
+  send(path: string, options?: SendOptions): Promise<Reply> {
+    const reply = this.exchange(path, options).finally(() => this.pending.delete(reply));
+    this.pending.add(reply);
+    return reply;
+  }
+
+  /** As a user, by the header that the default identities read. */
+  as(user: string, path: string, options: SendOptions = {}): Promise<Reply> {
+    return this.send(path, { ...options, headers: { 'X-User-Id': user, ...options.headers } });
+  }
+
+  /** How many of `count` requests at once got which status. */
+  async crowd(count: number, path: string, options?: SendOptions): Promise<Record<number, number>> {
+    const replies = await Promise.all(Array.from({ length: count }, () => this.send(path, options)));
+    const counts: Record<number, number> = {};
+    for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
+    return counts;
+  }
+
+  /** Closes the application, then the client once it has read what the application wrote until then. */
+  async close(): Promise<void> {
+    await this.app.close();
+    await Promise.allSettled(this.pending);
+    this.agent.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  private exchange(path: string, { method = 'GET', headers = {} }: SendOptions = {}): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const { agent, port } = this;
+      const sent = request({ agent, host: '127.0.0.1', port, path, method }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parsed(text) });
+        });
+      });
+      for (const [name, value] of Object.entries(headers)) sent.setHeader(name, value);
+      sent.on('error', reject);
+      sent.end();
+    });
+  }
+}
+
+/** Boots a module's application; rejects with what is wrong with it. */
+export async function start(
+  platform: Platform,
+  metadata: ModuleMetadata,
+  { trustProxy = false, configure }: AppSettings = {},
+): Promise<HttpApp> {
+  class Root {}
+  const logs = new CapturedLogs();
+  const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter({ trustProxy });
+  const app: INestApplication = await NestFactory.create({ module: Root, ...metadata }, adapter, {
+    logger: logs,
+    abortOnError: false,
+  });
+  if (platform === 'Express') (app as NestExpressApplication).set('trust proxy', trustProxy);
+  configure?.(app);
+  await app.listen(0, '127.0.0.1');
+  return new HttpApp(app, logs, (app.getHttpServer() as { address(): AddressInfo }).address().port);
+}
+
+/** An application of these controllers, limited with these options. */
+export function limited(
+  platform: Platform,
+  controllers: Type | Type[],
+  options: RateLimitModuleOptions & RateLimitModuleExtras = {},
+  settings?: AppSettings,
+): Promise<HttpApp> {
+  return start(platform, { imports: [RateLimitModule.forRoot(options)], controllers: [controllers].flat() }, settings);
+}
+
+/** `X-RateLimit-Remaining`, NaN when there is none. */
+export function left({ headers }: Reply): number {
+  return Number(headers['x-ratelimit-remaining']);
+}
+
+/** The names of a reply's `X-RateLimit-*` headers. */
+export function limitHeaders({ headers }: Reply): string[] {
+  return Object.keys(headers).filter((name) => name.startsWith('x-ratelimit'));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

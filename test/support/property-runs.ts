@@ -1,0 +1,27 @@
+import { randomInt } from 'node:crypto';
+import { basename } from 'node:path';
+import { expect } from '@jest/globals';
+import type { Parameters } from 'fast-check';
+
+/** Histories of each property: `HISTORIES=10000 npm test` for a long run. */
+export const HISTORIES = wholeNumber('HISTORIES') ?? 1_000;
+/** `SEED=<printed number>` repeats a run. */
+export const SEED = wholeNumber('SEED') ?? randomInt(2 ** 31);
+
+// Jest loads this module once for each test file, so that every file says its seed once.
+process.stderr.write(`${basename(expect.getState().testPath ?? '')}: HISTORIES=${HISTORIES} SEED=${SEED}\n`);
+
+/** How often fast-check tries a property: `HISTORIES` times, with `SEED`. */
+export function histories<T>(): Parameters<T> {
+  return { numRuns: HISTORIES, seed: SEED };
+}
+
+/** How long the slower of these properties may take: they go through Redis. */
+export const HISTORY_TIMEOUT_MS = 30_000 + HISTORIES * 60;
+
+function wholeNumber(variable: string): number | undefined {
+  const text = process.env[variable];
+  if (text === undefined || text === '') return undefined;
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new Error(`${variable} must be a whole number, got ${text}`);
+}

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, beforeEach } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { RedisServer } from './redis-server.js';
+
+export interface RedisFixture {
+  readonly server: RedisServer;
+  readonly client: Redis;
+}
+
+/** A server of its own for the `describe` (or the file) that calls this, emptied before every test. */
+export function useRedis(args: readonly string[] = []): RedisFixture {
+  let server: RedisServer;
+  let client: Redis;
+  beforeAll(async () => {
+    server = await RedisServer.start({ args });
+    client = new Redis(server.url);
+  });
+  beforeEach(async () => {
+    await client.flushdb();
+  });
+  afterAll(async () => {
+    await client.quit();
+    await server.stop();
+  });
+  return {
+    get server() {
+      return server;
+    },
+    get client() {
+      return client;
+    },
+  };
+}
+
+/** The server's clock in microseconds. */
+export async function timeOf(client: Redis): Promise<number> {
+  const [seconds, microseconds] = await client.time();
+  return Number(seconds) * 1_000_000 + Number(microseconds);
+}
+
+/** A DUMP of a list also shows how it came about, its entries do not. */
+const CONTENTS = `
+local contents = {}
+for i, key in ipairs(KEYS) do
+  local type = redis.call('TYPE', key).ok
+  local content = ''
+  if type == 'string' then content = redis.call('GET', key)
+  elseif type == 'list' then content = table.concat(redis.call('LRANGE', key, 0, -1), ',')
+  elseif type ~= 'none' then content = redis.call('DUMP', key) end
+  contents[i] = type .. ' ' .. content
+end
+return contents
+`;
+
+/** All that Redis keeps under each key, its time to live aside: two equal answers are one state. */
+export async function contentsOf(client: Redis, keys: readonly string[]): Promise<string[]> {
+  const contents = (await client.callBuffer('EVAL', CONTENTS, keys.length, ...keys)) as Buffer[];
+  return contents.map((content) => content.toString('latin1'));
+}

@@ -1,0 +1,28 @@
+import { type Charge, MemoryStore, type Verdict } from 'nestjs-floodgate';
+
+/** A `MemoryStore` whose time stands still unless a test moves it, and which remembers what it was asked. */
+export class StillStore extends MemoryStore {
+  /** Every request's charges, in their order. */
+  readonly asked: (readonly Charge[])[] = [];
+  private readonly time: { us: number };
+
+  constructor() {
+    const time = { us: Date.UTC(2024, 0, 1) * 1000 };
+    super({ clock: () => time.us });
+    this.time = time;
+  }
+
+  /** The keys that it was asked about, each once. */
+  get keys(): string[] {
+    return [...new Set(this.asked.flat().map(({ key }) => key))];
+  }
+
+  advance(ms: number): void {
+    this.time.us += ms * 1000;
+  }
+
+  override consume(charges: readonly Charge[]): Verdict {
+    this.asked.push(charges);
+    return super.consume(charges);
+  }
+}

@@ -1,0 +1,12 @@
+import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
+
+/** A clock that stands where it is put, in whole microseconds. */
+export class TestClock {
+  now: number;
+
+  constructor(now = 0) {
+    this.now = now;
+  }
+
+  readonly read: Clock = () => this.now;
+}

@@ -1,0 +1,181 @@
+type Anything = Record<string, unknown>;
+
+/** Right ones of each algorithm, with options changed. */
+export const bucket = (options: Anything = {}): Anything => ({
+  algorithm: 'token-bucket',
+  capacity: 20,
+  refill: 10,
+  ...options,
+});
+export const queue = (options: Anything = {}): Anything => ({
+  algorithm: 'leaky-bucket',
+  capacity: 20,
+  drain: 10,
+  ...options,
+});
+export const fixed = (options: Anything = {}): Anything => ({
+  algorithm: 'fixed-window',
+  limit: 5,
+  window: '1m',
+  ...options,
+});
+export const log = (options: Anything = {}): Anything => ({ ...fixed(options), algorithm: 'sliding-window-log' });
+const counter = (options: Anything = {}): Anything => ({ ...fixed(options), algorithm: 'sliding-window-counter' });
+const without = (option: string, policy: Anything): Anything =>
+  Object.fromEntries(Object.entries(policy).filter(([name]) => name !== option));
+
+const ALGORITHMS = "'token-bucket', 'leaky-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'";
+export const COUNT = 'must be a whole number from 1 to 1000000000000';
+const RATE = "must be a number per second greater than 0, or a count and a duration such as '600/m' or '10000/d'";
+const WINDOW = "must be milliseconds or a duration such as '1m', from 1 ms to 3155760000000 ms";
+
+/** Values that are no whole number from 1, and how the message shows them. */
+const NO_COUNT: [unknown, string][] = [
+  [0, '0'],
+  [-1, '-1'],
+  [1.5, '1.5'],
+  [NaN, 'NaN'],
+  [Infinity, 'Infinity'],
+  [1e15, '1000000000000000'],
+  ['20', "'20'"],
+  [null, 'null'],
+  [[20], 'an array'],
+  [{}, 'an object'],
+  [Object.create(null), 'an object'],
+  [20n, '20'],
+  [Symbol('x'), 'Symbol(x)'],
+  [true, 'true'],
+];
+
+const NO_RATE: [unknown, string][] = [
+  [0, '0'],
+  [-1, '-1'],
+  [NaN, 'NaN'],
+  [Infinity, 'Infinity'],
+  ['600/x', "'600/x'"],
+  ['0/s', "'0/s'"],
+  ['-1/s', "'-1/s'"],
+  ['10', "'10'"],
+  ['', "''"],
+  ['/', "'/'"],
+  ['10/', "'10/'"],
+  ['/s', "'/s'"],
+  ['10/-1m', "'10/-1m'"],
+  ['10/0s', "'10/0s'"],
+  ['1/2/s', "'1/2/s'"],
+  ['ten/s', "'ten/s'"],
+  [null, 'null'],
+  [{}, 'an object'],
+];
+
+const NO_WINDOW: [unknown, string][] = [
+  ['-1m', "'-1m'"],
+  ['', "''"],
+  ['0', "'0'"],
+  [0, '0'],
+  [-5, '-5'],
+  [0.5, '0.5'],
+  [NaN, 'NaN'],
+  [Infinity, 'Infinity'],
+  ['1 fortnight', "'1 fortnight'"],
+  ['200y', "'200y'"],
+  ['x'.repeat(200), `'${'x'.repeat(57)}...'`],
+  [null, 'null'],
+  [{}, 'an object'],
+];
+
+const table = (
+  rows: [unknown, string][],
+  policies: ((value: unknown) => Anything)[],
+  problem: (policy: Anything) => string,
+): [string, unknown[]][] =>
+  rows.flatMap(([value, text]) =>
+    policies.map((make): [string, unknown[]] => [`${problem(make(value))}, got ${text}`, [make(value)]]),
+  );
+
+/** As long as a name may be. */
+export const LONG = 'a'.repeat(64);
+
+/** What the message must say after naming the place, and the policies of one route that are wrong. */
+export const WRONG_POLICIES: [string, unknown[]][] = [
+  [`algorithm must be one of ${ALGORITHMS}, got 'tocken-bucket'`, [bucket({ algorithm: 'tocken-bucket' })]],
+  [`algorithm must be one of ${ALGORITHMS}, got 'toString'`, [bucket({ algorithm: 'toString' })]],
+  [`algorithm must be one of ${ALGORITHMS}, got '__proto__'`, [bucket({ algorithm: '__proto__' })]],
+  [`algorithm must be one of ${ALGORITHMS}, got undefined`, [without('algorithm', bucket())]],
+  ['a policy must be an object such as', [null]],
+  ['a policy must be an object such as', [20]],
+  ['a policy must be an object such as', [[]]],
+
+  ...table(
+    NO_COUNT,
+    [(capacity) => bucket({ capacity }), (capacity) => queue({ capacity })],
+    () => `capacity ${COUNT}`,
+  ),
+  ...table(NO_COUNT, [(limit) => fixed({ limit }), (limit) => counter({ limit })], () => `limit ${COUNT}`),
+  ['limit must be a whole number from 1 to 1000000, got 1000001', [log({ limit: 1_000_001 })]],
+  ...table(NO_RATE, [(refill) => bucket({ refill })], () => `refill ${RATE}`),
+  ...table(NO_RATE, [(drain) => queue({ drain })], () => `drain ${RATE}`),
+  ...table(NO_WINDOW, [(window) => fixed({ window }), (window) => log({ window })], () => `window ${WINDOW}`),
+  [`capacity ${COUNT}, got nothing`, [without('capacity', bucket())]],
+  [`refill ${RATE}, got nothing`, [without('refill', bucket())]],
+  [`drain ${RATE}, got nothing`, [without('drain', queue())]],
+  [`limit ${COUNT}, got nothing`, [without('limit', fixed())]],
+  [`window ${WINDOW}, got nothing`, [without('window', fixed())]],
+
+  [
+    "'capcity' is not an option of token-bucket (got 20); its options are",
+    [{ ...without('capacity', bucket()), capcity: 20 }],
+  ],
+  ["'drain' is not an option of token-bucket (got 5)", [bucket({ drain: 5 })]],
+  ["'refill' is not an option of leaky-bucket (got 5)", [queue({ refill: 5 })]],
+  ["'window' is not an option of token-bucket (got '1m')", [bucket({ window: '1m' })]],
+  ["'capacity' is not an option of fixed-window (got 3)", [fixed({ capacity: 3 })]],
+  ["'limit' is not an option of token-bucket", [bucket({ limit: 3 })]],
+  ["'Name' is not an option", [bucket({ Name: 'x' })]],
+
+  ["there is no policy named 'burts'; the module's policies are 'burst', 'daily'", ['burts']],
+  ["there is no policy named ''", ['']],
+  ["there is no policy named '__proto__'", ['__proto__']],
+
+  ['cost must be a whole number from 0 to 20 (what can ever fit), or a function, got 21', [bucket({ cost: 21 })]],
+  ['cost must be a whole number from 0 to 21 (what can ever fit), or a function, got 22', [queue({ cost: 22 })]],
+  ['cost must be a whole number from 0 to 5 (what can ever fit), or a function, got 6', [fixed({ cost: 6 })]],
+  [
+    'cost must be a whole number from 0 to 1000 (what can ever fit), or a function, got 1001',
+    [log({ limit: 9999, cost: 1001 })],
+  ],
+  ['cost must be a whole number from 0 to 20 (what can ever fit), or a function, got -1', [bucket({ cost: -1 })]],
+  ["or a function, got '1'", [bucket({ cost: '1' })]],
+  ['or a function, got NaN', [bucket({ cost: NaN })]],
+  ['or a function, got null', [bucket({ cost: null })]],
+
+  [
+    "by must be one of 'client', 'ip', 'user', 'api-key', 'global', or a function, got 'apikey'",
+    [bucket({ by: 'apikey' })],
+  ],
+  ["scope must be one of 'route', 'controller', 'app', got 'class'", [bucket({ scope: 'class' })]],
+  ['skipIf must be a function, got true', [bucket({ skipIf: true })]],
+  ['name must be 1 to 64 printable characters, got', [bucket({ name: '' })]],
+  ['name must be 1 to 64 printable characters, got', [bucket({ name: `${LONG}a` })]],
+  ['name must be 1 to 64 printable characters, got', [bucket({ name: 'caf\u00e9' })]],
+  ['name must be 1 to 64 printable characters, got', [bucket({ name: 'a\nb' })]],
+  ['name must be 1 to 64 printable characters, got 7', [bucket({ name: 7 })]],
+  ["name is missing: with scope 'app'", [bucket({ scope: 'app' })]],
+
+  [
+    'refill must be fast enough to pay off 1000000000000 within 100 years, got 1',
+    [bucket({ capacity: 1e12, refill: 1 })],
+  ],
+  ['drain must be at most 1e9 per second, got 2000000000', [queue({ drain: 2e9 })]],
+  ['window must be milliseconds', [counter({ limit: 1e12, window: '1d' })]],
+
+  ['2 policies stand together and not all have a name: give each its own', [bucket(), fixed()]],
+  [
+    "two policies are named 'burst' and would count under one key",
+    [bucket({ name: 'burst' }), fixed({ name: 'burst' })],
+  ],
+  ["two policies are named 'burst' and would count under one key", ['burst', bucket({ name: 'burst' })]],
+  ["two policies are named 'daily' and would count under one key", ['daily', 'daily']],
+  ["two policies are named 'default' and would count under one key", [bucket(), fixed({ name: 'default' })]],
+  ['at most one leaky-bucket policy can delay a request', [queue({ name: 'a' }), queue({ name: 'b' })]],
+];
