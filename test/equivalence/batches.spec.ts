@@ -3,6 +3,7 @@ import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.stor
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
+import { expectSame } from '../support/expect-same.js';
 import { useRedis } from '../support/redis-fixture.js';
 
 const NOW = 19_900 * 86_400_000_000 + 123_456;
@@ -34,17 +35,21 @@ describe('one turn of the event loop', () => {
     expect(inRedis.map(({ allowed }) => allowed)).toEqual([true, true, false, true]);
   });
 
-  it('keeps a request of two keys in its order, though one of them was not touched in between', async () => {
-    const [a, b] = [fixedWindow(2), fixedWindow(3)];
-    const both = [
-      { key: 'a', algorithm: a, cost: 1 },
-      { key: 'b', algorithm: b, cost: 1 },
-    ];
-    const onlyB = [{ key: 'b', algorithm: b, cost: 2 }];
-    const [inRedis, inMemory] = await bothAnswers([both, onlyB, both, both, onlyB, both]);
-    expect(inRedis).toStrictEqual(inMemory);
-    expect(inRedis.map(({ allowed }) => allowed)).toEqual([true, true, false, false, false, false]);
-  });
+  it.each(['first', 'second'])(
+    'keeps a request of two keys in its order where its %s was not touched',
+    async (place) => {
+      const [a, b] = [fixedWindow(2), fixedWindow(3)];
+      const both = [
+        { key: 'a', algorithm: a, cost: 1 },
+        { key: 'b', algorithm: b, cost: 1 },
+      ];
+      if (place === 'second') both.reverse();
+      const onlyB = [{ key: 'b', algorithm: b, cost: 2 }];
+      const [inRedis, inMemory] = await bothAnswers([both, onlyB, both, both, onlyB, both]);
+      expect(inRedis).toStrictEqual(inMemory);
+      expect(inRedis.map(({ allowed }) => allowed)).toEqual([true, true, false, false, false, false]);
+    },
+  );
 
   it('tells two requests apart that name the same keys the other way round', async () => {
     const [a, b] = [fixedWindow(3), fixedWindow(2)];
@@ -82,7 +87,7 @@ describe('one turn of the event loop', () => {
     const large = { ...SMALL_POLICIES[name], [name.endsWith('bucket') ? 'capacity' : 'limit']: 18_000 };
     const charges = [{ key: 'key', algorithm: algorithmOf(large), cost: 1 }];
     const [inRedis, inMemory] = await bothAnswers(times(20_000, charges));
-    expect(inRedis).toStrictEqual(inMemory);
+    expectSame(inRedis, inMemory);
     expect(inRedis.filter(({ allowed }) => allowed)).toHaveLength(name === 'leaky-bucket' ? 18_001 : 18_000);
   });
 

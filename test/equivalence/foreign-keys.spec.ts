@@ -61,6 +61,7 @@ const UNREADABLE: Readonly<Record<AlgorithmName, Readonly<Record<string, Write>>
   },
   'sliding-window-log': {
     'packed instants of odd length': set(packed(NOW, NOW).subarray(0, 15)),
+    'zeros of odd length': set(Buffer.alloc(15)),
     'one byte more': set(Buffer.concat([packed(NOW), Buffer.of(0)])),
     NaN: set(packed(NaN)),
     Infinity: set(packed(NOW - 1, Infinity)),

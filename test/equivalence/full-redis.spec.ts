@@ -83,6 +83,16 @@ describe('a Redis whose memory is full (noeviction)', () => {
     expect(await contentsOf(redis.client, [...keys, 'other list'])).toEqual(before);
   });
 
+  it('writes nothing where a log would become a list', async () => {
+    await store.consume([{ key: 'string', algorithm: log, cost: 100 }]);
+    await fill();
+    const before = await contentsOf(redis.client, ['string', 'none yet']);
+    for (const key of ['string', 'none yet']) {
+      await expect(store.consume([{ key, algorithm: log, cost: 200 }])).rejects.toThrow('OOM');
+    }
+    expect(await contentsOf(redis.client, ['string', 'none yet'])).toEqual(before);
+  });
+
   it('writes nothing, or all, where entries of a list have to go first', async () => {
     for (const key of ['one', 'two', 'three']) await store.consume([{ key, algorithm: log, cost: 200 }]);
     await fill();

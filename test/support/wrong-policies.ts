@@ -131,6 +131,7 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ["'window' is not an option of token-bucket (got '1m')", [bucket({ window: '1m' })]],
   ["'capacity' is not an option of fixed-window (got 3)", [fixed({ capacity: 3 })]],
   ["'limit' is not an option of token-bucket", [bucket({ limit: 3 })]],
+  ['a policy must be a plain object, got an instance of a class', [Object.create(bucket()) as Anything]],
   ["'Name' is not an option", [bucket({ Name: 'x' })]],
 
   ["there is no policy named 'burts'; the module's policies are 'burst', 'daily'", ['burts']],

@@ -3,6 +3,7 @@ export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
+export { RateLimitRuntime } from './rate-limit.runtime.js';
 export { RateLimiter, type LimiterPolicy } from './rate-limiter.js';
 export type { Decision, PolicyDecision } from './decision.js';
 export {

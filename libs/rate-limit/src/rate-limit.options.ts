@@ -50,8 +50,6 @@ const OPTIONS = [
   'keyPrefix',
   'clock',
   'onStoreFailure',
-  'guard',
-  'isGlobal',
 ] as const;
 
 const PLACE = 'RateLimitModule';
@@ -71,6 +69,13 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   const fail = (option: string, wanted: string): never => {
     throw new RateLimitConfigError(PLACE, `${option} must be ${wanted}, got ${shown(given[option])}`);
   };
+  if ('guard' in given) {
+    // forRoot has taken it out by now: a provider cannot be registered by what a factory returns.
+    throw new RateLimitConfigError(
+      PLACE,
+      `guard is static: it stands beside useFactory or useClass, not in what they return`,
+    );
+  }
   for (const option of Object.keys(given)) {
     if (!(OPTIONS as readonly string[]).includes(option)) {
       throw new RateLimitConfigError(PLACE, `${shown(option)} is not an option; the options are ${OPTIONS.join(', ')}`);

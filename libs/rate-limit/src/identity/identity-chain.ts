@@ -32,7 +32,7 @@ export class IdentityChain {
     for (const resolver of resolvers) {
       const found = resolver.resolve(context);
       const value = typeof found === 'object' ? await found : found;
-      if (value !== undefined && value !== '') return { kind: resolver.kind, value };
+      if (value !== undefined && value !== null && value !== '') return { kind: resolver.kind, value };
     }
     return UNKNOWN;
   }

@@ -15,8 +15,8 @@ export interface Identity {
 export interface IdentityResolver {
   /** The kind that it finds; `by: 'user'`, `'api-key'` and `'ip'` use the chain's resolvers of kind `user`, `key`, `ip`. */
   readonly kind: string;
-  /** The value, or undefined when the request has none; may be asynchronous (to verify a token, say). */
-  readonly resolve: (context: ExecutionContext) => string | undefined | Promise<string | undefined>;
+  /** The value, or undefined or null when the request has none; may be asynchronous (to verify a token, say). */
+  readonly resolve: (context: ExecutionContext) => string | null | undefined | Promise<string | null | undefined>;
 }
 
 /** What a request counts as when nothing at all is known of it. */

@@ -39,6 +39,9 @@ export function parsePolicy(policy: unknown, place: string, fallbackName?: strin
       `a policy must be an object such as { algorithm: 'token-bucket', capacity: 20, refill: 10 }, got ${shown(policy)}`,
     );
   }
+  if (![Object.prototype, null].includes(Object.getPrototypeOf(policy) as object | null)) {
+    fail('a policy must be a plain object, got an instance of a class');
+  }
   const given = policy as Readonly<Record<string, unknown>>;
   const entry = algorithmEntry(given.algorithm);
   if (entry === undefined) {

@@ -1,0 +1,97 @@
+import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { MemoryStore, type Policy, RateLimit, type RateLimitModuleOptions, RateLimiter } from 'nestjs-floodgate';
+import { limited, PLATFORMS } from '../support/http-app.js';
+import { RedisServer } from '../support/redis-server.js';
+
+const costOf = (context: ExecutionContext): number =>
+  Number(context.switchToHttp().getRequest<{ query: { cost?: string } }>().query.cost ?? 1);
+
+/** One of each algorithm that does not delay, all of them roomy, and one that is not. */
+const ROOMY: [Policy, ...Policy[]] = [
+  { name: 'token-bucket', algorithm: 'token-bucket', capacity: 50, refill: '1/d' },
+  { name: 'fixed-window', algorithm: 'fixed-window', limit: 50, window: '300d' },
+  { name: 'sliding-window-log', algorithm: 'sliding-window-log', limit: 50, window: '1d' },
+  { name: 'sliding-window-counter', algorithm: 'sliding-window-counter', limit: 50, window: '300d' },
+];
+const TIGHT: Policy = { name: 'tight', algorithm: 'token-bucket', capacity: 3, refill: '1/d' };
+const APP_WIDE = [...ROOMY, TIGHT].map((policy): Policy => ({ ...policy, scope: 'app', cost: costOf }));
+const PLAIN = APP_WIDE.map((policy): Policy => ({ ...policy, cost: 1 }));
+
+@Controller()
+class Routes {
+  @Get('first')
+  @RateLimit(APP_WIDE.at(-1)!, ...APP_WIDE.slice(0, -1))
+  tightFirst(): void {}
+
+  @Get('last')
+  @RateLimit(APP_WIDE[0]!, ...APP_WIDE.slice(1))
+  tightLast(): void {}
+}
+
+let server: RedisServer;
+let client: Redis;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  client = new Redis(server.url);
+});
+
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+beforeEach(() => client.flushall());
+
+const STORES: [string, () => RateLimitModuleOptions][] = [
+  ['MemoryStore', () => ({ store: new MemoryStore() })],
+  ['Redis', () => ({ redis: server.url })],
+];
+
+describe.each(PLATFORMS)('a request that one of several policies refuses, over %s', (platform) => {
+  describe.each(STORES)('on %s', (_, options) => {
+    it.each(['/first', '/last'])('is charged by none of them (%s)', async (path) => {
+      await using app = await limited(platform, Routes, options());
+      expect(await app.crowd(20, path, { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 3, 429: 17 });
+      const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
+      expect(policies.map(({ policy, remaining }) => [policy, remaining])).toEqual([
+        ...ROOMY.map(({ name }) => [name, 47]),
+        ['tight', 0],
+      ]);
+    });
+
+    it('is charged by none of them when its cost can never fit', async () => {
+      await using app = await limited(platform, Routes, options());
+      expect((await app.as('ada', '/last?cost=4')).status).toBe(429);
+      const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
+      expect(policies.map(({ limit, remaining }) => limit - remaining)).toEqual([0, 0, 0, 0, 0]);
+    });
+  });
+
+  it('leaves no trace in Redis where it is the first of its client', async () => {
+    await using app = await limited(platform, Routes, { redis: server.url });
+    expect((await app.as('eve', '/first?cost=4')).status).toBe(429);
+    expect(await client.keys('*')).toEqual([]);
+    expect((await app.as('eve', '/first')).status).toBe(200);
+    expect(await client.keys('*')).toHaveLength(5);
+  });
+
+  it('leaves what others share untouched: a global policy is not eaten by one refused client', async () => {
+    @Controller()
+    class Shared {
+      @Get()
+      @RateLimit(
+        { name: 'everybody', by: 'global', algorithm: 'fixed-window', limit: 10, window: '300d' },
+        { name: 'each', algorithm: 'token-bucket', capacity: 2, refill: '1/d' },
+      )
+      get(): void {}
+    }
+    await using app = await limited(platform, Shared, { redis: server.url });
+    expect(await app.crowd(30, '/', { headers: { 'X-User-Id': 'greedy' } })).toEqual({ 200: 2, 429: 28 });
+    for (const user of ['a', 'b', 'c', 'd'])
+      expect(await app.crowd(2, '/', { headers: { 'X-User-Id': user } })).toEqual({ 200: 2 });
+    expect((await app.as('e', '/')).body).toMatchObject({ policy: 'everybody' });
+  });
+});

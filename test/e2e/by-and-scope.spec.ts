@@ -1,0 +1,168 @@
+import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, type PolicyBy, type PolicyScope, RateLimit, type TokenBucketPolicy } from 'nestjs-floodgate';
+import { limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const BUCKET: TokenBucketPolicy = { name: 'bucket', algorithm: 'token-bucket', capacity: 2, refill: '1/m' };
+
+function headersOf(context: ExecutionContext): Record<string, string | undefined> {
+  return context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>().headers;
+}
+
+function countedBy(by: PolicyBy): Type {
+  @Controller()
+  class Route {
+    @Get()
+    @RateLimit({ ...BUCKET, by })
+    get(): void {}
+  }
+  return Route;
+}
+
+const from = (address: string, more: Record<string, string> = {}): SendOptions => ({
+  headers: { 'X-Forwarded-For': address, ...more },
+});
+const user = { 'X-User-Id': 'ada' };
+const key = { 'X-API-Key': 'k1' };
+
+describe.each(PLATFORMS)('whom a policy counts over %s', (platform) => {
+  // Each row: what a first client used up, and whether a second request still passes.
+  it.each<[PolicyBy, SendOptions, SendOptions, 'shared' | 'apart']>([
+    ['client', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', { 'X-User-Id': 'bob', ...key }), 'shared'],
+    ['client', from('10.0.0.1', user), from('10.0.0.2', user), 'shared'],
+    ['client', from('10.0.0.1', user), from('10.0.0.1', { ...user, ...key }), 'apart'],
+    ['client', from('10.0.0.1', user), from('10.0.0.1'), 'apart'],
+    ['client', from('10.0.0.1'), from('10.0.0.2'), 'apart'],
+    ['ip', from('10.0.0.1', user), from('10.0.0.1', key), 'shared'],
+    ['ip', from('10.0.0.1', user), from('10.0.0.2', user), 'apart'],
+    ['user', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', user), 'shared'],
+    ['user', from('10.0.0.1', user), from('10.0.0.1', { 'X-User-Id': 'bob' }), 'apart'],
+    ['user', from('10.0.0.1', key), from('10.0.0.1'), 'shared'],
+    ['user', from('10.0.0.1'), from('10.0.0.2'), 'apart'],
+    ['user', from('10.0.0.1'), from('10.0.0.1', { 'X-User-Id': '10.0.0.1' }), 'apart'],
+    ['api-key', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', key), 'shared'],
+    ['api-key', from('10.0.0.1', user), from('10.0.0.1'), 'shared'],
+    ['api-key', from('10.0.0.1', key), from('10.0.0.1'), 'apart'],
+    ['global', from('10.0.0.1', user), from('10.0.0.2', key), 'shared'],
+  ])('by %s: %j and %j are %s', async (by, first, second, expected) => {
+    await using app = await limited(platform, countedBy(by), { store: new StillStore() }, { trustProxy: true });
+    expect(await app.crowd(3, '/', first)).toEqual({ 200: 2, 429: 1 });
+    expect((await app.send('/', second)).status).toBe(expected === 'shared' ? 429 : 200);
+  });
+
+  it.each<[string, PolicyBy]>([
+    ['a function', (context) => ({ kind: 'tenant', value: headersOf(context)['x-tenant'] ?? '' })],
+    ['an asynchronous function', async (context) => ({ kind: 'tenant', value: headersOf(context)['x-tenant'] ?? '' })],
+  ])('is what %s returns', async (_, by) => {
+    const store = new StillStore();
+    await using app = await limited(platform, countedBy(by), { store });
+    expect(await app.crowd(3, '/', { headers: { 'X-Tenant': 'a', ...user } })).toEqual({ 200: 2, 429: 1 });
+    expect(await app.crowd(3, '/', { headers: { 'X-Tenant': 'b', ...user } })).toEqual({ 200: 2, 429: 1 });
+    expect(store.keys.map((text) => text.split('}')[0])).toEqual(['rl:{tenant:a', 'rl:{tenant:b']);
+  });
+
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['text', 'ada'],
+    ['a kind that could break a key', { kind: 'a}b', value: 'x' }],
+    ['a kind that is too long', { kind: 'a'.repeat(17), value: 'x' }],
+    ['a number as value', { kind: 'user', value: 7 }],
+    ['no value', { kind: 'user' }],
+  ])('is a logged 500 when the function returns %s', async (_, identity) => {
+    const store = new StillStore();
+    await using app = await limited(platform, countedBy((() => identity) as PolicyBy), { store });
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.of('error').join()).toContain('identity');
+    expect(store.asked).toEqual([]);
+  });
+});
+
+/** Two controllers of two routes, limited on the methods or on the classes. */
+function twoControllers(scope: PolicyScope | undefined, place: 'method' | 'class'): Type[] {
+  const policy: Policy = { ...BUCKET, ...(scope && { scope }) };
+  const on = (here: 'method' | 'class'): ClassDecorator & MethodDecorator =>
+    here === place ? RateLimit(policy) : () => undefined;
+  @Controller('x')
+  @on('class')
+  class X {
+    @Get('1')
+    @on('method')
+    one(): void {}
+
+    @Get('2')
+    @on('method')
+    two(): void {}
+  }
+  @Controller('y')
+  @on('class')
+  class Y {
+    @Get('1')
+    @on('method')
+    one(): void {}
+  }
+  return [X, Y];
+}
+
+describe.each(PLATFORMS)('which requests share a state over %s', (platform) => {
+  it.each<[PolicyScope | undefined, 'method' | 'class', number[]]>([
+    [undefined, 'method', [200, 200]],
+    [undefined, 'class', [429, 200]],
+    ['route', 'method', [200, 200]],
+    ['route', 'class', [200, 200]],
+    ['controller', 'method', [429, 200]],
+    ['controller', 'class', [429, 200]],
+    ['app', 'method', [429, 429]],
+    ['app', 'class', [429, 429]],
+  ])(
+    'scope %s on a %s: beside a used-up route, those of its class and of another answer %j',
+    async (scope, place, expected) => {
+      await using app = await limited(platform, twoControllers(scope, place), { store: new StillStore() });
+      expect(await app.crowd(3, '/x/1')).toEqual({ 200: 2, 429: 1 });
+      expect([(await app.send('/x/2')).status, (await app.send('/y/1')).status]).toEqual(expected);
+    },
+  );
+
+  it.each<[PolicyScope | undefined, number]>([
+    [undefined, 200],
+    ['controller', 429],
+    ['app', 429],
+  ])('scope %s in the defaults: another route of the class answers %d', async (scope, expected) => {
+    @Controller()
+    class Plain {
+      @Get('1')
+      one(): void {}
+
+      @Get('2')
+      two(): void {}
+    }
+    const defaults = [{ ...BUCKET, ...(scope && { scope }) }];
+    await using app = await limited(platform, Plain, { store: new StillStore(), defaults });
+    await app.crowd(2, '/1');
+    expect((await app.send('/2')).status).toBe(expected);
+  });
+
+  it('is never those of another policy: a name, an algorithm and a rate have states of their own', async () => {
+    const at = (name: string, refill: '1/m' | '2/m'): Policy => ({ ...BUCKET, name, refill, scope: 'app' });
+    @Controller()
+    class Routes {
+      @Get('1')
+      @RateLimit(at('a', '1/m'))
+      one(): void {}
+
+      @Get('2')
+      @RateLimit(at('b', '1/m'))
+      two(): void {}
+
+      @Get('3')
+      @RateLimit(at('a', '2/m'))
+      three(): void {}
+
+      @Get('4')
+      @RateLimit({ name: 'a', algorithm: 'fixed-window', limit: 2, window: '1m', scope: 'app' })
+      four(): void {}
+    }
+    await using app = await limited(platform, Routes, { store: new StillStore() });
+    for (const path of ['/1', '/2', '/3', '/4']) expect(await app.crowd(3, path)).toEqual({ 200: 2, 429: 1 });
+  });
+});

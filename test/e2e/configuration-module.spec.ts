@@ -1,0 +1,145 @@
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import {
+  MemoryStore,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RedisStore,
+  userIdentity,
+} from 'nestjs-floodgate';
+import { limited, PLATFORMS, start } from '../support/http-app.js';
+
+@Controller()
+class Routes {
+  @Get()
+  get(): void {}
+}
+
+const bucket = { algorithm: 'token-bucket', capacity: 20, refill: 10 };
+const REDIS = 'redis must be a redis:// or rediss:// URL, ioredis options, or a client with evalsha, eval and del';
+const IDENTITY = 'identity must be an array of resolvers such as userIdentity() or { kind, resolve }';
+const PREFIX = 'keyPrefix must be 1 to 32 printable characters without blanks and braces';
+
+const WRONG: [problem: string, options: unknown][] = [
+  ["'redisUrl' is not an option; the options are redis, store, policies,", { redisUrl: 'redis://localhost' }],
+  ["'default' is not an option", { default: [] }],
+  ['redis and store are both given', { redis: 'redis://localhost', store: new MemoryStore() }],
+  [REDIS, { redis: 'localhost:6379' }],
+  [REDIS, { redis: 'http://localhost' }],
+  [REDIS, { redis: 'redis://localhost:99999' }],
+  [REDIS, { redis: 6379 }],
+  [REDIS, { redis: null }],
+  [REDIS, { redis: true }],
+  [REDIS, { redis: [] }],
+  [REDIS, { redis: new Map() }],
+  ['store must be a RateLimitStore (an object with consume and reset), got an object', { store: {} }],
+  ['store must be a RateLimitStore (an object with consume and reset), got an object', { store: { consume: () => 1 } }],
+  ["store must be a RateLimitStore (an object with consume and reset), got 'memory'", { store: 'memory' }],
+  ['store must be a RateLimitStore (an object with consume and reset), got null', { store: null }],
+  ['policies must be an object of policies by name, got an array', { policies: [bucket] }],
+  ['policies must be an object of policies by name, got null', { policies: null }],
+  ['defaults must be an array of names and named policies, got an object', { defaults: bucket }],
+  ["defaults must be an array of names and named policies, got 'burst'", { defaults: 'burst' }],
+  ['defaults must be names, or policies with a name, got an array', { defaults: [bucket] }],
+  [
+    "defaults (for Routes.get): there is no policy named 'nothing'; the module's policies are none",
+    { defaults: ['nothing'] },
+  ],
+  ['defaults (for Routes.get): capacity must be', { defaults: [{ ...bucket, name: 'a', capacity: 0 }] }],
+  ["defaults (for Routes.get): two policies are named 'a'", { defaults: ['a', 'a'], policies: { a: bucket } }],
+  ['defaults (for Routes.get): a policy must be an object', { defaults: [null] }],
+  [
+    'policies.burst: capacity must be a whole number from 1 to 1000000000000, got 0',
+    { policies: { burst: { ...bucket, capacity: 0 } } },
+  ],
+  ['policies.burst: a policy must be an object', { policies: { burst: null } }],
+  ['policies.burst: a policy must be an object', { policies: { burst: undefined } }],
+  [
+    "policies.burst: name must be 'burst' or left out, got 'brust'",
+    { policies: { burst: { ...bucket, name: 'brust' } } },
+  ],
+  ['a name must be 1 to 64 printable characters', { policies: { '': bucket } }],
+  ['a name must be 1 to 64 printable characters', { policies: { 'caf\u00e9': bucket } }],
+  [`${IDENTITY}, got an object`, { identity: userIdentity() }],
+  [`${IDENTITY}, got an array`, { identity: [userIdentity] }],
+  [`${IDENTITY}, got an array`, { identity: ['user'] }],
+  [`${IDENTITY}, got an array`, { identity: [{ kind: 'user' }] }],
+  [`${IDENTITY}, got an array`, { identity: [{ resolve: () => 'x' }] }],
+  [`${IDENTITY}, got null`, { identity: null }],
+  ["headers must be one of true, false, got 'off'", { headers: 'off' }],
+  ['headers must be one of true, false, got null', { headers: null }],
+  ["clock must be one of 'redis', 'app', got 'server'", { clock: 'server' }],
+  ["onStoreFailure must be one of 'open', 'closed', got 'fail'", { onStoreFailure: 'fail' }],
+  [PREFIX, { keyPrefix: '' }],
+  [PREFIX, { keyPrefix: 'a b' }],
+  [PREFIX, { keyPrefix: '{a}' }],
+  [PREFIX, { keyPrefix: 'x'.repeat(33) }],
+  [PREFIX, { keyPrefix: '\u00e4' }],
+  [PREFIX, { keyPrefix: 7 }],
+  [PREFIX, { keyPrefix: 7n }],
+  [PREFIX, { keyPrefix: null }],
+];
+
+describe.each(PLATFORMS)('a wrong option of the module over %s stops the boot, naming it', (platform) => {
+  it.each(WRONG)('in forRoot: %s (%#)', async (problem, options) => {
+    const boot = limited(platform, Routes, options as RateLimitModuleOptions);
+    await expect(boot).rejects.toMatchObject({
+      name: 'RateLimitConfigError',
+      message: expect.stringMatching(/^RateLimitModule\b/),
+    });
+    await expect(boot).rejects.toThrow(problem);
+  });
+
+  it.each<[string, unknown]>([
+    ["'redisUrl' is not an option", { redisUrl: 'redis://localhost' }],
+    ['guard is static: it stands beside useFactory or useClass, not in what they return', { guard: false }],
+    ['options must be an object, got undefined', undefined],
+    ['options must be an object, got null', null],
+    ['policies.burst: capacity must be', { policies: { burst: { ...bucket, capacity: '20' } } }],
+  ])('in forRootAsync: %s', async (problem, options) => {
+    const imports = [RateLimitModule.forRootAsync({ useFactory: () => options as RateLimitModuleOptions })];
+    const boot = start(platform, { imports, controllers: [Routes] });
+    await expect(boot).rejects.toBeInstanceOf(RateLimitConfigError);
+    await expect(boot).rejects.toThrow(problem);
+  });
+
+  it.each(['postgres://user:hunter2@db', 'hunter2@redis:6379', 'redis://:hunter2@host:port', 'Redis://:hunter2@host'])(
+    'but never repeats a URL, which may hold a password (%s)',
+    async (redis) => {
+      const error: unknown = await limited(platform, Routes, { redis }).catch((caught: unknown) => caught);
+      expect(error).toBeInstanceOf(RateLimitConfigError);
+      expect(String((error as Error).stack)).not.toContain('hunter2');
+    },
+  );
+});
+
+describe('the constructors of stores', () => {
+  it.each<[string, () => unknown, string]>([
+    ['maxKeys 0', () => new MemoryStore({ maxKeys: 0 }), 'MemoryStore: maxKeys must be a whole number from 1, got 0'],
+    ['maxKeys NaN', () => new MemoryStore({ maxKeys: NaN }), 'got NaN'],
+    [
+      'maxSkewMs -1',
+      () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkewMs: -1 }),
+      'maxSkewMs must be 0 to 10000',
+    ],
+    ['maxSkewMs NaN', () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkewMs: NaN }), 'got NaN'],
+  ])('refuse %s', (_, create, problem) => {
+    expect(create).toThrow(RangeError);
+    expect(create).toThrow(problem);
+  });
+});
+
+describe('a route that says nothing', () => {
+  it('does not make a wrong policy of another one pass unseen', async () => {
+    @Controller('other')
+    class Other {
+      @Get()
+      @RateLimit('nothing')
+      get(): void {}
+    }
+    await expect(limited('Express', [Routes, Other])).rejects.toThrow('Other.get, @RateLimit: there is no policy');
+  });
+});

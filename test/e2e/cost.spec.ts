@@ -1,0 +1,140 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, RateLimit } from 'nestjs-floodgate';
+import { left, limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const BUCKET: Policy = { algorithm: 'token-bucket', capacity: 10, refill: '1/m' };
+
+function routeWith(...[policy, ...more]: [Policy, ...Policy[]]): Type {
+  @Controller()
+  class Search {
+    @Get()
+    @RateLimit(policy, ...more)
+    get(): void {}
+  }
+  return Search;
+}
+
+function query(context: ExecutionContext, name: string): string | undefined {
+  return context.switchToHttp().getRequest<{ query: Record<string, string | undefined> }>().query[name];
+}
+
+const costOf = (context: ExecutionContext): number => Number(query(context, 'cost') ?? 1);
+
+describe.each(PLATFORMS)('cost over %s', (platform) => {
+  it('is what a request takes', async () => {
+    await using app = await limited(platform, routeWith({ ...BUCKET, cost: 4 }), { store: new StillStore() });
+    expect(left(await app.send('/'))).toBe(6);
+    expect(left(await app.send('/'))).toBe(2);
+    expect((await app.send('/')).body).toMatchObject({ statusCode: 429, retry_after_ms: 120_000 });
+  });
+
+  it.each<[string, NonNullable<Policy['cost']>]>([
+    ['a function of the request', costOf],
+    ['an asynchronous function', async (context) => (await turn(), costOf(context))],
+  ])('may be %s', async (_, cost) => {
+    await using app = await limited(platform, routeWith({ ...BUCKET, cost }), { store: new StillStore() });
+    expect(left(await app.send('/?cost=7'))).toBe(3);
+    expect((await app.send('/?cost=4')).status).toBe(429);
+    expect(left(await app.send('/?cost=3'))).toBe(0);
+  });
+
+  it('0 only looks: it passes while one would, and takes nothing', async () => {
+    await using app = await limited(platform, routeWith({ ...BUCKET, cost: costOf }), { store: new StillStore() });
+    for (let i = 0; i < 30; i++) expect(left(await app.send('/?cost=0'))).toBe(10);
+    expect((await app.send('/?cost=10')).status).toBe(200);
+    expect((await app.send('/?cost=0')).status).toBe(429);
+  });
+
+  it.each(['-1', '1.5', 'NaN', 'Infinity', '-Infinity', '1e300', '9007199254740992'])(
+    'that a function gets wrong (%s) is a logged 500, and no policy of the route is charged',
+    async (cost) => {
+      const other: Policy = { name: 'other', algorithm: 'fixed-window', limit: 5, window: '1h' };
+      const store = new StillStore();
+      await using app = await limited(platform, routeWith(other, { ...BUCKET, cost: costOf }), { store });
+      const reply = await app.send(`/?cost=${cost}`);
+      expect(reply.status).toBe(500);
+      expect(limitHeaders(reply)).toEqual([]);
+      expect(app.logs.of('error').join()).toContain("cost of policy 'default' must be a whole number from 0");
+      expect(store.asked).toEqual([]);
+    },
+  );
+
+  it.each<[string, unknown]>([
+    ['text', '3'],
+    ['nothing', undefined],
+    ['an object', {}],
+    ['a bigint', 3n],
+  ])('that is %s at run time is a logged 500', async (_, value) => {
+    const store = new StillStore();
+    await using app = await limited(platform, routeWith({ ...BUCKET, cost: () => value as number }), { store });
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.of('error')).toHaveLength(1);
+    expect(store.asked).toEqual([]);
+  });
+
+  it('that can never fit is refused without Retry-After, retry_after null, and charges nothing', async () => {
+    const roomy: Policy = { name: 'roomy', algorithm: 'fixed-window', limit: 5, window: '1h' };
+    await using app = await limited(platform, routeWith(roomy, { ...BUCKET, cost: costOf }), {
+      store: new StillStore(),
+    });
+    const { status, headers, body } = await app.send('/?cost=11');
+    expect(status).toBe(429);
+    expect(headers).not.toHaveProperty('retry-after');
+    expect(headers['x-ratelimit-remaining']).toBe('10');
+    expect(body).toEqual({
+      statusCode: 429,
+      error: 'rate_limit_exceeded',
+      message: 'The request takes more than its rate limit ever allows',
+      retry_after: null,
+      retry_after_ms: null,
+      policy: 'default',
+    });
+    expect((await app.send('/?cost=10')).status).toBe(200);
+  });
+
+  it('of several policies is asked of each', async () => {
+    const bytes: Policy = { name: 'bytes', algorithm: 'token-bucket', capacity: 1000, refill: '1/m', cost: () => 300 };
+    const store = new StillStore();
+    await using app = await limited(platform, routeWith(bytes, { ...BUCKET, cost: 2 }), { store });
+    await app.send('/');
+    expect(store.asked[0]!.map(({ cost }) => cost)).toEqual([300, 2]);
+  });
+});
+
+describe.each(PLATFORMS)('skipIf over %s', (platform) => {
+  const internal = (context: ExecutionContext): boolean => query(context, 'internal') === 'yes';
+
+  it.each<[string, NonNullable<Policy['skipIf']>]>([
+    ['a function', internal],
+    ['an asynchronous function', async (context) => (await turn(), internal(context))],
+  ])('%s lets requests pass uncounted and without headers', async (_, skipIf) => {
+    const store = new StillStore();
+    await using app = await limited(platform, routeWith({ ...BUCKET, skipIf }), { store });
+    expect(await app.crowd(15, '/?internal=yes')).toEqual({ 200: 15 });
+    expect(limitHeaders(await app.send('/?internal=yes'))).toEqual([]);
+    expect(store.asked).toEqual([]);
+    expect(await app.crowd(15, '/')).toEqual({ 200: 10, 429: 5 });
+  });
+
+  it('leaves out its own policy only', async () => {
+    const other: Policy = { name: 'other', algorithm: 'fixed-window', limit: 12, window: '1h' };
+    await using app = await limited(platform, routeWith({ ...BUCKET, skipIf: internal }, other), {
+      store: new StillStore(),
+    });
+    expect(await app.crowd(15, '/?internal=yes')).toEqual({ 200: 12, 429: 3 });
+  });
+
+  it('that throws is a logged 500, not a free pass', async () => {
+    const store = new StillStore();
+    const skipIf = (): never => {
+      throw new Error('no idea');
+    };
+    await using app = await limited(platform, routeWith({ ...BUCKET, skipIf }), { store });
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.of('error').join()).toContain('no idea');
+    expect(store.asked).toEqual([]);
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { type Identity, identityTag } from 'nestjs-floodgate';
+import { globalTag, keyOf, keyTail } from '../../libs/rate-limit/src/policy/key.js';
+import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
+import { RateLimitConfigError } from '../../libs/rate-limit/src/policy/config-error.js';
+
+/** Any UTF-16, lone surrogates and what has a meaning in keys included, often nearly alike. */
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 100 }),
+  fc.array(fc.integer({ min: 0xd800, max: 0xdfff }), { maxLength: 12 }).map((units) => String.fromCharCode(...units)),
+  fc.string({ unit: fc.constantFrom('{', '}', ':', '#', '%', '3', 'A', 'a', 'u', '0', '\u00e4', '\n'), maxLength: 70 }),
+  fc.string({ unit: 'grapheme', maxLength: 40 }),
+);
+const kind = fc.oneof(
+  fc.constantFrom('user', 'key', 'ip', 'tenant', 'a', '0123456789abcdef'),
+  fc.stringMatching(/^[a-z0-9-]{1,16}$/),
+);
+const identity: fc.Arbitrary<Identity> = fc.record({ kind, value: text });
+const name = fc.oneof(
+  fc.stringMatching(/^[ -~]{1,64}$/),
+  fc.string({ unit: fc.constantFrom(':', '{', '}', '%', '#', 'a'), minLength: 1, maxLength: 64, size: 'max' }),
+);
+const scope = fc.oneof(fc.constantFrom('app', 'GET /', 'GET /api/:id', 'POST /a v1'), fc.string({ maxLength: 60 }));
+
+interface Where {
+  readonly name: string;
+  readonly scope: string;
+  readonly rate: number;
+}
+const where: fc.Arbitrary<Where> = fc.record({ name, scope, rate: fc.integer({ min: 1, max: 1000 }) });
+
+/** The part of the key after the identity, or undefined where the configuration is refused for its length. */
+function tail(prefix: string, { name: policy, scope: place, rate }: Where): string | undefined {
+  try {
+    const parsed = parsePolicy({ algorithm: 'token-bucket', capacity: 5, refill: rate, name: policy }, 'here');
+    return keyTail(prefix, place, parsed, 'here');
+  } catch (error) {
+    if (error instanceof RateLimitConfigError && error.message.includes('bytes in keys')) return undefined;
+    throw error;
+  }
+}
+
+const RUNS = { numRuns: 3000 };
+
+describe('the key of a policy for an identity', () => {
+  it('is at most 200 bytes, with exactly one pair of braces, whatever the identity', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[!-z]{1,32}$/), where, identity, (prefix, place, who) => {
+        const end = tail(prefix, place);
+        fc.pre(end !== undefined);
+        const key = keyOf(prefix, identityTag(who), end);
+        expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
+        expect(key).toMatch(/^[ -~]*$/);
+        expect(key.match(/[{}]/g)).toEqual(['{', '}']);
+      }),
+      RUNS,
+    );
+  });
+
+  it('is at most 200 bytes for everybody together, whatever the name', () => {
+    fc.assert(
+      fc.property(where, (place) => {
+        const end = tail('rl', place);
+        fc.pre(end !== undefined);
+        const key = keyOf('rl', globalTag(place.name), end);
+        expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
+        expect(key.match(/[{}]/g)).toEqual(['{', '}']);
+      }),
+      RUNS,
+    );
+  });
+
+  it('has nothing from the identity but its kind, a colon and what holds no brace and no colon', () => {
+    fc.assert(
+      fc.property(identity, (who) => {
+        expect(identityTag(who)).toMatch(new RegExp(`^${who.kind}:[ -9;-z|~]{0,64}$`));
+      }),
+      RUNS,
+    );
+  });
+
+  it('is another one for another identity', () => {
+    fc.assert(
+      fc.property(identity, identity, (a, b) => {
+        const same = a.kind === b.kind && a.value === b.value;
+        expect(identityTag(a) === identityTag(b)).toBe(same);
+      }),
+      RUNS,
+    );
+  });
+
+  it('is another one for an identity that is spelt as it stands in the key', () => {
+    fc.assert(
+      fc.property(kind, fc.oneof(text, fc.string({ minLength: 65, maxLength: 90 })), (k, value) => {
+        const tag = identityTag({ kind: k, value });
+        const crafted = tag.slice(k.length + 1);
+        expect(identityTag({ kind: k, value: crafted }) === tag).toBe(crafted === value);
+      }),
+      RUNS,
+    );
+  });
+
+  it('is another one for an identity that differs in one UTF-16 unit', () => {
+    const unit = fc.integer({ min: 0, max: 0xffff });
+    fc.assert(
+      fc.property(kind, text, unit, unit, text, (k, before, a, b, after) => {
+        fc.pre(a !== b);
+        const tag = (code: number): string =>
+          identityTag({ kind: k, value: `${before}${String.fromCharCode(code)}${after}` });
+        expect(tag(a)).not.toBe(tag(b));
+      }),
+      RUNS,
+    );
+  });
+
+  it.each([
+    ['\ud800', '\ud801'],
+    ['\ud800', '\udc00'],
+    ['\ud800', '\ufffd'],
+    ['\ud83d\ude00', '\ude00\ud83d'],
+    [`${'x'.repeat(70)}\ud800`, `${'x'.repeat(70)}\ud801`],
+    [`${'x'.repeat(70)}\ud800`, `${'x'.repeat(70)}\ufffd`],
+  ])('tells lone surrogates apart: %j and %j', (a, b) => {
+    for (const k of ['user', 'key'])
+      expect(identityTag({ kind: k, value: a })).not.toBe(identityTag({ kind: k, value: b }));
+  });
+
+  it('is another one for another policy, scope, rate or identity, even of crafted names', () => {
+    const crafted = fc.string({ unit: fc.constantFrom(':', '%', '3', 'A', 'a', '}', '{'), minLength: 1, maxLength: 6 });
+    const place = fc.record({ name: crafted, scope: crafted, rate: fc.integer({ min: 1, max: 3 }) });
+    const who = fc.record({ kind: fc.constantFrom('a', 'user'), value: crafted });
+    fc.assert(
+      fc.property(place, who, place, who, (p1, w1, p2, w2) => {
+        const same = JSON.stringify([p1, w1]) === JSON.stringify([p2, w2]);
+        const keys = [keyOf('rl', identityTag(w1), tail('rl', p1)!), keyOf('rl', identityTag(w2), tail('rl', p2)!)];
+        expect(keys[0] === keys[1]).toBe(same);
+      }),
+      RUNS,
+    );
+  });
+});

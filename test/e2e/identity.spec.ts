@@ -1,0 +1,188 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  apiKeyIdentity,
+  type IdentityResolver,
+  ipIdentity,
+  type Policy,
+  RateLimit,
+  type RateLimitModuleOptions,
+  userIdentity,
+} from 'nestjs-floodgate';
+import { type AppSettings, limited, limitHeaders, PLATFORMS, type SendOptions } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const BUCKET: Policy = { algorithm: 'token-bucket', capacity: 100, refill: '1/m' };
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit(BUCKET)
+  get(): void {}
+
+  @Get('user')
+  @RateLimit({ ...BUCKET, by: 'user' })
+  user(): void {}
+
+  @Get('ip')
+  @RateLimit({ ...BUCKET, by: 'ip' })
+  ip(): void {}
+}
+
+type Headers = NonNullable<SendOptions['headers']>;
+
+describe.each(PLATFORMS)('who is asking over %s', (platform) => {
+  /** The identities, as they stand in keys, that requests with these headers count as; the hash of a key is left out. */
+  async function identities(
+    requests: readonly Headers[],
+    options: RateLimitModuleOptions = {},
+    settings: AppSettings = {},
+    path = '/',
+  ): Promise<string[]> {
+    const store = new StillStore();
+    await using app = await limited(platform, Routes, { ...options, store }, settings);
+    for (const headers of requests) await app.send(path, { headers });
+    return store.asked.flat().map(({ key }) => key.replace(/^rl:\{(.*)\}.*$/, '$1').replace(/#.*/, '#'));
+  }
+
+  it('is the API key, else the user, else the address', async () => {
+    const all: Headers = { 'X-API-Key': 'k', 'X-User-Id': 'ada' };
+    expect(await identities([all, { 'X-User-Id': 'ada' }, { 'X-API-Key': 'k' }, {}])).toEqual([
+      'key:#',
+      'user:ada',
+      'key:#',
+      'ip:127.0.0.1',
+    ]);
+  });
+
+  it('is what the chain of the module finds, in its order', async () => {
+    const identity = [userIdentity({ header: 'X-Account' }), apiKeyIdentity({ header: 'AUTHORIZATION' })];
+    const requests: Headers[] = [
+      { 'X-Account': 'a1', Authorization: 't' },
+      { authorization: 't' },
+      { 'X-API-Key': 'k', 'X-User-Id': 'ada' },
+    ];
+    expect(await identities(requests, { identity })).toEqual(['user:a1', 'key:#', 'unknown:']);
+  });
+
+  it('may be found asynchronously, and by a kind of its own', async () => {
+    const identity: IdentityResolver[] = [
+      {
+        kind: 'tenant',
+        resolve: async (context: ExecutionContext) => {
+          await turn();
+          const { headers } = context.switchToHttp().getRequest<{ headers: { 'x-token'?: string } }>();
+          return headers['x-token']?.split('.')[1] ?? null;
+        },
+      },
+      ipIdentity(),
+    ];
+    expect(await identities([{ 'X-Token': 'a.acme.b' }, { 'X-Token': 'a' }, {}], { identity })).toEqual([
+      'tenant:acme',
+      'ip:127.0.0.1',
+      'ip:127.0.0.1',
+    ]);
+  });
+
+  it.each<[string, IdentityResolver['resolve']]>([
+    [
+      'throws',
+      () => {
+        throw new Error('token is forged');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('token is forged'))],
+  ])('is not guessed when a resolver %s: a logged 500, nothing charged', async (_, resolve) => {
+    const store = new StillStore();
+    await using app = await limited(platform, Routes, { store, identity: [{ kind: 'user', resolve }, ipIdentity()] });
+    const reply = await app.send('/');
+    expect([reply.status, limitHeaders(reply)]).toEqual([500, []]);
+    expect(reply.text).not.toContain('forged');
+    expect(app.logs.of('error').join()).toContain('token is forged');
+    expect(store.asked).toEqual([]);
+  });
+
+  it("by 'user' is the address where there is no user, and never the API key", async () => {
+    const requests: Headers[] = [{ 'X-User-Id': 'ada', 'X-API-Key': 'k' }, { 'X-API-Key': 'k' }, { 'X-User-Id': '' }];
+    const expected = ['user:ada', 'ip:127.0.0.1', 'ip:127.0.0.1'];
+    expect(await identities(requests, {}, {}, '/user')).toEqual(expected);
+  });
+
+  it("by 'ip' is the address even where the module's chain has none", async () => {
+    expect(await identities([{ 'X-User-Id': 'ada' }], { identity: [userIdentity()] }, {}, '/ip')).toEqual([
+      'ip:127.0.0.1',
+    ]);
+  });
+
+  it('is not what X-Forwarded-For says unless the platform trusts its proxy', async () => {
+    const requests: Headers[] = ['X-Forwarded-For', 'X-Real-IP', 'Forwarded', 'CF-Connecting-IP', 'X-Client-IP'].map(
+      (name) => ({ [name]: name === 'Forwarded' ? 'for=10.9.8.7' : '10.9.8.7' }),
+    );
+    expect(await identities(requests)).toEqual(requests.map(() => 'ip:127.0.0.1'));
+    const trusted = await identities(requests, {}, { trustProxy: true });
+    expect(trusted).toEqual(['ip:10.9.8.7', ...requests.slice(1).map(() => 'ip:127.0.0.1')]);
+  });
+
+  const behindProxy = (addresses: string[], options?: RateLimitModuleOptions): Promise<string[]> =>
+    identities(
+      addresses.map((address) => ({ 'X-Forwarded-For': address })),
+      options,
+      { trustProxy: true },
+    );
+
+  it('is the same IPv4 address however it is written as IPv6', async () => {
+    const spellings = ['10.1.2.3', '::ffff:10.1.2.3', '::FFFF:10.1.2.3', '::ffff:0a01:0203', '0:0:0:0:0:ffff:a01:203'];
+    expect(await behindProxy(spellings)).toEqual(spellings.map(() => 'ip:10.1.2.3'));
+  });
+
+  it('is the /56 of an IPv6 address, whatever is behind it and however it is written', async () => {
+    const one = [
+      '2001:db8:1:200::1',
+      '2001:db8:1:2ff:ffff:ffff:ffff:ffff',
+      '2001:0DB8:0001:0200:0000:0000:0000:0042',
+      '2001:db8:1:233:1:2:3:4',
+    ];
+    expect(new Set(await behindProxy(one)).size).toBe(1);
+    expect(await behindProxy(['2001:db8:1:200::1'])).toEqual(['ip:2001%3Adb8%3A1%3A200%3A%3A/56']);
+    expect(new Set(await behindProxy(['2001:db8:1:100::1', '2001:db8:1:200::1', '2001:db8:1:300::1'])).size).toBe(3);
+  });
+
+  it.each([
+    [128, '2001:db8::1', '2001:db8::2', 2],
+    [128, '2001:db8::1', '2001:DB8:0::1', 1],
+    [127, '2001:db8::2', '2001:db8::3', 1],
+    [64, '2001:db8::1', '2001:db8::ffff', 1],
+    [64, '2001:db8:0:1::', '2001:db8:0:2::', 2],
+    [57, '2001:db8:0:00::', '2001:db8:0:7f::', 1],
+    [57, '2001:db8:0:7f::', '2001:db8:0:80::', 2],
+    [48, '2001:db8:1:1::', '2001:db8:1:ffff::', 1],
+    [1, '2001:db8::', '7fff::', 1],
+    [1, '2001:db8::', '8000::', 2],
+  ])('with ipv6Prefix %d: %s and %s are %d', async (ipv6Prefix, a, b, count) => {
+    expect(new Set(await behindProxy([a, b], { identity: [ipIdentity({ ipv6Prefix })] })).size).toBe(count);
+  });
+
+  it("is the connection's address when what the proxy passes on is none", async () => {
+    const nonsense = [
+      'unknown',
+      '_hidden',
+      'a:b',
+      '999.1.1.1',
+      '1.2.3',
+      '010.1.2.3',
+      '}{',
+      '10.0.0.1:8080',
+      '[::1]',
+      '__proto__',
+    ];
+    expect(await behindProxy(nonsense)).toEqual(nonsense.map(() => 'ip:127.0.0.1'));
+  });
+});
+
+describe('ipIdentity', () => {
+  it.each([0, -1, 129, 1.5, NaN, Infinity, '56'])('refuses %p as a prefix', (ipv6Prefix) => {
+    const wanted = `ipIdentity: ipv6Prefix must be a whole number from 1 to 128, got ${ipv6Prefix}`;
+    expect(() => ipIdentity({ ipv6Prefix: ipv6Prefix as number })).toThrow(new RangeError(wanted));
+  });
+});

@@ -1,0 +1,139 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, type PolicySource, RateLimit } from 'nestjs-floodgate';
+import { limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+/** A controller whose one route has these policies. */
+function routeWith(policy: PolicySource, ...more: PolicySource[]): Type {
+  @Controller()
+  class Tenants {
+    @Get()
+    @RateLimit(policy, ...more)
+    get(): string {
+      return 'passed';
+    }
+  }
+  return Tenants;
+}
+
+function header(context: ExecutionContext, name: string): string | undefined {
+  return context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>().headers[name];
+}
+
+const tier = (name: string, capacity: number): Policy => ({ name, algorithm: 'token-bucket', capacity, refill: '1/m' });
+const TIERS: Record<string, Policy> = { free: tier('free', 2), gold: tier('gold', 5) };
+
+const tierOf = (context: ExecutionContext): Policy => TIERS[header(context, 'x-tier') ?? 'free']!;
+const asTier = (name: string) => ({ headers: { 'X-Tier': name } });
+
+describe.each(PLATFORMS)('a policy function over %s', (platform) => {
+  it.each<[string, PolicySource]>([
+    ['a policy', tierOf],
+    ['a promise of a policy', async (context) => (await turn(), tierOf(context))],
+    ['a new object each time', (context) => ({ ...tierOf(context) })],
+    ['the name of a policy', (context) => header(context, 'x-tier') ?? 'free'],
+    ['a promise of a name', async (context) => (await turn(), header(context, 'x-tier') ?? 'free')],
+  ])('chooses for each request by returning %s', async (_, source) => {
+    await using app = await limited(platform, routeWith(source), { store: new StillStore(), policies: TIERS });
+    expect(await app.crowd(8, '/', asTier('gold'))).toEqual({ 200: 5, 429: 3 });
+    expect(await app.crowd(8, '/', asTier('free'))).toEqual({ 200: 2, 429: 6 });
+    expect((await app.send('/', asTier('gold'))).body).toMatchObject({ policy: 'gold' });
+  });
+
+  it('stands beside fixed policies, in one step with them', async () => {
+    const daily: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 4, window: '1d' };
+    const store = new StillStore();
+    await using app = await limited(platform, routeWith(daily, tierOf), { store });
+    expect(await app.crowd(6, '/', asTier('gold'))).toEqual({ 200: 4, 429: 2 });
+    expect(store.asked.every(({ length }) => length === 2)).toBe(true);
+  });
+
+  it('may stand on a class and in the defaults', async () => {
+    @Controller('class')
+    @RateLimit(tierOf)
+    class OnClass {
+      @Get()
+      get(): void {}
+    }
+    @Controller('defaults')
+    class Plain {
+      @Get()
+      get(): void {}
+    }
+    await using app = await limited(platform, [OnClass, Plain], { store: new StillStore(), defaults: [tierOf] });
+    expect(await app.crowd(3, '/class')).toEqual({ 200: 2, 429: 1 });
+    expect(await app.crowd(3, '/defaults')).toEqual({ 200: 2, 429: 1 });
+  });
+
+  it.each<[string, () => unknown, string]>([
+    ['nothing', () => undefined, 'got undefined'],
+    ['a number', () => 20, 'got 20'],
+    ['an unknown name', () => 'platinum', "there is no policy named 'platinum'"],
+    ['a policy that is not one', () => ({ ...TIERS.free, capacity: 0 }), 'capacity must be a whole number'],
+    ['a promise of nothing', () => Promise.resolve(null), 'got null'],
+    ['a policy of a name that the route has already', () => tier('fixed', 3), "two policies are named 'fixed'"],
+  ])('that returns %s is a logged 500, never a free pass, and charges nothing', async (_, source, problem) => {
+    const store = new StillStore();
+    const controller = routeWith(tier('fixed', 2), source as PolicySource);
+    await using app = await limited(platform, controller, { store, policies: TIERS });
+    for (let i = 0; i < 3; i++) {
+      const reply = await app.send('/');
+      expect(reply.status).toBe(500);
+      expect(reply.body).toEqual({ statusCode: 500, message: 'Internal server error' });
+      expect(limitHeaders(reply)).toEqual([]);
+    }
+    expect(app.logs.of('error')).toHaveLength(3);
+    expect(app.logs.of('error')[0]).toContain('Tenants.get, @RateLimit');
+    expect(app.logs.of('error')[0]).toContain(problem);
+    expect(store.asked).toEqual([]);
+  });
+
+  it.each<[string, PolicySource]>([
+    [
+      'throws',
+      () => {
+        throw new Error('tiers are away');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('tiers are away'))],
+  ])('that %s is a logged 500', async (_, source) => {
+    const store = new StillStore();
+    await using app = await limited(platform, routeWith(source), { store });
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.text).toContain('tiers are away');
+    expect(store.asked).toEqual([]);
+  });
+
+  it('has each distinct policy parsed once, however often it is returned anew', async () => {
+    const store = new StillStore();
+    const third = (capacity: number): Policy => ({ algorithm: 'token-bucket', capacity, refill: 1 / 3 });
+    let capacity = 10;
+    await using app = await limited(
+      platform,
+      routeWith(() => third(capacity)),
+      { store },
+    );
+    await app.crowd(10, '/');
+    capacity = 20;
+    await app.crowd(5, '/');
+    capacity = 10;
+    await app.crowd(5, '/');
+    expect(new Set(store.asked.map(([charge]) => charge!.algorithm)).size).toBe(2);
+    // What parsing has to say (the rate had to be rounded) it says once for each.
+    expect(app.logs.of('warn').filter((text) => text.includes('refill is rounded down'))).toHaveLength(2);
+  });
+
+  it('may return one object with other numbers each time', async () => {
+    const policy = { ...TIERS.free! } as Extract<Policy, { capacity: number }>;
+    await using app = await limited(
+      platform,
+      routeWith(() => policy),
+      { store: new StillStore() },
+    );
+    expect((await app.send('/')).headers['x-ratelimit-limit']).toBe('2');
+    policy.capacity = 50;
+    expect((await app.send('/')).headers['x-ratelimit-limit']).toBe('50');
+  });
+});

@@ -1,0 +1,231 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Controller, Get, Inject, Injectable } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  type Identity,
+  type LimiterPolicy,
+  MemoryStore,
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  type RateLimitModuleOptions,
+  RateLimitModule,
+  type RateLimitStore,
+} from 'nestjs-floodgate';
+import { type HttpApp, left, limited, PLATFORMS, start } from '../support/http-app.js';
+import { inTime } from '../support/in-time.js';
+import { RedisServer } from '../support/redis-server.js';
+import { StillStore } from '../support/still-store.js';
+
+const MAIL: Policy = { name: 'mail', algorithm: 'token-bucket', capacity: 10, refill: '1/m', scope: 'app' };
+const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 15, window: '300d' };
+const ADA: Identity = { kind: 'user', value: 'ada' };
+const BOB: Identity = { kind: 'user', value: 'bob' };
+
+@Injectable()
+class Mailer {
+  constructor(@Inject(RateLimiter) readonly limiter: RateLimiter) {}
+}
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit(MAIL)
+  get(): void {}
+}
+
+function service(options: RateLimitModuleOptions): Promise<HttpApp> {
+  return start('Express', {
+    imports: [
+      RateLimitModule.forRoot({ policies: { daily: DAILY, fn: { ...DAILY, name: 'fn', cost: () => 2 } }, ...options }),
+    ],
+    controllers: [Routes],
+    providers: [Mailer],
+  });
+}
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterAll(() => server.stop());
+
+const STORES: [string, () => RateLimitModuleOptions][] = [
+  ['MemoryStore', () => ({ store: new MemoryStore() })],
+  ['Redis', () => ({ redis: server.url, keyPrefix: `t${Math.random()}` })],
+];
+
+describe.each(STORES)('the limiter on %s', (_, options) => {
+  it('is injected, and consumes, peeks and resets by name and by policy', async () => {
+    await using app = await service(options());
+    const { limiter } = app.app.get(Mailer);
+    const first = await limiter.consume('daily', ADA, { cost: 4 });
+    expect(first).toMatchObject({ allowed: true, decidedBy: 'store', retryAfterMs: 0, delayMs: 0 });
+    expect(first.policies).toMatchObject([{ policy: 'daily', algorithm: 'fixed-window', limit: 15, remaining: 11 }]);
+    expect(Math.abs(first.decidedAtMs - Date.now())).toBeLessThan(60_000);
+
+    const both = await limiter.consume(['daily', MAIL], ADA, { cost: 10 });
+    expect(both.policies.map(({ remaining }) => remaining)).toEqual([1, 0]);
+    const refused = await limiter.consume(['daily', MAIL], ADA);
+    expect(refused.allowed).toBe(false);
+    expect(refused.policies.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+      [true, 1],
+      [false, 0],
+    ]);
+    expect(refused.retryAfterMs).toBeGreaterThan(0);
+    expect(refused.retryAfterMs).toBeLessThanOrEqual(60_000);
+
+    expect((await limiter.peek(MAIL, ADA)).allowed).toBe(false);
+    await limiter.reset(MAIL, ADA);
+    expect((await limiter.peek(MAIL, ADA)).policies[0]!.remaining).toBe(10);
+    expect((await limiter.peek('daily', ADA)).policies[0]!.remaining).toBe(1);
+    await limiter.reset(['daily', MAIL], ADA);
+    expect((await limiter.peek('daily', ADA)).policies[0]!.remaining).toBe(15);
+  });
+
+  it('charges nothing by looking', async () => {
+    await using app = await service(options());
+    const { limiter } = app.app.get(Mailer);
+    await limiter.consume('daily', ADA, { cost: 2 });
+    for (let i = 0; i < 40; i++) expect((await limiter.peek('daily', ADA)).policies[0]!.remaining).toBe(13);
+    expect((await limiter.peek('daily', BOB)).policies[0]!.remaining).toBe(15);
+  });
+
+  it("shares the state of a route's policy with scope 'app' and the same name, both ways", async () => {
+    await using app = await service(options());
+    const { limiter } = app.app.get(Mailer);
+    expect(left(await app.as('ada', '/'))).toBe(9);
+    expect((await limiter.consume(MAIL, ADA, { cost: 9 })).allowed).toBe(true);
+    expect((await app.as('ada', '/')).status).toBe(429);
+    expect((await app.as('bob', '/')).status).toBe(200);
+    await limiter.reset(MAIL, ADA);
+    expect(left(await app.as('ada', '/'))).toBe(9);
+  });
+
+  it("counts everybody together by 'global'", async () => {
+    await using app = await service(options());
+    const { limiter } = app.app.get(Mailer);
+    const policy: Policy = { ...DAILY, name: 'all', by: 'global' };
+    await limiter.consume(policy, ADA, { cost: 14 });
+    expect((await limiter.consume(policy, BOB)).policies[0]!.remaining).toBe(0);
+    await limiter.reset(policy, BOB);
+    expect((await limiter.peek(policy, ADA)).policies[0]!.remaining).toBe(15);
+  });
+
+  it('says of a cost that can never fit that it cannot: no retryAfterMs', async () => {
+    await using app = await service(options());
+    const decision = await app.app.get(Mailer).limiter.consume('daily', ADA, { cost: 16 });
+    expect(decision).toMatchObject({ allowed: false, retryAfterMs: null });
+    expect(decision.policies[0]).toMatchObject({ allowed: false, retryAfterMs: null, remaining: 15 });
+  });
+
+  it('takes whom it is asked about by kind and value, however odd', async () => {
+    await using app = await service(options());
+    const { limiter } = app.app.get(Mailer);
+    const odd = ['', 'a:b', '}{', '\n', '\ud800', '__proto__', 'x'.repeat(100_000)];
+    for (const remaining of [14, 13])
+      for (const kind of ['user', 'job'])
+        for (const value of odd)
+          expect((await limiter.consume('daily', { kind, value })).policies[0]!.remaining).toBe(remaining);
+  });
+});
+
+describe('the limiter refuses to guess', () => {
+  const consuming: [string, LimiterPolicy | LimiterPolicy[], unknown, unknown, string][] = [
+    [
+      'a policy without a name',
+      { algorithm: 'token-bucket', capacity: 1, refill: 1 },
+      ADA,
+      {},
+      'a policy outside a route needs a name',
+    ],
+    ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'; the module's policies are 'daily', 'fn'"],
+    [
+      'a policy that is not one',
+      { ...MAIL, capacity: -1 },
+      ADA,
+      {},
+      'RateLimiter: capacity must be a whole number from 1',
+    ],
+    ['no policies', [], ADA, {}, 'takes at least one policy or name, got none'],
+    ['nothing', undefined as unknown as Policy, ADA, {}, 'got undefined'],
+    ['one name twice', ['daily', 'daily'], ADA, {}, "two policies are named 'daily'"],
+    ['a negative cost', 'daily', ADA, { cost: -1 }, "cost of policy 'daily' must be a whole number from 0, got -1"],
+    ['a fraction as cost', ['daily', MAIL], ADA, { cost: 1.5 }, 'must be a whole number from 0, got 1.5'],
+    ['NaN as cost', 'daily', ADA, { cost: NaN }, 'got NaN'],
+    ['Infinity as cost', 'daily', ADA, { cost: Infinity }, 'got Infinity'],
+    ['text as cost', 'daily', ADA, { cost: '2' }, "got '2'"],
+    [
+      'null as cost of a policy whose cost is a function',
+      'fn',
+      ADA,
+      {},
+      "the cost of policy 'fn' is a function of a request",
+    ],
+    ['no identity', 'daily', undefined, {}, 'an identity'],
+    ['text as identity', 'daily', 'ada', {}, 'an identity'],
+    ['an identity without a kind', 'daily', { value: 'ada' }, {}, 'an identity'],
+    ['an identity whose kind would break a key', 'daily', { kind: '}', value: 'ada' }, {}, 'an identity'],
+    ['a number as value', 'daily', { kind: 'user', value: 1 }, {}, "the value of a 'user' identity must be a string"],
+  ];
+
+  it.each(consuming)(
+    '%s: it rejects, says why and charges nothing',
+    async (_, policies, identity, options, problem) => {
+      const store = new StillStore();
+      await using app = await service({ store });
+      const { limiter } = app.app.get(Mailer);
+      await expect(limiter.consume(policies, identity as Identity, options as { cost?: number })).rejects.toThrow(
+        problem,
+      );
+      expect(store.asked).toEqual([]);
+    },
+  );
+
+  it('takes the cost of a policy from the call where it is a function of a request', async () => {
+    await using app = await service({ store: new StillStore() });
+    const { policies } = await app.app.get(Mailer).limiter.consume('fn', ADA, { cost: 3 });
+    expect(policies[0]!.remaining).toBe(12);
+  });
+});
+
+describe('the limiter with a store that fails', () => {
+  const store: RateLimitStore = {
+    consume: () => Promise.reject(new Error('away')),
+    reset: () => Promise.reject(new Error('away')),
+  };
+
+  it("lets pass with 'open', and says that no store decided", async () => {
+    await using app = await service({ store });
+    const decision = await app.app.get(Mailer).limiter.consume('daily', ADA);
+    expect(decision).toMatchObject({ allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0 });
+  });
+
+  it("rejects with the 503 with 'closed', and with the failure itself on reset", async () => {
+    await using app = await service({ store, onStoreFailure: 'closed' });
+    const { limiter } = app.app.get(Mailer);
+    await expect(limiter.consume('daily', ADA)).rejects.toMatchObject({ status: 503, retryAfter: 1 });
+    await expect(limiter.reset('daily', ADA)).rejects.toThrow('away');
+  });
+});
+
+it('the limiter rejects within the deadline when the store never answers a reset', async () => {
+  const never = new Promise<never>(() => undefined);
+  await using app = await service({ store: { consume: () => never, reset: () => never } });
+  const reset = inTime(100, () => app.app.get(Mailer).limiter.reset('daily', ADA).catch(String));
+  const hangs = delay(2000, 'hangs', { ref: false });
+  expect(await Promise.race([reset, hangs])).toEqual({
+    result: 'RateLimitStoreError: the store gave no answer within 100 ms',
+    inTime: true,
+  });
+});
+
+it.each(PLATFORMS)('the guard and the limiter share one store over %s', async (platform) => {
+  const store = new StillStore();
+  await using app = await limited(platform, Routes, { store });
+  await app.as('ada', '/');
+  await app.app.get(RateLimiter).consume(MAIL, ADA);
+  expect(store.keys).toEqual(['rl:{user:ada}:app:mail:tb:1/60000000']);
+});

@@ -1,0 +1,160 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Controller, Get } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import { type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { inTime } from '../support/in-time.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(30_000); // it is real time, and the machine may be busy
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit({ algorithm: 'token-bucket', capacity: 3, refill: '1/h' })
+  get(): void {}
+}
+
+const DEADLINE_MS = 100;
+const RECOVERY_MS = 5000;
+
+let server: RedisServer;
+
+beforeEach(async () => {
+  server = await RedisServer.start();
+});
+
+afterEach(() => server.stop());
+
+/** What a request is answered, and whether in time. */
+async function answer(app: HttpApp): Promise<{ status: number; limited: boolean; inTime: boolean }> {
+  const { result, inTime: done } = await inTime(DEADLINE_MS, () => app.as('ada', '/'));
+  return { status: result.status, limited: limitHeaders(result).length > 0, inTime: done };
+}
+
+/** Until Redis decides again; rejects when it does not in time. */
+async function recovered(app: HttpApp): Promise<void> {
+  const limit = performance.now() + RECOVERY_MS;
+  while (!(await answer(app)).limited) {
+    if (performance.now() > limit) throw new Error(`Not recovered within ${RECOVERY_MS} ms:\n${app.logs.text}`);
+    await delay(10);
+  }
+}
+
+const OUTAGES: [string, () => void | Promise<void>, () => void | Promise<void>][] = [
+  ['is paused', () => server.pause(), () => server.resume()],
+  ['is killed', () => server.kill(), () => server.restart()],
+];
+
+describe.each(PLATFORMS)('Redis over %s', (platform) => {
+  it.each(OUTAGES)(
+    "that %s: with 'open' requests pass in time, and it decides again by itself",
+    async (_, end, back) => {
+      await using app = await limited(platform, Routes, { redis: server.url });
+      expect(await answer(app)).toEqual({ status: 200, limited: true, inTime: true });
+      await end();
+      for (let i = 0; i < 3; i++) expect(await answer(app)).toEqual({ status: 200, limited: false, inTime: true });
+      await back();
+      await recovered(app);
+      expect(app.logs.of('warn').length).toBeGreaterThan(0);
+      expect(app.logs.of('error')).toEqual([]);
+      await app.crowd(4, '/', { headers: { 'X-User-Id': 'ada' } });
+      expect(await answer(app)).toEqual({ status: 429, limited: true, inTime: true });
+    },
+  );
+
+  it.each(OUTAGES)("that %s: with 'closed' they are answered 503 in time, until it is back", async (_, end, back) => {
+    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'closed' });
+    expect((await answer(app)).status).toBe(200);
+    await end();
+    for (let i = 0; i < 3; i++) expect(await answer(app)).toEqual({ status: 503, limited: false, inTime: true });
+    await back();
+    await recovered(app);
+  });
+
+  it.each<[string, () => void | Promise<void>]>([
+    ['gone', () => server.kill()],
+    ['paused and then gone', () => server.pause()],
+  ])('that was %s is not told later what passed meanwhile: nothing is queued or sent twice', async (_, end) => {
+    await using app = await limited(platform, Routes, { redis: server.url });
+    expect(left(await app.as('late', '/'))).toBe(2);
+    await end();
+    expect(await app.crowd(3, '/', { headers: { 'X-User-Id': 'late' } })).toEqual({ 200: 3 });
+    await server.kill();
+    await server.restart(); // without its data
+    await recovered(app);
+    expect(left(await app.as('late', '/'))).toBe(2);
+  });
+
+  it('that is full: requests are answered in time and as chosen', async () => {
+    const admin = new Redis(server.url);
+    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'closed' });
+    await admin.config('SET', 'maxmemory', '1');
+    expect(await answer(app)).toEqual({ status: 503, limited: false, inTime: true });
+    await admin.config('SET', 'maxmemory', '0');
+    expect(await answer(app)).toEqual({ status: 200, limited: true, inTime: true });
+    admin.disconnect();
+  });
+
+  it('that has forgotten the script decides all the same', async () => {
+    const admin = new Redis(server.url);
+    await using app = await limited(platform, Routes, { redis: server.url });
+    expect(await answer(app)).toMatchObject({ limited: true });
+    await admin.script('FLUSH');
+    expect(await answer(app)).toMatchObject({ limited: true });
+    admin.disconnect();
+  });
+
+  it('under whose prefix something else writes fails only what touches that key', async () => {
+    const admin = new Redis(server.url);
+    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'closed' });
+    await answer(app);
+    const [key = ''] = await admin.keys('*');
+    await admin.del(key);
+    await admin.lpush(key, 'something else');
+    expect(await answer(app)).toMatchObject({ status: 503 });
+    expect((await app.as('bob', '/')).status).toBe(200);
+    admin.disconnect();
+  });
+
+  it.each<[string, () => void | Promise<void>, () => void | Promise<void>]>([
+    ['gone', () => server.kill(), () => server.restart()],
+    ['paused', () => server.pause(), () => server.resume()],
+  ])(
+    'that is %s at boot does not keep the application from booting, and decides once it is back',
+    async (_, end, back) => {
+      await end();
+      const boot = limited(platform, Routes, { redis: server.url });
+      const app = await Promise.race([boot, delay(4000, undefined, { ref: false })]);
+      try {
+        expect(app).toBeDefined();
+        expect(await answer(app!)).toEqual({ status: 200, limited: false, inTime: true });
+        await back();
+        await recovered(app!);
+      } finally {
+        await back();
+        await (await boot).close();
+      }
+    },
+  );
+
+  it('that a handed-in client lost is waited for no longer than the deadline, whatever its options', async () => {
+    const client = new Redis(server.url, {
+      retryStrategy: () => 20,
+      maxRetriesPerRequest: null,
+      disconnectTimeout: 50,
+    });
+    client.on('error', () => undefined);
+    await using app = await start(platform, {
+      imports: [RateLimitModule.forRoot({ redis: client })],
+      controllers: [Routes],
+    });
+    expect(await answer(app)).toMatchObject({ limited: true });
+    await server.kill();
+    expect(await answer(app)).toEqual({ status: 200, limited: false, inTime: true });
+    await server.restart();
+    await recovered(app);
+    client.disconnect();
+  });
+});
