@@ -116,7 +116,7 @@ describe('expiry in memory', () => {
     expect(store.size).toBe(1);
   });
 
-  it('keeps no more keys than maxKeys, and forgets the one that was charged least recently', () => {
+  it('keeps no more keys than maxKeys, and spares the one that was charged again', () => {
     const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 3, window: '1d' });
     const store = new MemoryStore({ clock: () => ORIGIN, maxKeys: 3 });
     const charge = (key: string) => store.consume([{ key, algorithm, cost: 1 }]).charges[0]!.remaining;

@@ -65,6 +65,25 @@ describe.each([1, 2, 3, 5])('SCRIPT FLUSH before each %d. batch', (every) => {
   });
 });
 
+describe('any other failure', () => {
+  it('is not answered by sending again: Redis may have charged already', async () => {
+    const charges = [{ key: 'key', algorithm: algorithmOf(SMALL_POLICIES['fixed-window']), cost: 1 }];
+    const honest = new RedisStore(redis.client, { clock: () => NOW });
+    await honest.consume(charges);
+    const client: RedisClient = {
+      evalsha: async (sha1: string, keys: number, ...args: string[]) => {
+        await redis.client.evalsha(sha1, keys, ...args);
+        throw new Error('Connection is closed.');
+      },
+      eval: (script: string, keys: number, ...args: string[]) => redis.client.eval(script, keys, ...args),
+      del: (key: string) => redis.client.del(key),
+    };
+    const store = new RedisStore(client, { clock: () => NOW });
+    await expect(store.consume(charges)).rejects.toThrow('Redis did not decide: Connection is closed.');
+    expect((await honest.consume(charges)).charges[0]!.remaining).toBe(1);
+  });
+});
+
 describe('a restarted server', () => {
   it('has forgotten the script, which nobody notices', async () => {
     const store = new RedisStore(redis.client, { clock: () => NOW });

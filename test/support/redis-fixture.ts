@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { RedisServer } from './redis-server.js';
 
 export interface RedisFixture {
@@ -14,6 +15,7 @@ export function useRedis(args: readonly string[] = []): RedisFixture {
   beforeAll(async () => {
     server = await RedisServer.start({ args });
     client = new Redis(server.url);
+    await client.script('LOAD', PROGRAM); // a slice that has to be sent again may be overtaken by the next one
   });
   beforeEach(async () => {
     await client.flushdb();

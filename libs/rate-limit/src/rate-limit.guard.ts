@@ -4,7 +4,7 @@ import type { Decision } from './decision.js';
 import { rateLimitHeaders, retryAfterSeconds } from './http/headers.js';
 import { RateLimitExceededException, RateLimitUnavailableException } from './http/exceptions.js';
 import { shown } from './policy/config-error.js';
-import type { BoundPolicy } from './policy/route-policies.js';
+import type { BoundPolicy, Route } from './policy/route-policies.js';
 import type { Charge } from './stores/store.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 
@@ -35,18 +35,10 @@ export class RateLimitGuard implements CanActivate {
    * @throws {RateLimitExceededException} 429, when a policy refuses
    * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, or while closing
    */
-  async canActivate(context: ExecutionContext): Promise<boolean> {
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (context.getType() !== 'http') return true;
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
-    if (route === undefined || (await this.shouldSkip(context))) return true;
-
-    const policies = await this.applying(await route.policies(context), context);
-    if (policies.length === 0) return true;
-    const decision = await this.decide(policies, context);
-    if (decision.decidedBy === 'store') this.setHeaders(context, decision);
-    if (!decision.allowed) return this.refuse(context, decision);
-    if (decision.delayMs > 0) await this.depart(context, decision.delayMs);
-    return true;
+    return route === undefined || this.limit(route, context);
   }
 
   /** Requests for which it is true are not counted by any policy. */
@@ -61,14 +53,16 @@ export class RateLimitGuard implements CanActivate {
 
   /** Sets the headers of an allowed or refused request. */
   protected setHeaders(context: ExecutionContext, decision: Decision): void {
+    const { httpAdapter } = this.adapterHost;
+    const response: unknown = context.switchToHttp().getResponse();
     if (this.runtime.options.headers) {
       const { limit, remaining, reset } = rateLimitHeaders(decision, Date.now());
-      this.setHeader(context, 'X-RateLimit-Limit', limit);
-      this.setHeader(context, 'X-RateLimit-Remaining', remaining);
-      this.setHeader(context, 'X-RateLimit-Reset', reset);
+      httpAdapter.setHeader(response, 'X-RateLimit-Limit', limit);
+      httpAdapter.setHeader(response, 'X-RateLimit-Remaining', remaining);
+      httpAdapter.setHeader(response, 'X-RateLimit-Reset', reset);
     }
     if (!decision.allowed && decision.retryAfterMs !== null) {
-      this.setHeader(context, 'Retry-After', String(retryAfterSeconds(decision.retryAfterMs)));
+      httpAdapter.setHeader(response, 'Retry-After', String(retryAfterSeconds(decision.retryAfterMs)));
     }
   }
 
@@ -77,40 +71,46 @@ export class RateLimitGuard implements CanActivate {
     throw new RateLimitExceededException(decision);
   }
 
-  private setHeader(context: ExecutionContext, name: string, value: string): void {
-    this.adapterHost.httpAdapter.setHeader(context.switchToHttp().getResponse(), name, value);
+  /** What needs no waiting is not awaited: each turn of the promise queue would be paid by every request. */
+  private async limit(route: Route, context: ExecutionContext): Promise<boolean> {
+    const skipped = this.shouldSkip(context);
+    if (typeof skipped === 'boolean' ? skipped : await skipped) return true;
+    const chosen = route.policies(context);
+    let policies = 'then' in chosen ? await chosen : chosen;
+    if (policies.some(({ skipIf }) => skipIf !== undefined)) policies = await this.applying(policies, context);
+    if (policies.length === 0) return true;
+    const charges = await this.charges(policies, context);
+    try {
+      const decision = await this.runtime.limiter.decide(policies, charges);
+      if (decision.decidedBy === 'store') this.setHeaders(context, decision);
+      if (!decision.allowed) return await this.refuse(context, decision);
+      if (decision.delayMs > 0) await this.runtime.departures.wait(decision.delayMs);
+      return true;
+    } catch (error) {
+      // A 503 says when to come back, as a 429 does.
+      if (error instanceof RateLimitUnavailableException) {
+        const response: unknown = context.switchToHttp().getResponse();
+        this.adapterHost.httpAdapter.setHeader(response, 'Retry-After', String(error.retryAfter));
+      }
+      throw error;
+    }
   }
 
   private async applying(policies: readonly BoundPolicy[], context: ExecutionContext): Promise<readonly BoundPolicy[]> {
-    if (policies.every(({ skipIf }) => skipIf === undefined)) return policies;
     const skipped = await Promise.all(policies.map(async ({ skipIf }) => (await skipIf?.(context)) ?? false));
     return policies.filter((_, i) => !skipped[i]);
   }
 
-  private async decide(policies: readonly BoundPolicy[], context: ExecutionContext): Promise<Decision> {
+  private async charges(policies: readonly BoundPolicy[], context: ExecutionContext): Promise<Charge[]> {
     const charges: Charge[] = [];
     for (const policy of policies) {
-      const tag = await this.identityTag(policy, context);
+      const found = this.identityTag(policy, context);
+      const tag = typeof found === 'string' ? found : await found;
       const cost = typeof policy.cost === 'number' ? policy.cost : await policy.cost(context);
       if (typeof tag !== 'string' || tag === '')
         throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
       charges.push(this.runtime.limiter.charge(policy, tag, cost));
     }
-    return this.unavailable(context, () => this.runtime.limiter.decide(policies, charges));
-  }
-
-  private async depart(context: ExecutionContext, delayMs: number): Promise<void> {
-    await this.unavailable(context, () => this.runtime.departures.wait(delayMs));
-  }
-
-  /** A 503 says when to come back, as a 429 does. */
-  private async unavailable<T>(context: ExecutionContext, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof RateLimitUnavailableException)
-        this.setHeader(context, 'Retry-After', String(error.retryAfter));
-      throw error;
-    }
+    return charges;
   }
 }

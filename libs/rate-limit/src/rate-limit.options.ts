@@ -30,6 +30,11 @@ export interface RateLimitModuleOptions {
   keyPrefix?: string;
   /** Whose time decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */
   clock?: 'redis' | 'app';
+  /**
+   * How long a refusal by Redis is remembered in the process, at most, in milliseconds: 0 (not at all) to 10,000, default
+   * 1,000. Until a refused policy's `retryAfter` the answer to the same question is certain, and Redis is not asked again.
+   */
+  rememberRefusalsMs?: number;
   /** When the store cannot decide: `'open'` (default) lets requests pass, `'closed'` answers 503. */
   onStoreFailure?: 'open' | 'closed';
 }
@@ -49,15 +54,20 @@ const OPTIONS = [
   'headers',
   'keyPrefix',
   'clock',
+  'rememberRefusalsMs',
   'onStoreFailure',
 ] as const;
 
 const PLACE = 'RateLimitModule';
+const MAX_REMEMBERED_MS = 10_000;
 
 /** The options with every default filled in, and checked. */
 export type CheckedOptions = RateLimitModuleOptions &
   Required<
-    Pick<RateLimitModuleOptions, 'defaults' | 'headers' | 'keyPrefix' | 'clock' | 'onStoreFailure' | 'policies'>
+    Pick<
+      RateLimitModuleOptions,
+      'defaults' | 'headers' | 'keyPrefix' | 'clock' | 'rememberRefusalsMs' | 'onStoreFailure' | 'policies'
+    >
   >;
 
 /** @throws {RateLimitConfigError} naming the option, what was given and what would be right */
@@ -89,7 +99,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
     isObject(value) && methods.every((m) => typeof (value as Record<string, unknown>)[m] === 'function');
 
-  const { redis, store, policies = {}, defaults = [], identity, keyPrefix = 'rl' } = options;
+  const { redis, store, policies = {}, defaults = [], identity, keyPrefix = 'rl', rememberRefusalsMs = 1000 } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       PLACE,
@@ -117,8 +127,12 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
       identity.every((r) => hasMethods(r, ['resolve']) && typeof (r as IdentityResolver).kind === 'string');
     if (!valid) fail('identity', 'an array of resolvers such as userIdentity() or { kind, resolve }');
   }
+  if (!(Number.isInteger(rememberRefusalsMs) && rememberRefusalsMs >= 0 && rememberRefusalsMs <= MAX_REMEMBERED_MS)) {
+    fail('rememberRefusalsMs', `whole milliseconds from 0 to ${MAX_REMEMBERED_MS}`);
+  }
   return {
     ...options,
+    rememberRefusalsMs,
     policies,
     defaults,
     keyPrefix: checkKeyPrefix(keyPrefix, PLACE),

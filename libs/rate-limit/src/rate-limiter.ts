@@ -29,6 +29,8 @@ export type LimiterPolicy = Policy | string;
  */
 export class RateLimiter {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
+  /** The module's policies, of which there are as many as at boot. */
+  private readonly byName = new Map<string, readonly BoundPolicy[]>();
 
   constructor(
     private readonly options: CheckedOptions,
@@ -94,7 +96,14 @@ export class RateLimiter {
     }
   }
 
-  private bind(policies: LimiterPolicy | readonly LimiterPolicy[]): BoundPolicy[] {
+  private bind(policies: LimiterPolicy | readonly LimiterPolicy[]): readonly BoundPolicy[] {
+    if (typeof policies !== 'string') return this.parse(policies);
+    let bound = this.byName.get(policies);
+    if (bound === undefined) this.byName.set(policies, (bound = this.parse(policies)));
+    return bound;
+  }
+
+  private parse(policies: LimiterPolicy | readonly LimiterPolicy[]): BoundPolicy[] {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
     if (list.length === 0) throw new RateLimitConfigError(PLACE, 'takes at least one policy or name, got none');
     const bound = list.map((policy) => {

@@ -7,9 +7,12 @@ export interface OpenLimiter extends AsyncDisposable {
   readonly limiter: RateLimiter;
 }
 
-/** A limiter without HTTP, as a queue consumer has it, on the Redis at `redis`. A decision that fails throws. */
+/**
+ * A limiter without HTTP, as a queue consumer has it, on the Redis at `redis`. A decision that fails throws, and each one is
+ * Redis's own, at its instant.
+ */
 export async function openLimiter(redis: string): Promise<OpenLimiter> {
-  const module = RateLimitModule.forRoot({ redis, onStoreFailure: 'closed' });
+  const module = RateLimitModule.forRoot({ redis, onStoreFailure: 'closed', rememberRefusalsMs: 0 });
   const context: INestApplicationContext = await NestFactory.createApplicationContext(module, {
     logger: ['error', 'fatal'],
   });

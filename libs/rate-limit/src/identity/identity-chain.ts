@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { globalTag } from '../policy/key.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
-import { type Identity, type IdentityResolver, UNKNOWN } from './identity.js';
+import { type IdentityResolver, UNKNOWN } from './identity.js';
 import { identityTag } from './identity-tag.js';
 import { defaultIdentities, ipIdentity } from './resolvers.js';
 
@@ -20,20 +20,39 @@ export class IdentityChain {
     this.byKind = { ip, user: [...of(KINDS.user), ...ip], 'api-key': [...of(KINDS['api-key']), ...ip] };
   }
 
-  /** The tag of the policy's keys for this request. */
-  async tag(policy: ParsedPolicy, context: ExecutionContext): Promise<string> {
+  /** The tag of the policy's keys for this request; a promise only where a resolver or a `by` function is asynchronous. */
+  tag(policy: ParsedPolicy, context: ExecutionContext): string | Promise<string> {
     const { by } = policy;
     if (by === 'global') return globalTag(policy.name);
-    if (typeof by === 'function') return identityTag(await by(context));
-    return identityTag(await this.find(by === 'client' ? this.client : this.byKind[by], context));
+    if (by === 'client') return this.find(this.client, 0, context);
+    if (typeof by === 'string') return this.find(this.byKind[by], 0, context);
+    const identity = by(context);
+    return isPromise(identity) ? identity.then(identityTag) : identityTag(identity);
   }
 
-  private async find(resolvers: readonly IdentityResolver[], context: ExecutionContext): Promise<Identity> {
-    for (const resolver of resolvers) {
-      const found = resolver.resolve(context);
-      const value = typeof found === 'object' ? await found : found;
-      if (value !== undefined && value !== null && value !== '') return { kind: resolver.kind, value };
+  private find(
+    resolvers: readonly IdentityResolver[],
+    first: number,
+    context: ExecutionContext,
+  ): string | Promise<string> {
+    for (let i = first; i < resolvers.length; i++) {
+      const { kind } = resolvers[i]!;
+      const found = resolvers[i]!.resolve(context);
+      if (isPromise(found)) {
+        return found.then((value) =>
+          isSome(value) ? identityTag({ kind, value }) : this.find(resolvers, i + 1, context),
+        );
+      }
+      if (isSome(found)) return identityTag({ kind, value: found });
     }
-    return UNKNOWN;
+    return identityTag(UNKNOWN);
   }
+}
+
+function isSome(value: string | null | undefined): value is string {
+  return value !== undefined && value !== null && value !== '';
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Promise<T> | undefined)?.then === 'function';
 }

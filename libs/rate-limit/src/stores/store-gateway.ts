@@ -4,6 +4,8 @@ import { type Charge, type RateLimitStore, RateLimitStoreError, type Verdict } f
 /** A request is answered within this time, whatever the store does. */
 export const DEADLINE_MS = 100;
 const WARNING_INTERVAL_MS = 1000;
+/** Waiters with answers that may stand before the others. */
+const COMPACT = 4096;
 
 interface Waiter {
   readonly expiresAt: number;
@@ -18,7 +20,9 @@ interface Waiter {
 export class StoreGateway {
   private readonly logger = new Logger('RateLimit');
   /** In the order of their deadlines, since all have the same: one timer serves them all. */
-  private readonly waiters: Waiter[] = [];
+  private waiters: (Waiter | undefined)[] = [];
+  /** Where the waiters begin: those before have their answers. */
+  private first = 0;
   private timer: NodeJS.Timeout | undefined;
   private warnedAt = -Infinity;
   private silenced = 0;
@@ -48,17 +52,33 @@ export class StoreGateway {
     await this.withinDeadline(Promise.resolve(this.store.reset(keys)));
   }
 
-  private withinDeadline<T>(answer: Promise<T>): Promise<T> {
+  private withinDeadline<T>(answer: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { expiresAt: performance.now() + this.deadlineMs, settled: false, reject };
       this.waiters.push(waiter);
       this.timer ??= this.arm(this.deadlineMs);
-      void Promise.resolve(answer)
-        .then(resolve, reject)
-        .finally(() => {
-          waiter.settled = true;
-        });
+      void answer.then(
+        (value) => {
+          this.settle(waiter);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.settle(waiter);
+          reject(error);
+        },
+      );
     });
+  }
+
+  /** Answers come mostly in order: those at the front are let go at once, so that no request's garbage grows old here. */
+  private settle(waiter: Waiter): void {
+    waiter.settled = true;
+    const { waiters } = this;
+    while (waiters[this.first]?.settled === true) waiters[this.first++] = undefined;
+    if (this.first === waiters.length || this.first >= COMPACT) {
+      this.waiters = waiters.slice(this.first);
+      this.first = 0;
+    }
   }
 
   /** After a stall of the event loop the answers wait to be read: two of its turns read them before anybody is given up. */
@@ -68,13 +88,11 @@ export class StoreGateway {
 
   private expire(): void {
     const now = performance.now();
-    let first = 0;
-    while (first < this.waiters.length && (this.waiters[first]!.settled || this.waiters[first]!.expiresAt <= now)) {
-      const { settled, reject } = this.waiters[first++]!;
-      if (!settled) reject(new RateLimitStoreError(`the store gave no answer within ${this.deadlineMs} ms`));
+    let next = this.waiters[this.first];
+    while (next !== undefined && (next.settled || next.expiresAt <= now)) {
+      if (!next.settled) next.reject(new RateLimitStoreError(`the store gave no answer within ${this.deadlineMs} ms`));
+      next = this.waiters[++this.first];
     }
-    this.waiters.splice(0, first);
-    const next = this.waiters[0];
     this.timer = next && this.arm(Math.ceil(next.expiresAt - now));
   }
 

@@ -4,7 +4,7 @@ import type { Charge, Clock, RateLimitStore, Verdict } from '../store.js';
 import { allFit, chargeAll, verdictOf } from '../verdict.js';
 
 export interface MemoryStoreOptions {
-  /** Keys kept at most: a whole number from 1, default 1,000,000. Beyond it the least recently charged is forgotten. */
+  /** Keys kept at most: a whole number from 1, default 1,000,000. Beyond it an expired key is forgotten, or one not charged lately. */
   maxKeys?: number;
   /** Microseconds since 1970; default a clock that never steps. */
   clock?: Clock;
@@ -15,10 +15,14 @@ export interface MemoryStoreOptions {
 interface Entry {
   state: unknown;
   expiresAt: number;
+  /** Charged since the last time it was looked at for eviction. */
+  used: boolean;
 }
 
 /** Expired entries looked for at each charge: more than one, so that sweeping outruns growth. */
 const SWEEP = 2;
+/** Entries that are spared at most before one has to go. */
+const MAX_LOOKS = 16;
 /** As in Redis with the application's clock. */
 const MINUTE = 60_000_000;
 
@@ -29,7 +33,7 @@ const MINUTE = 60_000_000;
  * Bounded by `maxKeys`; expired keys are swept a few at a time with the charges, so there is no timer at all.
  */
 export class MemoryStore implements RateLimitStore {
-  /** In the order of their last charge, which is what `Map` keeps when an entry is deleted and set again. */
+  /** In the order in which they came, or were spared: moving a key at each charge would cost more than all the rest. */
   private readonly entries = new Map<string, Entry>();
   private readonly maxKeys: number;
   private readonly clock: Clock;
@@ -77,15 +81,32 @@ export class MemoryStore implements RateLimitStore {
   }
 
   private write(key: string, algorithm: Algorithm, level: unknown, now: number): void {
-    const entry = this.entries.get(key) ?? { state: undefined, expiresAt: 0 };
-    entry.state = algorithm.write(level, now, entry.state);
-    entry.expiresAt = algorithm.expiresAt(level, now);
-    this.entries.delete(key);
-    this.entries.set(key, entry);
-    this.forget(now);
+    const entry = this.entries.get(key);
+    const state = algorithm.write(level, now, entry?.state);
+    const expiresAt = algorithm.expiresAt(level, now);
+    if (entry === undefined) {
+      this.entries.set(key, { state, expiresAt, used: false });
+      if (this.entries.size > this.maxKeys) this.evict(now);
+    } else {
+      entry.state = state;
+      entry.expiresAt = expiresAt;
+      entry.used = true;
+    }
+    this.sweepOn(now);
   }
 
-  private forget(now: number): void {
+  /** Forgets an expired key, or the first that nobody has charged since it was last looked at ("second chance"). */
+  private evict(now: number): void {
+    for (let looks = 0; ; looks++) {
+      const [key, entry] = this.entries.entries().next().value!;
+      this.entries.delete(key);
+      if (!entry.used || looks === MAX_LOOKS || entry.expiresAt + this.spare <= now) return;
+      entry.used = false;
+      this.entries.set(key, entry);
+    }
+  }
+
+  private sweepOn(now: number): void {
     for (let i = 0; i < SWEEP; i++) {
       const next = this.sweep.next();
       if (next.done) {
@@ -95,6 +116,5 @@ export class MemoryStore implements RateLimitStore {
       const [key, { expiresAt }] = next.value;
       if (expiresAt + this.spare <= now) this.entries.delete(key);
     }
-    if (this.entries.size > this.maxKeys) this.entries.delete(this.entries.keys().next().value!);
   }
 }

@@ -1,0 +1,30 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const SERVER = fileURLToPath(new URL('server.js', import.meta.url));
+
+/** Starts one application in a process of its own. */
+export async function startServer({ platform, variant, redisUrl }) {
+  const child = fork(SERVER, [platform, variant, redisUrl]);
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`The ${platform} server (${variant}) ended with ${code}`);
+  });
+  ended.catch(() => {}); // only of interest to who waits for an answer
+  const answer = async () => (await Promise.race([once(child, 'message'), ended]))[0];
+  const { port } = await answer();
+  return {
+    port,
+    /** Microseconds of CPU that the application has used so far. */
+    async cpu() {
+      const reply = answer();
+      child.send('cpu');
+      const { user, system } = await reply;
+      return user + system;
+    },
+    async stop() {
+      if (child.connected) child.disconnect(); // which it takes as its end
+      await ended.catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { redisCommands, redisCpu } from './redis.js';
+
+/**
+ * Somebody who is asked for decisions.
+ *
+ * @typedef {object} Contestant
+ * @property {string} name
+ * @property {(i: number) => Promise<unknown>} ask the i-th question of a load
+ * @property {(answer: unknown) => boolean} right whether that is the answer it has to give; a rejection is an answer, too
+ * @property {(answer: unknown) => boolean} [late] whether a wrong answer only says that the deadline was missed
+ * @property {() => unknown} [before] before each load, not measured
+ * @property {(decisions: number) => unknown} [after] after each load, not measured: throws when the load was not what it claims
+ *
+ * @typedef {object} Sample one load's outcome
+ * @property {number} decisions
+ * @property {number} throughput decisions per second
+ * @property {number} node microseconds of this process's CPU per decision (the asking loop included)
+ * @property {number} redis microseconds of CPU of Redis's main thread per decision
+ * @property {number} commands commands that Redis ran per decision, those inside of scripts included
+ * @property {number} latency median microseconds from question to answer; only of timed loads
+ */
+
+/** An answer that came too late to be a decision: the machine is busy with something else, and the round says nothing. */
+export class Disturbed extends Error {}
+
+/** Rounds that may be disturbed before the bench gives up. */
+const MAX_DISTURBED = 20;
+
+/** Decisions between two looks at the clock: asked each time it would be a good part of an in-process decision. */
+const CLOCK_EVERY = 64;
+
+/** One load: keeps `inFlight` questions under way for `ms`. @returns {Promise<Sample>} */
+async function load(contestant, { inFlight, ms, timed, admin }) {
+  const { ask, right, name } = contestant;
+  await contestant.before?.();
+  const latencies = [];
+  let asked = 0;
+  let stop = false;
+  let wrong;
+
+  const keepAsking = async () => {
+    while (!stop) {
+      const i = asked++;
+      let answer;
+      try {
+        answer = await ask(i);
+      } catch (rejection) {
+        answer = rejection;
+      }
+      if (!right(answer)) {
+        wrong ??= answer;
+        stop = true;
+      }
+      if (i % CLOCK_EVERY === 0 && performance.now() >= deadline) stop = true;
+    }
+  };
+  const keepTiming = async () => {
+    while (!stop) {
+      const start = performance.now();
+      const answer = await ask(asked++);
+      const end = performance.now();
+      latencies.push((end - start) * 1000);
+      if (!right(answer)) wrong ??= answer;
+      stop = end >= deadline || wrong !== undefined;
+    }
+  };
+
+  const [redisBefore, commandsBefore] = [await redisCpu(admin), await redisCommands(admin)];
+  const nodeBefore = process.cpuUsage();
+  const start = performance.now();
+  const deadline = start + ms;
+  await Promise.all(Array.from({ length: inFlight }, timed ? keepTiming : keepAsking));
+  const seconds = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(nodeBefore);
+  const commands = (await redisCommands(admin)) - commandsBefore - 1 - 1; // less the two INFOs in between
+  const redis = (await redisCpu(admin)) - redisBefore;
+
+  if (wrong !== undefined && contestant.late?.(wrong)) throw new Disturbed(`${name} missed its deadline`);
+  if (wrong !== undefined) throw new Error(`${name} gave a wrong answer: ${shown(wrong)}`, { cause: wrong });
+  await contestant.after?.(asked);
+  return {
+    decisions: asked,
+    throughput: asked / seconds,
+    node: (user + system) / asked,
+    redis: redis / asked,
+    commands: Math.max(0, commands) / asked,
+    latency: median(latencies),
+  };
+}
+
+/**
+ * Loads the contestants in turn, A B A B: what slows the machine down for a while slows all of them down. The first turn
+ * warms up and does not count.
+ *
+ * @param {Contestant[]} contestants
+ * @param {object} options
+ * @param {number} options.inFlight questions under way at a time
+ * @param {boolean} [options.timed] takes every question's latency, one at a time
+ * @returns {Promise<Map<string, Sample[]>>} by name, in the order of the rounds
+ */
+export function measure(contestants, { inFlight, timed = false, bench }) {
+  return inTurn(contestants, bench, (contestant, ms) => load(contestant, { inFlight, ms, timed, admin: bench.admin }));
+}
+
+/** The rounds of `measure` with any kind of load. A round in which an answer came too late is thrown away as a whole. */
+export async function inTurn(contestants, { rounds, ms }, loadOne) {
+  const samples = new Map(contestants.map(({ name }) => [name, []]));
+  let disturbed = 0;
+  for (let round = -1; round < rounds; round++) {
+    try {
+      const loads = [];
+      for (const contestant of contestants) loads.push(await loadOne(contestant, round < 0 ? ms / 2 : ms));
+      if (round >= 0) contestants.forEach(({ name }, i) => samples.get(name).push(loads[i]));
+    } catch (error) {
+      if (!(error instanceof Disturbed) || ++disturbed > MAX_DISTURBED) throw error;
+      process.stderr.write(`${error.message}: the round is repeated\n`);
+      round--;
+    }
+  }
+  return samples;
+}
+
+/**
+ * How two contestants compare: of each round one ratio, of these the median, the least and the greatest.
+ *
+ * @returns {{ median: number, min: number, max: number }}
+ */
+export function ratio(ours, theirs, figure) {
+  return spread(ours.map((sample, round) => sample[figure] / theirs[round][figure]));
+}
+
+export function spread(values) {
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+}
+
+export function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Fails the run when what was measured is not what the table says. */
+export function verify(holds, message) {
+  if (!holds) throw new Error(message);
+}
+
+function shown(answer) {
+  if (answer instanceof Error) return `${answer.name}: ${answer.message}`;
+  return JSON.stringify(answer);
+}

@@ -1,0 +1,28 @@
+import { distinct512, distinct64, hot512, single } from './decisions.js';
+import { keysGrowth, logGrowth } from './growth.js';
+import { httpExpress, httpFastify } from './http.js';
+import { memory } from './memory.js';
+import { memoryStore } from './memory-store.js';
+import { algorithms, policies2 } from './policies.js';
+import { refused } from './refused.js';
+
+/**
+ * @typedef {object} Scenario
+ * @property {string[]} ratios the names of those that it measures
+ * @property {(bench: object) => Promise<{ ratios: object, tables: object[] }>} run
+ */
+export const SCENARIOS = [
+  distinct512,
+  distinct64,
+  single,
+  hot512,
+  refused,
+  algorithms,
+  policies2,
+  logGrowth,
+  keysGrowth,
+  memory,
+  httpExpress,
+  httpFastify,
+  memoryStore,
+];

@@ -1,0 +1,80 @@
+import { median, ratio } from './measure.js';
+
+/** What stands in the place of a ratio to oneself. */
+const ITSELF = '1';
+
+const FIGURES = [
+  { key: 'throughput', head: 'decisions/s', digits: 0 },
+  { key: 'latency', head: 'latency us', digits: 1 },
+  { key: 'node', head: 'Node us', digits: 2 },
+  { key: 'redis', head: 'Redis us', digits: 2 },
+  { key: 'commands', head: 'commands', digits: 3, counted: true },
+];
+
+/** Without Redis its figures are noise. */
+export const IN_PROCESS = FIGURES.filter(({ key }) => key !== 'redis' && key !== 'commands');
+
+/** Everything measured of decisions; each contestant's figures divided by the reference's are the ratios. */
+export function decisionsTable(title, samples, reference, figures = FIGURES) {
+  return comparison(title, samples, reference, figures);
+}
+
+export function httpTable(title, samples, reference) {
+  const figures = [
+    { key: 'throughput', head: 'requests/s', digits: 0 },
+    { key: 'cpu', head: 'app CPU us', digits: 1 },
+  ];
+  return comparison(title, samples, reference, figures);
+}
+
+function comparison(title, samples, reference, figures) {
+  const base = samples.get(reference);
+  const used = figures.filter(({ key }) => base.some((sample) => sample[key] > 0));
+  const lines = [...samples].map(([name, mine]) => [
+    name,
+    ...used.flatMap(({ key, digits, counted }) => {
+      const text = median(mine.map((sample) => sample[key])).toFixed(digits);
+      return counted ? [text] : [text, mine === base ? ITSELF : spreadText(ratio(mine, base, key))];
+    }),
+  ]);
+  const head = used.flatMap(({ head: name, counted }) => (counted ? [name] : [name, `to ${reference}`]));
+  return { title, head: ['', ...head], lines };
+}
+
+function spreadText({ median: middle, min, max }) {
+  if (![middle, min, max].every(Number.isFinite)) return '-';
+  return `${figure(middle)} (${figure(min)}-${figure(max)})`;
+}
+
+/** Three significant digits, or all of a large number's. */
+export function figure(value) {
+  if (!Number.isFinite(value) || value === 0) return String(value);
+  return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+}
+
+/** The ratios that have a floor, in the floors' order. */
+export function floorsTable(floors, ratios) {
+  const lines = Object.entries(floors)
+    .filter(([name]) => name in ratios)
+    .map(([name, { what, atLeast, atMost }]) => {
+      const { median: middle, min, max } = ratios[name];
+      const met = atLeast === undefined ? middle <= atMost : middle >= atLeast;
+      const floor = atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`;
+      return [name, figure(middle), figure(min), figure(max), floor, met ? 'met' : 'NOT MET', what];
+    });
+  return { title: 'Ratios', head: ['', 'median', 'min', 'max', 'floor', '', ''], lines };
+}
+
+/** Columns as wide as they need to be: names and text to the left, numbers to the right. */
+export function render({ title, head, lines }) {
+  const rows = [head, ...lines];
+  const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  const isText = head.map((_, column) => column === 0 || lines.some((row) => /^[a-z…]/i.test(row[column])));
+  const text = rows.map((row) =>
+    row
+      .map((cell, column) => (isText[column] ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
+      .join('  ')
+      .trimEnd(),
+  );
+  return [title, '-'.repeat(title.length), ...text, ''].join('\n');
+}

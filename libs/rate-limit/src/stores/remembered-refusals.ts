@@ -1,0 +1,96 @@
+import { LRUCache } from 'lru-cache';
+import type { Charge, ChargeVerdict, RateLimitStore, Verdict } from './store.js';
+
+interface Refusal {
+  readonly charges: readonly Charge[];
+  readonly verdict: Verdict;
+  /** By the monotonic clock, milliseconds: when the answer came in, and until when it is certain. */
+  readonly receivedAt: number;
+  readonly certainUntil: number;
+}
+
+/** Requests remembered at most: those of clients that go on asking. */
+const MAX_REFUSALS = 50_000;
+/** This process's clock and the store's run apart by less than what is missing to 1. */
+const DRIFT = 0.998;
+
+/**
+ * Answers a refusal that is certain without asking again. Once a store has refused, no charge by anybody makes the same
+ * question pass before its `retryAfter`; resets, lost states and stepping clocks can, which is why a refusal is remembered
+ * for a second at most. A client far over its limit then costs its own process a look-up, and Redis nothing.
+ *
+ * The verdict is the store's: `remaining` as of the question, `resetAfter` and `retryAfter` counting down from the answer.
+ */
+export class RememberedRefusals implements RateLimitStore {
+  /** By the key of a charge that was refused. */
+  private readonly refusals = new LRUCache<string, Refusal>({ max: MAX_REFUSALS });
+
+  /**
+   * @param maxMs milliseconds that a refusal is remembered at most
+   * @param monotonicMs milliseconds of a clock that never steps
+   */
+  constructor(
+    private readonly store: RateLimitStore,
+    private readonly maxMs: number,
+    private readonly monotonicMs: () => number = () => performance.now(),
+  ) {}
+
+  consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    const now = this.monotonicMs();
+    for (const { key } of charges) {
+      const refusal = this.refusals.get(key);
+      if (refusal !== undefined && now < refusal.certainUntil && areSame(refusal.charges, charges)) {
+        return countedDown(refusal, now);
+      }
+    }
+    return this.ask(charges, now);
+  }
+
+  async reset(keys: readonly string[]): Promise<void> {
+    await this.store.reset(keys);
+    for (const key of keys) this.refusals.delete(key);
+  }
+
+  async connect(): Promise<void> {
+    await this.store.connect?.();
+  }
+
+  async close(): Promise<void> {
+    await this.store.close?.();
+  }
+
+  private async ask(charges: readonly Charge[], sentAt: number): Promise<Verdict> {
+    const verdict = await this.store.consume(charges);
+    if (!verdict.allowed) this.remember(charges, verdict, sentAt);
+    return verdict;
+  }
+
+  /** Until the first of the refusing policies could let it pass: so long every word of the verdict holds. */
+  private remember(charges: readonly Charge[], verdict: Verdict, sentAt: number): void {
+    const refusing = verdict.charges.filter(({ allowed }) => !allowed);
+    const certainMs = Math.min(this.maxMs, ...refusing.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
+    const { key } = charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!;
+    this.refusals.set(key, { charges, verdict, receivedAt: this.monotonicMs(), certainUntil: sentAt + certainMs });
+  }
+}
+
+/** The same question: cost 2 can be refused where cost 1 is not, and another policy's answer says nothing here. */
+function areSame(remembered: readonly Charge[], asked: readonly Charge[]): boolean {
+  return (
+    remembered.length === asked.length &&
+    remembered.every((charge, i) => {
+      const { key, algorithm, cost } = asked[i]!;
+      return charge.key === key && charge.algorithm === algorithm && charge.cost === cost;
+    })
+  );
+}
+
+function countedDown({ verdict, receivedAt }: Refusal, now: number): Verdict {
+  const elapsed = Math.floor((now - receivedAt) * 1000);
+  const charges = verdict.charges.map((charge): ChargeVerdict => ({
+    ...charge,
+    resetAfter: Math.max(0, charge.resetAfter - elapsed),
+    retryAfter: Math.max(0, charge.retryAfter - elapsed),
+  }));
+  return { allowed: false, at: verdict.at + elapsed, charges };
+}
