@@ -7,24 +7,33 @@ import { MAX_POSITIONS } from './position-batch.js';
 /** Enough to see what is wrong with a batch; all of it could be thousands of lines. */
 const MAX_MESSAGES = 10;
 
+const NESTED = 'must be an object of driver_id, lat and lng, with nothing nested in it';
+
 /** One position or an array of them, each checked like any other body; an error says which one: `[3].lat must be ...`. */
 @Injectable()
 export class PositionBatchPipe implements PipeTransform<unknown, Promise<DriverPosition[]>> {
   private readonly validation = new ValidationPipe(VALIDATION);
 
   async transform(body: unknown): Promise<DriverPosition[]> {
-    if (!Array.isArray(body)) return [await this.position(body)];
+    if (!Array.isArray(body)) {
+      if (isNested(body)) throw new BadRequestException([`body ${NESTED}`]);
+      return [await this.position(body)];
+    }
     if (body.length < 1 || body.length > MAX_POSITIONS) {
       throw new BadRequestException([`body must hold 1 to ${MAX_POSITIONS} positions, not ${body.length}`]);
     }
     const positions: DriverPosition[] = [];
     const messages: string[] = [];
     for (const [index, element] of body.entries()) {
+      if (messages.length >= MAX_MESSAGES) break;
+      if (isNested(element)) {
+        messages.push(`[${index}] ${NESTED}`);
+        continue;
+      }
       try {
         positions.push(await this.position(element));
       } catch (error) {
         messages.push(...messagesOf(error).map((message) => at(index, message)));
-        if (messages.length >= MAX_MESSAGES) break;
       }
     }
     if (messages.length > 0) throw new BadRequestException(messages.slice(0, MAX_MESSAGES));
@@ -36,6 +45,16 @@ export class PositionBatchPipe implements PipeTransform<unknown, Promise<DriverP
     const { driver_id, lat, lng }: DriverPositionDto = await this.validation.transform(value, metadata);
     return { driverId: driver_id, lat, lng };
   }
+}
+
+/** Whether there is anything in it to descend into: class-transformer would, without end, before any rule is asked. */
+function isNested(value: unknown): boolean {
+  if (Array.isArray(value)) return true;
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).some((field) => typeof field === 'object' && field !== null)
+  );
 }
 
 /** Messages begin with the field's name, or with "property" and the name of one that is unknown. */

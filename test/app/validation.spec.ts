@@ -6,6 +6,7 @@ import { PLATFORMS, type Service, start } from './support/start-app.js';
 const LAT = 'must be a number from -90 to 90';
 const LNG = 'must be a number from -180 to 180';
 const ID = 'must be 1 to 64 letters, digits or any of _ . : -';
+const FLAT = 'must be an object of driver_id, lat and lng, with nothing nested in it';
 const COUNT = 'must be an integer number';
 
 const RIDES = 'POST /api/rides/request';
@@ -32,6 +33,17 @@ const BODIES: [route: string, body: unknown, message: string][] = [
   [LOCATION, { driver_id: 'd1', lat: 0 }, `lng ${LNG}`],
   [LOCATION, { driver_id: '../d1', lat: 0, lng: 0 }, `driver_id ${ID}`],
   [LOCATION, [{ driver_id: 'd1', lat: 0, lng: 0 }, {}], `[1].driver_id ${ID}`],
+  [LOCATION, { driver_id: 'd1', lat: [0], lng: 0 }, `body ${FLAT}`],
+  [LOCATION, [{ driver_id: 'd1', lat: 0, lng: 0 }, []], `[1] ${FLAT}`],
+  [
+    LOCATION,
+    [
+      { driver_id: 'd1', lat: 0, lng: null },
+      { driver_id: {}, lat: 0, lng: 0 },
+    ],
+    `[1] ${FLAT}`,
+  ],
+  [LOCATION, [{ driver_id: 'd1', lat: 0, lng: null }, []], `[0].lng ${LNG}`],
   [SURGE, { factor: 0.99 }, 'factor must be a number from 1 to 5'],
   [SURGE, { factor: 5.01 }, 'factor must be a number from 1 to 5'],
   [SURGE, { factor: '2' }, 'factor must be a number from 1 to 5'],
@@ -89,6 +101,29 @@ describe.each(PLATFORMS)('validation over %s', (platform) => {
       const response = await send(route).set('Content-Type', 'application/json').send(text).expect(400);
       expect(response.body).toMatchObject({ statusCode: 400, message: expect.anything() });
     }
+  });
+
+  it.each([
+    ['an array', '['.repeat(40_000) + ']'.repeat(40_000), '[0] must be an object'],
+    [
+      'an element',
+      `[{"driver_id":"d1","lat":0,"lng":0},${'['.repeat(40_000)}${']'.repeat(40_000)}]`,
+      '[1] must be an object',
+    ],
+    [
+      'a field',
+      `[{"driver_id":"d1","lat":${'['.repeat(40_000)}${']'.repeat(40_000)},"lng":0}]`,
+      '[0] must be an object',
+    ],
+    [
+      'a field of one',
+      `{"driver_id":"d1","lat":${'{"a":'.repeat(15_000)}1${'}'.repeat(15_000)},"lng":0}`,
+      'body must be an object',
+    ],
+  ])(`${LOCATION} refuses %s that is nested deeply`, async (_, text, message) => {
+    const response = await send(LOCATION).set('Content-Type', 'application/json').send(text).expect(400);
+    expect(response.body).toMatchObject({ statusCode: 400, error: 'Bad Request' });
+    expect(response.body.message).toEqual([expect.stringContaining(message)]);
   });
 
   it('knows the routes it has', async () => {

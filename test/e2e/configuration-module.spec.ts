@@ -1,8 +1,9 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   MemoryStore,
+  type Policy,
   RateLimit,
   RateLimitConfigError,
   RateLimitModule,
@@ -18,9 +19,11 @@ class Routes {
   get(): void {}
 }
 
-const bucket = { algorithm: 'token-bucket', capacity: 20, refill: 10 };
+const BURST: Policy = { algorithm: 'token-bucket', capacity: 20, refill: 10 };
+const bucket: Record<string, unknown> = { ...BURST };
 const REDIS = 'redis must be a redis:// or rediss:// URL, ioredis options, or a client with evalsha, eval and del';
-const IDENTITY = 'identity must be an array of resolvers such as userIdentity() or { kind, resolve }';
+const IDENTITY =
+  'identity must be an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -';
 const PREFIX = 'keyPrefix must be 1 to 32 printable characters without blanks and braces';
 
 const WRONG: [problem: string, options: unknown][] = [
@@ -45,12 +48,12 @@ const WRONG: [problem: string, options: unknown][] = [
   ["defaults must be an array of names and named policies, got 'burst'", { defaults: 'burst' }],
   ['defaults must be names, or policies with a name, got an array', { defaults: [bucket] }],
   [
-    "defaults (for Routes.get): there is no policy named 'nothing'; the module's policies are none",
+    "RateLimitModule, defaults: there is no policy named 'nothing'; the module's policies are none",
     { defaults: ['nothing'] },
   ],
-  ['defaults (for Routes.get): capacity must be', { defaults: [{ ...bucket, name: 'a', capacity: 0 }] }],
+  ['RateLimitModule, defaults: capacity must be', { defaults: [{ ...bucket, name: 'a', capacity: 0 }] }],
   ["defaults (for Routes.get): two policies are named 'a'", { defaults: ['a', 'a'], policies: { a: bucket } }],
-  ['defaults (for Routes.get): a policy must be an object', { defaults: [null] }],
+  ['RateLimitModule, defaults: a policy must be an object', { defaults: [null] }],
   [
     'policies.burst: capacity must be a whole number from 1 to 1000000000000, got 0',
     { policies: { burst: { ...bucket, capacity: 0 } } },
@@ -68,6 +71,12 @@ const WRONG: [problem: string, options: unknown][] = [
   [`${IDENTITY}, got an array`, { identity: ['user'] }],
   [`${IDENTITY}, got an array`, { identity: [{ kind: 'user' }] }],
   [`${IDENTITY}, got an array`, { identity: [{ resolve: () => 'x' }] }],
+  [`${IDENTITY}, got an array`, { identity: [{ kind: 'API Key', resolve: () => 'x' }] }],
+  [`${IDENTITY}, got an array`, { identity: [{ kind: '', resolve: () => 'x' }] }],
+  [`${IDENTITY}, got an array`, { identity: [{ kind: 'User', resolve: () => 'x' }] }],
+  [`${IDENTITY}, got an array`, { identity: [{ kind: 'seventeen-letters', resolve: () => 'x' }] }],
+  [`${IDENTITY}, got an array`, { identity: [{ kind: 7, resolve: () => 'x' }] }],
+  [`${IDENTITY}, got an array`, { identity: [{ kind: null, resolve: () => 'x' }] }],
   [`${IDENTITY}, got null`, { identity: null }],
   ["headers must be one of true, false, got 'off'", { headers: 'off' }],
   ['headers must be one of true, false, got null', { headers: null }],
@@ -129,6 +138,28 @@ describe('the constructors of stores', () => {
   ])('refuse %s', (_, create, problem) => {
     expect(create).toThrow(RangeError);
     expect(create).toThrow(problem);
+  });
+});
+
+describe('defaults that no route uses', () => {
+  @Controller()
+  class Own {
+    @Get()
+    @RateLimit({ algorithm: 'token-bucket', capacity: 5, refill: 1 })
+    get(): void {}
+  }
+
+  it.each<[string, Type[]]>([
+    ['because each has a policy of its own', [Own]],
+    ['because there is none', []],
+  ])('are checked all the same: %s', async (_, controllers) => {
+    const boot = limited('Express', controllers, { defaults: ['typo'], policies: { burst: BURST } });
+    await expect(boot).rejects.toThrow(
+      new RateLimitConfigError(
+        'RateLimitModule, defaults',
+        "there is no policy named 'typo'; the module's policies are 'burst'",
+      ),
+    );
   });
 });
 

@@ -75,6 +75,8 @@ describe.each(PLATFORMS)('over %s', (platform) => {
       [queue({ cost: 21 })],
       [log({ limit: 1_000_000, cost: 1000 })],
       [fixed({ window: 1 })],
+      [fixed({ window: 60 })],
+      [fixed({ window: '60ms' })],
       [fixed({ window: '100y' })],
       [bucket({ name: LONG, scope: 'app' })],
       [bucket(), fixed({ name: 'named' })],
@@ -136,11 +138,98 @@ describe('two decorators on one place are refused where they stand', () => {
     ],
     [
       '@RateLimit without a policy',
-      () => (RateLimit as () => unknown)(),
-      'takes at least one policy or name, got nothing',
+      () => {
+        class A {
+          @((RateLimit as never as () => MethodDecorator)())
+          get(): void {}
+        }
+        return A;
+      },
+      'A.get: @RateLimit takes policies and names, got undefined',
     ],
   ])('%s', (_, declare, problem) => {
     expect(declare).toThrow(RateLimitConfigError);
     expect(declare).toThrow(problem);
+  });
+});
+
+describe('a decorator in a place that handles no requests is refused where it stands', () => {
+  const policy: Policy = { algorithm: 'token-bucket', capacity: 5, refill: 1 };
+  const decorators: [string, () => ClassDecorator & MethodDecorator][] = [
+    ['@RateLimit', () => RateLimit(policy)],
+    ['@SkipRateLimit', () => SkipRateLimit()],
+  ];
+
+  describe.each(decorators)('%s', (name, decorator) => {
+    const decorated: PropertyDecorator = decorator();
+
+    it.each<[string, () => unknown, string]>([
+      [
+        'on a property',
+        () => {
+          class A {
+            @decorated
+            readonly handler = (): void => undefined;
+          }
+          return A;
+        },
+        'A.handler',
+      ],
+      [
+        'on an accessor',
+        () => {
+          class A {
+            @decorator()
+            get handler(): () => void {
+              return () => undefined;
+            }
+          }
+          return A;
+        },
+        'A.handler',
+      ],
+      [
+        'on a static method',
+        () => {
+          class A {
+            @decorator()
+            static handler(): void {}
+          }
+          return A;
+        },
+        'A.handler',
+      ],
+      [
+        'on a static property',
+        () => {
+          class A {
+            @decorated
+            static readonly handler = (): void => undefined;
+          }
+          return A;
+        },
+        'A.handler',
+      ],
+    ])('%s', (_, declare, place) => {
+      expect(declare).toThrow(
+        new RateLimitConfigError(place, `${name} belongs on a class or on a method that handles requests`),
+      );
+      expect(declare).toThrow(RateLimitConfigError);
+    });
+  });
+
+  it.each<[string, PolicySource[], string]>([
+    ['undefined', [undefined as never], 'A.get'],
+    ['undefined beside a policy', [policy, undefined as never], 'A.get'],
+  ])('@RateLimit that is given %s, as of an import that is not there yet', (_, [first, ...more], place) => {
+    const declare = (): unknown => {
+      class A {
+        @RateLimit(first!, ...more)
+        get(): void {}
+      }
+      return A;
+    };
+    expect(declare).toThrow(RateLimitConfigError);
+    expect(declare).toThrow(`${place}: @RateLimit takes policies and names, got undefined`);
   });
 });

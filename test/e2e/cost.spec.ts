@@ -41,6 +41,17 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
     expect(left(await app.send('/?cost=3'))).toBe(0);
   });
 
+  it('needs no policy as its `this`', async () => {
+    const receivers: unknown[] = [];
+    const cost = function (this: unknown): number {
+      receivers.push(this);
+      return 4;
+    };
+    await using app = await limited(platform, routeWith({ ...BUCKET, cost }), { store: new StillStore() });
+    expect(left(await app.send('/'))).toBe(6);
+    expect(receivers).toEqual([undefined]);
+  });
+
   it('0 only looks: it passes while one would, and takes nothing', async () => {
     await using app = await limited(platform, routeWith({ ...BUCKET, cost: costOf }), { store: new StillStore() });
     for (let i = 0; i < 30; i++) expect(left(await app.send('/?cost=0'))).toBe(10);

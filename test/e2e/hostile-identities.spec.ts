@@ -123,7 +123,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
     expect(store.keys).toHaveLength(values.length);
     for (const key of store.keys) {
       expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
-      expect(key).toMatch(/^rl:\{(user|key):[^{}:]*\}:GET \/(client|query):bucket:tb:1\/3600000000$/);
+      expect(key).toMatch(/^rl:\{(user|key):[^{}:]*\}:GET \/(client|query):bucket:tb:3@1\/3600000000$/);
     }
     expect(app.logs.of('error')).toEqual([]);
   });
@@ -133,7 +133,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
     await using app = await limited(platform, Routes, { store });
     const empty: SendOptions['headers'][] = [{}, { 'X-User-Id': '' }, { 'X-API-Key': '' }, { 'X-User-Id': ' \t' }];
     for (const headers of empty) await app.send('/client', { headers });
-    expect(store.keys).toEqual(['rl:{ip:127.0.0.1}:GET /client:bucket:tb:1/3600000000']);
+    expect(store.keys).toEqual(['rl:{ip:127.0.0.1}:GET /client:bucket:tb:3@1/3600000000']);
   });
 
   it('are not mistaken for an address, nor a user for a key', async () => {

@@ -90,6 +90,18 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
+  it("is the same one for the kinds 'key' and 'api-key', hashed and never the text itself", () => {
+    fc.assert(
+      fc.property(fc.oneof(text, fc.stringMatching(/^[a-z0-9]{8,64}$/)), (value) => {
+        const tag = identityTag({ kind: 'api-key', value });
+        expect(tag).toBe(identityTag({ kind: 'key', value }));
+        expect(tag).toMatch(/^key:#/);
+        expect(value.length >= 8 && tag.includes(value)).toBe(false);
+      }),
+      RUNS,
+    );
+  });
+
   it('is another one for an identity that is spelt as it stands in the key', () => {
     fc.assert(
       fc.property(kind, fc.oneof(text, fc.string({ minLength: 65, maxLength: 90 })), (k, value) => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import {
   apiKeyIdentity,
   type IdentityResolver,
+  identityTag,
   ipIdentity,
   type Policy,
   RateLimit,
@@ -63,7 +64,7 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
       { authorization: 't' },
       { 'X-API-Key': 'k', 'X-User-Id': 'ada' },
     ];
-    expect(await identities(requests, { identity })).toEqual(['user:a1', 'key:#', 'unknown:']);
+    expect(await identities(requests, { identity })).toEqual(['user:a1', 'key:#', 'ip:127.0.0.1']);
   });
 
   it('may be found asynchronously, and by a kind of its own', async () => {
@@ -131,6 +132,17 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
       { trustProxy: true },
     );
 
+  it.each<[string, IdentityResolver[]]>([
+    ['knows nobody but users', [userIdentity()]],
+    ['is empty', []],
+  ])('is the address where a chain %s: others do not share one state', async (_, identity) => {
+    expect(await behindProxy(['10.1.2.3', '10.1.2.4', '2001:db8:1:200::1'], { identity })).toEqual([
+      'ip:10.1.2.3',
+      'ip:10.1.2.4',
+      'ip:2001%3Adb8%3A1%3A200%3A%3A/56',
+    ]);
+  });
+
   it('is the same IPv4 address however it is written as IPv6', async () => {
     const spellings = ['10.1.2.3', '::ffff:10.1.2.3', '::FFFF:10.1.2.3', '::ffff:0a01:0203', '0:0:0:0:0:ffff:a01:203'];
     expect(await behindProxy(spellings)).toEqual(spellings.map(() => 'ip:10.1.2.3'));
@@ -177,6 +189,32 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
       '__proto__',
     ];
     expect(await behindProxy(nonsense)).toEqual(nonsense.map(() => 'ip:127.0.0.1'));
+  });
+});
+
+describe.each(PLATFORMS)("an 'api-key' over %s", (platform) => {
+  const SECRET = 'secret-4711';
+  const identity: IdentityResolver[] = [{ kind: 'api-key', resolve: () => SECRET }];
+
+  it.each<[string, Policy, RateLimitModuleOptions]>([
+    ['as key by a function', { ...BUCKET, by: () => ({ kind: 'key', value: SECRET }) }, {}],
+    ['by a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
+    ['by an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
+    ['of a resolver', BUCKET, { identity }],
+    ["of a resolver, with by: 'api-key'", { ...BUCKET, by: 'api-key' }, { identity }],
+  ])('%s is a key, which no key of the store shows', async (_, policy, options) => {
+    @Controller()
+    class One {
+      @Get()
+      @RateLimit(policy)
+      get(): void {}
+    }
+    const store = new StillStore();
+    await using app = await limited(platform, One, { ...options, store });
+    expect((await app.send('/')).status).toBe(200);
+    const tag = identityTag({ kind: 'key', value: SECRET });
+    expect(store.keys).toEqual([expect.stringMatching(`^rl:{${tag}}:`.replaceAll(/[{}]/g, '\\$&'))]);
+    expect(store.keys.join()).not.toContain(SECRET);
   });
 });
 

@@ -17,12 +17,13 @@ import {
   type Decision,
   identityTag,
   RateLimit,
+  RateLimitConfigError,
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from 'nestjs-floodgate';
-import { type HttpApp, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -153,6 +154,58 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     expect(await app.crowd(5, '/')).toEqual({ 200: 5 });
   });
 
+  it('counts a request once however often the guard is bound', async () => {
+    @Controller('twice')
+    @UseGuards(RateLimitGuard)
+    class Twice {
+      @Get()
+      @RateLimit('two')
+      get(): void {}
+
+      @Get('thrice')
+      @UseGuards(RateLimitGuard)
+      @RateLimit('two')
+      thrice(): void {}
+    }
+    const store = new StillStore();
+    await using app = await limited(platform, Twice, { ...OPTIONS(), store });
+    for (const path of ['/twice', '/twice/thrice']) {
+      const replies = [await app.send(path), await app.send(path), await app.send(path)];
+      expect(replies.map(({ status }) => status)).toEqual([200, 200, 429]);
+      expect(replies.map(left)).toEqual([1, 0, 0]);
+    }
+    expect(store.asked).toHaveLength(6);
+  });
+
+  it.each<[string, () => NonNullable<ModuleMetadata['imports']>]>([
+    ['with forRoot', () => [RateLimitModule.forRoot(OPTIONS()), RateLimitModule.forRoot({ policies: {} })]],
+    ['with the same options', () => [RateLimitModule.forRoot(), RateLimitModule.forRoot()]],
+    [
+      'in both ways',
+      () => [RateLimitModule.forRoot(OPTIONS()), RateLimitModule.forRootAsync({ useFactory: OPTIONS, guard: false })],
+    ],
+    [
+      'in a module of its own',
+      () => {
+        @Module({ imports: [RateLimitModule.forRoot(OPTIONS())] })
+        class Feature {}
+        return [Feature, RateLimitModule.forRoot(OPTIONS())];
+      },
+    ],
+  ])('stops the boot when it is imported twice: %s', async (_, imports) => {
+    const boot = start(platform, { imports: imports(), controllers: [Routes] });
+    await expect(boot).rejects.toBeInstanceOf(RateLimitConfigError);
+    await expect(boot).rejects.toThrow(/^RateLimitModule.* is imported twice/);
+  });
+
+  it('may stand in the imports of several modules when it is the same one', async () => {
+    const limits = RateLimitModule.forRoot(OPTIONS());
+    @Module({ imports: [limits] })
+    class Feature {}
+    await using app = await start(platform, { imports: [limits, Feature], controllers: [Routes] });
+    expect(await app.crowd(5, '/')).toEqual({ 200: 2, 429: 3 });
+  });
+
   it('can be given a guard of its own, each step of which is overridden', async () => {
     OwnGuard.refused = [];
     OwnGuard.tagged = [];
@@ -168,7 +221,7 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     expect(replies.map(({ headers }) => headers['x-decided-by'])).toEqual(['store', 'store', 'store']);
     expect(OwnGuard.tagged).toEqual(['two user:ada', 'two user:bob', 'two user:eve']);
     expect(OwnGuard.refused).toMatchObject([{ allowed: false, policies: [{ policy: 'two', remaining: 0 }] }]);
-    expect((options.store as StillStore).keys).toEqual(['rl:{everyone:together}:GET /:two:tb:1/3600000000']);
+    expect((options.store as StillStore).keys).toEqual(['rl:{everyone:together}:GET /:two:tb:2@1/3600000000']);
   });
 
   it('says at boot where limits are kept', async () => {
@@ -214,7 +267,7 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { ...OPTIONS(), store, keyPrefix: 'shop:limits' });
     await app.as('ada', '/');
-    expect(store.keys).toEqual(['shop:limits:{user:ada}:GET /:two:tb:1/3600000000']);
+    expect(store.keys).toEqual(['shop:limits:{user:ada}:GET /:two:tb:2@1/3600000000']);
   });
 
   it('limits nothing in a class that a guard of its own is bound to and that is skipped', async () => {

@@ -227,5 +227,5 @@ it.each(PLATFORMS)('the guard and the limiter share one store over %s', async (p
   await using app = await limited(platform, Routes, { store });
   await app.as('ada', '/');
   await app.app.get(RateLimiter).consume(MAIL, ADA);
-  expect(store.keys).toEqual(['rl:{user:ada}:app:mail:tb:1/60000000']);
+  expect(store.keys).toEqual(['rl:{user:ada}:app:mail:tb:10@1/60000000']);
 });

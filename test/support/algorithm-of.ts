@@ -9,12 +9,12 @@ export function algorithmOf(policy: Policy): Algorithm {
 
 /** A window in microseconds, of the three algorithms that have one. */
 export function windowOf(algorithm: Algorithm): number {
-  return Number(algorithm.rate);
+  return algorithm.wire[1]!;
 }
 
 /** Tokens or departures per microsecond as a fraction, of the two buckets. */
 export function rateOf(algorithm: Algorithm): { tokens: bigint; microseconds: bigint } {
-  const [tokens = '', microseconds = ''] = algorithm.rate.split('/');
+  const [tokens, microseconds] = algorithm.wire as [number, number];
   return { tokens: BigInt(tokens), microseconds: BigInt(microseconds) };
 }
 

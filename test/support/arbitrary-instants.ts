@@ -74,7 +74,7 @@ export class MovingClock {
 }
 
 /** A window, or the time that a token or departure takes. */
-function periodOf({ rate }: Algorithm): number {
-  const [first, second] = rate.split('/').map(Number) as [number, number | undefined];
-  return second === undefined ? first : Math.ceil(second / first);
+function periodOf({ name, wire }: Algorithm): number {
+  const [first, second] = wire as [number, number];
+  return name.endsWith('bucket') ? Math.ceil(second / first) : second;
 }

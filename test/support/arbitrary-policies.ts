@@ -4,7 +4,7 @@ import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import type { Rate } from '../../libs/rate-limit/src/policy/rate.js';
 import { algorithmOf } from './algorithm-of.js';
 
-/** One policy, twice where a deploy changed its capacity or limit: both count under one key. */
+/** One policy, twice where a deploy changed its limit and both count under one key (a bucket's key names its capacity). */
 export type Versions = readonly [Policy, ...Policy[]];
 
 const counts = fc.oneof(
@@ -51,7 +51,7 @@ export function policyOf(name: AlgorithmName): fc.Arbitrary<Policy> {
   return shapes[name].filter(isAccepted);
 }
 
-/** The policy, and now and then a second version of it with another capacity or limit and the same key. */
+/** The policy, and now and then a second version of it with another limit and the same key. */
 export function versionsOf(name: AlgorithmName): fc.Arbitrary<Versions> {
   return policyOf(name).chain((policy) =>
     fc.oneof(

@@ -38,7 +38,9 @@ export class RateLimitGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (context.getType() !== 'http') return true;
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
-    return route === undefined || this.limit(route, context);
+    return (
+      route === undefined || !this.runtime.firstTime(context.switchToHttp().getRequest()) || this.limit(route, context)
+    );
   }
 
   /** Requests for which it is true are not counted by any policy. */
@@ -106,7 +108,8 @@ export class RateLimitGuard implements CanActivate {
     for (const policy of policies) {
       const found = this.identityTag(policy, context);
       const tag = typeof found === 'string' ? found : await found;
-      const cost = typeof policy.cost === 'number' ? policy.cost : await policy.cost(context);
+      const { cost: given } = policy;
+      const cost = typeof given === 'number' ? given : await given(context);
       if (typeof tag !== 'string' || tag === '')
         throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
       charges.push(this.runtime.limiter.charge(policy, tag, cost));

@@ -1,4 +1,5 @@
 import type { IdentityResolver } from './identity/identity.js';
+import { isKind } from './identity/identity-tag.js';
 import { checkKeyPrefix } from './policy/key.js';
 import { RateLimitConfigError, shown } from './policy/config-error.js';
 import type { Policy, PolicySource } from './policy/policy.js';
@@ -9,10 +10,11 @@ import type { RateLimitStore } from './stores/store.js';
 export interface RateLimitModuleOptions {
   /**
    * Where the limits are kept for all processes: a `redis://` or `rediss://` URL or ioredis options, which the module opens
-   * and closes (needs the package `ioredis`), or a ready `Redis` or `Cluster` client, which it leaves open. Empty or undefined, with
+   * and closes (needs the package `ioredis`), or a ready `Redis` or `Cluster` client, which it leaves open: of a `Redis` it
+   * uses a duplicate that neither queues nor resends, a `Cluster` as it is. Empty or undefined, with
    * no `store` either, means the in-process store: each process then counts for itself.
    */
-  redis?: string | RedisOptions | RedisClient;
+  redis?: string | RedisOptions | RedisClient | undefined;
   /** A store of your own, or a `MemoryStore` or `RedisStore` with options; not together with `redis`. */
   store?: RateLimitStore;
   /** Policies by name, for `@RateLimit('name')` and `defaults`. */
@@ -124,8 +126,12 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   if (identity !== undefined) {
     const valid =
       Array.isArray(identity) &&
-      identity.every((r) => hasMethods(r, ['resolve']) && typeof (r as IdentityResolver).kind === 'string');
-    if (!valid) fail('identity', 'an array of resolvers such as userIdentity() or { kind, resolve }');
+      identity.every((r) => hasMethods(r, ['resolve']) && isKind((r as IdentityResolver).kind));
+    if (!valid)
+      fail(
+        'identity',
+        'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
+      );
   }
   if (!(Number.isInteger(rememberRefusalsMs) && rememberRefusalsMs >= 0 && rememberRefusalsMs <= MAX_REMEMBERED_MS)) {
     fail('rememberRefusalsMs', `whole milliseconds from 0 to ${MAX_REMEMBERED_MS}`);

@@ -9,6 +9,7 @@ import {
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { Departures } from './departures.js';
 import { IdentityChain } from './identity/identity-chain.js';
+import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
 import { type Handler, isRoute } from './policy/route.js';
 import { RoutePolicies } from './policy/route-policies.js';
@@ -28,6 +29,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly routes: RoutePolicies;
   readonly departures = new Departures();
   private readonly logger = new Logger('RateLimit');
+  private readonly seen = new WeakSet<object>();
   private readonly policies: NamedPolicies;
 
   private constructor(
@@ -36,10 +38,10 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
   ) {
-    const { store } = opened;
+    const { store, deadlines, keepsTime } = opened;
     this.policies = new NamedPolicies(options.policies);
     this.identities = new IdentityChain(options.identity);
-    this.limiter = new RateLimiter(options, new StoreGateway(store), this.policies);
+    this.limiter = new RateLimiter(options, new StoreGateway(store, deadlines, keepsTime), this.policies);
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),
     );
@@ -56,6 +58,13 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   async onModuleInit(): Promise<void> {
     for (const policy of this.policies)
       for (const warning of policy.warnings) this.logger.warn(`'${policy.name}': ${warning}`);
+    const modules = this.discovery.getProviders().filter(({ instance }) => instance instanceof RateLimitRuntime);
+    if (modules.length > 1) {
+      throw new RateLimitConfigError(
+        'RateLimitModule',
+        'is imported twice with options: once, in the root module, is right',
+      );
+    }
     for (const { metatype } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function') continue;
       const prototype = metatype.prototype as Readonly<Record<string, Handler>>;
@@ -66,6 +75,13 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     await this.opened.store.connect?.();
     this.logger.log(this.opened.description);
+  }
+
+  /** Whether a request comes by for the first time: a guard that is bound twice counts it once. */
+  firstTime(request: object): boolean {
+    if (this.seen.has(request)) return false;
+    this.seen.add(request);
+    return true;
   }
 
   onModuleDestroy(): void {

@@ -89,8 +89,9 @@ export class RateLimiter {
     try {
       return decisionOf(policies, await this.gateway.consume(charges));
     } catch (error) {
+      const cause = this.gateway.failure(error);
       if (this.options.onStoreFailure === 'closed') {
-        throw new RateLimitUnavailableException('The rate limit could not be checked', 1, { cause: error });
+        throw new RateLimitUnavailableException('The rate limit could not be checked', 1, { cause });
       }
       return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
     }

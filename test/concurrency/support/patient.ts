@@ -11,9 +11,9 @@ const ANY: Policy = { name: 'any', algorithm: 'fixed-window', limit: 1, window: 
  * could be counted.
  */
 export async function patient(limiter: RateLimiter): Promise<RateLimiter> {
-  const gateway = limiter['gateway'];
-  Object.assign(gateway, { deadlineMs: FOREVER_MS });
-  if (gateway['deadlineMs'] !== FOREVER_MS) throw new Error('The deadline of a StoreGateway is kept elsewhere now');
+  const deadlines = limiter['gateway']['deadlines'];
+  Object.assign(deadlines, { ms: FOREVER_MS });
+  if (deadlines['ms'] !== FOREVER_MS) throw new Error('The deadline is kept elsewhere now');
   const givesUpAt = performance.now() + CONNECTED_WITHIN_MS;
   for (;;) {
     try {

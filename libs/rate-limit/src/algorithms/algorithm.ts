@@ -19,7 +19,7 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly limit: number;
   /** The largest cost that can ever be allowed; at least 1. */
   readonly maxCost: number;
-  /** What the meaning of a state depends on (rate or window), as it stands in keys. */
+  /** What the meaning of a state depends on (a bucket's capacity and rate, a window's length), as it stands in keys. */
   readonly rate: string;
   /** The numbers after `algorithm, cost` in a policy on the wire; see the header of the Lua file. */
   readonly wire: readonly number[];

@@ -34,7 +34,8 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     this.ticksPerMicrosecond = rate.tokens;
     this.ticksPerToken = rate.microseconds;
     this.full = maxCost * rate.microseconds;
-    this.rate = `${rate.tokens}/${rate.microseconds}`;
+    // With the capacity: how far ahead an instant may lie, and so what tells a clock that stepped back, depends on it.
+    this.rate = `${limit}@${rate.tokens}/${rate.microseconds}`;
     this.wire = [rate.tokens, rate.microseconds, this.full];
   }
 

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { RateLimitConfigError } from '../policy/config-error.js';
 import type { PolicySource } from '../policy/policy.js';
 import { decorate } from './decorate.js';
 
@@ -21,7 +20,5 @@ import { decorate } from './decorate.js';
  * @throws {RateLimitConfigError} where it stands beside another one; what the policies say is checked at boot
  */
 export function RateLimit(policy: PolicySource, ...more: PolicySource[]): ClassDecorator & MethodDecorator {
-  if (policy === undefined)
-    throw new RateLimitConfigError('@RateLimit', 'takes at least one policy or name, got nothing');
   return decorate('@RateLimit', Object.freeze([policy, ...more]));
 }

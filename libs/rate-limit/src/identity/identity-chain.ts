@@ -5,19 +5,19 @@ import { type IdentityResolver, UNKNOWN } from './identity.js';
 import { identityTag } from './identity-tag.js';
 import { defaultIdentities, ipIdentity } from './resolvers.js';
 
-const KINDS = { ip: 'ip', user: 'user', 'api-key': 'key' } as const;
-
 /** Finds who is asking, as a policy's `by` wants it. */
 export class IdentityChain {
   private readonly client: readonly IdentityResolver[];
-  private readonly byKind: Readonly<Record<keyof typeof KINDS, readonly IdentityResolver[]>>;
+  private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver[]>>;
 
   constructor(resolvers: readonly IdentityResolver[] = defaultIdentities()) {
-    const of = (kind: string): readonly IdentityResolver[] => resolvers.filter((resolver) => resolver.kind === kind);
+    const of = (...kinds: string[]): readonly IdentityResolver[] =>
+      resolvers.filter(({ kind }) => kinds.includes(kind));
     const ip = of('ip').length > 0 ? of('ip') : [ipIdentity()];
-    this.client = resolvers;
+    // Who is nobody else is at least an address: all the others together would share one state.
+    this.client = of('ip').length > 0 ? resolvers : [...resolvers, ...ip];
     // Where a request has no user or key, its address is counted: its kind keeps it apart from both.
-    this.byKind = { ip, user: [...of(KINDS.user), ...ip], 'api-key': [...of(KINDS['api-key']), ...ip] };
+    this.byKind = { ip, user: [...of('user'), ...ip], 'api-key': [...of('key', 'api-key'), ...ip] };
   }
 
   /** The tag of the policy's keys for this request; a promise only where a resolver or a `by` function is asynchronous. */

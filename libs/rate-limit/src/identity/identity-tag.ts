@@ -33,12 +33,20 @@ function digest(text: string): string {
  * @throws {TypeError} when the kind or the value is not one (a `by` function may return anything)
  */
 export function identityTag(identity: Identity): string {
-  if (typeof identity?.kind !== 'string' || !KIND.test(identity.kind)) {
+  if (!isKind(identity?.kind)) {
     throw new TypeError(`an identity's kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }`);
   }
-  const { kind, value } = identity;
-  if (typeof value !== 'string') throw new TypeError(`the value of a '${kind}' identity must be a string`);
+  const { value } = identity;
+  // The option is called by: 'api-key', so this is what a function is likely to say.
+  const kind = identity.kind === 'api-key' ? 'key' : identity.kind;
+  if (typeof value !== 'string')
+    throw new TypeError(`the value of a '${kind}' identity must be a string, got ${typeof value}`);
   // Escaped first: then distinct lone surrogates are hashed apart, too.
   const safe = escape(value);
   return `${kind}:${kind === 'key' || safe.length > MAX_BYTES ? digest(safe) : safe}`;
+}
+
+/** Whether `kind` can be an identity's kind. */
+export function isKind(kind: unknown): boolean {
+  return typeof kind === 'string' && KIND.test(kind);
 }

@@ -5,7 +5,7 @@ import type { ExecutionContext } from '@nestjs/common';
  * @example { kind: 'user', value: 'rider-1234' }
  */
 export interface Identity {
-  /** `'user'`, `'key'` (an API key), `'ip'`, or a kind of your own: 1 to 16 of a-z, 0-9 and -. */
+  /** `'user'`, `'key'` or `'api-key'` (always hashed), `'ip'`, or a kind of your own: 1 to 16 of a-z, 0-9 and -. */
   readonly kind: string;
   /** Any text: it is escaped in keys, and hashed when it is longer than 64 bytes or an API key. */
   readonly value: string;

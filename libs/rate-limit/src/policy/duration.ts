@@ -13,7 +13,7 @@ export function durationToMicroseconds(duration: unknown): number | undefined {
 
 function parse(text: string): number | undefined {
   try {
-    return ms(text as ms.StringValue);
+    return /^\s*-?[\d.]+\s*$/.test(text) ? undefined : ms(text as ms.StringValue); // '60' of what?
   } catch {
     return undefined; // ms throws on empty and on overlong text
   }

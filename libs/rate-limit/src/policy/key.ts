@@ -32,7 +32,8 @@ export function checkKeyPrefix(prefix: unknown, place: string): string {
  */
 export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, place: string): string {
   const { algorithm } = policy;
-  const tail = `:${escape(scope)}:${escape(policy.name)}:${CODES[algorithm.name]}:${algorithm.rate}`;
+  // A scope's own colons, as in /zones/:zone, need no escape: the three fields behind it have none.
+  const tail = `:${escape(scope).replaceAll('%3A', ':')}:${escape(policy.name)}:${CODES[algorithm.name]}:${algorithm.rate}`;
   const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES;
   if (tail.length > room) {
     throw new RateLimitConfigError(

@@ -14,14 +14,11 @@ export interface BoundPolicy extends ParsedPolicy {
 
 /** The policies of one handler. */
 export interface Route {
-  /** `RidesController.request`. */
-  readonly handler: string;
   /** The policies of a request; a promise only where a function chooses one. */
   readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
 }
 
 interface Place {
-  readonly handler: string;
   /** How error messages begin. */
   readonly text: string;
   readonly defaultScope: PolicyScope;
@@ -30,6 +27,8 @@ interface Place {
 
 /** More would not fit one question to Redis; more than a handful is a mistake. */
 const MAX_TOGETHER = 32;
+/** Different ones that are said. */
+const MAX_WARNINGS = 1000;
 
 /** Resolves handlers to their policies, once for each (class, handler). */
 export class RoutePolicies {
@@ -37,13 +36,16 @@ export class RoutePolicies {
   private readonly controllers = new Map<Type, string>();
   private readonly controllerNames = new UniqueNames();
   private readonly routeNames = new UniqueNames();
+  private readonly warned = new Set<string>();
 
   constructor(
     private readonly named: NamedPolicies,
     private readonly defaults: readonly PolicySource[],
     private readonly keyPrefix: string,
     private readonly warn: (message: string) => void,
-  ) {}
+  ) {
+    for (const policy of defaults) if (typeof policy !== 'function') named.parse(policy, 'RateLimitModule, defaults');
+  }
 
   /**
    * The handler's policies, or undefined when it has none.
@@ -75,7 +77,6 @@ export class RoutePolicies {
     const name = `${controller.name}.${handler.name}`;
     const decorated = own !== undefined ? name : controller.name;
     const place: Place = {
-      handler: name,
       text: (own ?? shared) ? `${decorated}, @RateLimit` : `RateLimitModule, defaults (for ${name})`,
       defaultScope: own === undefined && shared !== undefined ? 'controller' : 'route',
       scopes,
@@ -95,28 +96,30 @@ export class RoutePolicies {
       return policy;
     };
     const fixed = sources.filter((source) => typeof source !== 'function').map(bind);
-    this.check(fixed, place.text);
-    if (fixed.length === sources.length) return { handler: place.handler, policies: () => fixed };
+    checkTogether(fixed, place.text);
+    if (fixed.length === sources.length) return { policies: () => fixed };
     return {
-      handler: place.handler,
       policies: async (context) => {
         const choose = (source: PolicySource): unknown => (typeof source === 'function' ? source(context) : source);
         const chosen = await Promise.all(sources.map(choose));
         const policies = chosen.map((source) => bind(source as PolicySource));
-        this.check(policies, place.text);
+        checkTogether(policies, place.text);
         return policies;
       },
     };
   }
 
   private bind(parsed: ParsedPolicy, place: Place): BoundPolicy {
-    for (const warning of parsed.warnings) this.warn(`${place.text}: ${warning}`);
+    for (const warning of parsed.warnings) this.warnOnce(`${place.text}: ${warning}`);
     const scope = place.scopes[parsed.scope ?? place.defaultScope];
     return { ...parsed, keyTail: keyTail(this.keyPrefix, scope, parsed, place.text) };
   }
 
-  private check(policies: readonly ParsedPolicy[], place: string): void {
-    checkTogether(policies, place);
+  /** A function may give a policy anew for every request. */
+  private warnOnce(message: string): void {
+    if (this.warned.has(message) || this.warned.size >= MAX_WARNINGS) return;
+    this.warned.add(message);
+    this.warn(message);
   }
 
   private controller(controller: Type): string {

@@ -1,13 +1,20 @@
 import type { CheckedOptions } from '../rate-limit.options.js';
+import { Deadlines } from './deadlines.js';
 import { MemoryStore } from './memory/memory.store.js';
 import { ConnectedRedisStore } from './redis/connected-redis.store.js';
 import { RedisStore } from './redis/redis.store.js';
-import { isRedisClient, openRedis } from './redis/redis-client.js';
+import { duplicateRedis, isRedisClient, openRedis, type RedisClient } from './redis/redis-client.js';
 import { RememberedRefusals } from './remembered-refusals.js';
 import type { RateLimitStore } from './store.js';
 
+/** A request is answered within this time, whatever the store does. */
+const DEADLINE_MS = 100;
+
 interface OpenedStore {
   readonly store: RateLimitStore;
+  readonly deadlines: Deadlines;
+  /** Whether the store keeps the deadline by itself. */
+  readonly keepsTime: boolean;
   /** Whether it was opened here, and is to be closed here. */
   readonly owned: boolean;
   /** One line for the log at boot. */
@@ -16,17 +23,24 @@ interface OpenedStore {
 
 /** The store that the module's options ask for, not connected yet. */
 export async function openStore({ redis, store, clock, rememberRefusalsMs }: CheckedOptions): Promise<OpenedStore> {
-  if (store !== undefined) return { store, owned: false, description: `Limits are kept in ${store.constructor.name}` };
+  const deadlines = new Deadlines(DEADLINE_MS);
+  if (store !== undefined) {
+    const description = `Limits are kept in ${store.constructor.name}`;
+    return { store, deadlines, keepsTime: false, owned: false, description };
+  }
   if (redis === undefined || redis === '') {
     const description =
       'Limits are kept in this process (no Redis is configured): with several processes, each client gets its limit once from every one';
-    return { store: new MemoryStore(), owned: true, description };
+    return { store: new MemoryStore(), deadlines, keepsTime: true, owned: true, description };
   }
-  const owned = !isRedisClient(redis);
-  const onRedis = owned ? new ConnectedRedisStore(await openRedis(redis), { clock }) : new RedisStore(redis, { clock });
+  const client = isRedisClient(redis) ? duplicateRedis(redis) : await openRedis(redis);
+  const settings = { clock, deadlines };
+  const onRedis = client ? new ConnectedRedisStore(client, settings) : new RedisStore(redis as RedisClient, settings);
   return {
     store: rememberRefusalsMs === 0 ? onRedis : new RememberedRefusals(onRedis, rememberRefusalsMs),
-    owned,
+    deadlines,
+    keepsTime: true,
+    owned: client !== undefined,
     description: 'Limits are kept in Redis, for all processes together',
   };
 }

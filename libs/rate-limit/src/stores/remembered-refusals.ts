@@ -59,8 +59,14 @@ export class RememberedRefusals implements RateLimitStore {
     await this.store.close?.();
   }
 
-  private async ask(charges: readonly Charge[], sentAt: number): Promise<Verdict> {
-    const verdict = await this.store.consume(charges);
+  private ask(charges: readonly Charge[], sentAt: number): Verdict | Promise<Verdict> {
+    const answer = this.store.consume(charges);
+    return 'then' in answer
+      ? answer.then((verdict) => this.noted(charges, verdict, sentAt))
+      : this.noted(charges, answer, sentAt);
+  }
+
+  private noted(charges: readonly Charge[], verdict: Verdict, sentAt: number): Verdict {
     if (!verdict.allowed) this.remember(charges, verdict, sentAt);
     return verdict;
   }

@@ -48,6 +48,9 @@ export class MemoryStore implements RateLimitStore {
     if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
       throw new RangeError(`MemoryStore: maxKeys must be a whole number from 1, got ${maxKeys}`);
     }
+    if (!(maxSkewMs >= 0 && Number.isInteger(maxSkewMs * 1000))) {
+      throw new RangeError(`MemoryStore: maxSkewMs must be milliseconds from 0, got ${maxSkewMs}`);
+    }
     this.maxKeys = maxKeys;
     this.clock = clock;
     this.spare = clock === monotonicClock ? 0 : MINUTE;

@@ -1,10 +1,13 @@
-import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
+import { RateLimitConfigError } from '../../policy/config-error.js';
+import type { RedisOptions } from 'ioredis';
 
 /** What the store needs of a client: ioredis's `Redis` and `Cluster` have it. */
 export interface RedisClient {
   evalsha(sha1: string, keys: number, ...args: string[]): Promise<unknown>;
   eval(script: string, keys: number, ...args: string[]): Promise<unknown>;
   del(key: string): Promise<unknown>;
+  /** Whether keys of one call must share a hash slot. */
+  readonly isCluster?: boolean;
 }
 
 /** A client that was opened here. */
@@ -15,7 +18,7 @@ export interface OwnedRedisClient extends RedisClient {
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-export type { ClusterNode, ClusterOptions, RedisOptions };
+export type { RedisOptions };
 
 /** Whether `value` is a ready client, by what it can do: two copies of ioredis in a tree have two classes. */
 export function isRedisClient(value: unknown): value is RedisClient {
@@ -36,16 +39,35 @@ const OPTIONS: RedisOptions = {
   autoResendUnfulfilledCommands: false,
   connectTimeout: 1000,
   disconnectTimeout: 200,
+  // A server that accepts and never answers would otherwise be sent to for ever, and every question kept.
+  socketTimeout: 1000,
   keepAlive: 10_000,
   lazyConnect: true,
+  stringNumbers: false,
   retryStrategy: (attempt) => Math.random() * Math.min(MAX_BACKOFF_MS, attempt * 50),
+  // A master that was demoted: behind its name another one may answer. (True: nothing is resent.)
+  reconnectOnError: (error) => error.message.startsWith('READONLY'),
 };
 
 /**
  * Opens a client for a URL or ioredis options, without connecting. ioredis is loaded here and only here: who hands in a
  * client, or needs none, need not install it.
+ *
+ * @throws {RateLimitConfigError} when ioredis is not installed
  */
 export async function openRedis(redis: string | RedisOptions): Promise<OwnedRedisClient> {
-  const { Redis } = await import('ioredis');
-  return typeof redis === 'string' ? new Redis(redis, OPTIONS) : new Redis({ ...OPTIONS, ...redis });
+  const { Redis } = await import('ioredis').catch(() => {
+    throw new RateLimitConfigError('RateLimitModule', 'redis needs the package ioredis: npm install ioredis@6');
+  });
+  return typeof redis === 'string' ? new Redis(redis, OPTIONS) : new Redis({ ...redis, ...OPTIONS });
+}
+
+/**
+ * A client of the same server with the options above, or undefined where there is none to be had (a Cluster's duplicate
+ * takes other options, and a client that only looks like one may have none). ioredis's defaults queue without bound, and
+ * resend what may have been charged.
+ */
+export function duplicateRedis(client: RedisClient): OwnedRedisClient | undefined {
+  const { duplicate } = client as { duplicate?: (options: RedisOptions) => OwnedRedisClient };
+  return client.isCluster === true || typeof duplicate !== 'function' ? undefined : duplicate.call(client, OPTIONS);
 }

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';
+import type { Deadlines } from '../deadlines.js';
 import { type Charge, type Clock, type RateLimitStore, RateLimitStoreError, type Verdict } from '../store.js';
+import { shown } from '../../policy/config-error.js';
 import { PROGRAM } from './program.generated.js';
-import type { RedisClient } from './redis-client.js';
+import { isRedisClient, type RedisClient } from './redis-client.js';
 import { Slice } from './slice.js';
 
 export interface RedisStoreOptions {
@@ -16,6 +18,8 @@ export interface RedisStoreOptions {
    * Redis's. The limits then hold up to what the skew lets through.
    */
   maxSkewMs?: number;
+  /** @internal Fails what Redis does not answer in time. Without it a question waits as long as the client does. */
+  deadlines?: Deadlines;
 }
 
 const MAX_SKEW_MS = 10_000;
@@ -29,18 +33,29 @@ const SHA1 = hash('sha1', PROGRAM);
 export class RedisStore implements RateLimitStore {
   private readonly clock: Clock | undefined;
   private readonly maxSkew: string;
+  private readonly deadlines: Deadlines | undefined;
   /** What this turn of the event loop has brought so far; empty between turns. */
   private slices: Slice[] = [];
+  /** The slice that takes the next request: one for each hash tag on a Cluster, where a call's keys share a slot. */
+  private readonly open = new Map<string, Slice>();
 
-  /** @throws {RangeError} when an option is out of its range */
+  /**
+   * @throws {TypeError} when the client is not one
+   * @throws {RangeError} when an option is out of its range
+   */
   constructor(
     private readonly client: RedisClient,
     options: RedisStoreOptions = {},
   ) {
     const { clock = 'redis', maxSkewMs = 1000 } = options;
+    if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
+    if (clock !== 'redis' && clock !== 'app' && typeof clock !== 'function') {
+      throw new RangeError(`RedisStore: clock must be 'redis', 'app' or a function, got ${shown(clock)}`);
+    }
     if (!(maxSkewMs >= 0 && maxSkewMs <= MAX_SKEW_MS && Number.isInteger(maxSkewMs * 1000))) {
       throw new RangeError(`RedisStore: maxSkewMs must be 0 to ${MAX_SKEW_MS} milliseconds, got ${maxSkewMs}`);
     }
+    this.deadlines = options.deadlines;
     if (clock !== 'redis') this.clock = clock === 'app' ? wallClock : clock;
     this.maxSkew = this.clock === undefined ? '0' : String(maxSkewMs * 1000);
   }
@@ -48,12 +63,14 @@ export class RedisStore implements RateLimitStore {
   consume(charges: readonly Charge[]): Promise<Verdict> {
     return new Promise((resolve, reject) => {
       const waiter = { resolve, reject };
-      if (this.slices.at(-1)?.add(charges, waiter)) return;
+      const group = this.client.isCluster === true ? hashTag(charges[0]!.key) : '';
+      if (this.open.get(group)?.add(charges, waiter)) return;
       // The check phase follows the poll phase: whatever its callbacks bring until then is in the same turn.
       if (this.slices.length === 0) setImmediate(() => this.flush());
       const slice = new Slice();
       slice.add(charges, waiter);
       this.slices.push(slice);
+      this.open.set(group, slice);
     });
   }
 
@@ -65,16 +82,19 @@ export class RedisStore implements RateLimitStore {
   private flush(): void {
     const { slices } = this;
     this.slices = [];
+    this.open.clear();
     for (const slice of slices) void this.send(slice);
   }
 
-  /** Never rejects: every request of the slice gets its own answer. */
+  /** Never rejects: every request of the slice gets its own answer, once; what comes after it is nobody's. */
   private async send(slice: Slice): Promise<void> {
+    const question = this.deadlines?.ask((error) => slice.fail(error));
     try {
       slice.settle(await this.evaluate(slice));
     } catch (error) {
       slice.fail(new RateLimitStoreError(`Redis did not decide: ${(error as Error).message}`, { cause: error }));
     }
+    if (question !== undefined) this.deadlines?.answered(question);
   }
 
   private async evaluate(slice: Slice): Promise<number[]> {
@@ -90,4 +110,9 @@ export class RedisStore implements RateLimitStore {
       return (await this.client.eval(PROGRAM, keys.length, ...args)) as number[];
     }
   }
+}
+
+/** What decides a key's slot. */
+function hashTag(key: string): string {
+  return key.slice(key.indexOf('{'), key.indexOf('}'));
 }

@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { type Decision, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { start } from '../support/http-app.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(30_000); // it is real time, and the machine may be busy
+
+const STATE_LIMIT_MS = 10_000;
+const USERS = ['ada', 'bob', 'eve', 'joe'];
+
+const ONE: Policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' };
+const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 1, window: '300d' };
+
+let server: RedisServer;
+let cluster: Cluster;
+
+/** A cluster of one node that has all slots: what it insists on is what a large one does. */
+beforeEach(async () => {
+  server = await RedisServer.start({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
+  const node = new Redis(server.url);
+  await node.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+  const limit = performance.now() + STATE_LIMIT_MS;
+  while (!(await node.cluster('INFO')).includes('cluster_state:ok')) {
+    if (performance.now() > limit) throw new Error(`The cluster was not ready in ${STATE_LIMIT_MS} ms`);
+    await delay(10);
+  }
+  node.disconnect();
+  cluster = new Cluster([{ host: server.host, port: server.port }]);
+});
+
+afterEach(async () => {
+  cluster.disconnect();
+  await server.stop();
+});
+
+it.each<[string, [Policy, ...Policy[]]]>([
+  ['one policy', [ONE]],
+  ['two policies', [ONE, DAILY]],
+])('a Cluster decides what comes at once for users of several slots: %s', async (_, policies) => {
+  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  const limiter = app.app.get(RateLimiter);
+  const ask = (i: number): Promise<Decision> =>
+    limiter.consume(policies, { kind: 'user', value: USERS[i % USERS.length]! });
+  const decisions = await Promise.all(Array.from({ length: 40 }, (__, i) => ask(i)));
+  expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'store'));
+  // Each user's first, as they came.
+  expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((__, i) => i < USERS.length));
+  expect(app.logs.of('warn')).toEqual([]);
+});
+
+it('a Cluster that was handed in forgets what is reset, and is left open', async () => {
+  const app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  const limiter = app.app.get(RateLimiter);
+  const ada = { kind: 'user', value: 'ada' };
+  expect(await limiter.consume([ONE, DAILY], ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  await limiter.reset([ONE, DAILY], ada);
+  expect(await limiter.consume([ONE, DAILY], ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  await app.close();
+  expect(cluster.status).toBe('ready');
+  expect(await cluster.set('still', 'open')).toBe('OK');
+});

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis, type RedisOptions } from 'ioredis';
+import { type Identity, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { type HttpApp, start } from '../support/http-app.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(30_000); // it is real time, and the machine may be busy
+
+const POLICY: Policy = { name: 'mail', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
+const ADA: Identity = { kind: 'user', value: 'ada' };
+
+let server: RedisServer;
+let client: Redis;
+let observer: Redis;
+
+beforeEach(async () => {
+  server = await RedisServer.start();
+  observer = quiet(new Redis(server.url));
+});
+
+afterEach(async () => {
+  client.disconnect();
+  observer.disconnect();
+  await server.stop();
+});
+
+function quiet(redis: Redis): Redis {
+  return redis.on('error', () => undefined);
+}
+
+/** With ioredis's defaults but for these options. */
+async function handedIn(options: RedisOptions = {}): Promise<HttpApp> {
+  client = quiet(new Redis(server.url, options));
+  await client.ping();
+  return start('Express', { imports: [RateLimitModule.forRoot({ redis: client })] });
+}
+
+/** How many connections there are but the observer's. */
+async function connections(): Promise<number> {
+  const list = String(await observer.client('LIST'));
+  return list.trim().split('\n').length - 1;
+}
+
+describe('a ready client with the defaults of ioredis', () => {
+  it('is asked nothing, and nothing waits in it for a Redis that is gone', async () => {
+    await using app = await handedIn();
+    const sent = jest.spyOn(client, 'sendCommand');
+    const limiter = app.app.get(RateLimiter);
+    const { commandQueue, offlineQueue } = client as unknown as Record<string, { length: number }>;
+    expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+    await server.kill();
+    for (let i = 0; i < 5; i++) expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'open' });
+    expect([commandQueue?.length, offlineQueue?.length]).toEqual([0, 0]);
+    await server.restart(); // without its data
+    while ((await limiter.peek(POLICY, ADA)).decidedBy !== 'store');
+    // Nothing that passed meanwhile is told later.
+    expect(await limiter.peek(POLICY, ADA)).toMatchObject({ policies: [{ remaining: 3 }] });
+    const names = sent.mock.calls.map(([command]) => command.name);
+    expect(names.filter((name) => /eval|script|del/.test(name))).toEqual([]);
+  });
+
+  it('is left open at close, while what the module opened beside it is closed', async () => {
+    await using app = await handedIn();
+    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+    expect(await connections()).toBe(2);
+    await app.close();
+    expect(await connections()).toBe(1);
+    expect(client.status).toBe('ready');
+    expect(await client.ping()).toBe('PONG');
+  });
+});
+
+describe('the options of a ready client', () => {
+  it('may read numbers as text: decisions have numbers all the same', async () => {
+    await using app = await handedIn({ stringNumbers: true });
+    const limiter = app.app.get(RateLimiter);
+    const [first] = (await limiter.consume(POLICY, ADA, { cost: 2 })).policies;
+    expect(first).toMatchObject({ remaining: 1, limit: 3 });
+    const refused = await limiter.consume(POLICY, ADA, { cost: 2 });
+    expect(refused).toMatchObject({ allowed: false, decidedBy: 'store', delayMs: 0, policies: [{ remaining: 1 }] });
+    expect(refused.retryAfterMs).toBeGreaterThan(3_000_000);
+    expect(refused.retryAfterMs).toBeLessThanOrEqual(3_600_000);
+  });
+
+  it('may prefix its keys: so are those of the limits', async () => {
+    await using app = await handedIn({ keyPrefix: 'shop:' });
+    const limiter = app.app.get(RateLimiter);
+    expect(await limiter.consume(POLICY, ADA, { cost: 3 })).toMatchObject({ allowed: true, decidedBy: 'store' });
+    expect(await observer.keys('*')).toEqual([expect.stringMatching(/^shop:rl:\{user:ada\}:/)]);
+    await limiter.reset(POLICY, ADA);
+    expect(await observer.keys('*')).toEqual([]);
+  });
+
+  it('may choose a database: it is that of the limits', async () => {
+    await using app = await handedIn({ db: 3 });
+    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+    expect(await observer.dbsize()).toBe(0);
+    expect(await client.dbsize()).toBe(1);
+  });
+});

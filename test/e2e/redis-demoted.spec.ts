@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Controller, Get } from '@nestjs/common';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { left, limited, limitHeaders } from '../support/http-app.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(30_000); // it is real time, and the machine may be busy
+
+const LIMIT_MS = 5000;
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit({ algorithm: 'token-bucket', capacity: 1000, refill: '1/h' })
+  get(): void {}
+}
+
+let server: RedisServer;
+let other: RedisServer;
+let admin: Redis;
+let client: Redis;
+
+beforeEach(async () => {
+  [server, other] = await Promise.all([RedisServer.start(), RedisServer.start()]);
+  admin = new Redis(server.url);
+  client = new Redis(server.url);
+  client.on('error', () => undefined);
+  await client.ping();
+});
+
+afterEach(async () => {
+  admin.disconnect();
+  client.disconnect();
+  await Promise.all([server.stop(), other.stop()]);
+});
+
+/** The ids of the server's ordinary connections: a new one has a larger id than all before. */
+async function newestConnection(): Promise<number> {
+  const list = String(await admin.call('CLIENT', 'LIST', 'TYPE', 'normal'));
+  return Math.max(...Array.from(list.matchAll(/^id=(\d+)/gm), ([, id]) => Number(id)));
+}
+
+async function until(what: string, happened: () => Promise<boolean>): Promise<void> {
+  const limit = performance.now() + LIMIT_MS;
+  while (!(await happened())) {
+    if (performance.now() > limit) throw new Error(`Not within ${LIMIT_MS} ms: ${what}`);
+    await delay(10);
+  }
+}
+
+it.each<[string, () => RateLimitModuleOptions]>([
+  ['a URL', () => ({ redis: server.url })],
+  ['a ready client', () => ({ redis: client })],
+])('a Redis that was demoted is connected to anew, since behind its name may be another: %s', async (_, options) => {
+  await using app = await limited('Express', Routes, options());
+  const decides = async (): Promise<boolean> => limitHeaders(await app.as('ada', '/')).length > 0;
+  expect(left(await app.as('ada', '/'))).toBe(999);
+  const before = await newestConnection();
+  await admin.replicaof(other.host, other.port);
+  await until('requests pass undecided', async () => !(await decides()));
+  await until('another connection', async () => {
+    expect((await app.as('ada', '/')).status).toBe(200);
+    return (await newestConnection()) > before;
+  });
+  await admin.replicaof('NO', 'ONE');
+  await until('it decides again', decides);
+  expect(app.logs.of('error')).toEqual([]);
+});
