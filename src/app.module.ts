@@ -1,4 +1,4 @@
-import { type DynamicModule, Module, ValidationPipe } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
 import { RateLimitModule } from 'nestjs-floodgate';
 import { ConfigModule } from './config/config.module.js';
@@ -6,7 +6,7 @@ import type { Configuration } from './config/configuration.js';
 import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';
 import { HealthModule } from './health/health.module.js';
-import { VALIDATION } from './http/validation.js';
+import { FlatValidationPipe } from './http/validation.js';
 import { RidesModule } from './rides/rides.module.js';
 import { TimeModule } from './time/time.module.js';
 import { TripsModule } from './trips/trips.module.js';
@@ -30,7 +30,7 @@ export class AppModule {
         TripsModule,
         ZonesModule,
       ],
-      providers: [{ provide: APP_PIPE, useFactory: () => new ValidationPipe(VALIDATION) }],
+      providers: [{ provide: APP_PIPE, useClass: FlatValidationPipe }],
     };
   }
 }

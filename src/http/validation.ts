@@ -1,9 +1,25 @@
-import type { ValidationPipeOptions } from '@nestjs/common';
+import { type ArgumentMetadata, BadRequestException, ValidationPipe, type ValidationPipeOptions } from '@nestjs/common';
 import { Transform } from 'class-transformer';
 import { buildMessage, Matches, ValidateBy } from 'class-validator';
 
 /** How bodies and queries are checked everywhere: unknown fields are errors, not silently dropped. */
 export const VALIDATION: ValidationPipeOptions = { transform: true, whitelist: true, forbidNonWhitelisted: true };
+
+/** Nest's own pipe, but for a body nested so deeply that the descent into it runs out of stack: that is the client's error. */
+export class FlatValidationPipe extends ValidationPipe {
+  constructor() {
+    super(VALIDATION);
+  }
+
+  override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+    try {
+      return await super.transform(value, metadata);
+    } catch (error) {
+      if (error instanceof RangeError) throw new BadRequestException(['body is nested too deeply']);
+      throw error;
+    }
+  }
+}
 
 const ID = /^[\w.:-]{1,64}$/;
 const ID_RULE = 'must be 1 to 64 letters, digits or any of _ . : -';

@@ -126,6 +126,12 @@ describe.each(PLATFORMS)('validation over %s', (platform) => {
     expect(response.body.message).toEqual([expect.stringContaining(message)]);
   });
 
+  it.each([RIDES, FARES, SURGE])('%s refuses a body that is nested deeply', async (route) => {
+    const text = `{"rider_id":${'['.repeat(40_000)}${']'.repeat(40_000)}}`;
+    const response = await send(route).set('Content-Type', 'application/json').send(text).expect(400);
+    expect(response.body).toEqual({ statusCode: 400, error: 'Bad Request', message: ['body is nested too deeply'] });
+  });
+
   it('knows the routes it has', async () => {
     expect((await request(service.url).get('/healthz').expect(200)).body).toEqual({ status: 'ok' });
     await request(service.url).get('/api/rides/request').expect(404);
