@@ -1,9 +1,8 @@
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Policy, RateLimit, type RateLimitModuleOptions, RateLimiter } from 'nestjs-floodgate';
 import { limited, PLATFORMS } from '../support/http-app.js';
-import { RedisServer } from '../support/redis-server.js';
+import { useRedis } from '../support/redis-fixture.js';
 
 const costOf = (context: ExecutionContext): number =>
   Number(context.switchToHttp().getRequest<{ query: { cost?: string } }>().query.cost ?? 1);
@@ -30,24 +29,11 @@ class Routes {
   tightLast(): void {}
 }
 
-let server: RedisServer;
-let client: Redis;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-  client = new Redis(server.url);
-});
-
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
-
-beforeEach(() => client.flushall());
+const redis = useRedis();
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['MemoryStore', () => ({ store: new MemoryStore() })],
-  ['Redis', () => ({ redis: server.url })],
+  ['Redis', () => ({ redis: redis.server.url })],
 ];
 
 describe.each(PLATFORMS)('a request that one of several policies refuses, over %s', (platform) => {
@@ -71,11 +57,11 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
   });
 
   it('leaves no trace in Redis where it is the first of its client', async () => {
-    await using app = await limited(platform, Routes, { redis: server.url });
+    await using app = await limited(platform, Routes, { redis: redis.server.url });
     expect((await app.as('eve', '/first?cost=4')).status).toBe(429);
-    expect(await client.keys('*')).toEqual([]);
+    expect(await redis.client.keys('*')).toEqual([]);
     expect((await app.as('eve', '/first')).status).toBe(200);
-    expect(await client.keys('*')).toHaveLength(5);
+    expect(await redis.client.keys('*')).toHaveLength(5);
   });
 
   it('leaves what others share untouched: a global policy is not eaten by one refused client', async () => {
@@ -88,7 +74,7 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
       )
       get(): void {}
     }
-    await using app = await limited(platform, Shared, { redis: server.url });
+    await using app = await limited(platform, Shared, { redis: redis.server.url });
     expect(await app.crowd(30, '/', { headers: { 'X-User-Id': 'greedy' } })).toEqual({ 200: 2, 429: 28 });
     for (const user of ['a', 'b', 'c', 'd'])
       expect(await app.crowd(2, '/', { headers: { 'X-User-Id': user } })).toEqual({ 200: 2 });

@@ -1,9 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { limited, PLATFORMS } from '../support/http-app.js';
-import { RedisServer } from '../support/redis-server.js';
+import { useRedis } from '../support/redis-fixture.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
@@ -32,24 +31,11 @@ class Routes {
   several(): void {}
 }
 
-let server: RedisServer;
-let client: Redis;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-  client = new Redis(server.url);
-});
-
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
-
-beforeEach(() => client.flushall());
+const redis = useRedis();
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['MemoryStore', () => ({})],
-  ['Redis', () => ({ redis: server.url, onStoreFailure: 'closed' })],
+  ['Redis', () => ({ redis: redis.server.url, onStoreFailure: 'closed' })],
 ];
 
 /**

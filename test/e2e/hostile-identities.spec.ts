@@ -1,9 +1,8 @@
 import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimit } from 'nestjs-floodgate';
 import { left, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
-import { RedisServer } from '../support/redis-server.js';
+import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
@@ -154,20 +153,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
 
 describe.each(PLATFORMS)('API keys over %s', (platform) => {
   const SECRET = 'sk_live_4242-SECRET';
-  let server: RedisServer;
-  let client: Redis;
-
-  beforeAll(async () => {
-    server = await RedisServer.start();
-    client = new Redis(server.url);
-  });
-
-  afterAll(async () => {
-    client.disconnect();
-    await server.stop();
-  });
-
-  beforeEach(() => client.flushall());
+  const redis = useRedis();
 
   @Controller()
   class Keyed {
@@ -185,18 +171,18 @@ describe.each(PLATFORMS)('API keys over %s', (platform) => {
   }
 
   it('stand nowhere as they are: not in Redis, not in logs, bodies or headers', async () => {
-    await using app = await limited(platform, Keyed as Type, { redis: server.url });
+    await using app = await limited(platform, Keyed as Type, { redis: redis.server.url });
     const options: SendOptions = { headers: { 'X-API-Key': SECRET } };
     const replies = [];
     for (const path of ['/', '/', '/', '/', '/broken']) replies.push(await app.send(path, options));
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 429, 500]);
 
-    const keys = await client.keys('*');
+    const keys = await redis.client.keys('*');
     expect(keys).toHaveLength(3);
-    const stored = await client.mget(keys);
-    await server.stop();
+    const stored = await redis.client.mget(keys);
+    await redis.server.stop();
     replies.push(await app.send('/', options)); // and what is said of a failing store
-    await server.restart();
+    await redis.server.restart();
 
     const everything = [
       ...keys,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { type Identity, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { openRedis } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
 import { type HttpApp, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
@@ -97,4 +98,16 @@ describe('the options of a ready client', () => {
     expect(await observer.dbsize()).toBe(0);
     expect(await client.dbsize()).toBe(1);
   });
+});
+
+it('ioredis options of the module are kept, but for what is promised to every request', async () => {
+  const given = {
+    connectTimeout: 5000,
+    retryStrategy: () => 7,
+    autoResendUnfulfilledCommands: true,
+    maxRetriesPerRequest: 9,
+  };
+  const { options } = (await openRedis(given)) as Redis;
+  expect(options).toMatchObject({ connectTimeout: 5000, retryStrategy: given.retryStrategy, socketTimeout: 1000 });
+  expect(options).toMatchObject({ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, lazyConnect: true });
 });

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Charge, ChargeVerdict, RateLimitStore, Verdict } from './store.js';
+import { sameCharges } from './verdict.js';
 
 interface Refusal {
   readonly charges: readonly Charge[];
@@ -38,8 +39,9 @@ export class RememberedRefusals implements RateLimitStore {
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
     const now = this.monotonicMs();
     for (const { key } of charges) {
+      // Of the same question only: cost 2 can be refused where cost 1 is not.
       const refusal = this.refusals.get(key);
-      if (refusal !== undefined && now < refusal.certainUntil && areSame(refusal.charges, charges)) {
+      if (refusal !== undefined && now < refusal.certainUntil && sameCharges(refusal.charges, charges)) {
         return countedDown(refusal, now);
       }
     }
@@ -78,17 +80,6 @@ export class RememberedRefusals implements RateLimitStore {
     const { key } = charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!;
     this.refusals.set(key, { charges, verdict, receivedAt: this.monotonicMs(), certainUntil: sentAt + certainMs });
   }
-}
-
-/** The same question: cost 2 can be refused where cost 1 is not, and another policy's answer says nothing here. */
-function areSame(remembered: readonly Charge[], asked: readonly Charge[]): boolean {
-  return (
-    remembered.length === asked.length &&
-    remembered.every((charge, i) => {
-      const { key, algorithm, cost } = asked[i]!;
-      return charge.key === key && charge.algorithm === algorithm && charge.cost === cost;
-    })
-  );
 }
 
 function countedDown({ verdict, receivedAt }: Refusal, now: number): Verdict {

@@ -1,6 +1,17 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import type { Charge, ChargeVerdict, Verdict } from './store.js';
 
+/** Whether two requests are the same question: the same costs of the same policies for the same identities. */
+export function sameCharges(some: readonly Charge[], others: readonly Charge[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every(({ key, algorithm, cost }, i) => {
+      const other = others[i]!;
+      return key === other.key && algorithm === other.algorithm && cost === other.cost;
+    })
+  );
+}
+
 /** Whether every charge fits its level; a cost of 0 asks what 1 would. */
 export function allFit(charges: readonly Charge[], levels: readonly unknown[]): boolean {
   for (let i = 0; i < charges.length; i++) {

@@ -29,25 +29,28 @@ export function isRedisClient(value: unknown): value is RedisClient {
 
 const MAX_BACKOFF_MS = 250;
 
-/**
- * Chosen so that a request is answered rather than kept: nothing is queued for a server that is away, and nothing is sent a
- * second time, since the first may have been charged.
- */
-const OPTIONS: RedisOptions = {
+/** Nobody's to choose: nothing is queued for a server that is away, and nothing is sent twice, as the first may be charged. */
+const PROMISED: RedisOptions = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
+  lazyConnect: true,
+  stringNumbers: false,
+  // A master that was demoted: behind its name another one may answer. (True: nothing is resent.)
+  reconnectOnError: (error) => error.message.startsWith('READONLY'),
+};
+
+/** What stands unless the module's `redis` options say otherwise. */
+const DEFAULTS: RedisOptions = {
   connectTimeout: 1000,
   disconnectTimeout: 200,
   // A server that accepts and never answers would otherwise be sent to for ever, and every question kept.
   socketTimeout: 1000,
   keepAlive: 10_000,
-  lazyConnect: true,
-  stringNumbers: false,
   retryStrategy: (attempt) => Math.random() * Math.min(MAX_BACKOFF_MS, attempt * 50),
-  // A master that was demoted: behind its name another one may answer. (True: nothing is resent.)
-  reconnectOnError: (error) => error.message.startsWith('READONLY'),
 };
+
+const OPTIONS: RedisOptions = { ...DEFAULTS, ...PROMISED };
 
 /**
  * Opens a client for a URL or ioredis options, without connecting. ioredis is loaded here and only here: who hands in a
@@ -59,7 +62,7 @@ export async function openRedis(redis: string | RedisOptions): Promise<OwnedRedi
   const { Redis } = await import('ioredis').catch(() => {
     throw new RateLimitConfigError('RateLimitModule', 'redis needs the package ioredis: npm install ioredis@6');
   });
-  return typeof redis === 'string' ? new Redis(redis, OPTIONS) : new Redis({ ...redis, ...OPTIONS });
+  return typeof redis === 'string' ? new Redis(redis, OPTIONS) : new Redis({ ...DEFAULTS, ...redis, ...PROMISED });
 }
 
 /**

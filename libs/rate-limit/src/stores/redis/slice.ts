@@ -1,7 +1,7 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { algorithmNumber } from '../../algorithms/registry.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
-import { allFit, chargeAll, verdictOf } from '../verdict.js';
+import { allFit, chargeAll, sameCharges, verdictOf } from '../verdict.js';
 
 interface Waiter {
   readonly resolve: (verdict: Verdict) => void;
@@ -126,12 +126,7 @@ export class Slice {
       if (last === undefined || (row !== undefined && row !== last)) return undefined;
       row = last;
     }
-    if (row === undefined || row.charges.length !== charges.length || row.waiters.length >= MAX_COUNT) return undefined;
-    const same = row.charges.every((charge, i) => {
-      const other = charges[i]!;
-      return charge.key === other.key && charge.algorithm === other.algorithm && charge.cost === other.cost;
-    });
-    return same ? row : undefined;
+    return row !== undefined && row.waiters.length < MAX_COUNT && sameCharges(row.charges, charges) ? row : undefined;
   }
 
   private policyIndex({ algorithm, cost }: Charge): number {
