@@ -11,12 +11,13 @@
 --          in their place when a key of the request holds a foreign type or a state that no algorithm wrote
 --
 -- An algorithm is built only when the batch uses it: a table of functions (policy: as in ARGV[3]; level: its own affair):
---   read(raw, policy) -> level, rebased              raw nil: no state; level nil: unreadable; rebased: to be written in any case
+--   read(raw, policy) -> level, rebased, forget      raw false: no state; level nil: unreadable; rebased: to be written in any
+--                                                    case; forget: the microsecond from which the state may be forgotten
 --   room(level, policy, cost) -> how many requests of that cost would pass, one after the other
 --   charge(level, policy, times, refused, reply) -> the level after them; appends what describes the level before them
---   write(level, policy) -> value, microsecond from which it may be forgotten; no value: nothing to SET
+--   write(level, policy) -> value, forget            no value: nothing to SET
 --   other(policy, key) -> as read, for a key that MGET cannot read    finish(level, key): once every SET is done   (both optional)
-local FOREIGN, UNREADABLE, MINUTE = -1, -2, 60000
+local FOREIGN, UNREADABLE, MINUTE, MORE = -1, -2, 60000, 64
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local byte, sub, find, format = string.byte, string.sub, string.find, string.format
 
@@ -28,9 +29,11 @@ if redisClock then
 end
 
 -- A state is digits only (to Lua 'inf', 'nan', hex and blanks are numbers too): the 16 of an instant, then at most `more`.
+-- Given back as the instant and the text behind it.
 local function instant(raw, more)
-  if #raw < 16 or #raw > 16 + more or find(raw, '%D') then return nil end
-  return tonumber(sub(raw, 1, 16)), sub(raw, 17)
+  if #raw < 16 or #raw > 16 + more or not find(raw, '^%d+$') then return nil end
+  if #raw == 16 then return raw + 0, '' end
+  return sub(raw, 1, 16) + 0, sub(raw, 17)
 end
 
 -- Whole numbers as text. Numbers that are printed as doubles ('%.0f', or handed to redis.call) go by way of big numbers and
@@ -38,11 +41,16 @@ end
 local function digits(n) return format('%08d%08d', floor(n / 1e8), n % 1e8) end -- all 16 of them, n < 10^16
 local function plain(n) return n < 2 ^ 31 and format('%d', n) or format('%.0f', n) end
 
--- With the Redis clock a key goes at its instant; the application's clock may be behind, so there it has a minute to spare.
-local function expiry(at)
+-- With the Redis clock a key goes at the end of the second in which it may: then the next state mostly has the same expiry,
+-- and leaving that alone is a third of what a SET costs. The application's clock may be behind, so there a key has a minute
+-- to spare. `stored` is the instant from which the state in Redis may be forgotten.
+local lastSecond, lastText
+local function expiry(at, stored)
   if not redisClock then return 'PX', ceil((at - now) / 1000) + MINUTE end
-  local time = ceil(at / 1000)
-  return 'PXAT', format('%d%06d', floor(time / 1e6), time % 1e6)
+  local second = ceil(at / 1e6)
+  if stored and second == ceil(stored / 1e6) then return 'KEEPTTL' end
+  if second ~= lastSecond then lastSecond, lastText = second, plain(second) end
+  return 'EXAT', lastText
 end
 
 local function build(algorithm)
@@ -53,7 +61,7 @@ local policies, built = cjson.decode(ARGV[3]), {}
 for i = 1, #policies do
   local number = policies[i][1]
   if not built[number] then built[number] = build(number) end
-  policies[i].algorithm = built[number]
+  policies[i].algorithm, policies[i].ask = built[number], max(policies[i][2], 1)
 end
 
 -- Phase one: read and decide. MGET answers nil for a missing key and a foreign type alike; EXISTS tells them apart.
@@ -74,35 +82,39 @@ local function load(policy, k)
 end
 
 -- Of each key: its policy, its level (false: it has none), and whether to write it (or what is wrong with it).
-local owners, levels, changed, reply = {}, {}, {}, { now }
+local owners, levels, changed, forgets, reply = {}, {}, {}, {}, { now }
 local charges, at = ARGV[4], 1
 while at <= #charges do
-  local first, admitted, count, failed = at, nil, nil, nil
-  repeat
-    local p, k, high, low = byte(charges, at, at + 3)
-    local policy = policies[p % 64]
-    count = high * 128 + low
-    if not owners[k] then
-      local level, rebased = load(policy, k)
-      if not level then level, rebased = false, rebased or UNREADABLE end
-      owners[k], levels[k], changed[k] = policy, level, rebased
+  local first, failed = at, nil
+  local p, k, high, low = byte(charges, at, at + 3)
+  local count = high * 128 + low
+  local admitted = count
+  while true do
+    local policy, level = policies[p % MORE], levels[k]
+    if level == nil then
+      local wrong
+      level, wrong, forgets[k] = load(policy, k)
+      if not level then level, wrong = false, wrong or UNREADABLE end
+      owners[k], levels[k], changed[k] = policy, level, wrong
     end
-    if levels[k] then
-      local room = policy.algorithm.room(levels[k], policy, max(policy[2], 1))
-      if policy[2] == 0 and room > 0 then room = count end -- a peek takes nothing: where one fits, all do
-      admitted = min(admitted or count, room)
+    if level then
+      local room = policy.algorithm.room(level, policy, policy.ask)
+      -- A peek takes nothing: where one fits, all do.
+      if room < admitted and (policy[2] > 0 or room <= 0) then admitted = room end
     else
       failed = failed or changed[k]
     end
     at = at + 4
-  until p < 64
+    if p < MORE then break end
+    p, k = byte(charges, at, at + 1)
+  end
   if failed then
     reply[#reply + 1] = failed
   else
     if admitted < 0 then admitted = 0 end
     for i = first, at - 4, 4 do
       local p, k = byte(charges, i, i + 1)
-      local policy = policies[p % 64]
+      local policy = policies[p % MORE]
       levels[k] = policy.algorithm.charge(levels[k], policy, admitted, admitted < count, reply)
       if admitted * policy[2] > 0 then changed[k] = true end
     end
@@ -115,7 +127,7 @@ for k = 1, #KEYS do
   local policy, level = owners[k], levels[k]
   if level and changed[k] then
     local value, forget = policy.algorithm.write(level, policy)
-    if value then redis.call('SET', KEYS[k], value, expiry(forget)) end
+    if value then redis.call('SET', KEYS[k], value, expiry(forget, forgets[k])) end
     if policy.algorithm.finish then
       finishing = finishing or {}
       finishing[#finishing + 1] = k

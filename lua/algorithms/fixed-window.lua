@@ -6,18 +6,18 @@
 -- reply    count, microseconds until the window ends
 local function read(raw, policy)
   local window = policy[4]
-  local start, count, rebased = now - now % window, 0, false
+  local start, count, rebased, stored, rest = now - now % window, 0, false, nil, nil
   if raw then
-    local stored, rest = instant(raw, 16)
+    stored, rest = instant(raw, 16)
     if not stored or rest == '' then return nil end
     -- A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its count moves here.
     if stored >= start then
-      count = tonumber(rest)
+      count = rest + 0
       rebased = stored > now + skew
       if not rebased then start = stored end
     end
   end
-  return { count, start + window - now }, rebased
+  return { count, start + window - now }, rebased, stored and stored + window
 end
 
 local function room(level, policy, cost)

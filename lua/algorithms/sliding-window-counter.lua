@@ -6,11 +6,11 @@
 -- reply    current, previous, microseconds until the current window ends
 local function read(raw, policy)
   local window = policy[4]
-  local start, current, previous, rebased = now - now % window, 0, 0, false
+  local start, current, previous, rebased, stored, rest = now - now % window, 0, 0, false, nil, nil
   if raw then
-    local stored, rest = instant(raw, 32)
+    stored, rest = instant(raw, 32)
     if not stored or #rest < 17 then return nil end
-    local counted, before = tonumber(sub(rest, 1, 16)), tonumber(sub(rest, 17))
+    local counted, before = sub(rest, 1, 16) + 0, sub(rest, 17) + 0
     if stored >= start then
       current, previous = counted, before
       -- A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its counts move here.
@@ -20,7 +20,7 @@ local function read(raw, policy)
       previous = counted
     end
   end
-  return { current, previous, start + window - now }, rebased
+  return { current, previous, start + window - now }, rebased, stored and stored + 2 * window
 end
 
 -- previous x (window - elapsed) <= (limit - cost - current) x window, in whole numbers

@@ -30,6 +30,7 @@ local function open(policy, size, entry, level)
   end
   level.entry, level.window, level.stored, level.size, level.added = at, policy[4], size, size, 0
   level.newest = size > 0 and at(size - 1) or now
+  local forget = size > 0 and level.newest + level.window
   local rebased = level.newest > now + skew
   if rebased then -- what lies ahead of a clock that stepped back happened now
     level.size, level.newest = upTo(now), now
@@ -38,7 +39,7 @@ local function open(policy, size, entry, level)
   level.stamp = max(now, level.newest)
   level.first = min(upTo(now - level.window), level.size)
   if bad then return nil end
-  return level, rebased
+  return level, rebased, forget
 end
 
 local function read(raw, policy)
@@ -103,7 +104,7 @@ local function finish(level, key)
   for _ = 1, level.added do push(level.stamp) end
   if size > 0 then redis.call('RPUSH', key, unpack(pending)) end
   if not level.raw and level.first > 0 then redis.call('LTRIM', key, level.first, -1) end
-  redis.call(unit == 'PX' and 'PEXPIRE' or 'PEXPIREAT', key, time)
+  redis.call(unit == 'PX' and 'PEXPIRE' or 'EXPIREAT', key, time)
 end
 
 return { read = read, room = room, charge = charge, write = write, other = other, finish = finish }

@@ -8,11 +8,12 @@ local function read(raw, policy)
   if not raw then return 0 end
   local at, rest = instant(raw, 8)
   if not at then return nil end
-  local debt = (at - now) * policy[3] + (tonumber(rest) or 0)
-  if debt <= 0 then return 0 end
+  local debt, forget = (at - now) * policy[3], at
+  if rest ~= '' then debt, forget = debt + rest, at + 1 end
+  if debt <= 0 then return 0, false, forget end
   -- Deeper than empty: only a clock that stepped back (or a capacity that shrank) puts the instant there.
-  if debt > policy[5] + skew * policy[3] then return policy[5], true end
-  return debt
+  if debt > policy[5] + skew * policy[3] then return policy[5], true, forget end
+  return debt, false, forget
 end
 
 local function room(debt, policy, cost)
