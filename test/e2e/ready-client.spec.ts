@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { type Identity, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { openRedis } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
@@ -53,7 +54,7 @@ describe('a ready client with the defaults of ioredis', () => {
     for (let i = 0; i < 5; i++) expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'open' });
     expect([commandQueue?.length, offlineQueue?.length]).toEqual([0, 0]);
     await server.restart(); // without its data
-    while ((await limiter.peek(POLICY, ADA)).decidedBy !== 'store');
+    while ((await limiter.peek(POLICY, ADA)).decidedBy !== 'store') await nextTurn();
     // Nothing that passed meanwhile is told later.
     expect(await limiter.peek(POLICY, ADA)).toMatchObject({ policies: [{ remaining: 3 }] });
     const names = sent.mock.calls.map(([command]) => command.name);

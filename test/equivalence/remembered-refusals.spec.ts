@@ -4,72 +4,75 @@ import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorit
 import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/registry.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RememberedRefusals } from '../../libs/rate-limit/src/stores/remembered-refusals.js';
-import type { Charge, RateLimitStore, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { costFor, costs, policyOf } from '../support/arbitrary-policies.js';
 import { expectSame } from '../support/expect-same.js';
-import { histories } from '../support/property-runs.js';
+import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { TestClock } from '../support/test-clock.js';
 
 const START = 1_700_000_000_000_000;
 const MAX_MS = 1000;
 
-/** A store that counts its questions, and takes `transit` microseconds to be reached and as many to be heard. */
-class Distant implements RateLimitStore {
+/** Asks a store that takes `transit` microseconds to be reached and as many to be heard, unless it need not be asked. */
+class Remembering {
   questions = 0;
+  private readonly refusals: RememberedRefusals;
 
   constructor(
     private readonly store: MemoryStore,
     private readonly clock: TestClock,
     private readonly transit: number,
-  ) {}
+  ) {
+    this.refusals = new RememberedRefusals(MAX_MS, () => clock.now / 1000);
+  }
 
-  async consume(charges: readonly Charge[]): Promise<Verdict> {
+  consume(charges: readonly Charge[]): Verdict {
+    const refused = this.refusals.find(charges);
+    if (refused !== undefined) return refused;
     this.questions++;
+    const sentAt = this.clock.now / 1000;
     this.clock.now += this.transit;
     const verdict = this.store.consume(charges);
     this.clock.now += this.transit;
+    this.refusals.note(charges, verdict, sentAt);
     return verdict;
   }
 
   reset(keys: readonly string[]): void {
     this.store.reset(keys);
+    this.refusals.forget(keys);
   }
 }
 
 function setUp(transit = 0): {
   clock: TestClock;
   truth: MemoryStore;
-  distant: Distant;
-  remembering: RememberedRefusals;
+  remembering: Remembering;
 } {
   const clock = new TestClock(START);
   const truth = new MemoryStore({ clock: clock.read });
-  const distant = new Distant(truth, clock, transit);
-  return { clock, truth, distant, remembering: new RememberedRefusals(distant, MAX_MS, () => clock.now / 1000) };
+  return { clock, truth, remembering: new Remembering(truth, clock, transit) };
 }
 
 const allowed = (verdict: Verdict): boolean[] => [verdict.allowed, ...verdict.charges.map((charge) => charge.allowed)];
 
 describe('a remembered refusal', () => {
-  it.each(ALGORITHM_NAMES)('is what the store would say, whatever others charge meanwhile: %s', async (name) => {
-    const steps = fc.array(
-      fc.record({
-        wait: fc.oneof(fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 0, max: 2_000_000 })),
-        policies: fc.constantFrom<number[]>([0], [0], [1], [0, 1]),
-        cost: costs,
-        other: fc.boolean(),
-      }),
-      { minLength: 1, maxLength: 60 },
-    );
-    const second = fc.constantFrom<AlgorithmName>(...ALGORITHM_NAMES).chain(policyOf);
-    await fc.assert(
-      fc.asyncProperty(
-        policyOf(name),
-        second,
-        fc.integer({ min: 0, max: 500 }),
-        steps,
-        async (one, two, transit, todo) => {
+  it.each(ALGORITHM_NAMES)(
+    'is what the store would say, whatever others charge meanwhile: %s',
+    (name) => {
+      const steps = fc.array(
+        fc.record({
+          wait: fc.oneof(fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 0, max: 2_000_000 })),
+          policies: fc.constantFrom<number[]>([0], [0], [1], [0, 1]),
+          cost: costs,
+          other: fc.boolean(),
+        }),
+        { minLength: 1, maxLength: 60 },
+      );
+      const second = fc.constantFrom<AlgorithmName>(...ALGORITHM_NAMES).chain(policyOf);
+      fc.assert(
+        fc.property(policyOf(name), second, fc.integer({ min: 0, max: 500 }), steps, (one, two, transit, todo) => {
           const { clock, truth, remembering } = setUp(transit);
           const algorithms = [algorithmOf(one), algorithmOf(two)];
           for (const { wait, policies, cost, other } of todo) {
@@ -85,7 +88,7 @@ describe('a remembered refusal', () => {
             }
             const asIs = truth.consume(charges.map((charge) => ({ ...charge, cost: 0 })));
             const before = clock.now;
-            const verdict = await remembering.consume(charges);
+            const verdict = remembering.consume(charges);
             if (clock.now !== before || transit === 0) continue; // it asked
             // Not asked: whoever does ask now is refused, and at the retryAfter told is not refused before it is due.
             expect(verdict.allowed).toBe(false);
@@ -93,54 +96,55 @@ describe('a remembered refusal', () => {
             expect(asIs.at).toBe(clock.now);
             for (const charge of verdict.charges) expect(charge.allowed || charge.retryAfter > 0).toBe(true);
           }
-        },
-      ),
-      histories(),
-    );
-  });
+        }),
+        histories(),
+      );
+    },
+    HISTORY_TIMEOUT_MS,
+  );
 
-  it('costs the store nothing until a policy could let the request pass, and tells the time that is left', async () => {
-    const { clock, distant, remembering } = setUp(100);
+  it('costs the store nothing until a policy could let the request pass, and tells the time that is left', () => {
+    const { clock, remembering } = setUp(100);
     const charges = [
       { key: 'k', algorithm: algorithmOf({ algorithm: 'token-bucket', capacity: 1, refill: 2 }), cost: 1 },
     ];
-    await remembering.consume(charges);
-    const refused = await remembering.consume(charges);
+    remembering.consume(charges);
+    const refused = remembering.consume(charges);
     expect(refused.charges[0]!.retryAfter).toBe(499_800);
-    const asked = distant.questions;
+    const asked = remembering.questions;
     const sentAt = clock.now - 200;
     for (clock.now += 1_000; clock.now < sentAt + Math.floor(499_800 * 0.998); clock.now += 10_000) {
-      const verdict = await remembering.consume(charges);
+      const verdict = remembering.consume(charges);
       expect(verdict.charges[0]!.retryAfter).toBe(499_800 - (clock.now - sentAt - 200));
     }
-    expect(distant.questions).toBe(asked);
+    expect(remembering.questions).toBe(asked);
     clock.now = sentAt + 500_000;
-    expect((await remembering.consume(charges)).allowed).toBe(true);
+    expect(remembering.consume(charges).allowed).toBe(true);
   });
 
-  it('lasts a second at most, so that what others reset is noticed', async () => {
+  it('lasts a second at most, so that what others reset is noticed', () => {
     const { clock, truth, remembering } = setUp();
     const charges = [
       { key: 'k', algorithm: algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1d' }), cost: 1 },
     ];
-    await remembering.consume(charges);
-    expect((await remembering.consume(charges)).allowed).toBe(false);
+    remembering.consume(charges);
+    expect(remembering.consume(charges).allowed).toBe(false);
     truth.reset(['k']);
     clock.now += 990_000;
-    expect((await remembering.consume(charges)).allowed).toBe(false);
+    expect(remembering.consume(charges).allowed).toBe(false);
     clock.now += 10_000;
-    expect((await remembering.consume(charges)).allowed).toBe(true);
+    expect(remembering.consume(charges).allowed).toBe(true);
   });
 
-  it('is forgotten by a reset through this process, and says nothing of a smaller cost or another policy', async () => {
+  it('is forgotten by a reset through this process, and says nothing of a smaller cost or another policy', () => {
     const { remembering } = setUp();
     const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: 1 });
     const charge = (cost: number, key = 'k'): Charge[] => [{ key, algorithm, cost }];
-    await remembering.consume(charge(8));
-    expect((await remembering.consume(charge(5))).allowed).toBe(false);
-    expect((await remembering.consume(charge(2))).allowed).toBe(true);
-    expect((await remembering.consume(charge(5, 'other'))).allowed).toBe(true);
-    await remembering.reset(['k']);
-    expect((await remembering.consume(charge(5))).allowed).toBe(true);
+    remembering.consume(charge(8));
+    expect(remembering.consume(charge(5)).allowed).toBe(false);
+    expect(remembering.consume(charge(2)).allowed).toBe(true);
+    expect(remembering.consume(charge(5, 'other')).allowed).toBe(true);
+    remembering.reset(['k']);
+    expect(remembering.consume(charge(5)).allowed).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 import type { AlgorithmName } from './algorithms/algorithm.js';
 import type { ParsedPolicy } from './policy/parse-policy.js';
-import type { Verdict } from './stores/store.js';
+import type { ChargeVerdict, Verdict } from './stores/store.js';
 
 /** What one policy said to a request. */
 export interface PolicyDecision {
@@ -44,30 +44,35 @@ const MICROSECONDS = 1000;
 
 /** What a store's verdict means for the policies it was asked about. */
 export function decisionOf(policies: readonly ParsedPolicy[], verdict: Verdict): Decision {
-  let retryAfter = 0;
-  let delay = 0;
-  const decisions = verdict.charges.map((charge, i): PolicyDecision => {
-    const { name, algorithm } = policies[i]!;
+  const { allowed, at, charges } = verdict;
+  const decisions = [policyDecision(policies[0]!, charges[0]!)];
+  let { retryAfter, delay } = charges[0]!;
+  for (let i = 1; i < charges.length; i++) {
+    const charge = charges[i]!;
+    decisions.push(policyDecision(policies[i]!, charge));
     retryAfter = Math.max(retryAfter, charge.retryAfter);
     delay = Math.max(delay, charge.delay);
-    return {
-      policy: name,
-      algorithm: algorithm.name,
-      limit: algorithm.limit,
-      allowed: charge.allowed,
-      remaining: charge.remaining,
-      resetAfterMs: charge.resetAfter / MICROSECONDS,
-      retryAfterMs: milliseconds(charge.retryAfter),
-      delayMs: charge.delay / MICROSECONDS,
-    };
-  });
+  }
   return {
-    allowed: verdict.allowed,
+    allowed,
     decidedBy: 'store',
     policies: decisions,
     retryAfterMs: milliseconds(retryAfter),
-    delayMs: verdict.allowed ? delay / MICROSECONDS : 0,
-    decidedAtMs: verdict.at / MICROSECONDS,
+    delayMs: allowed ? delay / MICROSECONDS : 0,
+    decidedAtMs: at / MICROSECONDS,
+  };
+}
+
+function policyDecision({ name, algorithm }: ParsedPolicy, charge: ChargeVerdict): PolicyDecision {
+  return {
+    policy: name,
+    algorithm: algorithm.name,
+    limit: algorithm.limit,
+    allowed: charge.allowed,
+    remaining: charge.remaining,
+    resetAfterMs: charge.resetAfter / MICROSECONDS,
+    retryAfterMs: milliseconds(charge.retryAfter),
+    delayMs: charge.delay / MICROSECONDS,
   };
 }
 

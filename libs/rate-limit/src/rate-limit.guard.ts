@@ -6,6 +6,8 @@ import { RateLimitExceededException, RateLimitUnavailableException } from './htt
 import { shown } from './policy/config-error.js';
 import type { BoundPolicy, Route } from './policy/route-policies.js';
 import type { Charge } from './stores/store.js';
+import { requestOf, responseOf } from './http/context.js';
+import { isPromise } from './is-promise.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 
 /**
@@ -38,9 +40,10 @@ export class RateLimitGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (context.getType() !== 'http') return true;
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
-    return (
-      route === undefined || !this.runtime.firstTime(context.switchToHttp().getRequest()) || this.limit(route, context)
-    );
+    if (route === undefined || !this.runtime.firstTime(requestOf(context))) return true;
+    const skipped = this.shouldSkip(context);
+    if (typeof skipped === 'boolean') return skipped || this.limit(route, context);
+    return skipped.then((skip) => skip || this.limit(route, context));
   }
 
   /** Requests for which it is true are not counted by any policy. */
@@ -56,7 +59,7 @@ export class RateLimitGuard implements CanActivate {
   /** Sets the headers of an allowed or refused request. */
   protected setHeaders(context: ExecutionContext, decision: Decision): void {
     const { httpAdapter } = this.adapterHost;
-    const response: unknown = context.switchToHttp().getResponse();
+    const response = responseOf(context);
     if (this.runtime.options.headers) {
       const { limit, remaining, reset } = rateLimitHeaders(decision, Date.now());
       httpAdapter.setHeader(response, 'X-RateLimit-Limit', limit);
@@ -74,46 +77,83 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /** What needs no waiting is not awaited: each turn of the promise queue would be paid by every request. */
-  private async limit(route: Route, context: ExecutionContext): Promise<boolean> {
-    const skipped = this.shouldSkip(context);
-    if (typeof skipped === 'boolean' ? skipped : await skipped) return true;
-    const chosen = route.policies(context);
-    let policies = 'then' in chosen ? await chosen : chosen;
-    if (policies.some(({ skipIf }) => skipIf !== undefined)) policies = await this.applying(policies, context);
-    if (policies.length === 0) return true;
-    const charges = await this.charges(policies, context);
+  private limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
+    const { fixed } = route;
+    if (fixed === undefined) return this.limitChosen(route, context);
+    const charges: Charge[] = [];
+    for (let i = 0; i < fixed.length; i++) {
+      const tag = this.identityTag(fixed[i]!, context);
+      if (typeof tag === 'object') return this.limitLater(fixed, charges, context, tag);
+      charges.push(this.charge(fixed[i]!, tag, fixed[i]!.cost as number));
+    }
+    return this.decide(fixed, charges, context);
+  }
+
+  private async limitChosen(route: Route, context: ExecutionContext): Promise<boolean> {
+    const chosen = await route.policies(context);
+    const skipped = await Promise.all(chosen.map(async ({ skipIf }) => (await skipIf?.(context)) ?? false));
+    const policies = chosen.filter((_, i) => !skipped[i]);
+    return policies.length === 0 || this.limitLater(policies, [], context);
+  }
+
+  /** @param found whom the first policy without a charge counts, when that was asked already */
+  private async limitLater(
+    policies: readonly BoundPolicy[],
+    charges: Charge[],
+    context: ExecutionContext,
+    found?: Promise<string>,
+  ): Promise<boolean> {
+    for (let i = charges.length, asked = found; i < policies.length; i++, asked = undefined) {
+      const policy = policies[i]!;
+      const { cost } = policy;
+      const tag = await (asked ?? this.identityTag(policy, context));
+      charges.push(this.charge(policy, tag, typeof cost === 'number' ? cost : await cost(context)));
+    }
+    return this.decide(policies, charges, context);
+  }
+
+  private charge(policy: BoundPolicy, tag: string, cost: number): Charge {
+    if (typeof tag === 'string' && tag !== '') return this.runtime.limiter.charge(policy, tag, cost);
+    throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
+  }
+
+  private decide(
+    policies: readonly BoundPolicy[],
+    charges: readonly Charge[],
+    context: ExecutionContext,
+  ): boolean | Promise<boolean> {
     try {
-      const decision = await this.runtime.limiter.decide(policies, charges);
-      if (decision.decidedBy === 'store') this.setHeaders(context, decision);
-      if (!decision.allowed) return await this.refuse(context, decision);
-      if (decision.delayMs > 0) await this.runtime.departures.wait(decision.delayMs);
+      const decision = this.runtime.limiter.decide(policies, charges);
+      if (!isPromise(decision)) return this.conclude(context, decision);
+      return decision.then(
+        (later) => this.conclude(context, later),
+        (error: unknown) => this.fail(context, error),
+      );
+    } catch (error) {
+      return this.fail(context, error);
+    }
+  }
+
+  private conclude(context: ExecutionContext, decision: Decision): boolean | Promise<boolean> {
+    if (decision.decidedBy === 'store') this.setHeaders(context, decision);
+    if (!decision.allowed) return this.refuse(context, decision);
+    return decision.delayMs === 0 || this.wait(context, decision.delayMs);
+  }
+
+  private async wait(context: ExecutionContext, delayMs: number): Promise<boolean> {
+    try {
+      await this.runtime.departures.wait(delayMs);
       return true;
     } catch (error) {
-      // A 503 says when to come back, as a 429 does.
-      if (error instanceof RateLimitUnavailableException) {
-        const response: unknown = context.switchToHttp().getResponse();
-        this.adapterHost.httpAdapter.setHeader(response, 'Retry-After', String(error.retryAfter));
-      }
-      throw error;
+      return this.fail(context, error);
     }
   }
 
-  private async applying(policies: readonly BoundPolicy[], context: ExecutionContext): Promise<readonly BoundPolicy[]> {
-    const skipped = await Promise.all(policies.map(async ({ skipIf }) => (await skipIf?.(context)) ?? false));
-    return policies.filter((_, i) => !skipped[i]);
-  }
-
-  private async charges(policies: readonly BoundPolicy[], context: ExecutionContext): Promise<Charge[]> {
-    const charges: Charge[] = [];
-    for (const policy of policies) {
-      const found = this.identityTag(policy, context);
-      const tag = typeof found === 'string' ? found : await found;
-      const { cost: given } = policy;
-      const cost = typeof given === 'number' ? given : await given(context);
-      if (typeof tag !== 'string' || tag === '')
-        throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
-      charges.push(this.runtime.limiter.charge(policy, tag, cost));
+  /** A 503 says when to come back, as a 429 does. */
+  private fail(context: ExecutionContext, error: unknown): never {
+    if (error instanceof RateLimitUnavailableException) {
+      this.adapterHost.httpAdapter.setHeader(responseOf(context), 'Retry-After', String(error.retryAfter));
     }
-    return charges;
+    throw error;
   }
 }

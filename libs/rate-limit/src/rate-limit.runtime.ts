@@ -8,6 +8,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { Departures } from './departures.js';
+import type { HttpRequest } from './http/context.js';
 import { IdentityChain } from './identity/identity-chain.js';
 import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
@@ -17,6 +18,9 @@ import type { CheckedOptions } from './rate-limit.options.js';
 import { RateLimiter } from './rate-limiter.js';
 import { openStore } from './stores/open-store.js';
 import { StoreGateway } from './stores/store-gateway.js';
+
+/** Marks a request that was counted. On the request itself: a WeakSet of all of them is a burden to the garbage collector. */
+const COUNTED = Symbol('rate limit counted');
 
 /**
  * What the guard and the limiter share, with the module's life: it checks every route's policies at boot, and at shutdown
@@ -29,7 +33,6 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly routes: RoutePolicies;
   readonly departures = new Departures();
   private readonly logger = new Logger('RateLimit');
-  private readonly seen = new WeakSet<object>();
   private readonly policies: NamedPolicies;
 
   private constructor(
@@ -38,10 +41,10 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
   ) {
-    const { store, deadlines, keepsTime } = opened;
+    const { store, deadlines, keepsTime, refusals } = opened;
     this.policies = new NamedPolicies(options.policies);
     this.identities = new IdentityChain(options.identity);
-    this.limiter = new RateLimiter(options, new StoreGateway(store, deadlines, keepsTime), this.policies);
+    this.limiter = new RateLimiter(options, new StoreGateway(store, deadlines, keepsTime, refusals), this.policies);
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),
     );
@@ -78,9 +81,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 
   /** Whether a request comes by for the first time: a guard that is bound twice counts it once. */
-  firstTime(request: object): boolean {
-    if (this.seen.has(request)) return false;
-    this.seen.add(request);
+  firstTime(request: HttpRequest & { [COUNTED]?: true }): boolean {
+    if (request[COUNTED] === true) return false;
+    request[COUNTED] = true;
     return true;
   }
 

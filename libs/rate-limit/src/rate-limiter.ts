@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type Decision, decisionOf } from './decision.js';
 import { RateLimitUnavailableException } from './http/exceptions.js';
 import type { Identity } from './identity/identity.js';
@@ -9,13 +10,25 @@ import type { NamedPolicies } from './policy/named-policies.js';
 import type { ParsedPolicy } from './policy/parse-policy.js';
 import type { Policy } from './policy/policy.js';
 import { type BoundPolicy, checkTogether } from './policy/route-policies.js';
-import type { Charge } from './stores/store.js';
+import type { Charge, Verdict } from './stores/store.js';
 import type { StoreGateway } from './stores/store-gateway.js';
+import { isPromise } from './is-promise.js';
 
 const PLACE = 'RateLimiter';
 
 /** A policy with a name, or the name of one of the module's policies. */
 export type LimiterPolicy = Policy | string;
+
+/** Clients whose last charges are kept, ready made: their keys cost more to build and to hash than the rest of a decision. */
+const MAX_RECENT = 20_000;
+/** Longer values are not kept, and API keys are not, either: this process should not remember what is secret. */
+const MAX_RECENT_LENGTH = 64;
+
+interface RecentClient {
+  readonly kind: string;
+  readonly policies: readonly BoundPolicy[];
+  readonly charges: readonly Charge[];
+}
 
 /**
  * Decides without HTTP: for queue consumers, jobs, gateways. Policies must be named here, and count across the application
@@ -31,6 +44,9 @@ export class RateLimiter {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
   /** The module's policies, of which there are as many as at boot. */
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
+
+  /** By the value of their identity. */
+  private readonly recent = new LRUCache<string, RecentClient>({ max: MAX_RECENT });
 
   constructor(
     private readonly options: CheckedOptions,
@@ -48,17 +64,19 @@ export class RateLimiter {
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {RateLimitUnavailableException} when the store fails and `onStoreFailure` is `'closed'`
    */
-  async consume(
+  consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity,
-    options: { cost?: number } = {},
+    options?: { cost?: number },
   ): Promise<Decision> {
-    const bound = this.bind(policies);
-    const tag = identityTag(identity);
-    return this.decide(
-      bound,
-      bound.map((policy) => this.charge(policy, tag, options.cost ?? constantCost(policy))),
-    );
+    // Not an async function: its promise would be one more for every decision.
+    try {
+      const bound = this.bind(policies);
+      const decision = this.decide(bound, this.charges(bound, identity, options?.cost));
+      return decision instanceof Promise ? decision : Promise.resolve(decision);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /**
@@ -84,17 +102,44 @@ export class RateLimiter {
     return { key: keyOf(this.options.keyPrefix, owner, policy.keyTail), algorithm: policy.algorithm, cost };
   }
 
-  /** @internal Asks the store; what its failure means is settled here and nowhere else. */
-  async decide(policies: readonly BoundPolicy[], charges: readonly Charge[]): Promise<Decision> {
+  /** @internal Asks the store; what its failure means is settled here and nowhere else. Throws or rejects as `consume` does. */
+  decide(policies: readonly BoundPolicy[], charges: readonly Charge[]): Decision | Promise<Decision> {
+    let answer: Verdict | Promise<Verdict>;
     try {
-      return decisionOf(policies, await this.gateway.consume(charges));
+      answer = this.gateway.consume(charges);
     } catch (error) {
-      const cause = this.gateway.failure(error);
-      if (this.options.onStoreFailure === 'closed') {
-        throw new RateLimitUnavailableException('The rate limit could not be checked', 1, { cause });
-      }
-      return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
+      return this.undecided(error);
     }
+    if (!isPromise(answer)) return decisionOf(policies, answer);
+    return answer.then(
+      (verdict) => decisionOf(policies, verdict),
+      (error: unknown) => this.undecided(error),
+    );
+  }
+
+  private undecided(error: unknown): Decision {
+    const cause = this.gateway.failure(error);
+    if (this.options.onStoreFailure === 'closed') {
+      throw new RateLimitUnavailableException('The rate limit could not be checked', 1, { cause });
+    }
+    return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
+  }
+
+  private charges(policies: readonly BoundPolicy[], identity: Identity, cost: number | undefined): readonly Charge[] {
+    if (cost !== undefined) return this.makeCharges(policies, identityTag(identity), cost);
+    // Without a look at how recent it is: whoever is forgotten is made anew.
+    const known = this.recent.peek(identity?.value);
+    if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
+    const charges = this.makeCharges(policies, identityTag(identity), undefined);
+    const { kind, value } = identity;
+    if (kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
+      this.recent.set(value, { kind, policies, charges });
+    }
+    return charges;
+  }
+
+  private makeCharges(policies: readonly BoundPolicy[], tag: string, cost: number | undefined): Charge[] {
+    return policies.map((policy) => this.charge(policy, tag, cost ?? constantCost(policy)));
   }
 
   private bind(policies: LimiterPolicy | readonly LimiterPolicy[]): readonly BoundPolicy[] {

@@ -3,8 +3,8 @@ import type { Algorithm, AlgorithmName } from './algorithm.js';
 
 /** The instant at which nothing is owed any more: whole microseconds and `ticks` (fewer than one microsecond has) more. */
 export interface Instant {
-  readonly at: number;
-  readonly ticks: number;
+  at: number;
+  ticks: number;
 }
 
 /**
@@ -60,9 +60,10 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     return debt + cost * this.ticksPerToken;
   }
 
-  write(debt: number, now: number): Instant {
-    const ticks = debt % this.ticksPerMicrosecond;
-    return { at: now + (debt - ticks) / this.ticksPerMicrosecond, ticks };
+  write(debt: number, now: number, state: Instant = { at: 0, ticks: 0 }): Instant {
+    state.ticks = debt % this.ticksPerMicrosecond;
+    state.at = now + (debt - state.ticks) / this.ticksPerMicrosecond;
+    return state;
   }
 
   expiresAt(debt: number, now: number): number {

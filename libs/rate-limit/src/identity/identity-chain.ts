@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { globalTag } from '../policy/key.js';
+import { isPromise } from '../is-promise.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import { type IdentityResolver, UNKNOWN } from './identity.js';
 import { identityTag } from './identity-tag.js';
@@ -51,8 +52,4 @@ export class IdentityChain {
 
 function isSome(value: string | null | undefined): value is string {
   return value !== undefined && value !== null && value !== '';
-}
-
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Promise<T> | undefined)?.then === 'function';
 }

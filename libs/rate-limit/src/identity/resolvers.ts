@@ -1,16 +1,8 @@
 import { isIPv4 } from 'node:net';
 import type { ExecutionContext } from '@nestjs/common';
 import ipaddr from 'ipaddr.js';
+import { type HttpRequest, requestOf } from '../http/context.js';
 import type { IdentityResolver } from './identity.js';
-
-/** What Express's and Fastify's requests have in common, as far as identities need it. */
-interface HttpRequest {
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly rawHeaders?: readonly string[];
-  readonly raw?: { readonly rawHeaders?: readonly string[] };
-  readonly ip?: string;
-  readonly socket?: { readonly remoteAddress?: string };
-}
 
 /**
  * The value of a header that names an identity, or undefined when it is absent or empty. Of a repeated header the first
@@ -29,7 +21,7 @@ function headerValue(request: HttpRequest, name: string): string | undefined {
 
 function headerResolver(kind: string, header: string): IdentityResolver {
   const name = header.toLowerCase();
-  return { kind, resolve: (context) => headerValue(context.switchToHttp().getRequest<HttpRequest>(), name) };
+  return { kind, resolve: (context) => headerValue(requestOf(context), name) };
 }
 
 /**
@@ -60,7 +52,7 @@ export function ipIdentity(options: { ipv6Prefix?: number } = {}): IdentityResol
   return {
     kind: 'ip',
     resolve: (context: ExecutionContext) => {
-      const request = context.switchToHttp().getRequest<HttpRequest>();
+      const request = requestOf(context);
       // Behind a proxy `ip` can be any text that the proxy passed on.
       return address(request.ip, prefix) ?? address(request.socket?.remoteAddress, prefix);
     },

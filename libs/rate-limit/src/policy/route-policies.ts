@@ -14,6 +14,8 @@ export interface BoundPolicy extends ParsedPolicy {
 
 /** The policies of one handler. */
 export interface Route {
+  /** The policies of every request, when none of them, nor its cost or `skipIf`, is a function of the request. */
+  readonly fixed: readonly BoundPolicy[] | undefined;
   /** The policies of a request; a promise only where a function chooses one. */
   readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
 }
@@ -95,10 +97,12 @@ export class RoutePolicies {
       }
       return policy;
     };
-    const fixed = sources.filter((source) => typeof source !== 'function').map(bind);
-    checkTogether(fixed, place.text);
-    if (fixed.length === sources.length) return { policies: () => fixed };
+    const given = sources.filter((source) => typeof source !== 'function').map(bind);
+    checkTogether(given, place.text);
+    if (given.length === sources.length)
+      return { fixed: given.every(isFixed) ? given : undefined, policies: () => given };
     return {
+      fixed: undefined,
       policies: async (context) => {
         const choose = (source: PolicySource): unknown => (typeof source === 'function' ? source(context) : source);
         const chosen = await Promise.all(sources.map(choose));
@@ -128,6 +132,10 @@ export class RoutePolicies {
       this.controllers.set(controller, (name = this.controllerNames.name(controllerOf(controller))));
     return name;
   }
+}
+
+function isFixed({ cost, skipIf }: ParsedPolicy): boolean {
+  return typeof cost === 'number' && skipIf === undefined;
 }
 
 /**

@@ -13,6 +13,7 @@ const DEADLINE_MS = 100;
 interface OpenedStore {
   readonly store: RateLimitStore;
   readonly deadlines: Deadlines;
+  readonly refusals?: RememberedRefusals | undefined;
   /** Whether the store keeps the deadline by itself. */
   readonly keepsTime: boolean;
   /** Whether it was opened here, and is to be closed here. */
@@ -34,11 +35,12 @@ export async function openStore({ redis, store, clock, rememberRefusalsMs }: Che
     return { store: new MemoryStore(), deadlines, keepsTime: true, owned: true, description };
   }
   const client = isRedisClient(redis) ? duplicateRedis(redis) : await openRedis(redis);
-  const settings = { clock, deadlines };
-  const onRedis = client ? new ConnectedRedisStore(client, settings) : new RedisStore(redis as RedisClient, settings);
+  const refusals = rememberRefusalsMs === 0 ? undefined : new RememberedRefusals(rememberRefusalsMs);
+  const settings = { clock, deadlines, ...(refusals && { refusals }) };
   return {
-    store: rememberRefusalsMs === 0 ? onRedis : new RememberedRefusals(onRedis, rememberRefusalsMs),
+    store: client ? new ConnectedRedisStore(client, settings) : new RedisStore(redis as RedisClient, settings),
     deadlines,
+    refusals,
     keepsTime: true,
     owned: client !== undefined,
     description: 'Limits are kept in Redis, for all processes together',

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Charge, ChargeVerdict, RateLimitStore, Verdict } from './store.js';
+import type { Charge, ChargeVerdict, Verdict } from './store.js';
 import { sameCharges } from './verdict.js';
 
 interface Refusal {
@@ -16,13 +16,13 @@ const MAX_REFUSALS = 50_000;
 const DRIFT = 0.998;
 
 /**
- * Answers a refusal that is certain without asking again. Once a store has refused, no charge by anybody makes the same
- * question pass before its `retryAfter`; resets, lost states and stepping clocks can, which is why a refusal is remembered
- * for a second at most. A client far over its limit then costs its own process a look-up, and Redis nothing.
+ * The refusals that are certain, to be answered without asking again. Once a store has refused, no charge by anybody makes
+ * the same question pass before its `retryAfter`; resets, lost states and stepping clocks can, which is why a refusal is
+ * remembered for a second at most. A client far over its limit then costs its own process a look-up, and Redis nothing.
  *
  * The verdict is the store's: `remaining` as of the question, `resetAfter` and `retryAfter` counting down from the answer.
  */
-export class RememberedRefusals implements RateLimitStore {
+export class RememberedRefusals {
   /** By the key of a charge that was refused. */
   private readonly refusals = new LRUCache<string, Refusal>({ max: MAX_REFUSALS });
 
@@ -31,46 +31,29 @@ export class RememberedRefusals implements RateLimitStore {
    * @param monotonicMs milliseconds of a clock that never steps
    */
   constructor(
-    private readonly store: RateLimitStore,
     private readonly maxMs: number,
     private readonly monotonicMs: () => number = () => performance.now(),
   ) {}
 
-  consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
-    const now = this.monotonicMs();
-    for (const { key } of charges) {
+  /** What the store is certain to say to a request, or undefined. */
+  find(charges: readonly Charge[]): Verdict | undefined {
+    for (let i = 0; i < charges.length; i++) {
+      const refusal = this.refusals.get(charges[i]!.key);
       // Of the same question only: cost 2 can be refused where cost 1 is not.
-      const refusal = this.refusals.get(key);
-      if (refusal !== undefined && now < refusal.certainUntil && sameCharges(refusal.charges, charges)) {
-        return countedDown(refusal, now);
-      }
+      if (refusal === undefined || !sameCharges(refusal.charges, charges)) continue;
+      const now = this.monotonicMs();
+      if (now < refusal.certainUntil) return countedDown(refusal, now);
     }
-    return this.ask(charges, now);
+    return undefined;
   }
 
-  async reset(keys: readonly string[]): Promise<void> {
-    await this.store.reset(keys);
-    for (const key of keys) this.refusals.delete(key);
-  }
-
-  async connect(): Promise<void> {
-    await this.store.connect?.();
-  }
-
-  async close(): Promise<void> {
-    await this.store.close?.();
-  }
-
-  private ask(charges: readonly Charge[], sentAt: number): Verdict | Promise<Verdict> {
-    const answer = this.store.consume(charges);
-    return 'then' in answer
-      ? answer.then((verdict) => this.noted(charges, verdict, sentAt))
-      : this.noted(charges, answer, sentAt);
-  }
-
-  private noted(charges: readonly Charge[], verdict: Verdict, sentAt: number): Verdict {
+  /** Remembers what the store has just said, if it was a refusal. @param sentAt when it was asked, by the monotonic clock */
+  note(charges: readonly Charge[], verdict: Verdict, sentAt: number): void {
     if (!verdict.allowed) this.remember(charges, verdict, sentAt);
-    return verdict;
+  }
+
+  forget(keys: readonly string[]): void {
+    for (const key of keys) this.refusals.delete(key);
   }
 
   /** Until the first of the refusing policies could let it pass: so long every word of the verdict holds. */

@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Deadlines } from './deadlines.js';
+import type { RememberedRefusals } from './remembered-refusals.js';
+import { isPromise } from '../is-promise.js';
 import { type Charge, type RateLimitStore, RateLimitStoreError, type Verdict } from './store.js';
 
 const WARNING_INTERVAL_MS = 1000;
@@ -13,15 +15,21 @@ export class StoreGateway {
   private warnedAt = -Infinity;
   private silenced = 0;
 
-  /** @param keepsTime whether the store keeps the deadline by itself, for many questions at a time */
+  /**
+   * @param keepsTime whether the store keeps the deadline by itself, for many questions at a time
+   * @param refusals what the store has noted there need not be asked again
+   */
   constructor(
     private readonly store: RateLimitStore,
     private readonly deadlines: Deadlines,
     private readonly keepsTime: boolean,
+    private readonly refusals: RememberedRefusals | undefined,
   ) {}
 
   /** @throws whatever the store fails with, or that it is too slow (what it charges later stays charged) */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    const refused = this.refusals?.find(charges);
+    if (refused !== undefined) return refused;
     const answer = this.store.consume(charges);
     return this.keepsTime ? answer : this.checked(answer, charges.length);
   }
@@ -29,6 +37,7 @@ export class StoreGateway {
   /** Within the deadline as well; its failure is for the caller alone. */
   async reset(keys: readonly string[]): Promise<void> {
     await this.withinDeadline(Promise.resolve(this.store.reset(keys)));
+    this.refusals?.forget(keys);
   }
 
   /** What the store failed with, as one kind of error; one warning a second at most, and the next says how many there were. */
@@ -49,8 +58,10 @@ export class StoreGateway {
   }
 
   private async checked(answer: Verdict | Promise<Verdict>, charges: number): Promise<Verdict> {
-    const verdict = 'then' in answer ? await this.withinDeadline(answer) : answer;
-    if (verdict?.charges?.length !== charges) throw new TypeError('what it answered is not a verdict');
+    const verdict = isPromise(answer) ? await this.withinDeadline(answer) : answer;
+    if (verdict?.charges?.length !== charges || verdict.charges.some((charge) => typeof charge !== 'object')) {
+      throw new TypeError('what it answered is not a verdict');
+    }
     return verdict;
   }
 

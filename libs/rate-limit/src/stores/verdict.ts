@@ -1,15 +1,17 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import type { Charge, ChargeVerdict, Verdict } from './store.js';
 
+// Plain loops: every decision passes here, and a closure or an array less is a good part of what it costs.
+
 /** Whether two requests are the same question: the same costs of the same policies for the same identities. */
 export function sameCharges(some: readonly Charge[], others: readonly Charge[]): boolean {
-  return (
-    some.length === others.length &&
-    some.every(({ key, algorithm, cost }, i) => {
-      const other = others[i]!;
-      return key === other.key && algorithm === other.algorithm && cost === other.cost;
-    })
-  );
+  if (some === others) return true;
+  if (some.length !== others.length) return false;
+  for (let i = 0; i < some.length; i++) {
+    const [one, other] = [some[i]!, others[i]!];
+    if (one.key !== other.key || one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
+  }
+  return true;
 }
 
 /** Whether every charge fits its level; a cost of 0 asks what 1 would. */
@@ -29,11 +31,13 @@ export function verdictOf(
   allowed: boolean,
   at: number,
 ): Verdict {
-  return {
-    allowed,
-    at,
-    charges: charges.map(({ algorithm, cost }, i) => chargeVerdict(algorithm, before[i], after[i], cost || 1)),
-  };
+  const { algorithm, cost } = charges[0]!;
+  const verdicts = [chargeVerdict(algorithm, before[0], after[0], cost || 1)];
+  for (let i = 1; i < charges.length; i++) {
+    const charge = charges[i]!;
+    verdicts.push(chargeVerdict(charge.algorithm, before[i], after[i], charge.cost || 1));
+  }
+  return { allowed, at, charges: verdicts };
 }
 
 function chargeVerdict(algorithm: Algorithm, before: unknown, after: unknown, cost: number): ChargeVerdict {
@@ -49,5 +53,8 @@ function chargeVerdict(algorithm: Algorithm, before: unknown, after: unknown, co
 
 /** The levels after an allowed request. */
 export function chargeAll(charges: readonly Charge[], levels: readonly unknown[]): unknown[] {
-  return charges.map(({ algorithm, cost }, i) => algorithm.charge(levels[i], cost));
+  const { algorithm, cost } = charges[0]!;
+  const after = [algorithm.charge(levels[0], cost)];
+  for (let i = 1; i < charges.length; i++) after.push(charges[i]!.algorithm.charge(levels[i], charges[i]!.cost));
+  return after;
 }

@@ -2,8 +2,8 @@ import type { Algorithm } from '../algorithm.js';
 
 interface Window {
   /** First microsecond. */
-  readonly start: number;
-  readonly count: number;
+  start: number;
+  count: number;
 }
 
 interface WindowLevel {
@@ -57,8 +57,10 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     return { count: level.count + cost, left: level.left };
   }
 
-  write(level: WindowLevel, now: number): Window {
-    return { start: now + level.left - this.window, count: level.count };
+  write(level: WindowLevel, now: number, state: Window = { start: 0, count: 0 }): Window {
+    state.start = now + level.left - this.window;
+    state.count = level.count;
+    return state;
   }
 
   expiresAt(level: WindowLevel, now: number): number {

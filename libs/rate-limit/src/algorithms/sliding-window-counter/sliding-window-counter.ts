@@ -2,9 +2,9 @@ import type { Algorithm } from '../algorithm.js';
 
 interface Windows {
   /** First microsecond of the current window. */
-  readonly start: number;
-  readonly current: number;
-  readonly previous: number;
+  start: number;
+  current: number;
+  previous: number;
 }
 
 interface WindowsLevel {
@@ -67,8 +67,11 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     return { current: level.current + cost, previous: level.previous, left: level.left };
   }
 
-  write(level: WindowsLevel, now: number): Windows {
-    return { start: now + level.left - this.window, current: level.current, previous: level.previous };
+  write(level: WindowsLevel, now: number, state: Windows = { start: 0, current: 0, previous: 0 }): Windows {
+    state.start = now + level.left - this.window;
+    state.current = level.current;
+    state.previous = level.previous;
+    return state;
   }
 
   expiresAt(level: WindowsLevel, now: number): number {

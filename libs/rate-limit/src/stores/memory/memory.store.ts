@@ -1,4 +1,3 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
 import { monotonicClock } from '../clock.js';
 import type { Charge, Clock, RateLimitStore, Verdict } from '../store.js';
 import { allFit, chargeAll, verdictOf } from '../verdict.js';
@@ -19,8 +18,10 @@ interface Entry {
   used: boolean;
 }
 
-/** Expired entries looked for at each charge: more than one, so that sweeping outruns growth. */
-const SWEEP = 2;
+/** Entries looked at for each new one, whether they have expired: more than one, so that sweeping outruns growth. */
+const SWEEP_NEW = 2;
+/** And for each charge of a known one: looking costs more than the charge. */
+const SWEEP_KNOWN = 0.25;
 /** Entries that are spared at most before one has to go. */
 const MAX_LOOKS = 16;
 /** As in Redis with the application's clock. */
@@ -41,6 +42,8 @@ export class MemoryStore implements RateLimitStore {
   /** Microseconds that an expired state is kept: a clock that may step back could need it again. */
   private readonly spare: number;
   private sweep = this.entries.entries();
+  /** Entries that the next charge looks at. */
+  private toSweep = 0;
 
   /** @throws {RangeError} when an option is out of its range */
   constructor(options: MemoryStoreOptions = {}) {
@@ -64,13 +67,22 @@ export class MemoryStore implements RateLimitStore {
 
   consume(charges: readonly Charge[]): Verdict {
     const now = this.clock();
-    const before = charges.map(({ key, algorithm }) => algorithm.read(this.entries.get(key)?.state, now, this.maxSkew));
+    const entries = [this.entries.get(charges[0]!.key)];
+    const before = [charges[0]!.algorithm.read(entries[0]?.state, now, this.maxSkew)];
+    for (let i = 1; i < charges.length; i++) {
+      const { key, algorithm } = charges[i]!;
+      entries.push(this.entries.get(key));
+      before.push(algorithm.read(entries[i]?.state, now, this.maxSkew));
+    }
     const allowed = allFit(charges, before);
     const after = allowed ? chargeAll(charges, before) : before;
     for (let i = 0; i < charges.length; i++) {
-      const { key, algorithm, cost } = charges[i]!;
-      if ((allowed && cost > 0) || this.isAhead(key, algorithm, now)) this.write(key, algorithm, after[i], now);
+      const entry = entries[i];
+      if ((allowed && charges[i]!.cost > 0) || this.isAhead(charges[i]!, entry, now)) {
+        this.write(charges[i]!, entry, after[i], now);
+      }
     }
+    this.tidy(now); // not before the last write: what it forgets must not be written to any more
     return verdictOf(charges, before, after, allowed, now);
   }
 
@@ -78,24 +90,36 @@ export class MemoryStore implements RateLimitStore {
     for (const key of keys) this.entries.delete(key);
   }
 
-  private isAhead(key: string, algorithm: Algorithm, now: number): boolean {
-    const entry = this.entries.get(key);
+  private isAhead({ algorithm }: Charge, entry: Entry | undefined, now: number): boolean {
     return entry !== undefined && algorithm.isAhead(entry.state, now, this.maxSkew);
   }
 
-  private write(key: string, algorithm: Algorithm, level: unknown, now: number): void {
-    const entry = this.entries.get(key);
+  private write({ key, algorithm }: Charge, entry: Entry | undefined, level: unknown, now: number): void {
     const state = algorithm.write(level, now, entry?.state);
     const expiresAt = algorithm.expiresAt(level, now);
     if (entry === undefined) {
       this.entries.set(key, { state, expiresAt, used: false });
-      if (this.entries.size > this.maxKeys) this.evict(now);
+      this.toSweep += SWEEP_NEW;
     } else {
       entry.state = state;
       entry.expiresAt = expiresAt;
       entry.used = true;
+      this.toSweep += SWEEP_KNOWN;
     }
-    this.sweepOn(now);
+  }
+
+  /** Keeps the bound, and looks at a few entries whether they have expired. */
+  private tidy(now: number): void {
+    while (this.entries.size > this.maxKeys) this.evict(now);
+    for (; this.toSweep >= 1; this.toSweep--) {
+      const next = this.sweep.next();
+      if (next.done) {
+        this.sweep = this.entries.entries();
+        return;
+      }
+      const [key, { expiresAt }] = next.value;
+      if (expiresAt + this.spare <= now) this.entries.delete(key);
+    }
   }
 
   /** Forgets an expired key, or the first that nobody has charged since it was last looked at ("second chance"). */
@@ -106,18 +130,6 @@ export class MemoryStore implements RateLimitStore {
       if (!entry.used || looks === MAX_LOOKS || entry.expiresAt + this.spare <= now) return;
       entry.used = false;
       this.entries.set(key, entry);
-    }
-  }
-
-  private sweepOn(now: number): void {
-    for (let i = 0; i < SWEEP; i++) {
-      const next = this.sweep.next();
-      if (next.done) {
-        this.sweep = this.entries.entries();
-        break;
-      }
-      const [key, { expiresAt }] = next.value;
-      if (expiresAt + this.spare <= now) this.entries.delete(key);
     }
   }
 }

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
+import type { RememberedRefusals } from '../remembered-refusals.js';
 import { type Charge, type Clock, type RateLimitStore, RateLimitStoreError, type Verdict } from '../store.js';
 import { shown } from '../../policy/config-error.js';
 import { PROGRAM } from './program.generated.js';
 import { isRedisClient, type RedisClient } from './redis-client.js';
-import { Slice } from './slice.js';
+import { Slice, type Waiter } from './slice.js';
 
 export interface RedisStoreOptions {
   /**
@@ -20,6 +21,8 @@ export interface RedisStoreOptions {
   maxSkewMs?: number;
   /** @internal Fails what Redis does not answer in time. Without it a question waits as long as the client does. */
   deadlines?: Deadlines;
+  /** @internal Where refusals are noted. */
+  refusals?: RememberedRefusals;
 }
 
 const MAX_SKEW_MS = 10_000;
@@ -34,10 +37,15 @@ export class RedisStore implements RateLimitStore {
   private readonly clock: Clock | undefined;
   private readonly maxSkew: string;
   private readonly deadlines: Deadlines | undefined;
+  private readonly refusals: RememberedRefusals | undefined;
   /** What this turn of the event loop has brought so far; empty between turns. */
   private slices: Slice[] = [];
   /** The slice that takes the next request: one for each hash tag on a Cluster, where a call's keys share a slot. */
-  private readonly open = new Map<string, Slice>();
+  private open = new Map<string, Slice>();
+  /** Slices that were sent and not answered. */
+  private inFlight = 0;
+  /** Whether the last flush carried one request alone. */
+  private alone = true;
 
   /**
    * @throws {TypeError} when the client is not one
@@ -56,22 +64,13 @@ export class RedisStore implements RateLimitStore {
       throw new RangeError(`RedisStore: maxSkewMs must be 0 to ${MAX_SKEW_MS} milliseconds, got ${maxSkewMs}`);
     }
     this.deadlines = options.deadlines;
+    this.refusals = options.refusals;
     if (clock !== 'redis') this.clock = clock === 'app' ? wallClock : clock;
     this.maxSkew = this.clock === undefined ? '0' : String(maxSkewMs * 1000);
   }
 
   consume(charges: readonly Charge[]): Promise<Verdict> {
-    return new Promise((resolve, reject) => {
-      const waiter = { resolve, reject };
-      const group = this.client.isCluster === true ? hashTag(charges[0]!.key) : '';
-      if (this.open.get(group)?.add(charges, waiter)) return;
-      // The check phase follows the poll phase: whatever its callbacks bring until then is in the same turn.
-      if (this.slices.length === 0) setImmediate(() => this.flush());
-      const slice = new Slice();
-      slice.add(charges, waiter);
-      this.slices.push(slice);
-      this.open.set(group, slice);
-    });
+    return new Promise((resolve, reject) => this.enqueue({ charges, resolve, reject, next: undefined }));
   }
 
   async reset(keys: readonly string[]): Promise<void> {
@@ -79,21 +78,46 @@ export class RedisStore implements RateLimitStore {
     await Promise.all(keys.map((key) => this.client.del(key))); // one by one: their slots may differ
   }
 
+  private enqueue(waiter: Waiter): void {
+    const group = this.client.isCluster === true ? hashTag(waiter.charges[0]!.key) : '';
+    if (this.open.get(group)?.add(waiter) === true) return;
+    if (this.slices.length === 0) this.schedule();
+    const slice = new Slice();
+    slice.add(waiter);
+    this.slices.push(slice);
+    this.open.set(group, slice);
+  }
+
+  /**
+   * The check phase follows the poll phase: whatever its callbacks bring until then is in the same turn. One request at a time
+   * would only wait for it: while requests come alone, and Redis has nothing to do, the end of the callback is late enough.
+   */
+  private schedule(): void {
+    if (this.alone && this.inFlight === 0) process.nextTick(() => this.flush());
+    else setImmediate(() => this.flush());
+  }
+
   private flush(): void {
     const { slices } = this;
+    if (slices.length === 0) return; // a reset was quicker
     this.slices = [];
-    this.open.clear();
+    // Not cleared: V8 links a map's old table to its new one, so that an old one in a heap's old space would keep all that come after.
+    this.open = new Map();
+    this.alone = slices.length === 1 && slices[0]!.size === 1;
     for (const slice of slices) void this.send(slice);
   }
 
   /** Never rejects: every request of the slice gets its own answer, once; what comes after it is nobody's. */
   private async send(slice: Slice): Promise<void> {
     const question = this.deadlines?.ask((error) => slice.fail(error));
+    const sentAt = performance.now();
+    this.inFlight++;
     try {
-      slice.settle(await this.evaluate(slice));
+      slice.settle(await this.evaluate(slice), this.refusals, sentAt);
     } catch (error) {
       slice.fail(new RateLimitStoreError(`Redis did not decide: ${(error as Error).message}`, { cause: error }));
     }
+    this.inFlight--;
     if (question !== undefined) this.deadlines?.answered(question);
   }
 

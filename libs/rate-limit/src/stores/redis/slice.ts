@@ -1,20 +1,32 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { algorithmNumber } from '../../algorithms/registry.js';
+import type { RememberedRefusals } from '../remembered-refusals.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { allFit, chargeAll, sameCharges, verdictOf } from '../verdict.js';
 
-interface Waiter {
+/** A request that waits for its verdict. */
+export interface Waiter {
+  readonly charges: readonly Charge[];
   readonly resolve: (verdict: Verdict) => void;
   readonly reject: (error: Error) => void;
+  /** Who asks the same, right after it. */
+  next: Waiter | undefined;
 }
 
-/** Identical requests that may be decided in one go, one after the other. */
+/** Identical requests that are decided in one go, one after the other. */
 interface Row {
-  readonly charges: readonly Charge[];
-  /** 4 characters for each charge but the count, which is known at the end. */
-  readonly policies: readonly number[];
-  readonly keys: readonly number[];
-  readonly waiters: Waiter[];
+  readonly first: Waiter;
+  last: Waiter;
+  count: number;
+}
+
+/** What a slice knows of one of its keys. */
+interface Slot {
+  readonly number: number;
+  /** The one algorithm that its requests share. */
+  readonly algorithm: Algorithm;
+  /** The last row that touched it. */
+  row: Row;
 }
 
 /** 7 bits each on the wire: a policy (its 7th says that the request goes on), a key; a count has 14. */
@@ -37,77 +49,85 @@ const FAILURES: Readonly<Record<number, string>> = {
  */
 export class Slice {
   private readonly rows: Row[] = [];
-  private readonly keys = new Map<string, number>();
-  /** For each key the last row that touched it, and the one algorithm that its requests share. */
-  private readonly lastRows: Row[] = [];
-  private readonly algorithms: Algorithm[] = [];
-  private readonly policies: Pick<Charge, 'algorithm' | 'cost'>[] = [];
+  private readonly slots = new Map<string, Slot>();
+  private readonly policies: Charge[] = [];
+  /** ARGV[4] but for the counts, which are known at the end: 4 numbers for each charge of each row. */
+  private readonly codes: number[] = [];
+
+  /** How many requests it has. */
+  get size(): number {
+    let size = 0;
+    for (const { count } of this.rows) size += count;
+    return size;
+  }
 
   /** Takes a request in, or says that it does not fit any more. */
-  add(charges: readonly Charge[], waiter: Waiter): boolean {
-    const row = this.repeated(charges);
-    if (row !== undefined) {
-      row.waiters.push(waiter);
+  add(waiter: Waiter): boolean {
+    const { charges } = waiter;
+    const slot = this.slots.get(charges[0]!.key);
+    if (slot !== undefined && this.repeats(slot.row, charges)) {
+      slot.row.last.next = waiter;
+      slot.row.last = waiter;
+      slot.row.count++;
       return true;
     }
-    const { rows, keys, policies } = this;
-    const full =
-      rows.length >= MAX_ROWS ||
-      keys.size + charges.length > MAX_KEYS ||
-      policies.length + charges.length > MAX_POLICIES;
-    if (rows.length > 0 && (full || this.mixes(charges))) return false;
-    const added: Row = {
-      charges,
-      policies: charges.map((charge) => this.policyIndex(charge)),
-      keys: charges.map((charge) => this.keyIndex(charge)),
-      waiters: [waiter],
-    };
-    rows.push(added);
-    for (const index of added.keys) this.lastRows[index] = added;
+    if (this.rows.length > 0 && (this.isFullFor(charges) || this.mixes(charges))) return false;
+    const row = { first: waiter, last: waiter, count: 1 };
+    this.rows.push(row);
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i]!;
+      const more = i < charges.length - 1 ? MORE : 0;
+      this.codes.push(this.policyNumber(charge) + more, this.slotOf(charge, row).number, 0, 1);
+    }
     return true;
   }
 
   /** KEYS of the program. */
   encodeKeys(): string[] {
-    return [...this.keys.keys()];
+    return [...this.slots.keys()];
   }
 
   /** ARGV[3] and ARGV[4] of the program. */
   encodeArguments(): [policies: string, charges: string] {
+    const { codes } = this;
+    let at = 0;
+    for (const { first, count } of this.rows) {
+      const end = at + 4 * first.charges.length;
+      for (; at < end; at += 4) {
+        codes[at + 2] = count >>> 7;
+        codes[at + 3] = count & 127;
+      }
+    }
     const policies = this.policies.map(
       ({ algorithm, cost }) => `[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]`,
     );
-    let text = '';
-    for (const { policies: indices, keys, waiters } of this.rows) {
-      const last = indices.length - 1;
-      for (let i = 0; i <= last; i++) {
-        const policy = indices[i]! + 1 + (i < last ? MORE : 0);
-        text += String.fromCharCode(policy, keys[i]! + 1, waiters.length >>> 7, waiters.length & 127);
-      }
-    }
-    return [`[${policies.join()}]`, text];
+    return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }
 
   /** Answers every request from the program's reply. */
-  settle(reply: readonly number[]): void {
+  settle(reply: readonly number[], refusals: RememberedRefusals | undefined, sentAt: number): void {
     const at = reply[0]!;
     let offset = 1;
-    for (const { charges, waiters } of this.rows) {
+    for (const { first } of this.rows) {
+      const { charges } = first;
       const failure = FAILURES[reply[offset]!];
       if (failure !== undefined) {
         offset++;
-        for (const { reject } of waiters) reject(new RateLimitStoreError(failure));
+        reject(first, new RateLimitStoreError(failure));
         continue;
       }
-      let levels: unknown[] = charges.map(({ algorithm }) => {
-        const level = algorithm.decode(reply, offset);
+      let levels: unknown[] = [];
+      for (let i = 0; i < charges.length; i++) {
+        const { algorithm } = charges[i]!;
+        levels.push(algorithm.decode(reply, offset));
         offset += algorithm.replyLength;
-        return level;
-      });
-      for (const { resolve } of waiters) {
+      }
+      for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.next) {
         const allowed = allFit(charges, levels);
         const after = allowed ? chargeAll(charges, levels) : levels;
-        resolve(verdictOf(charges, levels, after, allowed, at));
+        const verdict = verdictOf(charges, levels, after, allowed, at);
+        refusals?.note(charges, verdict, sentAt);
+        waiter.resolve(verdict);
         levels = after;
       }
     }
@@ -115,37 +135,52 @@ export class Slice {
 
   /** Answers every request with the failure of all. */
   fail(error: Error): void {
-    for (const { waiters } of this.rows) for (const { reject } of waiters) reject(error);
+    for (const { first } of this.rows) reject(first, error);
   }
 
-  private repeated(charges: readonly Charge[]): Row | undefined {
-    let row: Row | undefined;
-    for (const { key } of charges) {
-      const index = this.keys.get(key);
-      const last = index === undefined ? undefined : this.lastRows[index];
-      if (last === undefined || (row !== undefined && row !== last)) return undefined;
-      row = last;
-    }
-    return row !== undefined && row.waiters.length < MAX_COUNT && sameCharges(row.charges, charges) ? row : undefined;
+  /** Whether a request is the row's once more, with nothing between them that touched its keys. */
+  private repeats(row: Row, charges: readonly Charge[]): boolean {
+    if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
+    for (let i = 1; i < charges.length; i++) if (this.slots.get(charges[i]!.key)!.row !== row) return false;
+    return true;
   }
 
-  private policyIndex({ algorithm, cost }: Charge): number {
-    const known = this.policies.findIndex((policy) => policy.algorithm === algorithm && policy.cost === cost);
-    return known >= 0 ? known : this.policies.push({ algorithm, cost }) - 1;
+  private isFullFor({ length }: readonly Charge[]): boolean {
+    return (
+      this.rows.length >= MAX_ROWS ||
+      this.slots.size + length > MAX_KEYS ||
+      this.policies.length + length > MAX_POLICIES
+    );
   }
 
   /** Whether a key is here with another algorithm: what its state means would depend on which of them reads it. */
   private mixes(charges: readonly Charge[]): boolean {
-    return charges.some(({ key, algorithm }) => {
-      const index = this.keys.get(key);
-      return index !== undefined && this.algorithms[index] !== algorithm;
-    });
+    for (let i = 0; i < charges.length; i++) {
+      const slot = this.slots.get(charges[i]!.key);
+      if (slot !== undefined && slot.algorithm !== charges[i]!.algorithm) return true;
+    }
+    return false;
   }
 
-  private keyIndex({ key, algorithm }: Charge): number {
-    const known = this.keys.get(key);
-    if (known !== undefined) return known;
-    this.keys.set(key, this.keys.size);
-    return this.algorithms.push(algorithm) - 1;
+  private policyNumber(charge: Charge): number {
+    const { policies } = this;
+    for (let i = 0; i < policies.length; i++) {
+      if (policies[i]!.algorithm === charge.algorithm && policies[i]!.cost === charge.cost) return i + 1;
+    }
+    return policies.push(charge);
   }
+
+  private slotOf({ key, algorithm }: Charge, row: Row): Slot {
+    let slot = this.slots.get(key);
+    if (slot === undefined) {
+      slot = { number: this.slots.size + 1, algorithm, row };
+      this.slots.set(key, slot);
+    }
+    slot.row = row;
+    return slot;
+  }
+}
+
+function reject(first: Waiter, error: Error): void {
+  for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.next) waiter.reject(error);
 }
