@@ -13,7 +13,7 @@ export const FLOORS = {
     what: 'a client far over its limit: decisions/s, to inMemoryBlockOnConsumed',
     atLeast: 1,
   },
-  'refused.commands': { what: '… Redis commands per refused decision (no ratio)', atMost: 0 },
+  'refused.commands': { what: '… Redis commands per refused decision: one question a second', atMost: 0.00001 },
   'algorithms.redisCpu': { what: 'Redis CPU per decision: dearest algorithm / token bucket', atMost: 1.5 },
   'policies2.redisCpu': { what: 'Redis CPU per request: two policies / one', atMost: 1.6 },
   'log.growth': { what: 'Redis CPU per decision of a full log: limit 100,000 / 100', atMost: 1.3 },

@@ -38,10 +38,14 @@ export const policies2 = {
   ratios: ['policies2.redisCpu'],
   async run(bench) {
     const { [TOKEN_BUCKET]: bucket } = POLICIES;
-    const limiter = await openLimiter(bench, { redis: bench.url, policies: { a: bucket, b: bucket } });
+    const limiter = await openLimiter(bench, {
+      redis: bench.url,
+      policies: { a: bucket, b: bucket, all: { ...bucket, by: 'global' } },
+    });
     const contestants = [
       distinctKeys(limiter, 'a', KEYS, 'one policy'),
       distinctKeys(limiter, ['a', 'b'], KEYS, 'two policies'),
+      distinctKeys(limiter, ['a', 'all'], KEYS, 'one, and one for everybody'),
     ];
     const samples = await measure(contestants, { inFlight: IN_FLIGHT, bench });
     return {

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { type Decision, decisionOf } from './decision.js';
 import { RateLimitUnavailableException } from './http/exceptions.js';
 import type { Identity } from './identity/identity.js';
@@ -42,11 +41,11 @@ interface RecentClient {
  */
 export class RateLimiter {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
-  /** The module's policies, of which there are as many as at boot. */
+  /** The module's policies, and those asked together: as many as the code names. */
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
 
   /** By the value of their identity. */
-  private readonly recent = new LRUCache<string, RecentClient>({ max: MAX_RECENT });
+  private recent = new Map<string, RecentClient>();
 
   constructor(
     private readonly options: CheckedOptions,
@@ -127,12 +126,12 @@ export class RateLimiter {
 
   private charges(policies: readonly BoundPolicy[], identity: Identity, cost: number | undefined): readonly Charge[] {
     if (cost !== undefined) return this.makeCharges(policies, identityTag(identity), cost);
-    // Without a look at how recent it is: whoever is forgotten is made anew.
-    const known = this.recent.peek(identity?.value);
+    const known = this.recent.get(identity?.value);
     if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
     const charges = this.makeCharges(policies, identityTag(identity), undefined);
     const { kind, value } = identity;
     if (kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
+      if (this.recent.size >= MAX_RECENT) this.recent = new Map(); // whoever is forgotten is made anew
       this.recent.set(value, { kind, policies, charges });
     }
     return charges;
@@ -143,9 +142,10 @@ export class RateLimiter {
   }
 
   private bind(policies: LimiterPolicy | readonly LimiterPolicy[]): readonly BoundPolicy[] {
-    if (typeof policies !== 'string') return this.parse(policies);
-    let bound = this.byName.get(policies);
-    if (bound === undefined) this.byName.set(policies, (bound = this.parse(policies)));
+    const names = namesOf(policies);
+    if (names === undefined) return this.parse(policies);
+    let bound = this.byName.get(names);
+    if (bound === undefined) this.byName.set(names, (bound = this.parse(policies)));
     return bound;
   }
 
@@ -165,6 +165,14 @@ export class RateLimiter {
     checkTogether(bound, PLACE);
     return bound;
   }
+}
+
+/** Names as one text (no name has a line break), or undefined when a policy is not given by its name. */
+function namesOf(policies: LimiterPolicy | readonly LimiterPolicy[]): string | undefined {
+  if (typeof policies === 'string') return policies;
+  return Array.isArray(policies) && policies.every((policy) => typeof policy === 'string')
+    ? policies.join('\n')
+    : undefined;
 }
 
 function constantCost({ name, cost }: ParsedPolicy): number {
