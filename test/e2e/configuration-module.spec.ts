@@ -81,7 +81,7 @@ const WRONG: [problem: string, options: unknown][] = [
   ["headers must be one of true, false, got 'off'", { headers: 'off' }],
   ['headers must be one of true, false, got null', { headers: null }],
   ["clock must be one of 'redis', 'app', got 'server'", { clock: 'server' }],
-  ["onStoreFailure must be one of 'open', 'closed', got 'fail'", { onStoreFailure: 'fail' }],
+  ["onStoreFailure must be one of 'local', 'open', 'closed', got 'fail'", { onStoreFailure: 'fail' }],
   [PREFIX, { keyPrefix: '' }],
   [PREFIX, { keyPrefix: 'a b' }],
   [PREFIX, { keyPrefix: '{a}' }],

@@ -34,7 +34,7 @@ function quiet(redis: Redis): Redis {
 async function handedIn(options: RedisOptions = {}): Promise<HttpApp> {
   client = quiet(new Redis(server.url, options));
   await client.ping();
-  return start('Express', { imports: [RateLimitModule.forRoot({ redis: client })] });
+  return start('Express', { imports: [RateLimitModule.forRoot({ redis: client, onStoreFailure: 'open' })] });
 }
 
 /** How many connections there are but the observer's. */

@@ -51,8 +51,8 @@ async function until(what: string, happened: () => Promise<boolean>): Promise<vo
 }
 
 it.each<[string, () => RateLimitModuleOptions]>([
-  ['a URL', () => ({ redis: server.url })],
-  ['a ready client', () => ({ redis: client })],
+  ['a URL', () => ({ redis: server.url, onStoreFailure: 'open' })],
+  ['a ready client', () => ({ redis: client, onStoreFailure: 'open' })],
 ])('a Redis that was demoted is connected to anew, since behind its name may be another: %s', async (_, options) => {
   await using app = await limited('Express', Routes, options());
   const decides = async (): Promise<boolean> => limitHeaders(await app.as('ada', '/')).length > 0;

@@ -16,7 +16,7 @@ class Routes {
   get(): void {}
 }
 
-const DEADLINE_MS = 100;
+const DEADLINE_MS = 50;
 const RECOVERY_MS = 5000;
 
 let server: RedisServer;
@@ -51,7 +51,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
   it.each(OUTAGES)(
     "that %s: with 'open' requests pass in time, and it decides again by itself",
     async (_, end, back) => {
-      await using app = await limited(platform, Routes, { redis: server.url });
+      await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'open' });
       expect(await answer(app)).toEqual({ status: 200, limited: true, inTime: true });
       await end();
       for (let i = 0; i < 3; i++) expect(await answer(app)).toEqual({ status: 200, limited: false, inTime: true });
@@ -77,7 +77,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     ['gone', () => server.kill()],
     ['paused and then gone', () => server.pause()],
   ])('that was %s is not told later what passed meanwhile: nothing is queued or sent twice', async (_, end) => {
-    await using app = await limited(platform, Routes, { redis: server.url });
+    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'open' });
     expect(left(await app.as('late', '/'))).toBe(2);
     await end();
     expect(await app.crowd(3, '/', { headers: { 'X-User-Id': 'late' } })).toEqual({ 200: 3 });
@@ -99,7 +99,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
 
   it('that has forgotten the script decides all the same', async () => {
     const admin = new Redis(server.url);
-    await using app = await limited(platform, Routes, { redis: server.url });
+    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'open' });
     expect(await answer(app)).toMatchObject({ limited: true });
     await admin.script('FLUSH');
     expect(await answer(app)).toMatchObject({ limited: true });
@@ -125,7 +125,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     'that is %s at boot does not keep the application from booting, and decides once it is back',
     async (_, end, back) => {
       await end();
-      const boot = limited(platform, Routes, { redis: server.url });
+      const boot = limited(platform, Routes, { redis: server.url, onStoreFailure: 'open' });
       const app = await Promise.race([boot, delay(4000, undefined, { ref: false })]);
       try {
         expect(app).toBeDefined();
@@ -147,7 +147,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     });
     client.on('error', () => undefined);
     await using app = await start(platform, {
-      imports: [RateLimitModule.forRoot({ redis: client })],
+      imports: [RateLimitModule.forRoot({ redis: client, onStoreFailure: 'open' })],
       controllers: [Routes],
     });
     expect(await answer(app)).toMatchObject({ limited: true });

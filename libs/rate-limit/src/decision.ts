@@ -28,9 +28,12 @@ export interface PolicyDecision {
 export interface Decision {
   /** True: every policy let it pass and was charged. False: none was charged. */
   readonly allowed: boolean;
-  /** `'store'`: the policies decided. `'open'`: the store failed and `onStoreFailure: 'open'` let the request pass. */
-  readonly decidedBy: 'store' | 'open';
-  /** In the order of the policies; empty unless the store decided. */
+  /**
+   * `'store'`: the store decided. `'local'`: it could not, and this process did, with its share of the limits. `'open'`: it
+   * could not, and `onStoreFailure: 'open'` let the request pass.
+   */
+  readonly decidedBy: 'store' | 'local' | 'open';
+  /** In the order of the policies: all of them, of `'local'` those that are decided locally, of `'open'` none. */
   readonly policies: readonly PolicyDecision[];
   /** Milliseconds: the longest of the refusing policies'; 0 when allowed, null when the request never can pass. */
   readonly retryAfterMs: number | null;
@@ -43,7 +46,11 @@ export interface Decision {
 const MICROSECONDS = 1000;
 
 /** What a store's verdict means for the policies it was asked about. */
-export function decisionOf(policies: readonly ParsedPolicy[], verdict: Verdict): Decision {
+export function decisionOf(
+  policies: readonly ParsedPolicy[],
+  verdict: Verdict,
+  decidedBy: Decision['decidedBy'] = 'store',
+): Decision {
   const { allowed, at, charges } = verdict;
   const decisions = [policyDecision(policies[0]!, charges[0]!)];
   let { retryAfter, delay } = charges[0]!;
@@ -55,7 +62,7 @@ export function decisionOf(policies: readonly ParsedPolicy[], verdict: Verdict):
   }
   return {
     allowed,
-    decidedBy: 'store',
+    decidedBy,
     policies: decisions,
     retryAfterMs: milliseconds(retryAfter),
     delayMs: allowed ? delay / MICROSECONDS : 0,

@@ -1,7 +1,7 @@
 export { RateLimit } from './decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
 export { RateLimitModule } from './rate-limit.module.js';
-export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
+export type { RateLimitModuleExtras, RateLimitModuleOptions, StoreStateChange } from './rate-limit.options.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
 export { RateLimitRuntime } from './rate-limit.runtime.js';
 export { RateLimiter, type LimiterPolicy } from './rate-limiter.js';
@@ -15,6 +15,7 @@ export {
 export type {
   FixedWindowPolicy,
   LeakyBucketPolicy,
+  OnStoreFailure,
   Policy,
   PolicyBy,
   PolicyFunction,

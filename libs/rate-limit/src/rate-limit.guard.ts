@@ -135,7 +135,7 @@ export class RateLimitGuard implements CanActivate {
   }
 
   private conclude(context: ExecutionContext, decision: Decision): boolean | Promise<boolean> {
-    if (decision.decidedBy === 'store') this.setHeaders(context, decision);
+    if (decision.decidedBy !== 'open') this.setHeaders(context, decision);
     if (!decision.allowed) return this.refuse(context, decision);
     return decision.delayMs === 0 || this.wait(context, decision.delayMs);
   }

@@ -2,7 +2,8 @@ import type { IdentityResolver } from './identity/identity.js';
 import { isKind } from './identity/identity-tag.js';
 import { checkKeyPrefix } from './policy/key.js';
 import { RateLimitConfigError, shown } from './policy/config-error.js';
-import type { Policy, PolicySource } from './policy/policy.js';
+import { STORE_FAILURES } from './policy/parse-policy.js';
+import type { OnStoreFailure, Policy, PolicySource } from './policy/policy.js';
 import { isRedisClient, type RedisClient, type RedisOptions } from './stores/redis/redis-client.js';
 import type { RateLimitStore } from './stores/store.js';
 
@@ -37,8 +38,38 @@ export interface RateLimitModuleOptions {
    * 1,000. Until a refused policy's `retryAfter` the answer to the same question is certain, and Redis is not asked again.
    */
   rememberRefusalsMs?: number;
-  /** When the store cannot decide: `'open'` (default) lets requests pass, `'closed'` answers 503. */
-  onStoreFailure?: 'open' | 'closed';
+  /**
+   * How long a decision may take before the request goes by `onStoreFailure`: whole milliseconds from 1 to 10,000, default
+   * 50. A stall of this process's event loop does not count: answers that lie ready are read first.
+   */
+  deadlineMs?: number;
+  /**
+   * What requests get while the store cannot decide, unless their policy says otherwise: `'local'` (default), `'open'` or
+   * `'closed'`; see `OnStoreFailure`.
+   */
+  onStoreFailure?: OnStoreFailure;
+  /**
+   * Among how many processes the limits are divided while each decides for itself (`'local'`): a whole number from 1 to
+   * 10,000, default 1, or a function that is asked at each such decision. With the default every process admits the whole
+   * limit, so that 12 of them admit 12 times as much for as long as the store is away. A process's share is rounded down,
+   * but never below 1 or a policy's constant cost.
+   *
+   * @example localShare: 12
+   * @example localShare: () => discovery.podCount
+   */
+  localShare?: number | (() => number);
+  /** Called when the store stops deciding, and when it decides again. What it throws is logged. */
+  onStoreStateChange?: (change: StoreStateChange) => void;
+}
+
+/** The store stopped deciding, or decides again. */
+export interface StoreStateChange {
+  /** Whether it decides now. */
+  readonly deciding: boolean;
+  /** Why it does not, or did not until now. */
+  readonly reason: string;
+  /** Milliseconds that it did not decide; 0 when it has just stopped. */
+  readonly outageMs: number;
 }
 
 /** The options of `forRootAsync` that cannot come from a factory. */
@@ -57,18 +88,32 @@ const OPTIONS = [
   'keyPrefix',
   'clock',
   'rememberRefusalsMs',
+  'deadlineMs',
   'onStoreFailure',
+  'localShare',
+  'onStoreStateChange',
 ] as const;
 
 const PLACE = 'RateLimitModule';
 const MAX_REMEMBERED_MS = 10_000;
+const MAX_DEADLINE_MS = 10_000;
+/** More processes than a limit is divided among. */
+const MAX_PROCESSES = 10_000;
 
 /** The options with every default filled in, and checked. */
 export type CheckedOptions = RateLimitModuleOptions &
   Required<
     Pick<
       RateLimitModuleOptions,
-      'defaults' | 'headers' | 'keyPrefix' | 'clock' | 'rememberRefusalsMs' | 'onStoreFailure' | 'policies'
+      | 'defaults'
+      | 'headers'
+      | 'keyPrefix'
+      | 'clock'
+      | 'rememberRefusalsMs'
+      | 'deadlineMs'
+      | 'onStoreFailure'
+      | 'localShare'
+      | 'policies'
     >
   >;
 
@@ -136,16 +181,33 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   if (!(Number.isInteger(rememberRefusalsMs) && rememberRefusalsMs >= 0 && rememberRefusalsMs <= MAX_REMEMBERED_MS)) {
     fail('rememberRefusalsMs', `whole milliseconds from 0 to ${MAX_REMEMBERED_MS}`);
   }
+  const { deadlineMs = 50, localShare = 1, onStoreStateChange } = options;
+  if (!(Number.isInteger(deadlineMs) && deadlineMs >= 1 && deadlineMs <= MAX_DEADLINE_MS)) {
+    fail('deadlineMs', `whole milliseconds from 1 to ${MAX_DEADLINE_MS}`);
+  }
+  if (typeof localShare !== 'function' && !isProcessCount(localShare)) {
+    fail('localShare', `a whole number of processes from 1 to ${MAX_PROCESSES}, or a function`);
+  }
+  if (onStoreStateChange !== undefined && typeof onStoreStateChange !== 'function') {
+    fail('onStoreStateChange', 'a function');
+  }
   return {
     ...options,
     rememberRefusalsMs,
+    deadlineMs,
+    localShare,
     policies,
     defaults,
     keyPrefix: checkKeyPrefix(keyPrefix, PLACE),
     headers: oneOf('headers', [true, false]),
     clock: oneOf('clock', ['redis', 'app'] as const),
-    onStoreFailure: oneOf('onStoreFailure', ['open', 'closed'] as const),
+    onStoreFailure: oneOf('onStoreFailure', STORE_FAILURES),
   };
+}
+
+/** Whether a limit can be divided among so many processes. */
+export function isProcessCount(count: unknown): count is number {
+  return Number.isInteger(count) && (count as number) >= 1 && (count as number) <= MAX_PROCESSES;
 }
 
 function isRedisUrl(redis: unknown): boolean {

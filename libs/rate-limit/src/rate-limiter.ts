@@ -1,5 +1,5 @@
 import { type Decision, decisionOf } from './decision.js';
-import { RateLimitUnavailableException } from './http/exceptions.js';
+import { Fallback } from './fallback.js';
 import type { Identity } from './identity/identity.js';
 import { identityTag } from './identity/identity-tag.js';
 import type { CheckedOptions } from './rate-limit.options.js';
@@ -45,13 +45,16 @@ export class RateLimiter {
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
 
   /** By the value of their identity. */
+  private readonly fallback: Fallback;
   private recent = new Map<string, RecentClient>();
 
   constructor(
     private readonly options: CheckedOptions,
     private readonly gateway: StoreGateway,
     private readonly policies: NamedPolicies,
-  ) {}
+  ) {
+    this.fallback = new Fallback(options);
+  }
 
   /**
    * Takes `cost` from every policy, or from none.
@@ -89,7 +92,9 @@ export class RateLimiter {
   /** Forgets what `identity` has taken from the policies. Throws as `consume` does, or what the store's failure was. */
   async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<void> {
     const tag = identityTag(identity);
-    await this.gateway.reset(this.bind(policies).map((policy) => this.charge(policy, tag, 0).key));
+    const keys = this.bind(policies).map((policy) => this.charge(policy, tag, 0).key);
+    this.fallback.reset(keys);
+    await this.gateway.reset(keys);
   }
 
   /** @internal One policy's charge for an identity's tag. */
@@ -107,21 +112,17 @@ export class RateLimiter {
     try {
       answer = this.gateway.consume(charges);
     } catch (error) {
-      return this.undecided(error);
+      return this.undecided(policies, charges, error);
     }
     if (!isPromise(answer)) return decisionOf(policies, answer);
     return answer.then(
       (verdict) => decisionOf(policies, verdict),
-      (error: unknown) => this.undecided(error),
+      (error: unknown) => this.undecided(policies, charges, error),
     );
   }
 
-  private undecided(error: unknown): Decision {
-    const cause = this.gateway.failure(error);
-    if (this.options.onStoreFailure === 'closed') {
-      throw new RateLimitUnavailableException('The rate limit could not be checked', 1, { cause });
-    }
-    return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
+  private undecided(policies: readonly BoundPolicy[], charges: readonly Charge[], error: unknown): Decision {
+    return this.fallback.decide(policies, charges, this.gateway.failure(error));
   }
 
   private charges(policies: readonly BoundPolicy[], identity: Identity, cost: number | undefined): readonly Charge[] {

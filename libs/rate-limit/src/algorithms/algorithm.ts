@@ -2,6 +2,11 @@
 export type AlgorithmName =
   'token-bucket' | 'leaky-bucket' | 'fixed-window' | 'sliding-window-log' | 'sliding-window-counter';
 
+/** An equal part of a limit, rounded down, but no less than `atLeast`, and no more than all of it. */
+export function shareOfLimit(limit: number, processes: number, atLeast: number): number {
+  return Math.min(limit, Math.max(atLeast, Math.floor(limit / processes)));
+}
+
 /**
  * An algorithm with its parameters: pure functions from a state and an instant to a level, and from a level to a verdict.
  * It is the in-process twin of `lua/algorithms/<name>.lua`; which store keeps the state, and how concurrent it is, is not
@@ -26,6 +31,11 @@ export interface Algorithm<Level = unknown, State = unknown> {
   /** How many whole numbers Redis sends for a level. */
   readonly replyLength: number;
 
+  /**
+   * The same algorithm with one process's part of the limit and the rate, where `processes` share them: never more than an
+   * equal part, but of the limit at least `atLeast` (and at most all of it).
+   */
+  share(processes: number, atLeast: number): Algorithm<Level, State>;
   /** Whether the state lies further ahead than it can have been put, plus `maxSkew`: then a clock has stepped back. */
   isAhead(state: State, now: number, maxSkew: number): boolean;
   /** The level of `state` at `now`; of a state that is ahead, the level of that state brought back to `now` (rebased). */

@@ -29,8 +29,9 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   constructor(
     readonly limit: number,
     readonly maxCost: number,
-    rate: ExactRate,
+    protected readonly exactRate: ExactRate,
   ) {
+    const rate = exactRate;
     this.ticksPerMicrosecond = rate.tokens;
     this.ticksPerToken = rate.microseconds;
     this.full = maxCost * rate.microseconds;
@@ -83,6 +84,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     return Math.ceil((debt - (this.full - cost * this.ticksPerToken)) / this.ticksPerMicrosecond);
   }
 
+  abstract share(processes: number, atLeast: number): Bucket;
   abstract delay(debt: number): number;
 
   private debt(state: Instant, now: number): number {

@@ -1,7 +1,7 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/registry.js';
 import { RateLimitConfigError, shown } from './config-error.js';
-import type { Policy, PolicyBy, PolicyScope } from './policy.js';
+import type { OnStoreFailure, Policy, PolicyBy, PolicyScope } from './policy.js';
 
 /** A policy that was checked once, with its algorithm ready to decide. */
 export interface ParsedPolicy {
@@ -13,14 +13,17 @@ export interface ParsedPolicy {
   readonly scope: PolicyScope | undefined;
   readonly cost: NonNullable<Policy['cost']>;
   readonly skipIf: Policy['skipIf'];
+  /** Undefined: what the module says. */
+  readonly onStoreFailure: OnStoreFailure | undefined;
   readonly algorithm: Algorithm;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
 }
 
-const COMMON_OPTIONS = ['algorithm', 'name', 'by', 'scope', 'cost', 'skipIf'];
+const COMMON_OPTIONS = ['algorithm', 'name', 'by', 'scope', 'cost', 'skipIf', 'onStoreFailure'];
 const KINDS: readonly unknown[] = ['client', 'ip', 'user', 'api-key', 'global'];
 const SCOPES: readonly unknown[] = ['route', 'controller', 'app'];
+export const STORE_FAILURES: readonly OnStoreFailure[] = ['local', 'open', 'closed'];
 export const DEFAULT_NAME = 'default';
 
 /**
@@ -101,7 +104,23 @@ export function parsePolicy(policy: unknown, place: string, fallbackName?: strin
     fail(`name is missing: with scope 'app' all routes that use the name share one state`);
   }
   const skipIf = optional<Policy['skipIf']>('skipIf', undefined, isFunction, 'a function');
-  return { name: name ?? DEFAULT_NAME, named: name !== undefined, by, scope, cost, skipIf, algorithm, warnings };
+  const onStoreFailure = optional<OnStoreFailure | undefined>(
+    'onStoreFailure',
+    undefined,
+    (v) => (STORE_FAILURES as readonly unknown[]).includes(v),
+    `one of ${STORE_FAILURES.map(shown).join(', ')}`,
+  );
+  return {
+    name: name ?? DEFAULT_NAME,
+    named: name !== undefined,
+    by,
+    scope,
+    cost,
+    skipIf,
+    onStoreFailure,
+    algorithm,
+    warnings,
+  };
 }
 
 const MAX_NAME = 64;

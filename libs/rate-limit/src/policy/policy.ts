@@ -21,6 +21,14 @@ export type PolicyBy =
  */
 export type PolicyScope = 'route' | 'controller' | 'app';
 
+/**
+ * What requests get while the store cannot decide:
+ * - `'local'`: this process decides, with its share of the limit (`localShare`); each process counts for itself
+ * - `'open'`: they pass, uncounted
+ * - `'closed'`: they are answered 503 with `Retry-After`
+ */
+export type OnStoreFailure = 'local' | 'open' | 'closed';
+
 interface PolicyBase {
   /**
    * Tells policies apart in keys and in the body of a 429. At most 64 characters. Needed where a route has several
@@ -31,6 +39,11 @@ interface PolicyBase {
   by?: PolicyBy;
   /** Which requests share its state; default `'route'`, on a class `'controller'`. */
   scope?: PolicyScope;
+  /**
+   * What requests get while the store cannot decide; default the module's `onStoreFailure`. Of several policies of a request
+   * `'closed'` prevails; those that are `'local'` are decided in one step, those that are `'open'` do not count.
+   */
+  onStoreFailure?: OnStoreFailure;
   /**
    * Tokens or places that a request takes: a whole number, default 1, or a function of the request. 0 only looks. What can
    * never fit is refused: at boot where it is a number, else by the decision, which then has no `retryAfterMs`.

@@ -84,11 +84,26 @@ export function exactRate(rate: unknown, places: number): ExactRate {
   if (BigInt(places) * denominator > numerator * HUNDRED_YEARS) {
     throw new RangeError(`must be fast enough to pay off ${places} within 100 years`);
   }
+  const reduced = fitted(numerator, denominator, places);
+  if (reduced.tokens === 0) {
+    throw new RangeError(`must be faster, or the capacity smaller, to be counted exactly (below 2^52)`);
+  }
+  return reduced;
+}
+
+/** One process's part of a rate that `processes` share, for a bucket of `places` tokens; rounded down where it must be. */
+export function shareOfRate(rate: ExactRate, processes: number, places: number): ExactRate {
+  const share = fitted(BigInt(rate.tokens), BigInt(rate.microseconds) * BigInt(processes), places);
+  // Slower than can be counted: the slowest that can be, of which a token takes a century.
+  return share.tokens > 0 ? share : { tokens: 1, microseconds: Number(MAX_FULL / BigInt(places)), rounded: true };
+}
+
+/** No tokens: the rate is too slow to be counted. */
+function fitted(numerator: bigint, denominator: bigint, places: number): ExactRate {
   const divisor = gcd(numerator, denominator);
   const exact = [numerator / divisor, denominator / divisor] as const;
   const maxQ = MAX_FULL / BigInt(places);
   const fits = exact[0] <= MAX_TOKENS && exact[1] <= maxQ;
   const [p, q] = fits ? exact : floorFraction(...exact, MAX_TOKENS, maxQ);
-  if (p === 0n) throw new RangeError(`must be faster, or the capacity smaller, to be counted exactly (below 2^52)`);
   return { tokens: Number(p), microseconds: Number(q), rounded: !fits };
 }

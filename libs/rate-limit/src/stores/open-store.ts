@@ -1,3 +1,4 @@
+import { keyOf } from '../policy/key.js';
 import type { CheckedOptions } from '../rate-limit.options.js';
 import { Deadlines } from './deadlines.js';
 import { MemoryStore } from './memory/memory.store.js';
@@ -6,9 +7,6 @@ import { RedisStore } from './redis/redis.store.js';
 import { duplicateRedis, isRedisClient, openRedis, type RedisClient } from './redis/redis-client.js';
 import { RememberedRefusals } from './remembered-refusals.js';
 import type { RateLimitStore } from './store.js';
-
-/** A request is answered within this time, whatever the store does. */
-const DEADLINE_MS = 100;
 
 interface OpenedStore {
   readonly store: RateLimitStore;
@@ -23,8 +21,9 @@ interface OpenedStore {
 }
 
 /** The store that the module's options ask for, not connected yet. */
-export async function openStore({ redis, store, clock, rememberRefusalsMs }: CheckedOptions): Promise<OpenedStore> {
-  const deadlines = new Deadlines(DEADLINE_MS);
+export async function openStore(options: CheckedOptions): Promise<OpenedStore> {
+  const { redis, store, clock, rememberRefusalsMs, deadlineMs } = options;
+  const deadlines = new Deadlines(deadlineMs);
   if (store !== undefined) {
     const description = `Limits are kept in ${store.constructor.name}`;
     return { store, deadlines, keepsTime: false, owned: false, description };
@@ -37,12 +36,21 @@ export async function openStore({ redis, store, clock, rememberRefusalsMs }: Che
   const client = isRedisClient(redis) ? duplicateRedis(redis) : await openRedis(redis);
   const refusals = rememberRefusalsMs === 0 ? undefined : new RememberedRefusals(rememberRefusalsMs);
   const settings = { clock, deadlines, ...(refusals && { refusals }) };
+  const probeKey = keyOf(options.keyPrefix, 'probe', '');
   return {
-    store: client ? new ConnectedRedisStore(client, settings) : new RedisStore(redis as RedisClient, settings),
+    store: client
+      ? new ConnectedRedisStore(client, settings, probeKey, options.onStoreStateChange)
+      : new RedisStore(redis as RedisClient, settings),
     deadlines,
     refusals,
     keepsTime: true,
     owned: client !== undefined,
-    description: 'Limits are kept in Redis, for all processes together',
+    description: `Limits are kept in Redis, for all processes together${whileAway(options)}`,
   };
+}
+
+/** What the default means for as long as an outage lasts has to be known before one. */
+function whileAway({ onStoreFailure, localShare }: CheckedOptions): string {
+  if (onStoreFailure !== 'local' || localShare !== 1) return '';
+  return '; while it is away each process admits the whole of every limit (say localShare, the number of processes)';
 }

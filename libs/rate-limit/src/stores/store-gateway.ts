@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Deadlines } from './deadlines.js';
+import { RedisAwayError } from './redis/redis-failure.js';
 import type { RememberedRefusals } from './remembered-refusals.js';
 import { isPromise } from '../is-promise.js';
 import { type Charge, type RateLimitStore, RateLimitStoreError, type Verdict } from './store.js';
@@ -44,6 +45,7 @@ export class StoreGateway {
   failure(thrown: unknown): RateLimitStoreError {
     // A store of one's own may throw anything.
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    if (error instanceof RedisAwayError) return error;
     const now = performance.now();
     if (now - this.warnedAt >= WARNING_INTERVAL_MS) {
       const more = this.silenced > 0 ? ` (${this.silenced} more since the last warning)` : '';

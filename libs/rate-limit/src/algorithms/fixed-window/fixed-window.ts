@@ -1,4 +1,4 @@
-import type { Algorithm } from '../algorithm.js';
+import { type Algorithm, shareOfLimit } from '../algorithm.js';
 
 interface Window {
   /** First microsecond. */
@@ -31,6 +31,12 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     this.maxCost = limit;
     this.rate = String(window);
     this.wire = [limit, window];
+  }
+
+  share(processes: number, atLeast: number): FixedWindow {
+    if (processes === 1) return this;
+    const limit = shareOfLimit(this.limit, processes, atLeast);
+    return new FixedWindow(limit, this.window);
   }
 
   isAhead(state: Window, now: number, maxSkew: number): boolean {

@@ -1,5 +1,6 @@
 import { Bucket } from '../bucket.js';
-import type { ExactRate } from '../../policy/rate.js';
+import { type ExactRate, shareOfRate } from '../../policy/rate.js';
+import { shareOfLimit } from '../algorithm.js';
 
 /**
  * Leaky bucket as a queue: requests depart exactly 1/drain apart (n/drain after one of cost n), and up to `capacity` of them
@@ -13,6 +14,12 @@ export class LeakyBucket extends Bucket {
 
   constructor(capacity: number, drain: ExactRate) {
     super(capacity, capacity + 1, drain);
+  }
+
+  share(processes: number, atLeast: number): LeakyBucket {
+    if (processes === 1) return this;
+    const capacity = shareOfLimit(this.limit, processes, atLeast);
+    return new LeakyBucket(capacity, shareOfRate(this.exactRate, processes, capacity + 1));
   }
 
   /** Until the request's departure slot, rounded up: nobody passes before it. */

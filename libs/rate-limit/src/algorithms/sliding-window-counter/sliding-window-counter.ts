@@ -1,4 +1,4 @@
-import type { Algorithm } from '../algorithm.js';
+import { type Algorithm, shareOfLimit } from '../algorithm.js';
 
 interface Windows {
   /** First microsecond of the current window. */
@@ -37,6 +37,12 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     this.maxCost = limit;
     this.rate = String(window);
     this.wire = [limit, window];
+  }
+
+  share(processes: number, atLeast: number): SlidingWindowCounter {
+    if (processes === 1) return this;
+    const limit = shareOfLimit(this.limit, processes, atLeast);
+    return new SlidingWindowCounter(limit, this.window);
   }
 
   isAhead(state: Windows, now: number, maxSkew: number): boolean {

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../algorithm.js';
+import { type Algorithm, shareOfLimit } from '../algorithm.js';
 
 /** The admitted instants, oldest first; those before `first` have expired. */
 interface Log {
@@ -41,6 +41,12 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   ) {
     this.rate = String(window);
     this.wire = [limit, window];
+  }
+
+  share(processes: number, atLeast: number): SlidingWindowLog {
+    if (processes === 1) return this;
+    const limit = shareOfLimit(this.limit, processes, atLeast);
+    return new SlidingWindowLog(limit, this.window, Math.min(limit, this.maxCost));
   }
 
   isAhead(log: Log, now: number, maxSkew: number): boolean {

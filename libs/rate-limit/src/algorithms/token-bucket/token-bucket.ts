@@ -1,5 +1,6 @@
 import { Bucket } from '../bucket.js';
-import type { ExactRate } from '../../policy/rate.js';
+import { type ExactRate, shareOfRate } from '../../policy/rate.js';
+import { shareOfLimit } from '../algorithm.js';
 
 /**
  * Token bucket: `capacity` tokens at most, refilled at a constant rate; a request takes its cost or is refused. In any
@@ -14,6 +15,12 @@ export class TokenBucket extends Bucket {
 
   constructor(capacity: number, refill: ExactRate) {
     super(capacity, capacity, refill);
+  }
+
+  share(processes: number, atLeast: number): TokenBucket {
+    if (processes === 1) return this;
+    const capacity = shareOfLimit(this.limit, processes, atLeast);
+    return new TokenBucket(capacity, shareOfRate(this.exactRate, processes, capacity));
   }
 
   delay(): number {

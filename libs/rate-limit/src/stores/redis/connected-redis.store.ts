@@ -1,35 +1,69 @@
 import { Logger } from '@nestjs/common';
+import { FixedWindow } from '../../algorithms/fixed-window/fixed-window.js';
+import type { RateLimitModuleOptions } from '../../rate-limit.options.js';
+import type { Charge, RateLimitStoreError, Verdict } from '../store.js';
+import { Breaker } from './breaker.js';
 import { RedisStore, type RedisStoreOptions } from './redis.store.js';
 import type { OwnedRedisClient } from './redis-client.js';
+import { isDisconnection, isTrouble, RedisAwayError } from './redis-failure.js';
+import { Slice } from './slice.js';
 
-/** One warning a second at most of a connection that fails again and again. */
-const WARNING_INTERVAL_MS = 1000;
 /** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
 const PATIENCE_MS = 1000;
+/** What a probe charges: needs all that a decision needs, always writes, and is gone after a second. */
+const PROBE = new FixedWindow(1_000_000_000, 1_000_000);
 
-/** A `RedisStore` on a client that is its own: it connects at boot and closes at shutdown. */
+/**
+ * A `RedisStore` on a client that is its own: it connects at boot, closes at shutdown, and asks nothing of a Redis that does
+ * not answer. Before a question stand the state of the connection and the breaker, behind it the deadline.
+ */
 export class ConnectedRedisStore extends RedisStore {
   private readonly logger = new Logger('RateLimit');
-  private warnedAt = -Infinity;
+  private readonly breaker: Breaker;
+  private awaySince = 0;
+  private reason = '';
+  /** The connection's last error, which its closing does not repeat. */
+  private lastError = '';
 
+  /**
+   * @param probeKey where probes count, under the key prefix
+   * @param onStateChange called when Redis stops deciding and when it decides again
+   */
   constructor(
     private readonly connection: OwnedRedisClient,
-    options?: RedisStoreOptions,
+    private readonly settings: RedisStoreOptions,
+    private readonly probeKey: string,
+    private readonly onStateChange?: RateLimitModuleOptions['onStoreStateChange'],
   ) {
-    super(connection, options);
-    connection.on('error', (error) => this.warn(error));
+    super(connection, settings);
+    this.breaker = new Breaker({
+      probe: () => this.probe(),
+      changed: (open, reason) => this.changed(open, reason),
+    });
+    connection.on('error', (error) => (this.lastError = error.message || error.name));
+    connection.on('close', () => this.breaker.trip(this.disconnected()));
+    connection.on('ready', () => this.breaker.probeNow());
+  }
+
+  /** Throws at once while Redis is away. */
+  override consume(charges: readonly Charge[]): Promise<Verdict> {
+    if (!this.breaker.open && this.connection.status !== 'ready') this.breaker.trip(this.disconnected());
+    if (this.breaker.open) throw this.away();
+    return super.consume(charges);
   }
 
   /** Goes on when Redis is away: the client keeps trying, and until then requests go by `onStoreFailure`. */
   async connect(): Promise<void> {
     try {
       await withinPatience(this.connection.connect());
+      await this.warnOfEviction();
     } catch (error) {
-      this.warn(error as Error);
+      this.breaker.trip(this.lastError || (error as Error).message);
     }
   }
 
   async close(): Promise<void> {
+    this.breaker.close();
     try {
       await withinPatience(this.connection.quit());
     } catch {
@@ -37,21 +71,90 @@ export class ConnectedRedisStore extends RedisStore {
     }
   }
 
-  private warn(error: Error): void {
-    const now = performance.now();
-    if (now - this.warnedAt < WARNING_INTERVAL_MS) return;
-    this.warnedAt = now;
-    this.logger.warn(`Redis connection: ${error.message || error.name}`);
+  protected override answered(): void {
+    this.breaker.succeeded();
+  }
+
+  protected override failed(error: Error): RateLimitStoreError {
+    if (isDisconnection(error)) this.breaker.trip(this.disconnected());
+    else if (isTrouble(error)) this.breaker.failed(error.message);
+    return this.breaker.open ? this.away() : super.failed(error);
+  }
+
+  private away(): RedisAwayError {
+    return new RedisAwayError(`Redis does not decide: ${this.reason}`);
+  }
+
+  private disconnected(): string {
+    return this.lastError || 'the connection was closed';
+  }
+
+  /** A decision that nobody asked for. What it says does not matter: Redis could say it. */
+  private probe(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const question = this.settings.deadlines?.ask(reject);
+      const ended = (): void => {
+        if (question !== undefined) this.settings.deadlines?.answered(question);
+      };
+      const slice = new Slice();
+      slice.add({
+        charges: [{ key: this.probeKey, algorithm: PROBE, cost: 1 }],
+        resolve: () => undefined,
+        reject: () => undefined,
+        next: undefined,
+      });
+      this.evaluate(slice).then(
+        () => {
+          ended();
+          resolve();
+        },
+        (error: Error) => {
+          ended();
+          if (isTrouble(error)) reject(error);
+          else resolve();
+        },
+      );
+    });
+  }
+
+  private changed(open: boolean, reason: string): void {
+    if (open) {
+      this.awaySince = performance.now();
+      this.reason = reason;
+      this.logger.warn(`Redis does not decide: ${reason}. Until it does, requests go by onStoreFailure`);
+    }
+    const outageMs = open ? 0 : Math.round(performance.now() - this.awaySince);
+    if (!open) this.logger.log(`Redis decides again, after ${outageMs} ms`);
+    this.lastError = '';
+    try {
+      this.onStateChange?.({ deciding: !open, reason: this.reason, outageMs });
+    } catch (error) {
+      this.logger.error(`onStoreStateChange failed: ${(error as Error)?.message}`);
+    }
+  }
+
+  /** A Redis that evicts keys resets limits, and says nothing. */
+  private async warnOfEviction(): Promise<void> {
+    try {
+      const policy =
+        /^maxmemory_policy:(\S+)/m.exec(await withinPatience(this.connection.info('memory')))?.[1] ?? 'noeviction';
+      if (policy === 'noeviction') return;
+      this.logger.warn(
+        `Redis may evict keys, which resets limits: maxmemory-policy should be noeviction, is ${policy}`,
+      );
+    } catch {
+      // It may not ask.
+    }
   }
 }
 
-async function withinPatience(answer: Promise<unknown>): Promise<void> {
+async function withinPatience<T>(answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const impatience = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
   });
   try {
-    await Promise.race([answer, impatience]);
+    return await Promise.race([answer, impatience]);
   } finally {
     clearTimeout(timer);
   }

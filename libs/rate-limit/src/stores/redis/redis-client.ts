@@ -12,10 +12,13 @@ export interface RedisClient {
 
 /** A client that was opened here. */
 export interface OwnedRedisClient extends RedisClient {
+  /** `'ready'` when it can be asked. */
+  readonly status: string;
+  info(section: string): Promise<string>;
   connect(): Promise<void>;
   quit(): Promise<unknown>;
   disconnect(): void;
-  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'error' | 'close' | 'ready', listener: (error: Error) => void): unknown;
 }
 
 export type { RedisOptions };
@@ -46,6 +49,10 @@ const DEFAULTS: RedisOptions = {
   disconnectTimeout: 200,
   // A server that accepts and never answers would otherwise be sent to for ever, and every question kept.
   socketTimeout: 1000,
+  // ioredis never settles what was in flight when a connection was lost; nobody waits for it, but it is to be let go.
+  commandTimeout: 2000,
+  // Of Sentinel: a master that was replaced is left at once; what it acknowledges after that is lost.
+  failoverDetector: true,
   keepAlive: 10_000,
   retryStrategy: (attempt) => Math.random() * Math.min(MAX_BACKOFF_MS, attempt * 50),
 };

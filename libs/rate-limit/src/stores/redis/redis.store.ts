@@ -109,19 +109,34 @@ export class RedisStore implements RateLimitStore {
 
   /** Never rejects: every request of the slice gets its own answer, once; what comes after it is nobody's. */
   private async send(slice: Slice): Promise<void> {
-    const question = this.deadlines?.ask((error) => slice.fail(error));
+    let late = false;
+    const question = this.deadlines?.ask((error) => {
+      late = true;
+      slice.fail(this.failed(error));
+    });
     const sentAt = performance.now();
     this.inFlight++;
     try {
-      slice.settle(await this.evaluate(slice), this.refusals, sentAt);
+      const reply = await this.evaluate(slice);
+      this.answered();
+      slice.settle(reply, this.refusals, sentAt);
     } catch (error) {
-      slice.fail(new RateLimitStoreError(`Redis did not decide: ${(error as Error).message}`, { cause: error }));
+      if (!late) slice.fail(this.failed(error as Error));
     }
     this.inFlight--;
     if (question !== undefined) this.deadlines?.answered(question);
   }
 
-  private async evaluate(slice: Slice): Promise<number[]> {
+  /** Called when Redis has answered a slice. */
+  protected answered(): void {}
+
+  /** Called once when it has not, or not in time; returns what the requests fail with. */
+  protected failed(error: Error): RateLimitStoreError {
+    if (error instanceof RateLimitStoreError) return error;
+    return new RateLimitStoreError(`Redis did not decide: ${error.message}`, { cause: error });
+  }
+
+  protected async evaluate(slice: Slice): Promise<number[]> {
     const keys = slice.encodeKeys();
     const now = this.clock === undefined ? 'redis' : String(this.clock());
     const args = [...keys, now, this.maxSkew, ...slice.encodeArguments()];
