@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,8 +19,10 @@ const FIRST_PORT = 20_000;
 const PORT_COUNT = 12_000;
 
 export interface RedisServerOptions {
-  /** Further command line arguments, such as `['--maxmemory', '2mb']`. */
-  args?: readonly string[];
+  /** Further command line arguments, such as `['--maxmemory', '2mb']`, or what they are on a port. */
+  args?: readonly string[] | ((port: number) => readonly string[]);
+  /** A Sentinel, which monitors nothing until it is told to. */
+  sentinel?: boolean;
   /** Without it a free port is chosen. */
   port?: number;
 }
@@ -41,11 +43,14 @@ export class RedisServer implements AsyncDisposable {
   private constructor(
     readonly port: number,
     private readonly args: readonly string[],
+    private readonly sentinel: boolean,
   ) {}
 
   static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
+    const { args = [], sentinel = false } = options;
     for (let attempt = 1; ; attempt++) {
-      const server = new RedisServer(options.port ?? randomPort(), options.args ?? []);
+      const port = options.port ?? randomPort();
+      const server = new RedisServer(port, typeof args === 'function' ? args(port) : args, sentinel);
       try {
         await server.launch();
         return server;
@@ -103,7 +108,7 @@ export class RedisServer implements AsyncDisposable {
     const directory = mkdtempSync(join(tmpdir(), 'floodgate-redis-'));
     const logFile = join(directory, 'redis.log');
     try {
-      const child = spawnServer(this.port, this.args, directory, logFile);
+      const child = spawnServer(this.port, [...this.modeArgs(directory), ...this.args], directory, logFile);
       await once(child, 'spawn');
       this.running = { child, pid: child.pid ?? NaN, directory };
       killWithThisProcess(this.running);
@@ -113,6 +118,14 @@ export class RedisServer implements AsyncDisposable {
       rmSync(directory, { recursive: true, force: true });
       throw error;
     }
+  }
+
+  /** A Sentinel insists on a file to write its state to, which must be the first argument. */
+  private modeArgs(directory: string): string[] {
+    if (!this.sentinel) return ['--save', '', '--appendonly', 'no'];
+    const configuration = join(directory, 'sentinel.conf');
+    writeFileSync(configuration, '');
+    return [configuration, '--sentinel'];
   }
 
   private async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
@@ -130,18 +143,18 @@ export class RedisServer implements AsyncDisposable {
   }
 }
 
-function randomPort(): number {
+/** One that nobody is likely to listen on: who takes it must be ready to try another. */
+export function randomPort(): number {
   return FIRST_PORT + Math.floor(Math.random() * PORT_COUNT);
 }
 
 function spawnServer(port: number, args: readonly string[], directory: string, logFile: string): ChildProcess {
-  const defaults = ['--save', '', '--appendonly', 'no'];
   // Last, so that `args` cannot undo what this class relies on.
   const fixed = ['--bind', HOST, '--port', `${port}`, '--dir', directory, '--loglevel', 'notice', '--daemonize', 'no'];
   // A file rather than a pipe: it needs no reader and does not keep the test process alive.
   const log = openSync(logFile, 'w');
   try {
-    const child = spawn(requireRedisServer(), [...defaults, ...args, ...fixed], { stdio: ['ignore', log, log] });
+    const child = spawn(requireRedisServer(), [...args, ...fixed], { stdio: ['ignore', log, log] });
     child.unref();
     return child;
   } finally {
@@ -173,7 +186,7 @@ function killWithThisProcess({ child, pid, directory }: Running): void {
 async function untilReady(child: ChildProcess, port: number, logFile: string): Promise<void> {
   const limit = AbortSignal.timeout(START_LIMIT_MS);
   const log = (): string => readFileSync(logFile, 'utf8');
-  while (!log().includes('Ready to accept connections')) {
+  while (!/Ready to accept connections|Sentinel ID is/.test(log())) {
     if (hasExited(child)) {
       const message = `Redis did not start on port ${port}:\n${log()}`;
       throw log().includes('Address already in use') ? new PortTakenError(message) : new Error(message);

@@ -1,0 +1,326 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { RedisServer } from '../redis-server.js';
+import { until } from './until.js';
+
+const MASTERS = 3;
+const SLOTS = 16_384;
+const FORM_LIMIT_MS = 15_000;
+const MIGRATE_LIMIT_MS = 5_000;
+
+/** Below the range of the servers' own ports, and so below the ephemeral one: a node comes back on both of its ports. */
+const busPortOf = (port: number): number => port - 10_000;
+
+/** One process of a cluster. */
+export class ClusterNode {
+  /** Its name in the cluster, which it keeps when it restarts. */
+  id = '';
+  /** Answers at once or fails; connects again by itself. */
+  readonly client: Redis;
+  private stopped = false;
+  private gone = false;
+
+  constructor(readonly server: RedisServer) {
+    this.client = new Redis({
+      host: server.host,
+      port: server.port,
+      retryStrategy: () => 20,
+      disconnectTimeout: 50,
+      commandTimeout: 1000,
+    });
+    this.client.on('error', () => undefined); // It is there to be killed.
+  }
+
+  get host(): string {
+    return this.server.host;
+  }
+
+  get port(): number {
+    return this.server.port;
+  }
+
+  /** Neither killed nor stopped. */
+  get runs(): boolean {
+    return !this.stopped && !this.gone;
+  }
+
+  /** As a crash does. What its replica knows lasts. */
+  async kill(): Promise<void> {
+    this.gone = true;
+    await this.server.kill();
+  }
+
+  /** It hangs (SIGSTOP) until `cont()`. */
+  stop(): void {
+    this.stopped = true;
+    this.server.pause();
+  }
+
+  cont(): void {
+    this.server.resume();
+    this.stopped = false;
+  }
+
+  /** Comes back under its name, without data. */
+  async restart(): Promise<void> {
+    await this.server.restart();
+    this.stopped = this.gone = false;
+  }
+
+  async dispose(): Promise<void> {
+    this.client.disconnect();
+    await this.server.stop();
+  }
+}
+
+/** What one node believes. */
+interface View {
+  /** Who claims which slots, as a text. */
+  readonly claims: string;
+  /** The owner of each slot, by id. */
+  readonly owners: readonly string[];
+  /** The master of each replica, by id. */
+  readonly copies: ReadonlyMap<string, string>;
+}
+
+/**
+ * A Redis Cluster of three masters, each with a replica: real processes on the loopback interface. What nobody serves
+ * fails alone (`cluster-require-full-coverage no`), and a master is replaced two seconds or so after it was lost.
+ */
+export class RedisCluster implements AsyncDisposable {
+  private constructor(
+    readonly nodes: readonly ClusterNode[],
+    private readonly directory: string,
+  ) {}
+
+  static async start(args: readonly string[] = []): Promise<RedisCluster> {
+    // Where nodes keep their names: a server's own directory ends with its process.
+    const directory = mkdtempSync(join(tmpdir(), 'floodgate-cluster-'));
+    const nodes: ClusterNode[] = [];
+    const cluster = new RedisCluster(nodes, directory);
+    try {
+      const starts = Array.from({ length: 2 * MASTERS }, () => startNode(directory, args));
+      for (const start of await Promise.allSettled(starts)) {
+        if (start.status === 'fulfilled') nodes.push(new ClusterNode(start.value));
+      }
+      await Promise.all(starts);
+      await cluster.form();
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  /** For `new Cluster(...)`. */
+  get addresses(): { host: string; port: number }[] {
+    return this.nodes.map(({ host, port }) => ({ host, port }));
+  }
+
+  async slotOf(key: string): Promise<number> {
+    return this.anyNode.client.cluster('KEYSLOT', key);
+  }
+
+  /** Who has a key's slot, as the nodes that run agree. */
+  async masterOf(key: string): Promise<ClusterNode> {
+    return this.ownerOf(await this.slotOf(key));
+  }
+
+  async ownerOf(slot: number): Promise<ClusterNode> {
+    return this.node((await this.agreed()).owners[slot]!);
+  }
+
+  /** Those that have slots. */
+  async masters(): Promise<ClusterNode[]> {
+    return [...new Set((await this.agreed()).owners)].map((id) => this.node(id));
+  }
+
+  async replicaOf(master: ClusterNode): Promise<ClusterNode> {
+    for (const [copy, of] of (await this.agreed()).copies) if (of === master.id) return this.node(copy);
+    throw new Error(`The node on port ${master.port} has no replica`);
+  }
+
+  /** A text that a key may contain in braces to lie in a slot of this master. */
+  async tagOf(master: ClusterNode): Promise<string> {
+    const { owners } = await this.agreed();
+    for (let i = 0; ; i++) if (owners[await this.slotOf(`${i}`)] === master.id) return `${i}`;
+  }
+
+  /**
+   * Until the nodes that run agree that each slot has an owner that runs, and every replica that runs has its master's
+   * data. After a node was killed or stopped: until it is replaced; after it came back: until it is a replica.
+   */
+  async settled(limitMs = FORM_LIMIT_MS): Promise<void> {
+    await until('the cluster has settled', limitMs, () => this.isSettled());
+  }
+
+  /** A slot's move, to be made step by step. */
+  async migration(slot: number, from: ClusterNode, to: ClusterNode): Promise<SlotMigration> {
+    return new SlotMigration(slot, from, to, await this.masters());
+  }
+
+  /** All steps of a slot's move. */
+  async migrateSlot(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
+    const migration = await this.migration(slot, from, to);
+    await migration.open();
+    await migration.moveKeys();
+    await migration.close();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.dispose()));
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  private get running(): readonly ClusterNode[] {
+    return this.nodes.filter(({ runs }) => runs);
+  }
+
+  private get anyNode(): ClusterNode {
+    const [node] = this.running;
+    if (!node) throw new Error('No node runs');
+    return node;
+  }
+
+  private node(id: string): ClusterNode {
+    const node = this.nodes.find((one) => one.id === id);
+    if (!node) throw new Error(`No node is named '${id}'`);
+    return node;
+  }
+
+  private async form(): Promise<void> {
+    const masters = this.nodes.slice(0, MASTERS);
+    await Promise.all(
+      this.nodes.map(async (node, i) => {
+        node.id = String(await node.client.cluster('MYID'));
+        // One of its own for each, so that none has to give way to another first.
+        await node.client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+        if (i >= MASTERS) return;
+        const edge = (share: number): number => Math.floor((SLOTS * share) / MASTERS);
+        await node.client.call('CLUSTER', 'ADDSLOTSRANGE', edge(i), edge(i + 1) - 1);
+      }),
+    );
+    // Each to each: hearsay would take a second longer.
+    await Promise.all(
+      this.nodes.flatMap((node, i) =>
+        this.nodes
+          .slice(i + 1)
+          .map(({ host, port }) => node.client.call('CLUSTER', 'MEET', host, port, busPortOf(port))),
+      ),
+    );
+    await until('all nodes have met', FORM_LIMIT_MS, async () => {
+      const lists = await Promise.all(this.nodes.map(({ client }) => client.cluster('NODES') as Promise<string>));
+      return lists.every((list) => this.nodes.every(({ id }) => new RegExp(`^${id} .* connected`, 'm').test(list)));
+    });
+    const replicas = this.nodes.slice(MASTERS);
+    await Promise.all(replicas.map(({ client }, i) => client.cluster('REPLICATE', masters[i]!.id)));
+    await this.settled();
+    await until('all nodes know the replicas', FORM_LIMIT_MS, async () =>
+      (await this.views()).every((view) => view?.copies.size === MASTERS),
+    );
+  }
+
+  private async isSettled(): Promise<boolean> {
+    const { running } = this;
+    const runs = new Set(running.map(({ id }) => id));
+    const views = await this.views();
+    const owners = views[0]?.owners;
+    if (!owners?.every((owner) => runs.has(owner))) return false;
+    if (!views.every((view) => view && view.claims === views[0]?.claims)) return false;
+    const infos = await Promise.all(running.map(({ client }) => client.cluster('INFO') as Promise<string>));
+    if (!infos.every((info) => info.includes('cluster_state:ok'))) return false;
+    const replications = await Promise.all(running.map(({ client }) => client.info('replication')));
+    return replications.every((text, i) =>
+      text.includes('role:master') ? owners.includes(running[i]!.id) : text.includes('master_link_status:up'),
+    );
+  }
+
+  /** Of each node that runs; undefined where it could not be asked. */
+  private async views(): Promise<(View | undefined)[]> {
+    const read = async ({ client }: ClusterNode): Promise<View> => viewOf((await client.cluster('NODES')) as string);
+    return Promise.all(this.running.map((node) => read(node).catch(() => undefined)));
+  }
+
+  /** What a node that runs believes, once all that run believe the same. */
+  private async agreed(): Promise<View> {
+    return until('the nodes agree', FORM_LIMIT_MS, async () => {
+      const [first, ...others] = await this.views();
+      return others.every((view) => view && first && view.claims === first.claims) && first;
+    });
+  }
+}
+
+/** A slot on its way from one master to another, which is the test's to take step by step. */
+export class SlotMigration {
+  constructor(
+    readonly slot: number,
+    readonly from: ClusterNode,
+    readonly to: ClusterNode,
+    private readonly masters: readonly ClusterNode[],
+  ) {}
+
+  /** From now on the old owner answers ASK for keys that it does not have. */
+  async open(): Promise<void> {
+    await this.to.client.cluster('SETSLOT', this.slot, 'IMPORTING', this.from.id);
+    await this.from.client.cluster('SETSLOT', this.slot, 'MIGRATING', this.to.id);
+  }
+
+  /** Moves that many keys at most, and answers how many there were to move. */
+  async moveKeys(count = Infinity): Promise<number> {
+    let moved = 0;
+    while (moved < count) {
+      const keys = await this.from.client.cluster('GETKEYSINSLOT', this.slot, Math.min(100, count - moved));
+      if (keys.length === 0) break;
+      const { host, port } = this.to;
+      await this.from.client.migrate(host, port, '', 0, MIGRATE_LIMIT_MS, 'KEYS', ...keys);
+      moved += keys.length;
+    }
+    return moved;
+  }
+
+  /** Moves what has come since, and from then on the old owner answers MOVED. */
+  async close(): Promise<void> {
+    await this.moveKeys();
+    // The new owner first: it must not answer MOVED to the old one once that has given the slot away.
+    const others = this.masters.filter((node) => node !== this.to && node.runs);
+    for (const node of [this.to, ...others]) await node.client.cluster('SETSLOT', this.slot, 'NODE', this.to.id);
+  }
+}
+
+function startNode(directory: string, args: readonly string[]): Promise<RedisServer> {
+  return RedisServer.start({
+    args: (port) => [
+      ...['--cluster-enabled', 'yes', '--cluster-config-file', join(directory, `nodes-${port}.conf`)],
+      ...['--cluster-port', `${busPortOf(port)}`, '--cluster-announce-ip', '127.0.0.1'],
+      ...['--cluster-node-timeout', '1000', '--cluster-require-full-coverage', 'no'],
+      // A replica stands in however long its master has not been heard of, and stays with the one it was given.
+      ...['--cluster-replica-validity-factor', '0', '--cluster-allow-replica-migration', 'no'],
+      ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+      ...args,
+    ],
+  });
+}
+
+/** Lines of `<id> <address> <flags> <master or -> <ping> <pong> <epoch> <link> <slot, range or [migration>...`. */
+function viewOf(nodes: string): View {
+  const owners = Array.from({ length: SLOTS }, () => '');
+  const copies = new Map<string, string>();
+  const claims: string[] = [];
+  for (const line of nodes.trim().split('\n')) {
+    const [id = '', , , master = '-', , , , , ...slots] = line.split(' ');
+    if (master !== '-') copies.set(id, master);
+    const ranges = slots.filter((one) => !one.startsWith('['));
+    if (ranges.length > 0) claims.push([id, ...ranges].join(' '));
+    for (const range of ranges) {
+      const [first, last = first] = range.split('-').map(Number) as [number, number?];
+      owners.fill(id, first, last + 1);
+    }
+  }
+  return { claims: claims.sort().join('\n'), owners, copies };
+}

@@ -1,0 +1,255 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+// Not the globals: a test's fake timers must not stop these.
+import { clearTimeout, setTimeout } from 'node:timers';
+import { randomPort } from '../redis-server.js';
+
+const HOST = '127.0.0.1';
+const PORT_ATTEMPTS = 20;
+
+/** What happens to bytes on their way, and to connections. */
+interface Weather {
+  readonly delayMs: number;
+  readonly losesRequests: boolean;
+  readonly losesReplies: boolean;
+  readonly resets: boolean;
+  /** What a request has to contain for its connection to be cut, and how often that still happens. */
+  readonly cut: { readonly containing: string; times: number } | undefined;
+}
+
+const FAIR: Weather = { delayMs: 0, losesRequests: false, losesReplies: false, resets: false, cut: undefined };
+
+/**
+ * A TCP proxy on the loopback interface whose weather a test changes while it runs, for the connections there are and for
+ * new ones.
+ *
+ * A stream cannot be mended: where bytes of a direction were lost, none follow on that connection, whatever the weather
+ * becomes. Else a client would take an answer for that to another request, which no network can do to it.
+ */
+export class TcpProxy implements AsyncDisposable {
+  readonly host = HOST;
+  /** How many connections were accepted so far, those that were reset at once included. */
+  accepted = 0;
+  /** How many were cut after their command had reached the server. */
+  cuts = 0;
+  private weather = FAIR;
+  private listener: Server | undefined;
+  private readonly connections = new Set<Connection>();
+
+  private constructor(
+    readonly port: number,
+    private readonly targetPort: number,
+  ) {}
+
+  static async start(targetPort: number): Promise<TcpProxy> {
+    for (let attempt = 1; ; attempt++) {
+      const proxy = new TcpProxy(randomPort(), targetPort);
+      try {
+        await proxy.listen();
+        return proxy;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || attempt === PORT_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  get url(): string {
+    return `redis://${this.host}:${this.port}`;
+  }
+
+  /** How many connections clients have open. */
+  get open(): number {
+    return this.connections.size;
+  }
+
+  /** Fair weather; listens again after `refuse()`. */
+  async pass(): Promise<void> {
+    this.weather = FAIR;
+    if (!this.listener) await this.listen();
+  }
+
+  /** Every byte takes `ms` longer, each way. */
+  delay(ms: number): void {
+    this.weather = { ...FAIR, delayMs: ms };
+  }
+
+  /** Accepts and reads, and that is all: nobody hears of the other, nor of the other's end. */
+  blackHole(): void {
+    this.weather = { ...FAIR, losesRequests: true, losesReplies: true };
+  }
+
+  /** Requests arrive and are executed, answers are lost. */
+  dropReplies(): void {
+    this.weather = { ...FAIR, losesReplies: true };
+  }
+
+  /**
+   * Lets the next requests that contain a text (all do, when it is not given) arrive, and closes each one's connection as
+   * soon as the server has executed it, without the answer; passes everything else.
+   */
+  cut({ containing = '', times = 1 }: { containing?: string; times?: number } = {}): void {
+    this.weather = { ...FAIR, cut: { containing, times } };
+  }
+
+  /** Resets (RST) every connection, and new ones as soon as they are there. */
+  reset(): void {
+    this.weather = { ...FAIR, resets: true };
+    for (const connection of this.connections) connection.reset();
+  }
+
+  /** As if no process were there: connections are closed, new ones refused. */
+  async refuse(): Promise<void> {
+    const { listener } = this;
+    this.listener = undefined;
+    for (const connection of this.connections) connection.destroy();
+    if (!listener) return;
+    const closed = once(listener, 'close');
+    listener.close();
+    await closed;
+  }
+
+  async stop(): Promise<void> {
+    await this.refuse();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  private async listen(): Promise<void> {
+    const listener = createServer({ noDelay: true, allowHalfOpen: true }, (client) => this.accept(client));
+    listener.listen(this.port, HOST);
+    await once(listener, 'listening');
+    this.listener = listener;
+  }
+
+  private accept(client: Socket): void {
+    this.accepted++;
+    if (this.weather.resets) {
+      client.on('error', () => undefined);
+      client.resetAndDestroy();
+      return;
+    }
+    const server = connect({ port: this.targetPort, host: HOST, noDelay: true, allowHalfOpen: true });
+    const connection = new Connection(client, server, () => this.weather, {
+      cut: () => void this.cuts++,
+      closed: () => void this.connections.delete(connection),
+    });
+    this.connections.add(connection);
+  }
+}
+
+/** A client's socket, and the one that leads on to the server. */
+class Connection {
+  private cut = false;
+
+  constructor(
+    private readonly client: Socket,
+    private readonly server: Socket,
+    private readonly weather: () => Weather,
+    tell: { cut: () => void; closed: () => void },
+  ) {
+    const requests = new Direction(server, () => ({ ...weather(), loses: weather().losesRequests }));
+    const replies = new Direction(client, () => ({ ...weather(), loses: this.cut || weather().losesReplies }));
+    client.on('data', (bytes) => this.request(requests, bytes));
+    server.on('data', (bytes) => replies.pass(bytes));
+    for (const socket of [client, server]) socket.on('error', () => undefined); // 'close' follows, which tells all.
+
+    const clientLeft = (): void => {
+      requests.end();
+      // Nobody waits any more for one who will not be heard of.
+      if (requests.lost || server.destroyed) this.destroy();
+    };
+    client.on('end', clientLeft);
+    client.on('close', () => {
+      replies.drop();
+      clientLeft();
+      tell.closed();
+    });
+    server.on('end', () => replies.end());
+    server.on('close', () => {
+      requests.drop();
+      if (this.cut) tell.cut();
+      else replies.end();
+      if (this.cut || (replies.lost && client.readableEnded)) client.destroy();
+    });
+  }
+
+  reset(): void {
+    this.client.resetAndDestroy();
+    this.server.resetAndDestroy();
+  }
+
+  destroy(): void {
+    this.client.destroy();
+    this.server.destroy();
+  }
+
+  private request(requests: Direction, bytes: Buffer): void {
+    if (this.cut) return;
+    requests.pass(bytes);
+    const { cut } = this.weather();
+    if (!cut || cut.times < 1 || requests.lost || !bytes.includes(cut.containing)) return;
+    cut.times--;
+    this.cut = true;
+    // The server closes when it has read to the end, and by then it has executed all that came before. An answer would
+    // not tell as much: it may be that to an earlier request.
+    requests.end();
+  }
+}
+
+/** One way of a connection: keeps the order of what is under way when the weather changes. */
+class Direction {
+  /** That something was lost, and with it all that follows. */
+  lost = false;
+  private readonly underWay: { readonly due: number; readonly bytes: Buffer | undefined }[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private ended = false;
+
+  constructor(
+    private readonly to: Socket,
+    private readonly weather: () => { readonly delayMs: number; readonly loses: boolean },
+  ) {}
+
+  pass(bytes: Buffer): void {
+    if (!this.ended) this.send(bytes);
+  }
+
+  end(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.send(undefined);
+  }
+
+  /** Nobody is there any more to get what is under way. */
+  drop(): void {
+    this.ended = true;
+    this.underWay.length = 0;
+    clearTimeout(this.timer);
+  }
+
+  private send(bytes: Buffer | undefined): void {
+    const { delayMs, loses } = this.weather();
+    this.lost ||= loses;
+    if (this.lost) return;
+    if (delayMs === 0 && this.underWay.length === 0) this.deliver(bytes);
+    else if (this.underWay.push({ due: performance.now() + delayMs, bytes }) === 1) this.wait();
+  }
+
+  private wait(): void {
+    const [next] = this.underWay;
+    if (!next) return;
+    const deliver = (): void => {
+      this.deliver(next.bytes);
+      this.underWay.shift();
+      this.wait();
+    };
+    this.timer = setTimeout(deliver, Math.max(0, next.due - performance.now()));
+  }
+
+  private deliver(bytes: Buffer | undefined): void {
+    if (!this.to.writable) return;
+    if (bytes) this.to.write(bytes);
+    else this.to.end();
+  }
+}
