@@ -1,27 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import {
-  type Decision,
-  type Policy,
-  RateLimiter,
-  RateLimitModule,
-  type RateLimitModuleOptions,
-  type StoreStateChange,
-} from 'nestjs-floodgate';
-import { type HttpApp, start } from '../support/http-app.js';
+import type { Decision, Policy, RateLimitModuleOptions, StoreStateChange } from 'nestjs-floodgate';
+import { ADA, CAPACITY, Pod, POLICY, RECOVERY_MS } from '../support/faults/pod.js';
+import { record } from '../support/faults/record.js';
 import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
-const CAPACITY = 1000;
-const POLICY: Policy = { name: 'rides', algorithm: 'token-bucket', capacity: CAPACITY, refill: '1/h' };
-const ADA = { kind: 'user', value: 'ada' };
 /** The deadline, and what the machine may be late by in a test. */
 const DEADLINE_MS = 50;
 const LATE_MS = 100;
-/** Promised are 500 from the moment at which Redis answers; starting it takes its own time. */
-const RECOVERY_MS = 1500;
 
 let server: RedisServer;
 let admin: Redis;
@@ -39,54 +28,12 @@ afterEach(async () => {
   await server.stop();
 });
 
-class Pod implements AsyncDisposable {
-  private constructor(
-    readonly app: HttpApp,
-    readonly limiter: RateLimiter,
-  ) {}
-
-  static async start(options: Partial<RateLimitModuleOptions> = {}): Promise<Pod> {
-    const settings = { redis: server.url, onStoreStateChange: (change: StoreStateChange) => void changes.push(change) };
-    const app = await start('Express', { imports: [RateLimitModule.forRoot({ ...settings, ...options })] });
-    return new Pod(app, app.app.get(RateLimiter));
-  }
-
-  ask(): Promise<Decision> {
-    return this.limiter.consume(POLICY, ADA);
-  }
-
-  /** Asks and takes the time. */
-  async timed(): Promise<{ decision: Decision; ms: number }> {
-    const since = performance.now();
-    const decision = await this.ask();
-    return { decision, ms: performance.now() - since };
-  }
-
-  /** Milliseconds until Redis decides again. */
-  async recovered(): Promise<number> {
-    const since = performance.now();
-    while ((await this.limiter.peek(POLICY, ADA)).decidedBy !== 'store') {
-      if (performance.now() - since > RECOVERY_MS) throw new Error(`Not recovered:\n${this.app.logs.text}`);
-      await delay(2);
-    }
-    return performance.now() - since;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.app.close();
-  }
-}
-
-/** What Redis has left of the policy. */
-async function leftInRedis(pod: Pod): Promise<number> {
-  const { decidedBy, policies } = await pod.limiter.peek(POLICY, ADA);
-  expect(decidedBy).toBe('store');
-  return policies[0]!.remaining;
-}
+const startPod = (options: Partial<RateLimitModuleOptions> = {}): Promise<Pod> =>
+  Pod.start({ redis: server.url, onStoreStateChange: (change) => void changes.push(change), ...options });
 
 describe('a Redis that hangs', () => {
   it('is given up after the deadline, and once five have been given up nobody waits any more', async () => {
-    await using pod = await Pod.start();
+    await using pod = await startPod();
     await pod.ask();
     server.pause();
     const asked = performance.now();
@@ -103,20 +50,21 @@ describe('a Redis that hangs', () => {
     expect(changes).toMatchObject([{ deciding: false, reason: 'the store gave no answer within 50 ms', outageMs: 0 }]);
 
     server.resume();
-    await pod.recovered();
+    const recoveryMs = await pod.recovered();
     expect(changes).toHaveLength(2);
     expect(changes[1]).toMatchObject({ deciding: true, reason: 'the store gave no answer within 50 ms' });
     expect(changes[1]!.outageMs).toBeLessThan(performance.now() - asked);
     // What was sent before it opened is charged once Redis goes on, each at most once; nothing that was sent after it.
-    const charged = CAPACITY - (await leftInRedis(pod));
+    const charged = CAPACITY - (await pod.leftInRedis());
     const sentBefore = answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length;
     expect(charged).toBeGreaterThanOrEqual(1);
     expect(charged).toBeLessThanOrEqual(1 + sentBefore);
+    record('hangs (SIGSTOP, SIGCONT)', { answers: answers.map(({ ms }) => ms), recoveryMs, doubles: 0 });
     expect(pod.app.logs.of('error')).toEqual([]);
   });
 
   it('is found again by itself, without a request', async () => {
-    await using pod = await Pod.start();
+    await using pod = await startPod();
     server.pause();
     for (let i = 0; i < 5; i++) await pod.ask();
     await delay(600);
@@ -131,7 +79,7 @@ describe('a Redis that hangs', () => {
   });
 
   it('that comes and goes hands out no new local limit each time', async () => {
-    await using pod = await Pod.start();
+    await using pod = await startPod();
     let locally = 0;
     for (let round = 0; round < 3; round++) {
       server.pause();
@@ -148,22 +96,23 @@ describe('a Redis that hangs', () => {
 
 describe('a Redis that is gone', () => {
   it('is not asked, and decides again when it is back, from what it has', async () => {
-    await using pod = await Pod.start();
+    await using pod = await startPod();
     await pod.ask();
     await server.kill();
     const { decision, ms } = await pod.timed();
     expect([decision.decidedBy, decision.policies[0]!.remaining]).toEqual(['local', CAPACITY - 1]);
     expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
     await server.restart(); // without its data
-    await pod.recovered();
-    expect(await leftInRedis(pod)).toBe(CAPACITY);
+    const recoveryMs = await pod.recovered();
+    expect(await pod.leftInRedis()).toBe(CAPACITY);
+    record('killed and restarted', { answers: [ms], recoveryMs });
     expect(changes.map(({ deciding }) => deciding)).toEqual([false, true]);
     expect(pod.app.logs.of('warn')).toHaveLength(1);
   });
 
   it('at boot: the application boots, decides locally, and Redis takes over', async () => {
     await server.kill();
-    await using pod = await Pod.start();
+    await using pod = await startPod();
     expect((await pod.ask()).decidedBy).toBe('local');
     await server.restart();
     await pod.recovered();
@@ -189,12 +138,14 @@ const TROUBLES: readonly (readonly [string, () => Promise<unknown>, () => Promis
 
 describe('a Redis in trouble', () => {
   it.each(TROUBLES)('that answers %s: decided locally, one line in the log, and back', async (reason, begin, end) => {
-    await using pod = await Pod.start();
+    await using pod = await startPod();
     expect((await pod.ask()).decidedBy).toBe('store');
-    const before = await leftInRedis(pod);
+    const before = await pod.leftInRedis();
     await begin();
+    const answers: number[] = [];
     for (let i = 0; i < 20; i++) {
       const { decision, ms } = await pod.timed();
+      answers.push(ms);
       expect(decision).toMatchObject({ allowed: true, decidedBy: 'local' });
       expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
     }
@@ -202,15 +153,16 @@ describe('a Redis in trouble', () => {
     expect(changes[0]!.reason).toMatch(reason === 'READONLY' ? /READONLY|closed/ : reason);
     expect(changes[0]!.deciding).toBe(false);
     await end();
-    await pod.recovered();
-    expect(await leftInRedis(pod)).toBe(before);
+    const recoveryMs = await pod.recovered();
+    expect(await pod.leftInRedis()).toBe(before);
+    record(reason, { answers, recoveryMs });
     expect(pod.app.logs.of('warn').filter((line) => line.startsWith('Redis does not decide'))).toHaveLength(
       changes.filter(({ deciding }) => !deciding).length,
     );
   });
 
   it('that runs a script without end: BUSY or silence', async () => {
-    await using pod = await Pod.start();
+    await using pod = await startPod();
     await admin.config('SET', 'busy-reply-threshold', '10');
     const endless = new Redis(server.url);
     const running = endless.eval('while true do end', 0).catch(String);
@@ -223,7 +175,7 @@ describe('a Redis in trouble', () => {
   });
 
   it('a wrong type under one key is that key’s own failure: the others of its batch are decided by Redis', async () => {
-    await using pod = await Pod.start();
+    await using pod = await startPod();
     await pod.ask();
     const [key = ''] = await admin.keys('*ada*');
     await admin.del(key);
@@ -244,7 +196,7 @@ describe('what requests get meanwhile', () => {
   })) as [Policy, Policy, Policy];
 
   it('is what each policy says: closed prevails, open does not count', async () => {
-    await using pod = await Pod.start({ onStoreFailure: 'open' });
+    await using pod = await startPod({ onStoreFailure: 'open' });
     await server.kill();
     expect(await pod.ask()).toMatchObject({ allowed: true, decidedBy: 'open', policies: [] });
     expect(await pod.limiter.consume(open, ADA)).toMatchObject({ decidedBy: 'open', policies: [] });
@@ -266,7 +218,7 @@ describe('what requests get meanwhile', () => {
     [() => 3, Math.floor(CAPACITY / 3)],
     [() => Number.NaN, CAPACITY],
   ])('is a share of the limit: localShare %p admits %d', async (localShare, admits) => {
-    await using pod = await Pod.start({ localShare: localShare! });
+    await using pod = await startPod({ localShare: localShare! });
     await server.kill();
     let admitted = 0;
     for (let i = 0; i < CAPACITY + 10; i++) if ((await pod.ask()).allowed) admitted++;
@@ -275,7 +227,7 @@ describe('what requests get meanwhile', () => {
   });
 
   it('is never less than what one request takes', async () => {
-    await using pod = await Pod.start({ localShare: 100 });
+    await using pod = await startPod({ localShare: 100 });
     await server.kill();
     const heavy: Policy = { ...POLICY, name: 'heavy', cost: 30 };
     const asked = [await pod.limiter.consume(heavy, ADA), await pod.limiter.consume(heavy, ADA)];
@@ -284,7 +236,7 @@ describe('what requests get meanwhile', () => {
 });
 
 it('closes within a second while Redis hangs', async () => {
-  const pod = await Pod.start();
+  const pod = await startPod();
   await pod.ask();
   server.pause();
   const waiting = pod.ask();
@@ -292,4 +244,21 @@ it('closes within a second while Redis hangs', async () => {
   await pod.app.close();
   expect(performance.now() - since).toBeLessThan(1300);
   expect((await waiting).decidedBy).toBe('local');
+});
+
+it('a stalled event loop is no failure: 20 stalls of 80 ms, and Redis decides everything', async () => {
+  await using pod = await startPod();
+  await pod.ask();
+  const answers: { decision: Decision; ms: number }[] = [];
+  for (let i = 0; i < 20; i++) {
+    const asked = [pod.timed(), pod.timed()];
+    await new Promise(setImmediate); // they are sent
+    const until = performance.now() + 80;
+    while (performance.now() < until);
+    answers.push(...(await Promise.all(asked)));
+  }
+  expect(answers.map(({ decision }) => decision.decidedBy)).toEqual(answers.map(() => 'store'));
+  expect(changes).toEqual([]);
+  expect(CAPACITY - (await pod.leftInRedis())).toBe(41);
+  record('event loop stalled 80 ms, 20 times', { answers: answers.map(({ ms }) => ms) });
 });

@@ -1,0 +1,142 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Decision, StoreStateChange } from 'nestjs-floodgate';
+import { CAPACITY, Pod } from '../support/faults/pod.js';
+import { record } from '../support/faults/record.js';
+import { TcpProxy } from '../support/faults/tcp-proxy.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(30_000); // it is real time, and the machine may be busy
+
+const DEADLINE_MS = 50;
+const LATE_MS = 100;
+/** A connection on which nothing comes back is given up after a second. */
+const DEAD_CONNECTION_MS = 3000;
+
+let server: RedisServer;
+let proxy: TcpProxy;
+let pod: Pod;
+let changes: StoreStateChange[];
+
+beforeEach(async () => {
+  server = await RedisServer.start();
+  proxy = await TcpProxy.start(Number(server.port));
+  changes = [];
+  pod = await Pod.start({ redis: proxy.url, onStoreStateChange: (change) => void changes.push(change) });
+  expect((await pod.ask()).decidedBy).toBe('store');
+});
+
+afterEach(async () => {
+  await pod.app.close();
+  await proxy.stop();
+  await server.stop();
+});
+
+interface Answer {
+  readonly decision: Decision;
+  readonly ms: number;
+}
+
+/** One request a millisecond or so, and all of their answers. */
+async function traffic(requests: number): Promise<Answer[]> {
+  const answers: Promise<Answer>[] = [];
+  for (let i = 0; i < requests; i++) {
+    answers.push(pod.timed());
+    await delay(1);
+  }
+  return Promise.all(answers);
+}
+
+const by = (answers: readonly Answer[], who: Decision['decidedBy']): number =>
+  answers.filter(({ decision }) => decision.decidedBy === who).length;
+
+/** Checks that all had an answer in time; what is charged is what the store said, and at most `unheard` more. */
+async function settle(fault: string, answers: readonly Answer[], unheard: number, recoveryMs?: number): Promise<void> {
+  for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
+  const told = 1 + by(answers, 'store'); // and the one of before
+  const charged = CAPACITY - (await pod.leftInRedis());
+  expect(charged).toBeGreaterThanOrEqual(told);
+  expect(charged).toBeLessThanOrEqual(told + unheard);
+  expect(pod.app.logs.of('error')).toEqual([]);
+  record(fault, {
+    answers: answers.map(({ ms }) => ms),
+    ...(recoveryMs !== undefined && { recoveryMs }),
+    doubles: Math.max(0, charged - told - unheard),
+  });
+}
+
+describe('a network', () => {
+  it('that loses the answer to what was executed: charged once, whatever comes after', async () => {
+    const answers: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      proxy.cut({ containing: 'evalsha' });
+      const { decision, ms } = await pod.timed();
+      answers.push(ms);
+      expect([decision.decidedBy, ms < DEADLINE_MS + LATE_MS]).toEqual(['local', true]);
+      await proxy.pass();
+      await pod.recovered();
+    }
+    expect(proxy.cuts).toBe(5);
+    expect(CAPACITY - (await pod.leftInRedis())).toBe(1 + 5);
+    record('answer lost after execution', { answers });
+  });
+
+  it('that loses answers: nobody waits beyond the deadline, nothing is sent twice', async () => {
+    proxy.dropReplies();
+    const answers = await traffic(200);
+    expect(by(answers, 'local')).toBe(200);
+    await proxy.pass();
+    const recoveryMs = await pod.recovered(DEAD_CONNECTION_MS);
+    await settle('answers lost', answers, answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length, recoveryMs);
+  });
+
+  it('that swallows everything', async () => {
+    proxy.blackHole();
+    const answers = await traffic(200);
+    expect(by(answers, 'local')).toBe(200);
+    await proxy.pass();
+    const recoveryMs = await pod.recovered(DEAD_CONNECTION_MS);
+    await settle('black hole', answers, 0, recoveryMs);
+  });
+
+  it('that takes 15 ms each way: Redis decides everything', async () => {
+    proxy.delay(15);
+    const answers = await traffic(100);
+    expect(by(answers, 'store')).toBe(100);
+    expect(changes).toEqual([]);
+    await settle('latency 30 ms', answers, 0);
+  });
+
+  it('that takes 40 ms each way: the policy decides, the connection stays, and Redis decides when it is quicker', async () => {
+    const accepted = proxy.accepted;
+    proxy.delay(40);
+    const answers = await traffic(300);
+    expect(by(answers, 'local')).toBe(300);
+    await proxy.pass();
+    const recoveryMs = await pod.recovered();
+    expect(proxy.accepted).toBe(accepted);
+    await delay(200); // what is still on its way arrives
+    await settle('latency 80 ms', answers, answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length, recoveryMs);
+  });
+
+  it('that resets connections again and again', async () => {
+    const answers: Answer[] = [];
+    for (let i = 0; i < 20; i++) {
+      proxy.reset();
+      answers.push(...(await traffic(5)));
+      await proxy.pass();
+      answers.push(...(await traffic(5)));
+    }
+    const recoveryMs = await pod.recovered();
+    await settle('resets, 20 in a row', answers, by(answers, 'local'), recoveryMs);
+  });
+
+  it('that refuses connections for a while', async () => {
+    await proxy.refuse();
+    const answers = await traffic(300);
+    expect(by(answers, 'local')).toBe(300);
+    await proxy.pass();
+    const recoveryMs = await pod.recovered();
+    await settle('refused', answers, 0, recoveryMs);
+  });
+});
