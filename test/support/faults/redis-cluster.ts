@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { RedisServer } from '../redis-server.js';
+import { BreakableServer } from './breakable-server.js';
 import { until } from './until.js';
 
 const MASTERS = 3;
@@ -14,65 +14,9 @@ const MIGRATE_LIMIT_MS = 5_000;
 const busPortOf = (port: number): number => port - 10_000;
 
 /** One process of a cluster. */
-export class ClusterNode {
+export class ClusterNode extends BreakableServer {
   /** Its name in the cluster, which it keeps when it restarts. */
   id = '';
-  /** Answers at once or fails; connects again by itself. */
-  readonly client: Redis;
-  private stopped = false;
-  private gone = false;
-
-  constructor(readonly server: RedisServer) {
-    this.client = new Redis({
-      host: server.host,
-      port: server.port,
-      retryStrategy: () => 20,
-      disconnectTimeout: 50,
-      commandTimeout: 1000,
-    });
-    this.client.on('error', () => undefined); // It is there to be killed.
-  }
-
-  get host(): string {
-    return this.server.host;
-  }
-
-  get port(): number {
-    return this.server.port;
-  }
-
-  /** Neither killed nor stopped. */
-  get runs(): boolean {
-    return !this.stopped && !this.gone;
-  }
-
-  /** As a crash does. What its replica knows lasts. */
-  async kill(): Promise<void> {
-    this.gone = true;
-    await this.server.kill();
-  }
-
-  /** It hangs (SIGSTOP) until `cont()`. */
-  stop(): void {
-    this.stopped = true;
-    this.server.pause();
-  }
-
-  cont(): void {
-    this.server.resume();
-    this.stopped = false;
-  }
-
-  /** Comes back under its name, without data. */
-  async restart(): Promise<void> {
-    await this.server.restart();
-    this.stopped = this.gone = false;
-  }
-
-  async dispose(): Promise<void> {
-    this.client.disconnect();
-    await this.server.stop();
-  }
 }
 
 /** What one node believes. */
@@ -150,7 +94,7 @@ export class RedisCluster implements AsyncDisposable {
 
   /**
    * Until the nodes that run agree that each slot has an owner that runs, and every replica that runs has its master's
-   * data. After a node was killed or stopped: until it is replaced; after it came back: until it is a replica.
+   * data and is known to all. After a node was killed or stopped: until it is replaced; after it came back: until it is a replica.
    */
   async settled(limitMs = FORM_LIMIT_MS): Promise<void> {
     await until('the cluster has settled', limitMs, () => this.isSettled());
@@ -221,9 +165,6 @@ export class RedisCluster implements AsyncDisposable {
     const replicas = this.nodes.slice(MASTERS);
     await Promise.all(replicas.map(({ client }, i) => client.cluster('REPLICATE', masters[i]!.id)));
     await this.settled();
-    await until('all nodes know the replicas', FORM_LIMIT_MS, async () =>
-      (await this.views()).every((view) => view?.copies.size === MASTERS),
-    );
   }
 
   private async isSettled(): Promise<boolean> {
@@ -232,7 +173,10 @@ export class RedisCluster implements AsyncDisposable {
     const views = await this.views();
     const owners = views[0]?.owners;
     if (!owners?.every((owner) => runs.has(owner))) return false;
-    if (!views.every((view) => view && view.claims === views[0]?.claims)) return false;
+    if (!views.every((view) => view?.claims === views[0]?.claims)) return false;
+    const replicas = running.filter(({ id }) => !owners.includes(id));
+    const isCopy = (view: View, id: string): boolean => owners.includes(view.copies.get(id) ?? '');
+    if (!views.every((view) => view && replicas.every(({ id }) => isCopy(view, id)))) return false;
     const infos = await Promise.all(running.map(({ client }) => client.cluster('INFO') as Promise<string>));
     if (!infos.every((info) => info.includes('cluster_state:ok'))) return false;
     const replications = await Promise.all(running.map(({ client }) => client.info('replication')));

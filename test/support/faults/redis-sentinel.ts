@@ -1,0 +1,157 @@
+import { RedisServer } from '../redis-server.js';
+import { BreakableServer } from './breakable-server.js';
+import { until } from './until.js';
+
+const SENTINELS = 3;
+const QUORUM = 2;
+/**
+ * A Sentinel makes a server that takes itself for a master a replica after four of these. It must be longer than the second
+ * that the leader of a failover may need to see its own success, or the other Sentinels undo it.
+ */
+const PUBLISH_PERIOD_MS = 700;
+const LIMIT_MS = 15_000;
+
+/**
+ * A master, its replica, and three Sentinels of which two have to agree: real processes on the loopback interface. A
+ * master is replaced one to five seconds after it was lost.
+ */
+export class RedisSentinel implements AsyncDisposable {
+  /** What the Sentinels call the master. */
+  readonly name = 'floodgate';
+  private readonly servers: BreakableServer[] = [];
+  private readonly sentinels: BreakableServer[] = [];
+
+  private constructor() {}
+
+  static async start(args: readonly string[] = []): Promise<RedisSentinel> {
+    const sentinel = new RedisSentinel();
+    try {
+      await sentinel.form(args);
+      return sentinel;
+    } catch (error) {
+      await sentinel.dispose();
+      throw error;
+    }
+  }
+
+  /** For `new Redis({ sentinels, name })`. */
+  get addresses(): { host: string; port: number }[] {
+    return this.sentinels.map(({ host, port }) => ({ host, port }));
+  }
+
+  /** The Sentinels' own processes, to be killed or stopped as well. */
+  get watchers(): readonly BreakableServer[] {
+    return this.sentinels;
+  }
+
+  /** Who is the master, as all Sentinels that run agree. */
+  async master(): Promise<BreakableServer> {
+    return until('the Sentinels agree', LIMIT_MS, async () => {
+      const ports = await Promise.all(this.watching.map((sentinel) => this.masterPort(sentinel)));
+      return new Set(ports).size === 1 && this.servers.find(({ port }) => port === ports[0]);
+    });
+  }
+
+  /** The other server. */
+  async replica(): Promise<BreakableServer> {
+    const master = await this.master();
+    return this.servers.find((server) => server !== master)!;
+  }
+
+  /** A planned failover: the replica takes over while the master lives. */
+  async failover(): Promise<void> {
+    const replica = await this.replica();
+    // It is refused while an earlier one has not ended.
+    await until('a Sentinel begins', LIMIT_MS, () => this.watching[0]?.client.call('SENTINEL', 'FAILOVER', this.name));
+    await until('the replica has taken over', LIMIT_MS, async () => (await this.master()) === replica);
+  }
+
+  /**
+   * Until the master that the Sentinels agree on runs and says so itself, and the other server, when it runs, is its
+   * replica and has its data. After the master was killed or stopped: until it is replaced.
+   */
+  async settled(limitMs = LIMIT_MS): Promise<void> {
+    await until('the Sentinels have settled', limitMs, () => this.isSettled());
+  }
+
+  async stop(): Promise<void> {
+    await this.dispose();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispose();
+  }
+
+  private get watching(): readonly BreakableServer[] {
+    return this.sentinels.filter(({ runs }) => runs);
+  }
+
+  private async form(args: readonly string[]): Promise<void> {
+    const quick = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args];
+    const master = new BreakableServer(await RedisServer.start({ args: quick }));
+    this.servers.push(master);
+    const replicaOf = ['--replicaof', master.host, `${master.port}`];
+    const starts = [
+      RedisServer.start({ args: [...quick, ...replicaOf] }).then(
+        (server) => void this.servers.push(new BreakableServer(server)),
+      ),
+      ...Array.from({ length: SENTINELS }, async () => {
+        const server = new BreakableServer(await RedisServer.start({ sentinel: true }));
+        this.sentinels.push(server);
+        await this.watch(server, master);
+      }),
+    ];
+    await Promise.allSettled(starts);
+    await Promise.all(starts);
+    await until('the Sentinels know each other and the replica', LIMIT_MS, async () => {
+      const knows = await Promise.all(this.sentinels.map((sentinel) => this.knowsAll(sentinel)));
+      return knows.every(Boolean);
+    });
+    for (const { client } of this.sentinels)
+      await client.call('SENTINEL', 'DEBUG', 'PUBLISH-PERIOD', PUBLISH_PERIOD_MS);
+    await this.settled();
+  }
+
+  private async watch({ client }: BreakableServer, { host, port }: BreakableServer): Promise<void> {
+    // What makes them slow to find each other are these periods, of up to ten seconds.
+    await client.call('SENTINEL', 'DEBUG', 'INFO-PERIOD', 100, 'PUBLISH-PERIOD', 100, 'PING-PERIOD', 100);
+    await client.call('SENTINEL', 'MONITOR', this.name, host, port, QUORUM);
+    const settings = ['down-after-milliseconds', 500, 'failover-timeout', 2000];
+    await client.call('SENTINEL', 'SET', this.name, ...settings);
+  }
+
+  private async knowsAll({ client }: BreakableServer): Promise<boolean> {
+    const others = (await client.call('SENTINEL', 'SENTINELS', this.name)) as unknown[];
+    const replicas = (await client.call('SENTINEL', 'REPLICAS', this.name)) as unknown[];
+    const quorum = await client.call('SENTINEL', 'CKQUORUM', this.name);
+    const can = String(quorum).startsWith(`OK ${SENTINELS} usable`);
+    return others.length === SENTINELS - 1 && replicas.length === 1 && can;
+  }
+
+  private async masterPort({ client }: BreakableServer): Promise<number> {
+    const [, port] = (await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.name)) as [string, string];
+    return Number(port);
+  }
+
+  private async isSettled(): Promise<boolean> {
+    const ports = await Promise.all(this.watching.map((sentinel) => this.masterPort(sentinel)));
+    const told = await Promise.all(
+      this.servers
+        .filter(({ runs }) => runs)
+        .map(async ({ port, client }) => ({ port, info: await client.info('replication') })),
+    );
+    const [port] = ports;
+    if (!ports.every((other) => other === port) || !told.some((server) => server.port === port)) return false;
+    return told.every(({ port: own, info }) =>
+      own === port
+        ? info.includes('role:master')
+        : info.includes(`master_port:${port}\r\n`) && info.includes('master_link_status:up'),
+    );
+  }
+
+  private async dispose(): Promise<void> {
+    // First those that would replace what ends.
+    await Promise.all(this.sentinels.map((sentinel) => sentinel.dispose()));
+    await Promise.all(this.servers.map((server) => server.dispose()));
+  }
+}
