@@ -50,7 +50,10 @@ end
 
 local function other(policy, key)
   local size = redis.pcall('LLEN', key)
-  if type(size) == 'table' then return nil, FOREIGN end
+  if type(size) == 'table' then
+    if find(size.err, 'WRONGTYPE') then return nil, FOREIGN end
+    redis.call('LLEN', key) -- a right is missing, say: raised as what it is
+  end
   return open(policy, size, function(i)
     local digits = redis.call('LINDEX', key, i)
     return not find(digits, '%D') and tonumber(digits)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import * as fc from 'fast-check';
+import { array, assert, integer, nat, oneof, pre, property, record, tuple } from 'fast-check';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { exactRate, shareOfRate } from '../../libs/rate-limit/src/policy/rate.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
@@ -14,18 +14,18 @@ describe('shares of a policy', () => {
   it.each(ALL_ALGORITHMS.filter((name) => name !== 'leaky-bucket'))(
     '%s: what the processes admit together, one that counts for all would have admitted, too',
     (name) => {
-      const steps = fc.array(
-        fc.record({
-          process: fc.nat({ max: 4 }),
-          wait: fc.oneof(fc.nat({ max: 1000 }), fc.nat({ max: 3_000_000 }), fc.nat({ max: 3_600_000_000 })),
+      const steps = array(
+        record({
+          process: nat({ max: 4 }),
+          wait: oneof(nat({ max: 1000 }), nat({ max: 3_000_000 }), nat({ max: 3_600_000_000 })),
         }),
         { minLength: 1, maxLength: 80 },
       );
-      const processCounts = fc.integer({ min: 1, max: 5 });
-      fc.assert(
-        fc.property(policyOf(name), processCounts, steps, (policy, processes, history) => {
+      const processCounts = integer({ min: 1, max: 5 });
+      assert(
+        property(policyOf(name), processCounts, steps, (policy, processes, history) => {
           const whole = algorithmOf(policy);
-          fc.pre(whole.limit >= processes);
+          pre(whole.limit >= processes);
           const share = whole.share(processes, 1);
           const clock = new TestClock(START);
           const all = new MemoryStore({ clock: clock.read });
@@ -45,8 +45,8 @@ describe('shares of a policy', () => {
   );
 
   it.each(ALL_ALGORITHMS)('%s: one process has all of it, many have at least what one request takes', (name) => {
-    fc.assert(
-      fc.property(policyOf(name), fc.integer({ min: 1, max: 10_000 }), fc.nat({ max: 50 }), (policy, n, least) => {
+    assert(
+      property(policyOf(name), integer({ min: 1, max: 10_000 }), nat({ max: 50 }), (policy, n, least) => {
         const whole = algorithmOf(policy);
         expect(whole.share(1, least)).toBe(whole);
         const atLeast = Math.max(1, Math.min(least, whole.maxCost));
@@ -73,25 +73,20 @@ describe('shares of a policy', () => {
   });
 
   it('of a rate are never more than an equal part, and never nothing', () => {
-    const rates = fc.tuple(fc.integer({ min: 1, max: 1e9 }), fc.integer({ min: 1, max: 1e6 }));
-    fc.assert(
-      fc.property(
-        rates,
-        fc.integer({ min: 1, max: 10_000 }),
-        fc.integer({ min: 1, max: 1e6 }),
-        ([count, ms], n, places) => {
-          fc.pre(count / ms <= 1e6 && (places * ms) / count < 1e12);
-          const rate = exactRate(`${count}/${ms}ms`, places);
-          const share = shareOfRate(rate, n, places);
-          expect(share.tokens).toBeGreaterThanOrEqual(1);
-          expect(share.microseconds * places).toBeLessThanOrEqual(2 ** 52);
-          const tooMuch =
-            BigInt(share.tokens) * BigInt(rate.microseconds) * BigInt(n) >
-            BigInt(rate.tokens) * BigInt(share.microseconds);
-          // Only what takes a century is rounded up.
-          expect(tooMuch && share.microseconds < 2 ** 51 / places).toBe(false);
-        },
-      ),
+    const rates = tuple(integer({ min: 1, max: 1e9 }), integer({ min: 1, max: 1e6 }));
+    assert(
+      property(rates, integer({ min: 1, max: 10_000 }), integer({ min: 1, max: 1e6 }), ([count, ms], n, places) => {
+        pre(count / ms <= 1e6 && (places * ms) / count < 1e12);
+        const rate = exactRate(`${count}/${ms}ms`, places);
+        const share = shareOfRate(rate, n, places);
+        expect(share.tokens).toBeGreaterThanOrEqual(1);
+        expect(share.microseconds * places).toBeLessThanOrEqual(2 ** 52);
+        const tooMuch =
+          BigInt(share.tokens) * BigInt(rate.microseconds) * BigInt(n) >
+          BigInt(rate.tokens) * BigInt(share.microseconds);
+        // Only what takes a century is rounded up.
+        expect(tooMuch && share.microseconds < 2 ** 51 / places).toBe(false);
+      }),
       histories(),
     );
   });

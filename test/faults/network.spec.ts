@@ -20,10 +20,11 @@ let changes: StoreStateChange[];
 
 beforeEach(async () => {
   server = await RedisServer.start();
-  proxy = await TcpProxy.start(Number(server.port));
+  proxy = await TcpProxy.start(server.port);
   changes = [];
   pod = await Pod.start({ redis: proxy.url, onStoreStateChange: (change) => void changes.push(change) });
-  expect((await pod.ask()).decidedBy).toBe('store');
+  await pod.recovered(); // connected
+  await pod.ask();
 });
 
 afterEach(async () => {
@@ -51,7 +52,12 @@ const by = (answers: readonly Answer[], who: Decision['decidedBy']): number =>
   answers.filter(({ decision }) => decision.decidedBy === who).length;
 
 /** Checks that all had an answer in time; what is charged is what the store said, and at most `unheard` more. */
-async function settle(fault: string, answers: readonly Answer[], unheard: number, recoveryMs?: number): Promise<void> {
+async function expectSettled(
+  fault: string,
+  answers: readonly Answer[],
+  unheard: number,
+  recoveryMs?: number,
+): Promise<void> {
   for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
   const told = 1 + by(answers, 'store'); // and the one of before
   const charged = CAPACITY - (await pod.leftInRedis());
@@ -87,7 +93,7 @@ describe('a network', () => {
     expect(by(answers, 'local')).toBe(200);
     await proxy.pass();
     const recoveryMs = await pod.recovered(DEAD_CONNECTION_MS);
-    await settle('answers lost', answers, answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length, recoveryMs);
+    await expectSettled('answers lost', answers, answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length, recoveryMs);
   });
 
   it('that swallows everything', async () => {
@@ -96,7 +102,7 @@ describe('a network', () => {
     expect(by(answers, 'local')).toBe(200);
     await proxy.pass();
     const recoveryMs = await pod.recovered(DEAD_CONNECTION_MS);
-    await settle('black hole', answers, 0, recoveryMs);
+    await expectSettled('black hole', answers, 0, recoveryMs);
   });
 
   it('that takes 15 ms each way: Redis decides everything', async () => {
@@ -104,7 +110,7 @@ describe('a network', () => {
     const answers = await traffic(100);
     expect(by(answers, 'store')).toBe(100);
     expect(changes).toEqual([]);
-    await settle('latency 30 ms', answers, 0);
+    await expectSettled('latency 30 ms', answers, 0);
   });
 
   it('that takes 40 ms each way: the policy decides, the connection stays, and Redis decides when it is quicker', async () => {
@@ -116,7 +122,7 @@ describe('a network', () => {
     const recoveryMs = await pod.recovered();
     expect(proxy.accepted).toBe(accepted);
     await delay(200); // what is still on its way arrives
-    await settle('latency 80 ms', answers, answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length, recoveryMs);
+    await expectSettled('latency 80 ms', answers, answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length, recoveryMs);
   });
 
   it('that resets connections again and again', async () => {
@@ -128,7 +134,7 @@ describe('a network', () => {
       answers.push(...(await traffic(5)));
     }
     const recoveryMs = await pod.recovered();
-    await settle('resets, 20 in a row', answers, by(answers, 'local'), recoveryMs);
+    await expectSettled('resets, 20 in a row', answers, by(answers, 'local'), recoveryMs);
   });
 
   it('that refuses connections for a while', async () => {
@@ -137,6 +143,6 @@ describe('a network', () => {
     expect(by(answers, 'local')).toBe(300);
     await proxy.pass();
     const recoveryMs = await pod.recovered();
-    await settle('refused', answers, 0, recoveryMs);
+    await expectSettled('refused', answers, 0, recoveryMs);
   });
 });

@@ -11,9 +11,9 @@ import type { RateLimitStore } from './stores/store.js';
 export interface RateLimitModuleOptions {
   /**
    * Where the limits are kept for all processes: a `redis://` or `rediss://` URL or ioredis options, which the module opens
-   * and closes (needs the package `ioredis`), or a ready `Redis` or `Cluster` client, which it leaves open: of a `Redis` it
-   * uses a duplicate that neither queues nor resends, a `Cluster` as it is. Empty or undefined, with
-   * no `store` either, means the in-process store: each process then counts for itself.
+   * and closes (needs the package `ioredis`), or a ready `Redis` or `Cluster` client, which it leaves open: it uses a
+   * duplicate that resends nothing. Empty or undefined, with no `store` either, means the in-process store: each process
+   * then counts for itself.
    */
   redis?: string | RedisOptions | RedisClient | undefined;
   /** A store of your own, or a `MemoryStore` or `RedisStore` with options; not together with `redis`. */

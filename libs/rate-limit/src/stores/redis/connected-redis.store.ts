@@ -76,6 +76,8 @@ export class ConnectedRedisStore extends RedisStore {
   }
 
   protected override failed(error: Error): RateLimitStoreError {
+    // A node of a Cluster in trouble must not keep the others from being asked.
+    if (this.connection.isCluster === true) return super.failed(error);
     if (isDisconnection(error)) this.breaker.trip(this.disconnected());
     else if (isTrouble(error)) this.breaker.failed(error.message);
     return this.breaker.open ? this.away() : super.failed(error);

@@ -72,12 +72,29 @@ export async function openRedis(redis: string | RedisOptions): Promise<OwnedRedi
   return typeof redis === 'string' ? new Redis(redis, OPTIONS) : new Redis({ ...DEFAULTS, ...redis, ...PROMISED });
 }
 
+/** Of a Cluster: what was sent to a node that is gone, or to a Cluster that is down, is not sent again. */
+const CLUSTER_OPTIONS = {
+  lazyConnect: true,
+  // Else a redirection to a node that is not connected yet fails.
+  enableOfflineQueue: true,
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  maxRedirections: 5,
+  slotsRefreshTimeout: 1000,
+  clusterRetryStrategy: (attempt: number) => Math.random() * Math.min(MAX_BACKOFF_MS, attempt * 50),
+};
+
 /**
- * A client of the same server with the options above, or undefined where there is none to be had (a Cluster's duplicate
- * takes other options, and a client that only looks like one may have none). ioredis's defaults queue without bound, and
- * resend what may have been charged.
+ * A client of the same server or Cluster with the options above, or undefined where there is none to be had (a client that
+ * only looks like one may have none). ioredis's defaults queue without bound, and resend what may have been charged.
  */
 export function duplicateRedis(client: RedisClient): OwnedRedisClient | undefined {
-  const { duplicate } = client as { duplicate?: (options: RedisOptions) => OwnedRedisClient };
-  return client.isCluster === true || typeof duplicate !== 'function' ? undefined : duplicate.call(client, OPTIONS);
+  const { duplicate, options } = client as {
+    duplicate?: (...args: unknown[]) => OwnedRedisClient;
+    options?: { redisOptions?: RedisOptions };
+  };
+  if (typeof duplicate !== 'function') return undefined;
+  if (client.isCluster !== true) return duplicate.call(client, OPTIONS);
+  const { lazyConnect: _, ...redisOptions } = { ...options?.redisOptions, ...OPTIONS };
+  return duplicate.call(client, [], { ...CLUSTER_OPTIONS, redisOptions });
 }

@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { AlgorithmName, Policy } from 'nestjs-floodgate';
+import { ADA, Pod } from '../support/faults/pod.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(30_000);
+
+/** What the README's ACL line grants: the commands of the program, and how it is run. */
+const RIGHTS = [
+  ...['evalsha', 'eval', 'time', 'mget', 'exists', 'set', 'del'],
+  ...['llen', 'lindex', 'rpush', 'ltrim', 'expireat', 'pexpire', 'info'],
+];
+const USER = 'floodgate';
+const PASSWORD = 'secret-of-the-test';
+
+const POLICIES: Readonly<Record<AlgorithmName, Policy>> = {
+  'token-bucket': { name: 'tb', algorithm: 'token-bucket', capacity: 10, refill: '1/h' },
+  'leaky-bucket': { name: 'lb', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h' },
+  'fixed-window': { name: 'fw', algorithm: 'fixed-window', limit: 10, window: '1h' },
+  // As a string, and as a list.
+  'sliding-window-log': { name: 'swl', algorithm: 'sliding-window-log', limit: 500, window: '1h' },
+  'sliding-window-counter': { name: 'swc', algorithm: 'sliding-window-counter', limit: 10, window: '1h' },
+};
+
+let server: RedisServer;
+let admin: Redis;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  admin = new Redis(server.url);
+});
+
+afterAll(async () => {
+  admin.disconnect();
+  await server.stop();
+});
+
+beforeEach(async () => {
+  await admin.flushall();
+  await admin.script('FLUSH');
+  await grant(RIGHTS);
+  await admin.call('ACL', 'LOG', 'RESET');
+});
+
+function grant(rights: readonly string[]): Promise<unknown> {
+  return admin.call(
+    'ACL',
+    'SETUSER',
+    USER,
+    'reset',
+    'on',
+    `>${PASSWORD}`,
+    '~rl:*',
+    '-@all',
+    ...rights.map((r) => `+${r}`),
+  );
+}
+
+async function startPod(clock: 'redis' | 'app' = 'redis'): Promise<Pod> {
+  const url = new URL(server.url);
+  url.username = USER;
+  url.password = PASSWORD;
+  return Pod.start({ redis: url.href, clock });
+}
+
+async function deciders(pod: Pod): Promise<Record<string, string>> {
+  const entries: [string, string][] = [];
+  for (const policy of Object.values(POLICIES)) {
+    const costs = policy.algorithm === 'sliding-window-log' ? [1, 200, 1, 0] : [1, 0, 10];
+    const told = new Set<string>();
+    for (const cost of costs) told.add((await pod.limiter.consume(policy, ADA, { cost })).decidedBy);
+    entries.push([policy.name!, [...told].join()]);
+  }
+  // A list whose old end has expired is trimmed.
+  const brief: Policy = { name: 'brief', algorithm: 'sliding-window-log', limit: 500, window: '20ms' };
+  await pod.limiter.consume(brief, ADA, { cost: 200 });
+  await delay(25);
+  entries.push(['brief', (await pod.limiter.consume(brief, ADA)).decidedBy]);
+  return Object.fromEntries(entries);
+}
+
+const ALL_STORE = { tb: 'store', lb: 'store', fw: 'store', swl: 'store', swc: 'store', brief: 'store' };
+
+describe('a Redis user with the least rights', () => {
+  it.each(['redis', 'app'] as const)('decides with every algorithm, and resets (clock: %s)', async (clock) => {
+    await using pod = await startPod(clock);
+    expect(await deciders(pod)).toEqual(ALL_STORE);
+    for (const policy of Object.values(POLICIES)) await pod.limiter.reset(policy, ADA);
+    const left = (await admin.keys('rl:{user:ada}*')).filter((key) => !key.includes(':brief:'));
+    expect(left).toEqual([]);
+    expect(await admin.call('ACL', 'LOG')).toEqual([]);
+    expect(pod.app.logs.of('warn')).toEqual([]);
+  });
+
+  it.each(RIGHTS.filter((right) => !['eval', 'info', 'del', 'pexpire'].includes(right)))(
+    'has none too many: without %s some decision is missed, and the log says which right is',
+    async (right) => {
+      // As after the first request of any pod: Redis knows the script.
+      await (async () => {
+        await using pod = await startPod();
+        await deciders(pod);
+      })();
+      await admin.flushall();
+      await grant(RIGHTS.filter((other) => other !== right));
+      await using pod = await startPod();
+      expect(Object.values(await deciders(pod)).join()).toContain('local');
+      expect(pod.app.logs.of('warn').join()).toMatch(
+        right === 'evalsha'
+          ? /NOPERM.*'evalsha'/
+          : /The user executing the script can't run this command or subcommand|NOPERM/,
+      );
+      expect(pod.app.logs.text).not.toContain(PASSWORD);
+    },
+  );
+
+  it('without eval cannot teach a Redis the script that it has forgotten', async () => {
+    await grant(RIGHTS.filter((right) => right !== 'eval'));
+    await using pod = await startPod();
+    expect((await pod.ask()).decidedBy).toBe('local');
+    expect(pod.app.logs.of('warn').join()).toContain('NOPERM');
+  });
+
+  it('may not write elsewhere', async () => {
+    await using pod = await Pod.start({
+      redis: Object.assign(new URL(server.url), { username: USER, password: PASSWORD }).href,
+      keyPrefix: 'other',
+    });
+    expect((await pod.ask()).decidedBy).toBe('local');
+    expect(await admin.keys('*')).toEqual([]);
+  });
+
+  it('whose password is changed while it runs goes on until its connection ends, and says so then', async () => {
+    await using pod = await startPod();
+    await pod.ask();
+    await admin.call('ACL', 'SETUSER', USER, 'resetpass', '>another');
+    await admin.call('CLIENT', 'KILL', 'USER', USER);
+    await delay(300);
+    expect((await pod.ask()).decidedBy).toBe('local');
+    await grant(RIGHTS);
+    await pod.recovered();
+    expect(pod.app.logs.text).not.toContain(PASSWORD);
+  });
+
+  it('that is deleted while it runs: the same', async () => {
+    await using pod = await startPod();
+    await pod.ask();
+    await admin.call('ACL', 'DELUSER', USER);
+    await delay(100);
+    expect((await pod.ask()).decidedBy).toBe('local');
+    await grant(RIGHTS);
+    await pod.recovered();
+  });
+});

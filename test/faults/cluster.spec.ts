@@ -1,0 +1,116 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import type { Decision } from 'nestjs-floodgate';
+import { CAPACITY, Pod, POLICY } from '../support/faults/pod.js';
+import { record } from '../support/faults/record.js';
+import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
+import { until } from '../support/faults/until.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+const DEADLINE_MS = 50;
+const LATE_MS = 100;
+const FAILOVER_MS = 15_000;
+
+let cluster: RedisCluster;
+let client: Cluster;
+let pod: Pod;
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+});
+
+afterAll(() => cluster.stop());
+
+beforeEach(async () => {
+  await cluster.settled();
+  // With ioredis's defaults, which resend: it is a duplicate that is used.
+  client = new Cluster(cluster.addresses);
+  client.on('error', () => undefined);
+  pod = await Pod.start({ redis: client });
+  await pod.recovered();
+});
+
+afterEach(async () => {
+  await pod.app.close();
+  client.disconnect();
+});
+
+/** A user's name in a slot of the master. */
+async function userOf(master: ClusterNode, name: string): Promise<string> {
+  for (let i = 0; ; i++) if ((await cluster.masterOf(`{user:${name}-${i}}`)) === master) return `${name}-${i}`;
+}
+
+async function charged(user: string): Promise<number> {
+  const { decidedBy, policies } = await pod.limiter.peek(POLICY, { kind: 'user', value: user });
+  if (decidedBy !== 'store') throw new Error('Redis does not decide');
+  return CAPACITY - policies[0]!.remaining;
+}
+
+it('decides for users of all nodes at once', async () => {
+  const users = Array.from({ length: 60 }, (_, i) => `all-${i}`);
+  const decisions = await Promise.all(users.flatMap((user) => [pod.ask(user), pod.ask(user)]));
+  expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'store'));
+  for (const user of users) expect(await charged(user)).toBe(2);
+});
+
+it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unknown]>([
+  ['killed', (master) => master.kill(), (master) => master.restart()],
+  ['stopped', (master) => master.stop(), (master) => master.cont()],
+])(
+  'a master that is %s: its users are decided locally in time, the others by their nodes',
+  async (what, begin, end) => {
+    const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
+    const [bad, good] = [await userOf(sick, what), await userOf(healthy, what)];
+    const before = [await pod.ask(bad), await pod.ask(good)];
+    expect(before.map(({ decidedBy }) => decidedBy)).toEqual(['store', 'store']);
+    await begin(sick);
+    const answers: { decision: Decision; ms: number }[] = [];
+    let told = 1;
+    for (let i = 0; i < 10; i++) {
+      const [one, other] = await Promise.all([pod.timed(bad), pod.timed(good)]);
+      expect(other.decision.decidedBy).toBe('store');
+      expect(one.ms).toBeLessThan(DEADLINE_MS + LATE_MS);
+      if (one.decision.decidedBy === 'store') told++;
+      answers.push(one, other);
+    }
+    const since = performance.now();
+    await until('a replica has taken over', FAILOVER_MS, async () => {
+      const { decidedBy } = await pod.limiter.peek(POLICY, { kind: 'user', value: bad });
+      await delay(10);
+      return decidedBy === 'store';
+    });
+    const recoveryMs = performance.now() - since;
+    expect(await charged(good)).toBe(11);
+    const doubles = Math.max(0, (await charged(bad)) - told - 10);
+    expect(doubles).toBe(0);
+    record(`cluster: a master ${what}`, { answers: answers.map(({ ms }) => ms), recoveryMs, doubles });
+    await end(sick);
+    await cluster.settled();
+  },
+);
+
+it('a slot that moves under load: what was admitted is what is charged', async () => {
+  const [from, to] = (await cluster.masters()) as [ClusterNode, ClusterNode];
+  const user = await userOf(from, 'mover');
+  const slot = await cluster.slotOf(`{user:${user}}`);
+  let moved = false;
+  const admitted = { store: 0, local: 0, open: 0 };
+  const load = async (): Promise<void> => {
+    while (!moved) {
+      const { allowed, decidedBy } = await pod.ask(user);
+      if (allowed) admitted[decidedBy]++;
+      await delay(1);
+    }
+  };
+  const loads = [load(), load(), load()];
+  await delay(30);
+  await cluster.migrateSlot(slot, from, to);
+  await delay(30);
+  moved = true;
+  await Promise.all(loads);
+  expect(admitted.store).toBeGreaterThan(10);
+  expect(await charged(user)).toBe(admitted.store);
+  record('cluster: a slot moves under load', { answers: [0] });
+});

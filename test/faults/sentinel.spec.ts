@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import type { Decision } from 'nestjs-floodgate';
+import type { BreakableServer } from '../support/faults/breakable-server.js';
+import { CAPACITY, Pod } from '../support/faults/pod.js';
+import { record } from '../support/faults/record.js';
+import { RedisSentinel } from '../support/faults/redis-sentinel.js';
+import { until } from '../support/faults/until.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+const DEADLINE_MS = 50;
+const LATE_MS = 100;
+const FAILOVER_MS = 20_000;
+
+let sentinel: RedisSentinel;
+let pod: Pod;
+
+beforeAll(async () => {
+  sentinel = await RedisSentinel.start();
+});
+
+afterAll(() => sentinel.stop());
+
+beforeEach(async () => {
+  await sentinel.settled();
+  await (await sentinel.master()).client.flushall();
+  pod = await Pod.start({ redis: { sentinels: sentinel.addresses, name: sentinel.name } });
+  await pod.recovered();
+});
+
+afterEach(() => pod.app.close());
+
+it.each<[string, (master: BreakableServer) => unknown, (master: BreakableServer) => unknown]>([
+  ['killed', (master) => master.kill(), (master) => master.restart()],
+  ['stopped', (master) => master.stop(), (master) => master.cont()],
+  ['handed over as planned', () => sentinel.failover(), () => undefined],
+])(
+  'a master that is %s: every request is answered in time, and its replica decides by itself',
+  async (what, begin, end) => {
+    const master = await sentinel.master();
+    await pod.ask();
+    await begin(master);
+    const since = performance.now();
+    const answers: { decision: Decision; ms: number }[] = [];
+    await until('the replica decides', FAILOVER_MS, async () => {
+      const answer = await pod.timed();
+      answers.push(answer);
+      await delay(10);
+      return answer.decision.decidedBy === 'store' && (await leftOn(await sentinel.master())) < CAPACITY;
+    });
+    const recoveryMs = performance.now() - since;
+    for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
+    expect(pod.app.logs.of('error')).toEqual([]);
+    record(`sentinel: the master is ${what}`, { answers: answers.map(({ ms }) => ms), recoveryMs });
+    await end(master);
+  },
+);
+
+/** Whether it has the policy's key, and so decided. */
+async function leftOn({ client }: BreakableServer): Promise<number> {
+  return CAPACITY - Number((await client.keys('rl:*ada*')).length > 0);
+}
