@@ -49,7 +49,7 @@ export class BreakableServer {
     this.stopped = false;
   }
 
-  /** Comes back on its port, without data. */
+  /** Comes back on its port, without data: who is brought back as a master before it was replaced serves nothing. */
   async restart(): Promise<void> {
     await this.server.restart();
     this.stopped = this.gone = false;

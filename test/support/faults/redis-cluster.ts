@@ -94,7 +94,7 @@ export class RedisCluster implements AsyncDisposable {
 
   /**
    * Until the nodes that run agree that each slot has an owner that runs, and every replica that runs has its master's
-   * data and is known to all. After a node was killed or stopped: until it is replaced; after it came back: until it is a replica.
+   * data and is known to all. After a master was lost: until it is replaced; after it came back: until it is a replica.
    */
   async settled(limitMs = FORM_LIMIT_MS): Promise<void> {
     await until('the cluster has settled', limitMs, () => this.isSettled());
@@ -142,7 +142,7 @@ export class RedisCluster implements AsyncDisposable {
     const masters = this.nodes.slice(0, MASTERS);
     await Promise.all(
       this.nodes.map(async (node, i) => {
-        node.id = String(await node.client.cluster('MYID'));
+        node.id = await node.client.cluster('MYID');
         // One of its own for each, so that none has to give way to another first.
         await node.client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
         if (i >= MASTERS) return;
@@ -177,7 +177,7 @@ export class RedisCluster implements AsyncDisposable {
     const replicas = running.filter(({ id }) => !owners.includes(id));
     const isCopy = (view: View, id: string): boolean => owners.includes(view.copies.get(id) ?? '');
     if (!views.every((view) => view && replicas.every(({ id }) => isCopy(view, id)))) return false;
-    const infos = await Promise.all(running.map(({ client }) => client.cluster('INFO') as Promise<string>));
+    const infos = await Promise.all(running.map(({ client }) => client.cluster('INFO')));
     if (!infos.every((info) => info.includes('cluster_state:ok'))) return false;
     const replications = await Promise.all(running.map(({ client }) => client.info('replication')));
     return replications.every((text, i) =>
@@ -237,18 +237,27 @@ export class SlotMigration {
   }
 }
 
+const SETTINGS = {
+  'cluster-enabled': 'yes',
+  'cluster-announce-ip': '127.0.0.1',
+  'cluster-node-timeout': '1000',
+  'cluster-require-full-coverage': 'no',
+  // A replica stands in however long its master has not been heard of, and stays with the one it was given.
+  'cluster-replica-validity-factor': '0',
+  'cluster-allow-replica-migration': 'no',
+  'repl-diskless-sync-delay': '0',
+  'repl-ping-replica-period': '1',
+};
+
 function startNode(directory: string, args: readonly string[]): Promise<RedisServer> {
-  return RedisServer.start({
-    args: (port) => [
-      ...['--cluster-enabled', 'yes', '--cluster-config-file', join(directory, `nodes-${port}.conf`)],
-      ...['--cluster-port', `${busPortOf(port)}`, '--cluster-announce-ip', '127.0.0.1'],
-      ...['--cluster-node-timeout', '1000', '--cluster-require-full-coverage', 'no'],
-      // A replica stands in however long its master has not been heard of, and stays with the one it was given.
-      ...['--cluster-replica-validity-factor', '0', '--cluster-allow-replica-migration', 'no'],
-      ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
-      ...args,
-    ],
+  const settingsOn = (port: number): Record<string, string> => ({
+    ...SETTINGS,
+    'cluster-port': `${busPortOf(port)}`,
+    'cluster-config-file': join(directory, `nodes-${port}.conf`),
   });
+  const argsOn = (port: number): string[] =>
+    Object.entries(settingsOn(port)).flatMap(([name, value]) => [`--${name}`, value]);
+  return RedisServer.start({ args: (port) => [...argsOn(port), ...args] });
 }
 
 /** Lines of `<id> <address> <flags> <master or -> <ping> <pong> <epoch> <link> <slot, range or [migration>...`. */
@@ -266,5 +275,5 @@ function viewOf(nodes: string): View {
       owners.fill(id, first, last + 1);
     }
   }
-  return { claims: claims.sort().join('\n'), owners, copies };
+  return { claims: claims.toSorted().join('\n'), owners, copies };
 }

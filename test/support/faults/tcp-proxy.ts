@@ -120,6 +120,7 @@ export class TcpProxy implements AsyncDisposable {
     const listener = createServer({ noDelay: true, allowHalfOpen: true }, (client) => this.accept(client));
     listener.listen(this.port, HOST);
     await once(listener, 'listening');
+    listener.on('error', () => undefined); // A connection that could not be accepted is the client's to notice.
     this.listener = listener;
   }
 
