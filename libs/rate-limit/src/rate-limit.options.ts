@@ -39,6 +39,27 @@ export interface RateLimitModuleOptions {
   rememberRefusalsMs?: number;
   /** When the store cannot decide: `'open'` (default) lets requests pass, `'closed'` answers 503. */
   onStoreFailure?: 'open' | 'closed';
+  /**
+   * Requests that may wait for a leaky bucket's departure slots in this process at a time: a whole number from 1, default
+   * 10,000. A request takes its place before the store is asked, and gives it up when it goes on, is refused, or its client
+   * hangs up; without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. What waits costs memory (a
+   * timer and an open response), which the buckets' capacities alone do not bound: every client has its own.
+   *
+   * A client that hangs up is forgotten at once and its handler does not run, but its slot stays taken: those behind it
+   * leave when they would have left anyway.
+   * @example RateLimitModule.forRoot({ maxWaiting: 2_000 })
+   * @throws {RateLimitConfigError} at boot, when it is not such a number
+   */
+  maxWaiting?: number;
+  /**
+   * And of one client, over all routes: a whole number from 1, default 100; policies that count everybody together
+   * (`by: 'global'`) are exempt. A bucket's capacity bounds those that wait, but not those whose decision is still to come:
+   * a client that pipelines thousands of requests would take all places until the store has answered. Give it the largest
+   * `capacity` of your leaky buckets per client, and some more for requests that are refused: beyond it they get a 503
+   * instead of their policy's 429.
+   * @throws {RateLimitConfigError} at boot, when it is not such a number
+   */
+  maxWaitingPerClient?: number;
 }
 
 /** The options of `forRootAsync` that cannot come from a factory. */
@@ -58,6 +79,8 @@ const OPTIONS = [
   'clock',
   'rememberRefusalsMs',
   'onStoreFailure',
+  'maxWaiting',
+  'maxWaitingPerClient',
 ] as const;
 
 const PLACE = 'RateLimitModule';
@@ -68,7 +91,15 @@ export type CheckedOptions = RateLimitModuleOptions &
   Required<
     Pick<
       RateLimitModuleOptions,
-      'defaults' | 'headers' | 'keyPrefix' | 'clock' | 'rememberRefusalsMs' | 'onStoreFailure' | 'policies'
+      | 'defaults'
+      | 'headers'
+      | 'keyPrefix'
+      | 'clock'
+      | 'rememberRefusalsMs'
+      | 'onStoreFailure'
+      | 'policies'
+      | 'maxWaiting'
+      | 'maxWaitingPerClient'
     >
   >;
 
@@ -136,9 +167,17 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   if (!(Number.isInteger(rememberRefusalsMs) && rememberRefusalsMs >= 0 && rememberRefusalsMs <= MAX_REMEMBERED_MS)) {
     fail('rememberRefusalsMs', `whole milliseconds from 0 to ${MAX_REMEMBERED_MS}`);
   }
+  const wholeFrom1 = (option: string, otherwise: number): number => {
+    const value = given[option] === undefined ? otherwise : given[option];
+    return Number.isSafeInteger(value) && (value as number) >= 1
+      ? (value as number)
+      : fail(option, 'a whole number from 1');
+  };
   return {
     ...options,
     rememberRefusalsMs,
+    maxWaiting: wholeFrom1('maxWaiting', 10_000),
+    maxWaitingPerClient: wholeFrom1('maxWaitingPerClient', 100),
     policies,
     defaults,
     keyPrefix: checkKeyPrefix(keyPrefix, PLACE),
