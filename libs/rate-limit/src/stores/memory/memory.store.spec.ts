@@ -141,6 +141,14 @@ describe('MemoryStore when all are active', () => {
     expect([passed('a'), passed('b'), passed('a')]).toEqual([5, 5, 0]);
   });
 
+  it('has one such state for each algorithm, even where keys do not tell them apart', () => {
+    const desk = new Desk(8);
+    desk.all(names('client', 8), SMALL);
+    const invented = names('invented', 20);
+    const passed = (algorithm: Algorithm) => desk.all(invented, algorithm).filter(({ allowed }) => allowed).length;
+    expect([passed(SMALL), passed(SHORT), passed(LARGE)]).toEqual([5, 5, 20]);
+  });
+
   it('gives a state of its own again as soon as there is room', () => {
     const desk = new Desk(8);
     desk.all(names('client', 8), SMALL);

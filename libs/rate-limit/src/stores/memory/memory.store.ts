@@ -72,7 +72,7 @@ const enum Loss {
  */
 export class MemoryStore implements RateLimitStore {
   private readonly entries = new Map<string, Entry>();
-  /** Of keys for which there was no room, by what stands in a key behind the identity. */
+  /** Of keys for which there was no room, by policy. */
   private readonly shared = new Map<string, Entry>();
   private readonly maxKeys: number;
   private readonly clock: Clock;
@@ -228,10 +228,10 @@ export class MemoryStore implements RateLimitStore {
     return idle || seen % 2 === 0 ? Loss.Little : Loss.LittleActive;
   }
 
-  /** By policy, as far as a key says where the identity ends. Two charges of one request never share a state. */
+  /** By algorithm, and by policy where a key says where the identity ends. Two charges of one request never share a state. */
   private sharedBy({ key, algorithm }: Charge, taken: readonly (Entry | undefined)[]): Entry {
     const end = key.indexOf('}');
-    let policy = end < 0 ? `${algorithm.name}:${algorithm.rate}` : key.slice(end);
+    let policy = `${algorithm.name}:${algorithm.rate}${end < 0 ? '' : key.slice(end)}`;
     let entry = this.shared.get(policy);
     while (entry !== undefined && taken.includes(entry)) entry = this.shared.get((policy += '+'));
     if (entry === undefined) {
