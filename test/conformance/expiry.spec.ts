@@ -118,9 +118,12 @@ describe('expiry in memory', () => {
 
   it('keeps no more keys than maxKeys, and spares the one that was charged again', () => {
     const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 3, window: '1d' });
-    const store = new MemoryStore({ clock: () => ORIGIN, maxKeys: 3 });
+    const clock = new TestClock(ORIGIN);
+    const store = new MemoryStore({ clock: clock.read, maxKeys: 3 });
     const charge = (key: string) => store.consume([{ key, algorithm, cost: 1 }]).charges[0]!.remaining;
-    for (const key of ['a', 'b', 'c', 'a', 'd']) charge(key);
+    for (const key of ['a', 'b', 'c']) charge(key);
+    clock.now += 2 * MINUTE;
+    for (const key of ['a', 'd']) charge(key);
     expect(store.size).toBe(3);
     expect([charge('a'), charge('b')]).toEqual([0, 2]);
   });

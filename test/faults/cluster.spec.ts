@@ -95,10 +95,10 @@ it('a slot that moves under load: what was admitted is what is charged', async (
   const [from, to] = (await cluster.masters()) as [ClusterNode, ClusterNode];
   const user = await userOf(from, 'mover');
   const slot = await cluster.slotOf(`{user:${user}}`);
-  let moved = false;
+  const moved = new AbortController();
   const admitted = { store: 0, local: 0, open: 0 };
   const load = async (): Promise<void> => {
-    while (!moved) {
+    while (!moved.signal.aborted) {
       const { allowed, decidedBy } = await pod.ask(user);
       if (allowed) admitted[decidedBy]++;
       await delay(1);
@@ -108,7 +108,7 @@ it('a slot that moves under load: what was admitted is what is charged', async (
   await delay(30);
   await cluster.migrateSlot(slot, from, to);
   await delay(30);
-  moved = true;
+  moved.abort();
   await Promise.all(loads);
   expect(admitted.store).toBeGreaterThan(10);
   expect(await charged(user)).toBe(admitted.store);

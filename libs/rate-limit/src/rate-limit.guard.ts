@@ -4,9 +4,10 @@ import type { Decision } from './decision.js';
 import { rateLimitHeaders, retryAfterSeconds } from './http/headers.js';
 import { RateLimitExceededException, RateLimitUnavailableException } from './http/exceptions.js';
 import { shown } from './policy/config-error.js';
+import { tagOf } from './policy/key.js';
 import type { BoundPolicy, Route } from './policy/route-policies.js';
 import type { Charge } from './stores/store.js';
-import { requestOf, responseOf } from './http/context.js';
+import { closablesOf, requestOf, responseOf } from './http/context.js';
 import { isPromise } from './is-promise.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 
@@ -35,7 +36,8 @@ export class RateLimitGuard implements CanActivate {
 
   /**
    * @throws {RateLimitExceededException} 429, when a policy refuses
-   * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, or while closing
+   * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, when too many
+   *   requests wait (nothing is charged then), or while closing
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (context.getType() !== 'http') return true;
@@ -122,6 +124,41 @@ export class RateLimitGuard implements CanActivate {
     charges: readonly Charge[],
     context: ExecutionContext,
   ): boolean | Promise<boolean> {
+    for (let i = 0; i < policies.length; i++) {
+      const { algorithm, by } = policies[i]!;
+      if (algorithm.name !== 'leaky-bucket') continue;
+      return this.decideInQueue(policies, charges, context, by === 'global' ? undefined : tagOf(charges[i]!.key));
+    }
+    return this.ask(policies, charges, context);
+  }
+
+  /** Where a request may have to wait: its place is taken before the store charges it, and given up when it goes. */
+  private decideInQueue(
+    policies: readonly BoundPolicy[],
+    charges: readonly Charge[],
+    context: ExecutionContext,
+    client: string | undefined,
+  ): boolean | Promise<boolean> {
+    const { departures } = this.runtime;
+    try {
+      departures.take(client);
+    } catch (error) {
+      return this.fail(context, error);
+    }
+    let answer: boolean | Promise<boolean> | undefined;
+    try {
+      answer = this.ask(policies, charges, context);
+    } finally {
+      if (!isPromise(answer)) departures.giveUp(client);
+    }
+    return isPromise(answer) ? answer.finally(() => departures.giveUp(client)) : answer;
+  }
+
+  private ask(
+    policies: readonly BoundPolicy[],
+    charges: readonly Charge[],
+    context: ExecutionContext,
+  ): boolean | Promise<boolean> {
     try {
       const decision = this.runtime.limiter.decide(policies, charges);
       if (!isPromise(decision)) return this.conclude(context, decision);
@@ -142,7 +179,7 @@ export class RateLimitGuard implements CanActivate {
 
   private async wait(context: ExecutionContext, delayMs: number): Promise<boolean> {
     try {
-      await this.runtime.departures.wait(delayMs);
+      await this.runtime.departures.wait(delayMs, closablesOf(context));
       return true;
     } catch (error) {
       return this.fail(context, error);
@@ -151,8 +188,9 @@ export class RateLimitGuard implements CanActivate {
 
   /** A 503 says when to come back, as a 429 does. */
   private fail(context: ExecutionContext, error: unknown): never {
-    if (error instanceof RateLimitUnavailableException) {
-      this.adapterHost.httpAdapter.setHeader(responseOf(context), 'Retry-After', String(error.retryAfter));
+    const { httpAdapter } = this.adapterHost;
+    if (error instanceof RateLimitUnavailableException && httpAdapter.isHeadersSent(responseOf(context)) !== true) {
+      httpAdapter.setHeader(responseOf(context), 'Retry-After', String(error.retryAfter));
     }
     throw error;
   }

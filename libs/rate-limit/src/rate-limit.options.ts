@@ -60,6 +60,27 @@ export interface RateLimitModuleOptions {
   localShare?: number | (() => number);
   /** Called when the store stops deciding, and when it decides again. What it throws is logged. */
   onStoreStateChange?: (change: StoreStateChange) => void;
+  /**
+   * Requests that may wait for a leaky bucket's departure slots in this process at a time: a whole number from 1, default
+   * 10,000. A request takes its place before the store is asked, and gives it up when it goes on, is refused, or its client
+   * hangs up; without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. What waits costs memory (a
+   * timer and an open response), which the buckets' capacities alone do not bound: every client has its own.
+   *
+   * A client that hangs up is forgotten at once and its handler does not run, but its slot stays taken: those behind it
+   * leave when they would have left anyway.
+   * @example RateLimitModule.forRoot({ maxWaiting: 2_000 })
+   * @throws {RateLimitConfigError} at boot, when it is not such a number
+   */
+  maxWaiting?: number;
+  /**
+   * And of one client, over all routes: a whole number from 1, default 100; policies that count everybody together
+   * (`by: 'global'`) are exempt. A bucket's capacity bounds those that wait, but not those whose decision is still to come:
+   * a client that pipelines thousands of requests would take all places until the store has answered. Give it the largest
+   * `capacity` of your leaky buckets per client, and some more for requests that are refused: beyond it they get a 503
+   * instead of their policy's 429.
+   * @throws {RateLimitConfigError} at boot, when it is not such a number
+   */
+  maxWaitingPerClient?: number;
 }
 
 /** The store stopped deciding, or decides again. */
@@ -92,6 +113,8 @@ const OPTIONS = [
   'onStoreFailure',
   'localShare',
   'onStoreStateChange',
+  'maxWaiting',
+  'maxWaitingPerClient',
 ] as const;
 
 const PLACE = 'RateLimitModule';
@@ -114,6 +137,8 @@ export type CheckedOptions = RateLimitModuleOptions &
       | 'onStoreFailure'
       | 'localShare'
       | 'policies'
+      | 'maxWaiting'
+      | 'maxWaitingPerClient'
     >
   >;
 
@@ -191,11 +216,19 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   if (onStoreStateChange !== undefined && typeof onStoreStateChange !== 'function') {
     fail('onStoreStateChange', 'a function');
   }
+  const wholeFrom1 = (option: string, otherwise: number): number => {
+    const value = given[option] === undefined ? otherwise : given[option];
+    return Number.isSafeInteger(value) && (value as number) >= 1
+      ? (value as number)
+      : fail(option, 'a whole number from 1');
+  };
   return {
     ...options,
     rememberRefusalsMs,
     deadlineMs,
     localShare,
+    maxWaiting: wholeFrom1('maxWaiting', 10_000),
+    maxWaitingPerClient: wholeFrom1('maxWaitingPerClient', 100),
     policies,
     defaults,
     keyPrefix: checkKeyPrefix(keyPrefix, PLACE),

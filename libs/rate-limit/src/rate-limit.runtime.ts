@@ -13,7 +13,7 @@ import { IdentityChain } from './identity/identity-chain.js';
 import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
 import { type Handler, isRoute } from './policy/route.js';
-import { RoutePolicies } from './policy/route-policies.js';
+import { type BoundPolicy, RoutePolicies } from './policy/route-policies.js';
 import type { CheckedOptions } from './rate-limit.options.js';
 import { RateLimiter } from './rate-limiter.js';
 import { openStore } from './stores/open-store.js';
@@ -31,7 +31,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly identities: IdentityChain;
   readonly limiter: RateLimiter;
   readonly routes: RoutePolicies;
-  readonly departures = new Departures();
+  readonly departures: Departures;
   private readonly logger = new Logger('RateLimit');
   private readonly policies: NamedPolicies;
 
@@ -42,6 +42,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly scanner: MetadataScanner,
   ) {
     const { store, deadlines, keepsTime, refusals } = opened;
+    this.departures = new Departures(options);
     this.policies = new NamedPolicies(options.policies);
     this.identities = new IdentityChain(options.identity);
     this.limiter = new RateLimiter(options, new StoreGateway(store, deadlines, keepsTime, refusals), this.policies);
@@ -73,11 +74,24 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       const prototype = metatype.prototype as Readonly<Record<string, Handler>>;
       for (const method of this.scanner.getAllMethodNames(prototype)) {
         const handler = prototype[method]!;
-        if (isRoute(handler)) this.routes.of(metatype as Type, handler);
+        if (!isRoute(handler)) continue;
+        const route = this.routes.of(metatype as Type, handler);
+        for (const policy of route?.fixed ?? []) this.warnOfPlaces(policy, `${metatype.name}.${method}`);
       }
     }
     await this.opened.store.connect?.();
     this.logger.log(this.opened.description);
+  }
+
+  /** A queue that is longer than the requests that may wait in a process answers 503 before it is full. */
+  private warnOfPlaces({ name, algorithm, by, cost }: BoundPolicy, place: string): void {
+    const option = by === 'global' ? 'maxWaiting' : 'maxWaitingPerClient';
+    const places = Math.floor(algorithm.limit / (Number(cost) || 1));
+    if (algorithm.name !== 'leaky-bucket' || !(places > this.options[option])) return;
+    this.logger.warn(
+      `${place}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +
+        `can wait in one process: ${option} is ${this.options[option]}`,
+    );
   }
 
   /** Whether a request comes by for the first time: a guard that is bound twice counts it once. */

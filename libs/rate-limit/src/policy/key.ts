@@ -50,6 +50,11 @@ export function keyOf(prefix: string, tag: string, tail: string): string {
   return `${prefix}:{${tag}}${tail}`;
 }
 
+/** The tag that stands in such a key. */
+export function tagOf(key: string): string {
+  return key.slice(key.indexOf('{') + 1, key.indexOf('}'));
+}
+
 /** The tag of a policy that counts everybody together: its name, so that not all of them share one Cluster slot. */
 export function globalTag(name: string): string {
   return identityTag({ kind: 'global', value: name });

@@ -1,9 +1,10 @@
+import type { Algorithm } from '../../algorithms/algorithm.js';
 import { monotonicClock } from '../clock.js';
 import type { Charge, Clock, RateLimitStore, Verdict } from '../store.js';
 import { allFit, chargeAll, verdictOf } from '../verdict.js';
 
 export interface MemoryStoreOptions {
-  /** Keys kept at most: a whole number from 1, default 1,000,000. Beyond it an expired key is forgotten, or one not charged lately. */
+  /** Keys kept at most: a whole number from 1, default 1,000,000; see `MemoryStore` for what happens beyond it. */
   maxKeys?: number;
   /** Microseconds since 1970; default a clock that never steps. */
   clock?: Clock;
@@ -12,38 +13,80 @@ export interface MemoryStoreOptions {
 }
 
 interface Entry {
+  algorithm: Algorithm;
+  /** None yet of a shared state that nothing was taken from. */
   state: unknown;
   expiresAt: number;
-  /** Charged since the last time it was looked at for eviction. */
-  used: boolean;
+  /** When it was asked for last: twice the tick, and one more if it was not for the first time. A small integer takes no memory. */
+  seen: number;
 }
 
 /** Entries looked at for each new one, whether they have expired: more than one, so that sweeping outruns growth. */
 const SWEEP_NEW = 2;
 /** And for each charge of a known one: looking costs more than the charge. */
 const SWEEP_KNOWN = 0.25;
-/** Entries that are spared at most before one has to go. */
-const MAX_LOOKS = 16;
+/** And for each that had expired: where one is, there are more. */
+const SWEEP_EXPIRED = 2;
+/** Looks at most for one request. */
+const MAX_SWEEP = 64;
+/** Entries looked at for one that has to go. */
+const MAX_LOOKS = 8;
+/** Of an entry of which no more than this share is taken, little is lost with it. */
+const LIGHT = 1 / 8;
+/** Shared states kept at most: as many as an application has policies, unless it makes them up at run time. */
+const MAX_SHARED = 1_000;
+/** How long a tick is, and how many of them somebody who does not ask counts as active. */
+const TICK = 1_000_000;
+const ACTIVE_TICKS = 60;
 /** As in Redis with the application's clock. */
 const MINUTE = 60_000_000;
+
+/** What is lost with an entry: nothing, next to nothing, what nobody asked for lately, or what cannot be given up. */
+const enum Loss {
+  Nothing,
+  Little,
+  Idle,
+  LittleActive,
+  TooMuch,
+}
 
 /**
  * The in-process store: decides as `RedisStore` does, for one process. With several processes each counts for itself, so
  * that a client gets its limit once from every one of them.
  *
- * Bounded by `maxKeys`; expired keys are swept a few at a time with the charges, so there is no timer at all.
+ * Expired keys are swept a few at a time with the charges, so there is no timer at all. At `maxKeys`, a key that is not
+ * known makes room for itself by one of the next 8 entries in turn, whichever is the least loss: one that has expired; one
+ * of which an eighth of its limit or less is taken, and which was asked for only once or not within a minute; one that was not
+ * asked for within a minute, the one least recently asked for first; any other of which an eighth or less is taken. So many
+ * looks and no more, however many keys there are.
+ *
+ * If none of them is to be given up, all are active, and the key gets no state of its own: all such keys share one state for
+ * each policy, as if they were one client, until there is room. Who invents identities gets one limit for all of them
+ * together then, and no client loses what it has taken: `overflowed` counts the decisions that were made so.
+ *
+ * @example
+ * ```ts
+ * const store = new MemoryStore({ maxKeys: 100_000 }); // some 30 MB
+ * RateLimitModule.forRoot({ store });
+ * ```
  */
 export class MemoryStore implements RateLimitStore {
-  /** In the order in which they came, or were spared: moving a key at each charge would cost more than all the rest. */
   private readonly entries = new Map<string, Entry>();
+  /** Of keys for which there was no room, by policy. */
+  private readonly shared = new Map<string, Entry>();
   private readonly maxKeys: number;
   private readonly clock: Clock;
   private readonly maxSkew: number;
   /** Microseconds that an expired state is kept: a clock that may step back could need it again. */
   private readonly spare: number;
-  private sweep = this.entries.entries();
+  /** Goes round all entries. It stays where it is when one goes: looking from the start would pass every gap again. */
+  private hand = this.entries.entries();
   /** Entries that the next charge looks at. */
   private toSweep = 0;
+  private tick = 0;
+  /** When the tick began. */
+  private tickedAt = -Infinity;
+  private overflows = 0;
 
   /** @throws {RangeError} when an option is out of its range */
   constructor(options: MemoryStoreOptions = {}) {
@@ -65,15 +108,25 @@ export class MemoryStore implements RateLimitStore {
     return this.entries.size;
   }
 
+  /** How many decisions were made on a state that keys without room share, since the store was made. */
+  get overflowed(): number {
+    return this.overflows;
+  }
+
   consume(charges: readonly Charge[]): Verdict {
     const now = this.clock();
+    if (now - this.tickedAt >= TICK || now < this.tickedAt) this.nextTick(now);
     const entries = [this.entries.get(charges[0]!.key)];
-    const before = [charges[0]!.algorithm.read(entries[0]?.state, now, this.maxSkew)];
+    let known = entries[0] !== undefined;
     for (let i = 1; i < charges.length; i++) {
-      const { key, algorithm } = charges[i]!;
-      entries.push(this.entries.get(key));
-      before.push(algorithm.read(entries[i]?.state, now, this.maxSkew));
+      const entry = this.entries.get(charges[i]!.key);
+      entries.push(entry);
+      known &&= entry !== undefined;
     }
+    // What makes room must not be written to any more, nor be read again: so before anything is read.
+    if (!known && this.entries.size + charges.length > this.maxKeys) this.makeRoom(charges, entries, now);
+    const before = [this.read(charges[0]!, entries[0], now)];
+    for (let i = 1; i < charges.length; i++) before.push(this.read(charges[i]!, entries[i], now));
     const allowed = allFit(charges, before);
     const after = allowed ? chargeAll(charges, before) : before;
     for (let i = 0; i < charges.length; i++) {
@@ -90,46 +143,102 @@ export class MemoryStore implements RateLimitStore {
     for (const key of keys) this.entries.delete(key);
   }
 
+  private read({ algorithm }: Charge, entry: Entry | undefined, now: number): unknown {
+    if (entry === undefined) return algorithm.read(undefined, now, this.maxSkew);
+    entry.seen = this.tick * 2 + 1; // refused or not: who goes on asking is active
+    return algorithm.read(entry.state, now, this.maxSkew);
+  }
+
   private isAhead({ algorithm }: Charge, entry: Entry | undefined, now: number): boolean {
-    return entry !== undefined && algorithm.isAhead(entry.state, now, this.maxSkew);
+    return entry?.state !== undefined && algorithm.isAhead(entry.state, now, this.maxSkew);
   }
 
   private write({ key, algorithm }: Charge, entry: Entry | undefined, level: unknown, now: number): void {
     const state = algorithm.write(level, now, entry?.state);
     const expiresAt = algorithm.expiresAt(level, now);
     if (entry === undefined) {
-      this.entries.set(key, { state, expiresAt, used: false });
+      this.entries.set(key, { algorithm, state, expiresAt, seen: this.tick * 2 });
       this.toSweep += SWEEP_NEW;
     } else {
       entry.state = state;
       entry.expiresAt = expiresAt;
-      entry.used = true;
       this.toSweep += SWEEP_KNOWN;
     }
   }
 
-  /** Keeps the bound, and looks at a few entries whether they have expired. */
+  /** Looks at a few entries whether they have expired. */
   private tidy(now: number): void {
-    while (this.entries.size > this.maxKeys) this.evict(now);
-    for (; this.toSweep >= 1; this.toSweep--) {
-      const next = this.sweep.next();
+    for (let looks = 0; this.toSweep >= 1 && looks < MAX_SWEEP; looks++, this.toSweep--) {
+      const next = this.hand.next();
       if (next.done) {
-        this.sweep = this.entries.entries();
+        this.hand = this.entries.entries();
         return;
       }
       const [key, { expiresAt }] = next.value;
-      if (expiresAt + this.spare <= now) this.entries.delete(key);
+      if (expiresAt + this.spare > now) continue;
+      this.entries.delete(key);
+      this.toSweep = Math.min(MAX_SWEEP, this.toSweep + SWEEP_EXPIRED);
     }
   }
 
-  /** Forgets an expired key, or the first that nobody has charged since it was last looked at ("second chance"). */
-  private evict(now: number): void {
-    for (let looks = 0; ; looks++) {
-      const [key, entry] = this.entries.entries().next().value!;
-      this.entries.delete(key);
-      if (!entry.used || looks === MAX_LOOKS || entry.expiresAt + this.spare <= now) return;
-      entry.used = false;
-      this.entries.set(key, entry);
+  /** After a long pause nobody is active any more; a clock that steps back makes nobody idle. */
+  private nextTick(now: number): void {
+    const passed = Math.floor((now - this.tickedAt) / TICK);
+    this.tick += Math.max(0, Math.min(passed, ACTIVE_TICKS + 1));
+    this.tickedAt = now;
+  }
+
+  /** Room for those charges that have no entry, or else a state that they share with others. */
+  private makeRoom(charges: readonly Charge[], entries: (Entry | undefined)[], now: number): void {
+    let room = this.maxKeys - this.entries.size;
+    let overflows = 0;
+    for (let i = 0; i < charges.length; i++) {
+      if (entries[i] !== undefined) continue;
+      if (room > 0) room--;
+      else if (!this.evict(entries, now)) {
+        entries[i] = this.sharedBy(charges[i]!, entries);
+        overflows = 1;
+      }
     }
+    this.overflows += overflows;
+  }
+
+  /** Forgets the least loss among the next few entries, if it is not too much; never one of those that a request needs. */
+  private evict(needed: readonly (Entry | undefined)[], now: number): boolean {
+    let [victim, least, seen] = ['', Loss.TooMuch, Infinity];
+    for (let looks = 0; looks < MAX_LOOKS && least > Loss.Nothing; looks++) {
+      let next = this.hand.next();
+      if (next.done) {
+        this.hand = this.entries.entries();
+        next = this.hand.next();
+      }
+      if (next.done) break; // a request of more charges than there may be keys
+      const [key, entry] = next.value;
+      const loss = needed.includes(entry) ? Loss.TooMuch : this.lossOf(entry, now);
+      if (loss < least || (loss === least && entry.seen < seen)) [victim, least, seen] = [key, loss, entry.seen];
+    }
+    return least < Loss.TooMuch && this.entries.delete(victim);
+  }
+
+  private lossOf({ algorithm, state, expiresAt, seen }: Entry, now: number): Loss {
+    if (expiresAt + this.spare <= now) return Loss.Nothing;
+    const idle = seen < (this.tick - ACTIVE_TICKS) * 2;
+    const taken = algorithm.limit - algorithm.remaining(algorithm.read(state, now, this.maxSkew));
+    if (taken > algorithm.limit * LIGHT) return idle ? Loss.Idle : Loss.TooMuch;
+    return idle || seen % 2 === 0 ? Loss.Little : Loss.LittleActive;
+  }
+
+  /** By algorithm, and by policy where a key says where the identity ends. Two charges of one request never share a state. */
+  private sharedBy({ key, algorithm }: Charge, taken: readonly (Entry | undefined)[]): Entry {
+    const end = key.indexOf('}');
+    let policy = `${algorithm.name}:${algorithm.rate}${end < 0 ? '' : key.slice(end)}`;
+    let entry = this.shared.get(policy);
+    while (entry !== undefined && taken.includes(entry)) entry = this.shared.get((policy += '+'));
+    if (entry === undefined) {
+      if (this.shared.size >= MAX_SHARED) this.shared.delete(this.shared.keys().next().value!);
+      entry = { algorithm, state: undefined, expiresAt: 0, seen: 0 };
+      this.shared.set(policy, entry);
+    }
+    return entry;
   }
 }

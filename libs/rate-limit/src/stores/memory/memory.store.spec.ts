@@ -1,0 +1,230 @@
+import { describe, expect, it } from '@jest/globals';
+import { array, assert, constant, integer, nat, oneof, property, record } from 'fast-check';
+import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
+import { expectSame } from '../../../../../test/support/expect-same.js';
+import { histories } from '../../../../../test/support/property-runs.js';
+import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { ChargeVerdict, Verdict } from '../store.js';
+import { MemoryStore } from './memory.store.js';
+
+const ORIGIN = 19_900 * 86_400_000_000;
+const SECOND = 1_000_000;
+const MINUTE = 60 * SECOND;
+
+/** One request is a fifth of it, which is not little; nothing comes back for a day. */
+const SMALL = algorithmOf({ algorithm: 'sliding-window-log', limit: 5, window: '1d' });
+/** One request is a hundredth of it, which is. */
+const LARGE = algorithmOf({ algorithm: 'token-bucket', capacity: 100, refill: '100/d' });
+const SHORT = algorithmOf({ algorithm: 'fixed-window', limit: 5, window: '1s' });
+
+/** A store of a few keys with a clock that the test sets. */
+class Desk {
+  now = ORIGIN;
+  readonly store: MemoryStore;
+
+  constructor(maxKeys: number) {
+    this.store = new MemoryStore({ maxKeys, clock: () => this.now });
+  }
+
+  ask(who: string, algorithm: Algorithm, cost = 1, policy = 'p'): ChargeVerdict {
+    return this.store.consume([{ key: `rl:{user:${who}}:app:${policy}:x`, algorithm, cost }]).charges[0]!;
+  }
+
+  /** Everybody asks once. */
+  all(names: readonly string[], algorithm: Algorithm): ChargeVerdict[] {
+    return names.map((who) => this.ask(who, algorithm));
+  }
+
+  /** What each has taken. Looking at one who is not known may make room, so those who were forgotten come last. */
+  taken(names: readonly string[], algorithm: Algorithm): number[] {
+    return names.map((who) => algorithm.limit - this.ask(who, algorithm, 0).remaining);
+  }
+}
+
+const names = (name: string, count: number): string[] => Array.from({ length: count }, (_, i) => `${name}-${i}`);
+const ones = (count: number): number[] => Array<number>(count).fill(1);
+
+describe('MemoryStore without room forgets', () => {
+  it('first what has expired', () => {
+    const desk = new Desk(8);
+    const [light, heavy] = [names('light', 3), names('heavy', 4)];
+    desk.all(heavy, SMALL);
+    desk.ask('over', SHORT);
+    desk.all(light, LARGE);
+    desk.now += SECOND + MINUTE; // a clock of the user's own is trusted with a minute
+    desk.ask('new', SMALL);
+    expect(desk.taken([...heavy, 'new'], SMALL)).toEqual(ones(5));
+    expect(desk.taken(light, LARGE)).toEqual(ones(3));
+    expect([desk.store.size, desk.store.overflowed]).toEqual([8, 0]);
+  });
+
+  it('then those that have taken little, asked for once, however lately', () => {
+    const desk = new Desk(8);
+    const [light, heavy, fresh] = [names('light', 2), names('heavy', 6), names('new', 2)];
+    desk.all(heavy, SMALL);
+    desk.now += 2 * MINUTE; // nobody has asked for these since
+    desk.all(light, LARGE);
+    desk.all(fresh, SMALL);
+    expect(desk.taken([...heavy, ...fresh], SMALL)).toEqual(ones(8));
+    expect([desk.store.size, desk.store.overflowed]).toEqual([8, 0]);
+  });
+
+  it('then those that nobody has asked for within a minute, the longest ago first', () => {
+    const desk = new Desk(8);
+    const clients = names('client', 8);
+    desk.all(clients, SMALL);
+    const [longest, , ...others] = clients;
+    desk.now += SECOND;
+    desk.all(clients.slice(1), SMALL);
+    desk.now += SECOND;
+    desk.all(others, SMALL); // now two have asked the longest ago, one of them a second before the other
+    desk.now += MINUTE + SECOND;
+    desk.ask('new-0', SMALL);
+    expect(desk.taken(clients.slice(1), SMALL)).toEqual([2, 3, 3, 3, 3, 3, 3]);
+    expect(desk.taken([longest!], SMALL)).toEqual([0]);
+  });
+
+  it('last those that have taken little and go on asking', () => {
+    const desk = new Desk(8);
+    const [heavy, light] = [names('heavy', 7), 'light'];
+    desk.all(heavy, SMALL);
+    desk.ask(light, LARGE);
+    desk.ask(light, LARGE);
+    desk.ask('new', SMALL);
+    expect(desk.taken([...heavy, 'new'], SMALL)).toEqual(ones(8));
+    expect(desk.store.overflowed).toBe(0);
+  });
+
+  it('nobody who is refused and goes on asking, even if nothing is charged any more', () => {
+    const desk = new Desk(8);
+    const idle = names('idle', 7);
+    for (let i = 0; i < 5; i++) desk.ask('blocked', SMALL);
+    desk.all(idle, SMALL);
+    for (let i = 0; i < 10; i++) {
+      desk.now += 50 * SECOND;
+      expect(desk.ask('blocked', SMALL).allowed).toBe(false);
+      desk.ask(`new-${i}`, SMALL);
+    }
+    expect(desk.ask('blocked', SMALL).allowed).toBe(false);
+  });
+
+  it('none of the keys that the request itself needs', () => {
+    const desk = new Desk(2);
+    desk.ask('ada', LARGE);
+    desk.ask('bob', LARGE);
+    const charge = (who: string) => ({ key: `rl:{user:${who}}:app:p:x`, algorithm: LARGE, cost: 1 });
+    const { charges } = desk.store.consume([charge('ada'), charge('eve')]);
+    expect(charges.map(({ remaining }) => remaining)).toEqual([98, 99]);
+    expect(desk.taken(['ada', 'eve'], LARGE)).toEqual([2, 1]);
+    expect([desk.store.size, desk.store.overflowed]).toEqual([2, 0]);
+  });
+});
+
+describe('MemoryStore when all are active', () => {
+  it('gives all who are new one state together, and leaves everybody else theirs', () => {
+    const desk = new Desk(8);
+    const clients = names('client', 8);
+    desk.all(clients, SMALL);
+    const invented = desk.all(names('invented', 100), SMALL);
+    expect(invented.filter(({ allowed }) => allowed)).toHaveLength(5);
+    expect(desk.store.overflowed).toBe(100);
+    expect(desk.taken(clients, SMALL)).toEqual(ones(8));
+    expect(desk.store.size).toBe(8);
+    expect(desk.store.overflowed).toBe(100);
+  });
+
+  it('has one such state for each policy', () => {
+    const desk = new Desk(8);
+    desk.all(names('client', 8), SMALL);
+    const passed = (policy: string) =>
+      names(`invented-${policy}`, 20).filter((who) => desk.ask(who, SMALL, 1, policy).allowed).length;
+    expect([passed('a'), passed('b'), passed('a')]).toEqual([5, 5, 0]);
+  });
+
+  it('has one such state for each algorithm, even where keys do not tell them apart', () => {
+    const desk = new Desk(8);
+    desk.all(names('client', 8), SMALL);
+    const invented = names('invented', 20);
+    const passed = (algorithm: Algorithm) => desk.all(invented, algorithm).filter(({ allowed }) => allowed).length;
+    expect([passed(SMALL), passed(SHORT), passed(LARGE)]).toEqual([5, 5, 20]);
+  });
+
+  it('gives a state of its own again as soon as there is room', () => {
+    const desk = new Desk(8);
+    desk.all(names('client', 8), SMALL);
+    desk.all(names('invented', 10), SMALL);
+    expect(desk.ask('late', SMALL).allowed).toBe(false);
+    desk.store.reset(['rl:{user:client-0}:app:p:x']);
+    expect(desk.ask('late', SMALL)).toMatchObject({ allowed: true, remaining: 4 });
+    expect(desk.ask('later', SMALL).allowed).toBe(false);
+    desk.now += MINUTE + SECOND;
+    expect(desk.ask('later', SMALL)).toMatchObject({ allowed: true, remaining: 4 });
+    expect(desk.store.overflowed).toBe(12); // 10, late, later
+  });
+
+  it('charges all or nothing across own and shared states', () => {
+    const desk = new Desk(8);
+    desk.all(names('client', 8), SMALL);
+    const consume = (who: string): Verdict =>
+      desk.store.consume([
+        { key: 'rl:{user:client-0}:app:p:x', algorithm: SMALL, cost: 1 },
+        { key: `rl:{user:${who}}:app:q:x`, algorithm: SMALL, cost: 2 },
+      ]);
+    expect(names('invented', 4).map((who) => consume(who).allowed)).toEqual([true, true, false, false]);
+    expect(desk.taken(['client-0'], SMALL)).toEqual([3]);
+  });
+
+  it('never lends one state to two charges of a request, whatever their keys look like', () => {
+    const desk = new Desk(1);
+    const charge = (key: string, cost: number) => ({ key, algorithm: SMALL, cost });
+    desk.ask('client', SMALL);
+    const passed = names('invented', 5).filter(
+      (who) => desk.store.consume([charge(`${who}, a`, 3), charge(`${who}, b`, 1)]).allowed,
+    );
+    expect(passed).toHaveLength(1); // 3 and 3 are more than 5, whatever the other charge left behind
+    expect(desk.store.size).toBe(1);
+  });
+
+  it('keeps as many shared states as a thousand, whatever policies a function makes up', () => {
+    const desk = new Desk(1);
+    desk.ask('client', SMALL);
+    for (let i = 0; i < 3_000; i++) desk.ask('invented', SMALL, 1, `made-up-${i}`);
+    expect((desk.store as unknown as { shared: Map<unknown, unknown> }).shared.size).toBeLessThanOrEqual(1_000);
+  });
+});
+
+describe('MemoryStore at its bound, whatever comes', () => {
+  const POLICIES: readonly Algorithm[] = [
+    SMALL,
+    LARGE,
+    SHORT,
+    algorithmOf({ algorithm: 'leaky-bucket', capacity: 4, drain: '1/20s' }),
+    algorithmOf({ algorithm: 'sliding-window-counter', limit: 6, window: '30s' }),
+  ];
+  const step = record({
+    who: nat(40),
+    which: nat(POLICIES.length - 1),
+    cost: nat(4),
+    pauseMs: oneof({ weight: 6, arbitrary: constant(0) }, nat(20_000)),
+  });
+
+  it('keeps the bound, and decides for an active client who has taken more than little as if there were no bound', () => {
+    const history = array(step, { minLength: 1, maxLength: 300 });
+    assert(
+      property(history, integer({ min: 2, max: 12 }), (steps, maxKeys) => {
+        const desk = new Desk(maxKeys);
+        const boundless = new MemoryStore({ clock: () => desk.now });
+        const mine = algorithmOf({ algorithm: 'token-bucket', capacity: 40, refill: '1/d' });
+        const ask = (store: MemoryStore): Verdict =>
+          store.consume([{ key: 'rl:{user:me}:app:mine:x', algorithm: mine, cost: 6 }]); // 15 % of it
+        for (const { who, which, cost, pauseMs } of steps) {
+          expectSame(ask(desk.store), ask(boundless));
+          desk.ask(`${who}-${which}`, POLICIES[which]!, cost, `policy-${which}`);
+          expectSame(Math.max(desk.store.size, maxKeys), maxKeys);
+          desk.now += pauseMs * 1_000;
+        }
+      }),
+      histories(),
+    );
+  });
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Processes } from '../support/processes/processes.js';
+import type { Heap } from './workers/heap.js';
+
+jest.setTimeout(60_000); // garbage is collected again and again, and the machine may be busy
+
+const MB = 1_000_000;
+
+describe('the memory of a process, measured in one of its own', () => {
+  let heap: Processes<Heap>;
+
+  beforeAll(async () => {
+    heap = await Processes.start<Heap>(new URL('./workers/heap.ts', import.meta.url), 1);
+  });
+
+  afterAll(() => heap.stop());
+
+  async function measured<N extends keyof Heap>(name: N, argument: Parameters<Heap[N]>[0]) {
+    const [result] = await heap.all(name, () => argument as never);
+    return result!;
+  }
+
+  it.each(['one', 'new'] as const)(
+    'holds less than 1 MB of 100,000 clients whose states have expired, and no timer: after charges of %s',
+    async (others) => {
+      const { full, left, size, timers } = await measured('expired', others);
+      expect(full).toBeGreaterThan(10 * MB); // or it is not measured
+      expect(left).toBeLessThan(1 * MB);
+      expect(size).toBeLessThan(100);
+      expect(timers).toBe(0);
+    },
+  );
+
+  it('holds no more than its keys of a million invented identities, and lets no blocked client go free', async () => {
+    const { largest, size, overflowed, freed } = await measured('million', 50_000);
+    expect(size).toBeLessThanOrEqual(50_000);
+    expect(largest).toBeLessThan(50_000 * 750);
+    expect(overflowed).toBeGreaterThan(100_000);
+    expect(freed).toBe(0);
+  });
+
+  it('remembers the refusals of 50,000 clients and no more', async () => {
+    const { largest, remembered } = await measured('refusals', undefined);
+    expect(remembered).toBe(50_000);
+    expect(largest).toBeLessThan(50_000 * 1_500);
+  });
+
+  it('does not keep the asynchronous context of the requests that were decided, refused or kept waiting', async () => {
+    const pinned = await measured('pinned', undefined);
+    expect(pinned).toEqual({ states: false, refused: false, departed: false, timer: true }); // a timer would
+  });
+});

@@ -1,0 +1,140 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Departures } from '../../../libs/rate-limit/src/departures.js';
+import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RememberedRefusals } from '../../../libs/rate-limit/src/stores/remembered-refusals.js';
+import type { Charge } from '../../../libs/rate-limit/src/stores/store.js';
+import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algorithm-of.js';
+import { serve } from '../../support/processes/serve.js';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const ORIGIN = 19_900 * 86_400_000_000;
+const HOUR = 3_600_000_000;
+
+const ALGORITHMS = ALL_ALGORITHMS.map((name) => algorithmOf(SMALL_POLICIES[name]));
+
+/** As an identity's key looks; every one a text of its own. */
+function chargeOf(i: number, name = 'client'): [Charge] {
+  const algorithm = ALGORITHMS[i % ALGORITHMS.length]!;
+  return [{ key: `rl:{user:${name}-${i}}:GET /somewhere:${algorithm.name}:x:x`, algorithm, cost: 1 }];
+}
+
+/** Bytes that live, on the heap and in buffers. */
+function retained(): number {
+  collect();
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+/** Whether garbage collection takes what only `hold` could keep, while what `hold` returned lives on. */
+async function isPinned(hold: (request: AsyncLocalStorage<object>) => unknown): Promise<boolean> {
+  const storage = new AsyncLocalStorage<object>();
+  let held: unknown;
+  const context = (() => {
+    const object = { body: 'x'.repeat(1_000) };
+    storage.run(object, () => (held = hold(storage)));
+    return new WeakRef(object);
+  })();
+  for (let i = 0; i < 5; i++) await turn();
+  collect();
+  return context.deref() !== undefined && held !== undefined;
+}
+
+const procedures = {
+  /** 100,000 clients come and never again; then others go on. What is left of them, and whether a timer runs. */
+  expired: (others: 'one' | 'new') => {
+    let now = ORIGIN;
+    const store = new MemoryStore({ clock: () => now });
+    const crowd = (from: number, count: number): void => {
+      for (let i = from; i < from + count; i++) store.consume(chargeOf(i));
+    };
+    const goOn = (): void => {
+      now += HOUR;
+      for (let i = 0; i < 10_000; i++) {
+        store.consume(chargeOf(others === 'one' ? 0 : i, 'other'));
+        now += 10_000_000; // so that these expire in their turn
+      }
+    };
+    crowd(0, 1_000); // what is compiled and allocated at the first use belongs to nobody
+    goOn();
+    const before = retained();
+    crowd(1_000, 100_000);
+    const full = retained() - before;
+    const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    goOn();
+    return { full, left: retained() - before, size: store.size, timers };
+  },
+
+  /** A million identities, most of them once; 100 clients are blocked meanwhile and go on asking. */
+  million: (maxKeys: number) => {
+    let now = ORIGIN;
+    const store = new MemoryStore({ maxKeys, clock: () => now });
+    const before = retained();
+    const day = algorithmOf({ algorithm: 'sliding-window-log', limit: 3, window: '1d' });
+    const blocked = (i: number): Charge[] => [
+      { key: `rl:{user:blocked-${i}}:POST /login:d:x`, algorithm: day, cost: 1 },
+    ];
+    for (let i = 0; i < 300; i++) store.consume(blocked(i % 100));
+    let largest = 0;
+    let freed = 0;
+    for (let i = 0; i < 1_000_000; i++) {
+      now += 10; // 100,000 a second
+      const charge = i % 2 === 0 ? [{ ...chargeOf(i, 'invented')[0], algorithm: day }] : chargeOf(i, 'invented');
+      store.consume(charge);
+      if (i % 100 === 0 && store.consume(blocked((i / 100) % 100)).allowed) freed++;
+      if (i % 200_000 === 199_999) largest = Math.max(largest, retained() - before);
+    }
+    return { largest, size: store.size, overflowed: store.overflowed, freed };
+  },
+
+  /** A million identities that are refused. */
+  refusals: () => {
+    const store = new MemoryStore({ clock: () => ORIGIN });
+    const refusals = new RememberedRefusals(10_000, () => 0);
+    const before = retained();
+    let [largest, remembered] = [0, 0];
+    for (let i = 0; i < 1_000_000; i++) {
+      const [charge] = chargeOf(i);
+      const question = [{ ...charge, cost: charge.algorithm.maxCost + 1 }];
+      refusals.note(question, store.consume(question), 0);
+      if (i % 200_000 === 199_999) largest = Math.max(largest, retained() - before);
+    }
+    for (let i = 900_000; i < 1_000_000; i++) {
+      const [charge] = chargeOf(i);
+      if (refusals.find([{ ...charge, cost: charge.algorithm.maxCost + 1 }])) remembered++;
+    }
+    return { largest, remembered };
+  },
+
+  /** What keeps the asynchronous context in which a request came. */
+  pinned: async () => {
+    const departures = new Departures({ maxWaiting: 10, maxWaitingPerClient: 10 });
+    const states = await isPinned(() => {
+      const store = new MemoryStore();
+      for (let i = 0; i < 100; i++) store.consume(chargeOf(i));
+      return store;
+    });
+    const refused = await isPinned(() => {
+      const [store, refusals] = [new MemoryStore(), new RememberedRefusals(1000)];
+      for (let i = 0; i < 100; i++) refusals.note(chargeOf(0), store.consume(chargeOf(0)), performance.now());
+      return [store, refusals];
+    });
+    const departed = await isPinned(() => {
+      const waiting = departures.wait(3_600_000);
+      departures.close();
+      waiting.catch(() => {});
+      return departures;
+    });
+    const timer = await isPinned(() => setTimeout(() => {}, 3_600_000).unref());
+    return { states, refused, departed, timer };
+  },
+};
+
+export type Heap = typeof procedures;
+
+serve(procedures);
