@@ -162,6 +162,18 @@ describe('MemoryStore when all are active', () => {
     expect(desk.store.overflowed).toBe(12); // 10, late, later
   });
 
+  it('knows who is idle behind a clock that has stepped back, too', () => {
+    const desk = new Desk(8);
+    desk.all(names('client', 8), SMALL);
+    desk.now -= 60 * MINUTE;
+    desk.ask('new', SMALL);
+    expect(desk.store.overflowed).toBe(1); // nobody is idle by that alone
+    desk.now += MINUTE + 2 * SECOND;
+    desk.ask('newer', SMALL);
+    expect(desk.store.overflowed).toBe(1);
+    expect(desk.taken(['newer'], SMALL)).toEqual([1]);
+  });
+
   it('charges all or nothing across own and shared states', () => {
     const desk = new Desk(8);
     desk.all(names('client', 8), SMALL);

@@ -84,8 +84,9 @@ export class MemoryStore implements RateLimitStore {
   /** Entries that the next charge looks at. */
   private toSweep = 0;
   private tick = 0;
-  /** When the tick began. */
-  private tickedAt = -Infinity;
+  private nextTickAt = -Infinity;
+  /** What the entries asked for in this tick, not for the first time, are marked with. */
+  private again = 1;
   private overflows = 0;
 
   /** @throws {RangeError} when an option is out of its range */
@@ -115,7 +116,7 @@ export class MemoryStore implements RateLimitStore {
 
   consume(charges: readonly Charge[]): Verdict {
     const now = this.clock();
-    if (now - this.tickedAt >= TICK || now < this.tickedAt) this.nextTick(now);
+    if (now >= this.nextTickAt) this.nextTick(now);
     const entries = [this.entries.get(charges[0]!.key)];
     let known = entries[0] !== undefined;
     for (let i = 1; i < charges.length; i++) {
@@ -145,7 +146,7 @@ export class MemoryStore implements RateLimitStore {
 
   private read({ algorithm }: Charge, entry: Entry | undefined, now: number): unknown {
     if (entry === undefined) return algorithm.read(undefined, now, this.maxSkew);
-    entry.seen = this.tick * 2 + 1; // refused or not: who goes on asking is active
+    entry.seen = this.again; // refused or not: who goes on asking is active
     return algorithm.read(entry.state, now, this.maxSkew);
   }
 
@@ -183,13 +184,15 @@ export class MemoryStore implements RateLimitStore {
 
   /** After a long pause nobody is active any more; a clock that steps back makes nobody idle. */
   private nextTick(now: number): void {
-    const passed = Math.floor((now - this.tickedAt) / TICK);
+    const passed = 1 + Math.floor((now - this.nextTickAt) / TICK);
     this.tick += Math.max(0, Math.min(passed, ACTIVE_TICKS + 1));
-    this.tickedAt = now;
+    this.again = this.tick * 2 + 1;
+    this.nextTickAt = now + TICK;
   }
 
   /** Room for those charges that have no entry, or else a state that they share with others. */
   private makeRoom(charges: readonly Charge[], entries: (Entry | undefined)[], now: number): void {
+    if (now < this.nextTickAt - TICK) this.nextTick(now); // ticks go on behind a clock that has stepped back
     let room = this.maxKeys - this.entries.size;
     let overflows = 0;
     for (let i = 0; i < charges.length; i++) {
