@@ -10,6 +10,7 @@ import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
 import { IdentityChain } from './identity/identity-chain.js';
+import { RationedWarning } from './rationed-warning.js';
 import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
 import { type Handler, isRoute } from './policy/route.js';
@@ -33,6 +34,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly routes: RoutePolicies;
   readonly departures = new Departures();
   private readonly logger = new Logger('RateLimit');
+  /** For a policy's `skipIf` that fails. */
+  readonly skipFailed = new RationedWarning(this.logger);
   private readonly policies: NamedPolicies;
 
   private constructor(
@@ -43,7 +46,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   ) {
     const { store, deadlines, keepsTime, refusals } = opened;
     this.policies = new NamedPolicies(options.policies);
-    this.identities = new IdentityChain(options.identity);
+    this.identities = new IdentityChain(options.identity, options.onMissingIdentity, new RationedWarning(this.logger));
     this.limiter = new RateLimiter(options, new StoreGateway(store, deadlines, keepsTime, refusals), this.policies);
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),

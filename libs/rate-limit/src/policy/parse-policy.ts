@@ -1,5 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/registry.js';
+import { ON_MISSING_IDENTITY, type OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from './config-error.js';
 import type { Policy, PolicyBy, PolicyScope } from './policy.js';
 
@@ -9,6 +10,8 @@ export interface ParsedPolicy {
   /** Whether the name was given, not the default. */
   readonly named: boolean;
   readonly by: PolicyBy;
+  /** Undefined: what the module says. */
+  readonly onMissingIdentity: OnMissingIdentity | undefined;
   /** Undefined: what the place of the policy implies. */
   readonly scope: PolicyScope | undefined;
   readonly cost: NonNullable<Policy['cost']>;
@@ -18,7 +21,7 @@ export interface ParsedPolicy {
   readonly warnings: readonly string[];
 }
 
-const COMMON_OPTIONS = ['algorithm', 'name', 'by', 'scope', 'cost', 'skipIf'];
+const COMMON_OPTIONS = ['algorithm', 'name', 'by', 'scope', 'cost', 'skipIf', 'onMissingIdentity'];
 const KINDS: readonly unknown[] = ['client', 'ip', 'user', 'api-key', 'global'];
 const SCOPES: readonly unknown[] = ['route', 'controller', 'app'];
 export const DEFAULT_NAME = 'default';
@@ -101,7 +104,23 @@ export function parsePolicy(policy: unknown, place: string, fallbackName?: strin
     fail(`name is missing: with scope 'app' all routes that use the name share one state`);
   }
   const skipIf = optional<Policy['skipIf']>('skipIf', undefined, isFunction, 'a function');
-  return { name: name ?? DEFAULT_NAME, named: name !== undefined, by, scope, cost, skipIf, algorithm, warnings };
+  const onMissingIdentity = optional<OnMissingIdentity | undefined>(
+    'onMissingIdentity',
+    undefined,
+    (v) => (ON_MISSING_IDENTITY as readonly unknown[]).includes(v),
+    `one of ${ON_MISSING_IDENTITY.map(shown).join(', ')}`,
+  );
+  return {
+    name: name ?? DEFAULT_NAME,
+    named: name !== undefined,
+    by,
+    onMissingIdentity,
+    scope,
+    cost,
+    skipIf,
+    algorithm,
+    warnings,
+  };
 }
 
 const MAX_NAME = 64;
