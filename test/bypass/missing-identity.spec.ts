@@ -52,8 +52,8 @@ const NOBODY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
   ["by 'user' in a chain that knows no users", 'user', [apiKeyIdentity()]],
   ['a resolver that finds null', 'user', [{ kind: 'user', resolve: () => null }]],
   ['a resolver that finds nothing, later', 'user', [{ kind: 'user', resolve: () => Promise.resolve(undefined) }]],
-  ['a by function that returns nothing', (() => undefined) as unknown as PolicyBy, undefined],
-  ['a by function that returns null, later', (async () => null) as PolicyBy, undefined],
+  ['a by function that returns nothing', () => undefined, undefined],
+  ['a by function that returns null, later', async () => null, undefined],
   ['a by function whose value is undefined', user(() => undefined), undefined],
   ['a by function whose value is null', user(() => null), undefined],
   ['a by function whose value is empty', user(() => ''), undefined],
@@ -96,7 +96,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
 
   it.each([...NOBODY, ...FAILING])('counts as its address unless said otherwise: %s', async (_, by, identity) => {
     for (const module of [{}, { onMissingIdentity: 'ip' }, { onMissingIdentity: undefined }] as const) {
-      const { status, asked } = await asNobody(by, identity, module as Partial<RateLimitModuleOptions>);
+      const { status, asked } = await asNobody(by, identity, module);
       expect([status, asked]).toEqual([200, ['ip:127.0.0.1']]);
     }
   });
@@ -272,7 +272,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
         failing(new Error('forged')),
         rejecting(new Error('forged')),
         (() => ({ kind: 'key', value: { token: SECRET } })) as unknown as PolicyBy,
-        (() => ({ kind: `key ${SECRET}`, value: 'x' })) as PolicyBy,
+        () => ({ kind: `key ${SECRET}`, value: 'x' }),
         (() => SECRET) as unknown as PolicyBy,
       ] as PolicyBy[]) {
         await using app = await limited(platform, routeWith({ by }), { store: new StillStore(), onMissingIdentity });

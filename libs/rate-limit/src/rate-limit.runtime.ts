@@ -6,9 +6,10 @@ import {
   type OnModuleInit,
   type Type,
 } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
+import { trustProxyWarning } from './http/trust-proxy.js';
 import { IdentityChain } from './identity/identity-chain.js';
 import { RationedWarning } from './rationed-warning.js';
 import { RateLimitConfigError } from './policy/config-error.js';
@@ -43,6 +44,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly opened: Awaited<ReturnType<typeof openStore>>,
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
+    private readonly adapterHost: HttpAdapterHost,
   ) {
     const { store, deadlines, keepsTime, refusals } = opened;
     this.policies = new NamedPolicies(options.policies);
@@ -57,8 +59,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     options: CheckedOptions,
     discovery: DiscoveryService,
     scanner: MetadataScanner,
+    adapterHost: HttpAdapterHost,
   ): Promise<RateLimitRuntime> {
-    return new RateLimitRuntime(options, await openStore(options), discovery, scanner);
+    return new RateLimitRuntime(options, await openStore(options), discovery, scanner, adapterHost);
   }
 
   async onModuleInit(): Promise<void> {
@@ -79,6 +82,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         if (isRoute(handler)) this.routes.of(metatype as Type, handler);
       }
     }
+    const proxies = trustProxyWarning(this.adapterHost);
+    if (proxies !== undefined) this.logger.warn(proxies);
     await this.opened.store.connect?.();
     this.logger.log(this.opened.description);
   }
