@@ -63,12 +63,13 @@ describe.each(PLATFORMS)('whom a policy counts over %s', (platform) => {
   });
 
   it.each<[string, unknown]>([
-    ['nothing', undefined],
     ['text', 'ada'],
+    ['a number', 7],
+    ['an object of no kind', {}],
     ['a kind that could break a key', { kind: 'a}b', value: 'x' }],
     ['a kind that is too long', { kind: 'a'.repeat(17), value: 'x' }],
     ['a number as value', { kind: 'user', value: 7 }],
-    ['no value', { kind: 'user' }],
+    ['an object as value', { kind: 'user', value: { id: 7 } }],
   ])('is a logged 500 when the function returns %s', async (_, identity) => {
     const store = new StillStore();
     await using app = await limited(platform, countedBy((() => identity) as PolicyBy), { store });

@@ -29,6 +29,7 @@ const PREFIX = 'keyPrefix must be 1 to 32 printable characters without blanks an
 const WRONG: [problem: string, options: unknown][] = [
   ["'redisUrl' is not an option; the options are redis, store, policies,", { redisUrl: 'redis://localhost' }],
   ["'default' is not an option", { default: [] }],
+  ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", { onMissingIdentity: 'deny' }],
   ['redis and store are both given', { redis: 'redis://localhost', store: new MemoryStore() }],
   [REDIS, { redis: 'localhost:6379' }],
   [REDIS, { redis: 'http://localhost' }],

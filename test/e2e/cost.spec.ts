@@ -77,13 +77,71 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
     ['text', '3'],
     ['nothing', undefined],
     ['an object', {}],
+    ['an object that is worth a number', { valueOf: () => 1 }],
+    ['a number in an object', Object(1)],
+    ['a list of one number', [1]],
+    ['null', null],
+    ['true', true],
+    ['a symbol', Symbol('one')],
     ['a bigint', 3n],
   ])('that is %s at run time is a logged 500', async (_, value) => {
+    for (const cost of [() => value as number, () => Promise.resolve(value as number)]) {
+      const store = new StillStore();
+      await using app = await limited(platform, routeWith({ ...BUCKET, cost }), { store });
+      expect((await app.send('/')).status).toBe(500);
+      expect(app.logs.of('error')).toHaveLength(1);
+      expect(store.asked).toEqual([]);
+    }
+  });
+
+  it.each<[string, NonNullable<Policy['cost']>]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no body');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no body'))],
+  ])('of a function that %s is a logged 500 and no free pass', async (_, cost) => {
     const store = new StillStore();
-    await using app = await limited(platform, routeWith({ ...BUCKET, cost: () => value as number }), { store });
-    expect((await app.send('/')).status).toBe(500);
-    expect(app.logs.of('error')).toHaveLength(1);
+    await using app = await limited(platform, routeWith({ ...BUCKET, cost }), { store });
+    const reply = await app.send('/');
+    expect([reply.status, limitHeaders(reply), reply.text.includes('no body')]).toEqual([500, [], false]);
+    expect(app.logs.of('error').join()).toContain('no body');
     expect(store.asked).toEqual([]);
+  });
+
+  it.each<Policy>([
+    BUCKET,
+    { algorithm: 'leaky-bucket', capacity: 10, drain: 1_000_000_000 },
+    { algorithm: 'fixed-window', limit: 10, window: '1h' },
+    { algorithm: 'sliding-window-log', limit: 10, window: '1h' },
+    { algorithm: 'sliding-window-counter', limit: 10, window: '1h' },
+  ])('gone wrong leaves no trace: $algorithm decides the next requests as if it had not been', async (policy) => {
+    const wrong: unknown[] = [NaN, Infinity, -Infinity, -1, -0.5, 1.5, null, undefined, {}, '1', 2 ** 53, 1e300];
+    const never = [Number.MAX_SAFE_INTEGER, 1e15, 1e12, 12, 1001]; // whole, but more than ever fits
+    const decided = async (costs: readonly unknown[]): Promise<unknown[]> => {
+      let next: unknown;
+      const store = new StillStore();
+      await using app = await limited(platform, routeWith({ ...policy, cost: () => next as number }), { store });
+      const seen: unknown[] = [];
+      for (next of costs) {
+        const { status, headers, body } = await app.send('/');
+        if (wrong.includes(next)) expect([next, status]).toEqual([next, 500]);
+        else if (never.includes(next as number)) expect([next, status]).toEqual([next, 429]);
+        else
+          seen.push([status, headers['x-ratelimit-remaining'], (body as { retry_after_ms?: number })?.retry_after_ms]);
+        store.advance(1000);
+      }
+      return seen;
+    };
+    const good = [3, 0, 2, 4, 1, 3];
+    const bad = [...wrong, ...never];
+    const mixed = good.flatMap((cost, i) => [...Array.from(bad.keys(), (j) => bad[(i * 7 + j) % bad.length]), cost]);
+    // Time goes on alike: looking costs nothing, and is no wrong cost.
+    const still = good.flatMap((cost) => [...bad.map(() => 0), cost]);
+    const everyNth = (list: unknown[]): unknown[] => list.filter((_, i) => (i + 1) % (bad.length + 1) === 0);
+    expect(await decided(mixed)).toEqual(everyNth(await decided(still)));
   });
 
   it('that can never fit is refused without Retry-After, retry_after null, and charges nothing', async () => {
@@ -138,14 +196,35 @@ describe.each(PLATFORMS)('skipIf over %s', (platform) => {
     expect(await app.crowd(15, '/?internal=yes')).toEqual({ 200: 12, 429: 3 });
   });
 
-  it('that throws is a logged 500, not a free pass', async () => {
+  it.each<[string, NonNullable<Policy['skipIf']>]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no idea');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no idea'))],
+  ])('that %s counts as not skipped, which is logged once a second at most', async (_, skipIf) => {
+    const other: Policy = { name: 'other', algorithm: 'fixed-window', limit: 100, window: '1h' };
     const store = new StillStore();
+    await using app = await limited(platform, routeWith({ ...BUCKET, name: 'one', skipIf }, other), { store });
+    expect(await app.crowd(15, '/')).toEqual({ 200: 10, 429: 5 });
+    expect(app.logs.of('warn')).toHaveLength(1);
+    expect(app.logs.of('warn')[0]).toContain("skipIf of policy 'one' failed, the request is counted: no idea");
+    expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['text', 'oops'],
+    ['an object that is no text', Object.create(null)],
+    ['a symbol', Symbol('oops')],
+  ])('that throws %s counts as not skipped, too', async (_, thrown) => {
     const skipIf = (): never => {
-      throw new Error('no idea');
+      throw thrown;
     };
-    await using app = await limited(platform, routeWith({ ...BUCKET, skipIf }), { store });
-    expect((await app.send('/')).status).toBe(500);
-    expect(app.logs.of('error').join()).toContain('no idea');
-    expect(store.asked).toEqual([]);
+    await using app = await limited(platform, routeWith({ ...BUCKET, skipIf }), { store: new StillStore() });
+    expect(left(await app.send('/'))).toBe(9);
+    expect(app.logs.of('warn')).toHaveLength(1);
   });
 });

@@ -151,4 +151,57 @@ describe('the key of a policy for an identity', () => {
       RUNS,
     );
   });
+
+  it('is another one for every other tuple of policy, scope, kind and value, of any text whatsoever', () => {
+    const odd = fc.constantFrom(
+      '__proto__',
+      'constructor',
+      'undefined',
+      'null',
+      '',
+      '{',
+      '}',
+      '}:{',
+      ':',
+      '::',
+      '%3A',
+      '#',
+    );
+    const control = fc.string({
+      unit: fc.integer({ min: 0, max: 0x9f }).map((code) => String.fromCharCode(code)),
+      maxLength: 8,
+    });
+    const surrogates = fc.string({
+      unit: fc.constantFrom('\ud800', '\udc00', '\ud83d', '\ude00', '\ufffd', 'a'),
+      maxLength: 6,
+    });
+    const any = fc.oneof(odd, control, surrogates, text);
+    const policy = fc.oneof(name, fc.constantFrom('__proto__', 'a:b', 'a', 'b', '}{', '%', 'GET /'));
+    const tuple = fc.tuple(
+      policy,
+      fc.oneof(scope, odd, control),
+      fc.oneof(kind, fc.constantFrom('ip', 'global', 'unknown')),
+      any,
+    );
+    const seen = new Map<string, string>();
+    fc.assert(
+      fc.property(fc.array(tuple, { minLength: 2, maxLength: 20 }), (tuples) => {
+        for (const [policyName, place, identityKind, value] of tuples) {
+          const end = tail('rl', { name: policyName, scope: place, rate: 7 });
+          if (end === undefined) continue;
+          const key = keyOf('rl', identityTag({ kind: identityKind, value }), end);
+          const units = [policyName, place, identityKind, value].map((part) =>
+            [...part.split('')].map((c) => c.charCodeAt(0)),
+          );
+          // Across all the runs: no two tuples ever meet.
+          const owner = JSON.stringify(units);
+          expect(seen.get(key) ?? owner).toBe(owner);
+          seen.set(key, owner);
+          expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
+        }
+      }),
+      RUNS,
+    );
+    expect(seen.size).toBeGreaterThan(RUNS.numRuns);
+  });
 });

@@ -8,10 +8,11 @@ import {
   ipIdentity,
   type Policy,
   RateLimit,
+  RateLimitConfigError,
   type RateLimitModuleOptions,
   userIdentity,
 } from 'nestjs-floodgate';
-import { type AppSettings, limited, limitHeaders, PLATFORMS, type SendOptions } from '../support/http-app.js';
+import { type AppSettings, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const BUCKET: Policy = { algorithm: 'token-bucket', capacity: 100, refill: '1/m' };
@@ -86,24 +87,6 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     ]);
   });
 
-  it.each<[string, IdentityResolver['resolve']]>([
-    [
-      'throws',
-      () => {
-        throw new Error('token is forged');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('token is forged'))],
-  ])('is not guessed when a resolver %s: a logged 500, nothing charged', async (_, resolve) => {
-    const store = new StillStore();
-    await using app = await limited(platform, Routes, { store, identity: [{ kind: 'user', resolve }, ipIdentity()] });
-    const reply = await app.send('/');
-    expect([reply.status, limitHeaders(reply)]).toEqual([500, []]);
-    expect(reply.text).not.toContain('forged');
-    expect(app.logs.of('error').join()).toContain('token is forged');
-    expect(store.asked).toEqual([]);
-  });
-
   it("by 'user' is the address where there is no user, and never the API key", async () => {
     const requests: Headers[] = [{ 'X-User-Id': 'ada', 'X-API-Key': 'k' }, { 'X-API-Key': 'k' }, { 'X-User-Id': '' }];
     const expected = ['user:ada', 'ip:127.0.0.1', 'ip:127.0.0.1'];
@@ -121,6 +104,14 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
       (name) => ({ [name]: name === 'Forwarded' ? 'for=10.9.8.7' : '10.9.8.7' }),
     );
     expect(await identities(requests)).toEqual(requests.map(() => 'ip:127.0.0.1'));
+    // Several, and what would be an address were it trusted.
+    expect(
+      await identities([
+        { 'X-Forwarded-For': ['10.9.8.7', '10.9.8.6'] },
+        { 'X-Forwarded-For': '10.9.8.7, 10.9.8.6', Forwarded: 'for=10.9.8.7', 'True-Client-IP': '10.9.8.5' },
+        { 'X-Forwarded-For': '', 'Fastly-Client-IP': '10.9.8.7', 'X-Cluster-Client-IP': '10.9.8.7' },
+      ]),
+    ).toEqual(Array.from({ length: 3 }, () => 'ip:127.0.0.1'));
     const trusted = await identities(requests, {}, { trustProxy: true });
     expect(trusted).toEqual(['ip:10.9.8.7', ...requests.slice(1).map(() => 'ip:127.0.0.1')]);
   });
@@ -144,7 +135,17 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
   });
 
   it('is the same IPv4 address however it is written as IPv6', async () => {
-    const spellings = ['10.1.2.3', '::ffff:10.1.2.3', '::FFFF:10.1.2.3', '::ffff:0a01:0203', '0:0:0:0:0:ffff:a01:203'];
+    const spellings = [
+      '10.1.2.3',
+      '::ffff:10.1.2.3',
+      '::FFFF:10.1.2.3',
+      '::ffff:0a01:0203',
+      '::ffff:a01:203',
+      '0:0:0:0:0:ffff:a01:203',
+      '0000:0000:0000:0000:0000:ffff:0a01:0203',
+      '[::ffff:a01:203]:443',
+      '::ffff:a01:203%eth0',
+    ];
     expect(await behindProxy(spellings)).toEqual(spellings.map(() => 'ip:10.1.2.3'));
   });
 
@@ -175,6 +176,22 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     expect(new Set(await behindProxy([a, b], { identity: [ipIdentity({ ipv6Prefix })] })).size).toBe(count);
   });
 
+  it.each([
+    ['9.9.9.9:1234', 'ip:9.9.9.9'],
+    ['9.9.9.9:4321', 'ip:9.9.9.9'],
+    ['[2001:db8:1:200::1]', 'ip:2001%3Adb8%3A1%3A200%3A%3A/56'],
+    ['[2001:db8:1:200::1]:1234', 'ip:2001%3Adb8%3A1%3A200%3A%3A/56'],
+    ['fe80::1%eth0', 'ip:fe80%3A%3A/56'],
+    ['fe80::1%eth1', 'ip:fe80%3A%3A/56'],
+    ['[fe80::1%eth0]:80', 'ip:fe80%3A%3A/56'],
+    ['::1', 'ip:%3A%3A/56'],
+    ['::1.2.3.4', 'ip:%3A%3A/56'],
+    ['64:ff9b::1.2.3.4', 'ip:64%3Aff9b%3A%3A/56'],
+    ['1.2.3.4%eth0', 'ip:1.2.3.4'],
+  ])('is what remains of %s without port and zone: %s', async (passedOn, expected) => {
+    expect(await behindProxy([passedOn])).toEqual([expected]);
+  });
+
   it("is the connection's address when what the proxy passes on is none", async () => {
     const nonsense = [
       'unknown',
@@ -184,8 +201,26 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
       '1.2.3',
       '010.1.2.3',
       '}{',
-      '10.0.0.1:8080',
-      '[::1]',
+      '10.0.0.1:',
+      '10.0.0.1:x',
+      '10.0.0.1:123456',
+      '10.0.0.1:80:80',
+      '[10.0.0.1',
+      '[::1',
+      '[::1]x',
+      '[]',
+      '[]:80',
+      '::1]',
+      '%eth0',
+      '::ffff:010.1.2.3',
+      '::ffff:10.1.2',
+      'rl:{x}',
+      '{ip:10.1.2.3}',
+      '0x7f.1',
+      '2130706433',
+      'localhost',
+      `${'1'.repeat(5_000)}:1`,
+      `::1%${'z'.repeat(5_000)}`,
       '__proto__',
     ];
     expect(await behindProxy(nonsense)).toEqual(nonsense.map(() => 'ip:127.0.0.1'));
@@ -215,6 +250,32 @@ describe.each(PLATFORMS)("an 'api-key' over %s", (platform) => {
     const tag = identityTag({ kind: 'key', value: SECRET });
     expect(store.keys).toEqual([expect.stringMatching(`^rl:{${tag}}:`.replaceAll(/[{}]/g, '\\$&'))]);
     expect(store.keys.join()).not.toContain(SECRET);
+  });
+});
+
+describe('the resolvers of identities', () => {
+  it.each<[string, () => unknown]>([
+    [
+      "ipIdentity: 'prefix' is not an option; the only option is ipv6Prefix",
+      () => ipIdentity({ prefix: 64 } as object),
+    ],
+    [
+      "apiKeyIdentity: 'Header' is not an option; the only option is header",
+      () => apiKeyIdentity({ Header: 'x' } as object),
+    ],
+    [
+      "userIdentity: options must be an object such as { header }, got 'X-User'",
+      () => userIdentity('X-User' as unknown as object),
+    ],
+    [
+      'userIdentity: options must be an object such as { header }, got null',
+      () => userIdentity(null as unknown as object),
+    ],
+    ["userIdentity: header must be the name of a header, got ''", () => userIdentity({ header: '' })],
+    ["apiKeyIdentity: header must be the name of a header, got 'X Key'", () => apiKeyIdentity({ header: 'X Key' })],
+    ['apiKeyIdentity: header must be the name of a header, got 7', () => apiKeyIdentity({ header: 7 as never })],
+  ])('refuse what they cannot use: %s', (problem, make) => {
+    expect(make).toThrow(new RateLimitConfigError(...(problem.split(/: (.*)/s).slice(0, 2) as [string, string])));
   });
 });
 

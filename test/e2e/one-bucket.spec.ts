@@ -150,6 +150,7 @@ describe.each(PLATFORMS)('one route is one bucket over %s', (platform) => {
     ['the header repeated', ['k1', 'k2', 'k3']],
     ['the same value repeated', ['k1', 'k1']],
     ['an empty repetition', ['k1', '']],
+    ['a repetition that has a comma', ['k1', 'k2,k1']],
   ])('for an API key with %s: the first counts', async (_, values) => {
     const requests: [string, SendOptions?][] = [
       ['/api/rides', { headers: { 'X-API-Key': 'k1' } }],

@@ -25,8 +25,8 @@ export interface SendOptions {
 }
 
 export interface AppSettings {
-  /** The platform's own trust-proxy setting; off unless said. */
-  readonly trustProxy?: boolean;
+  /** The platform's own trust-proxy setting; off unless said. Fastify takes no numbers. */
+  readonly trustProxy?: boolean | number | string;
   /** Called before the application listens: for a prefix, versions, hooks. */
   readonly configure?: (app: INestApplication) => void;
 }
@@ -131,7 +131,8 @@ export async function start(
 ): Promise<HttpApp> {
   class Root {}
   const logs = new CapturedLogs();
-  const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter({ trustProxy });
+  const adapter =
+    platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter({ trustProxy: trustProxy as boolean | string });
   const app: INestApplication = await NestFactory.create({ module: Root, ...metadata }, adapter, {
     logger: logs,
     abortOnError: false,

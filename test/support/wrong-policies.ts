@@ -138,6 +138,12 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ["'limit' is not an option of token-bucket", [bucket({ limit: 3 })]],
   ['a policy must be a plain object, got an instance of a class', [Object.create(bucket()) as Anything]],
   ["'Name' is not an option", [bucket({ Name: 'x' })]],
+  ["'onMissing' is not an option of fixed-window (got 'ip')", [fixed({ onMissing: 'ip' })]],
+  [
+    "'__proto__' is not an option",
+    [JSON.parse('{"algorithm":"token-bucket","capacity":20,"refill":10,"__proto__":{}}')],
+  ],
+  ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", [bucket({ onMissingIdentity: 'deny' })]],
 
   ["there is no policy named 'burts'; the module's policies are 'burst', 'daily'", ['burts']],
   ["there is no policy named ''", ['']],

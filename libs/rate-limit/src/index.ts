@@ -9,6 +9,7 @@ export type { Decision, PolicyDecision } from './decision.js';
 export {
   type RateLimitExceededBody,
   RateLimitExceededException,
+  RateLimitIdentityMissingException,
   RateLimitUnavailableException,
 } from './http/exceptions.js';
 
@@ -30,7 +31,7 @@ export type { Duration } from './policy/duration.js';
 export { RateLimitConfigError } from './policy/config-error.js';
 export type { BoundPolicy } from './policy/route-policies.js';
 
-export type { Identity, IdentityResolver } from './identity/identity.js';
+export type { Identity, IdentityResolver, OnMissingIdentity } from './identity/identity.js';
 export { identityTag } from './identity/identity-tag.js';
 export { apiKeyIdentity, ipIdentity, userIdentity } from './identity/resolvers.js';
 

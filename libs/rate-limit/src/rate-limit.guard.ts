@@ -9,6 +9,7 @@ import type { BoundPolicy, Route } from './policy/route-policies.js';
 import type { Charge } from './stores/store.js';
 import { closablesOf, requestOf, responseOf } from './http/context.js';
 import { isPromise } from './is-promise.js';
+import { reasonOf } from './rationed-warning.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 
 /**
@@ -36,6 +37,7 @@ export class RateLimitGuard implements CanActivate {
 
   /**
    * @throws {RateLimitExceededException} 429, when a policy refuses
+   * @throws {RateLimitIdentityMissingException} 401, when nobody is there to count and `onMissingIdentity` is `'refuse'`
    * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, when too many
    *   requests wait (nothing is charged then), or while closing
    */
@@ -93,9 +95,19 @@ export class RateLimitGuard implements CanActivate {
 
   private async limitChosen(route: Route, context: ExecutionContext): Promise<boolean> {
     const chosen = await route.policies(context);
-    const skipped = await Promise.all(chosen.map(async ({ skipIf }) => (await skipIf?.(context)) ?? false));
+    const skipped = await Promise.all(chosen.map((policy) => this.skips(policy, context)));
     const policies = chosen.filter((_, i) => !skipped[i]);
     return policies.length === 0 || this.limitLater(policies, [], context);
+  }
+
+  /** A `skipIf` that fails has not said that the request need not be counted. */
+  private async skips({ name, skipIf }: BoundPolicy, context: ExecutionContext): Promise<boolean> {
+    try {
+      return (await skipIf?.(context)) ?? false;
+    } catch (error) {
+      this.runtime.skipFailed.warn(`skipIf of policy '${name}' failed, the request is counted: ${reasonOf(error)}`);
+      return false;
+    }
   }
 
   /** @param found whom the first policy without a charge counts, when that was asked already */

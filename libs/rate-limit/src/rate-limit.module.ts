@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import {
   type ASYNC_OPTIONS_TYPE,
@@ -25,9 +25,13 @@ import { RateLimiter } from './rate-limiter.js';
   providers: [
     {
       provide: RateLimitRuntime,
-      inject: [MODULE_OPTIONS_TOKEN, DiscoveryService, MetadataScanner],
-      useFactory: (options: RateLimitModuleOptions, discovery: DiscoveryService, scanner: MetadataScanner) =>
-        RateLimitRuntime.create(checkOptions(options), discovery, scanner),
+      inject: [MODULE_OPTIONS_TOKEN, DiscoveryService, MetadataScanner, HttpAdapterHost],
+      useFactory: (
+        options: RateLimitModuleOptions,
+        discovery: DiscoveryService,
+        scanner: MetadataScanner,
+        adapterHost: HttpAdapterHost,
+      ) => RateLimitRuntime.create(checkOptions(options), discovery, scanner, adapterHost),
     },
     { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },
     RateLimitGuard,

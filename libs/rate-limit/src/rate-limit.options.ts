@@ -1,4 +1,4 @@
-import type { IdentityResolver } from './identity/identity.js';
+import { type IdentityResolver, ON_MISSING_IDENTITY, type OnMissingIdentity } from './identity/identity.js';
 import { isKind } from './identity/identity-tag.js';
 import { checkKeyPrefix } from './policy/key.js';
 import { RateLimitConfigError, shown } from './policy/config-error.js';
@@ -27,6 +27,12 @@ export interface RateLimitModuleOptions {
    * Header identities are only as good as the gateway that sets them.
    */
   identity?: readonly IdentityResolver[];
+  /**
+   * What policies do, unless they say it themselves, with a request that has no identity of the kind they count (`by: 'user'`
+   * before authentication ran, say), or whose resolver or `by` function throws or rejects: `'ip'` (default) counts its address,
+   * `'refuse'` answers 401, `'throw'` is a logged 500. Nothing is charged by the latter two.
+   */
+  onMissingIdentity?: OnMissingIdentity;
   /** Whether responses carry `X-RateLimit-*`; default true. `Retry-After` stays. */
   headers?: boolean;
   /** How keys begin: 1 to 32 characters, default `'rl'`. */
@@ -105,6 +111,7 @@ const OPTIONS = [
   'policies',
   'defaults',
   'identity',
+  'onMissingIdentity',
   'headers',
   'keyPrefix',
   'clock',
@@ -133,6 +140,7 @@ export type CheckedOptions = RateLimitModuleOptions &
       | 'keyPrefix'
       | 'clock'
       | 'rememberRefusalsMs'
+      | 'onMissingIdentity'
       | 'deadlineMs'
       | 'onStoreFailure'
       | 'localShare'
@@ -234,6 +242,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
     keyPrefix: checkKeyPrefix(keyPrefix, PLACE),
     headers: oneOf('headers', [true, false]),
     clock: oneOf('clock', ['redis', 'app'] as const),
+    onMissingIdentity: oneOf('onMissingIdentity', ON_MISSING_IDENTITY),
     onStoreFailure: oneOf('onStoreFailure', STORE_FAILURES),
   };
 }

@@ -6,10 +6,12 @@ import {
   type OnModuleInit,
   type Type,
 } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
+import { trustProxyWarning } from './http/trust-proxy.js';
 import { IdentityChain } from './identity/identity-chain.js';
+import { RationedWarning } from './rationed-warning.js';
 import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
 import { type Handler, isRoute } from './policy/route.js';
@@ -33,6 +35,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly routes: RoutePolicies;
   readonly departures: Departures;
   private readonly logger = new Logger('RateLimit');
+  /** For a policy's `skipIf` that fails. */
+  readonly skipFailed = new RationedWarning(this.logger);
   private readonly policies: NamedPolicies;
 
   private constructor(
@@ -40,11 +44,12 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly opened: Awaited<ReturnType<typeof openStore>>,
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
+    private readonly adapterHost: HttpAdapterHost,
   ) {
     const { store, deadlines, keepsTime, refusals } = opened;
     this.departures = new Departures(options);
     this.policies = new NamedPolicies(options.policies);
-    this.identities = new IdentityChain(options.identity);
+    this.identities = new IdentityChain(options.identity, options.onMissingIdentity, new RationedWarning(this.logger));
     this.limiter = new RateLimiter(options, new StoreGateway(store, deadlines, keepsTime, refusals), this.policies);
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),
@@ -55,8 +60,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     options: CheckedOptions,
     discovery: DiscoveryService,
     scanner: MetadataScanner,
+    adapterHost: HttpAdapterHost,
   ): Promise<RateLimitRuntime> {
-    return new RateLimitRuntime(options, await openStore(options), discovery, scanner);
+    return new RateLimitRuntime(options, await openStore(options), discovery, scanner, adapterHost);
   }
 
   async onModuleInit(): Promise<void> {
@@ -79,6 +85,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         for (const policy of route?.fixed ?? []) this.warnOfPlaces(policy, `${metatype.name}.${method}`);
       }
     }
+    const proxies = trustProxyWarning(this.adapterHost);
+    if (proxies !== undefined) this.logger.warn(proxies);
     await this.opened.store.connect?.();
     this.logger.log(this.opened.description);
   }

@@ -1,4 +1,4 @@
-import { HttpException, HttpStatus } from '@nestjs/common';
+import { HttpException, HttpStatus, UnauthorizedException } from '@nestjs/common';
 import type { Decision } from '../decision.js';
 import { retryAfterSeconds } from './headers.js';
 
@@ -51,5 +51,22 @@ export class RateLimitUnavailableException extends HttpException {
       HttpStatus.SERVICE_UNAVAILABLE,
       options,
     );
+  }
+}
+
+/**
+ * A request without the identity that a policy counts, where `onMissingIdentity` is `'refuse'`: 401, as an authentication
+ * guard answers, so that filters for `UnauthorizedException` see it, too. No 429: nothing was exceeded, and coming back later
+ * does not help. Nothing was charged.
+ */
+export class RateLimitIdentityMissingException extends UnauthorizedException {
+  /** @param policy the name of the policy */
+  constructor(readonly policy: string) {
+    super({
+      statusCode: 401,
+      error: 'rate_limit_identity_missing',
+      message: 'The request does not say who is asking',
+      policy,
+    });
   }
 }

@@ -1,55 +1,132 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { globalTag } from '../policy/key.js';
+import { RateLimitIdentityMissingException } from '../http/exceptions.js';
 import { isPromise } from '../is-promise.js';
+import { RateLimitConfigError } from '../policy/config-error.js';
+import { globalTag } from '../policy/key.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
-import { type IdentityResolver, UNKNOWN } from './identity.js';
-import { identityTag } from './identity-tag.js';
+import type { MaybeIdentity } from '../policy/policy.js';
+import { type RationedWarning, reasonOf } from '../rationed-warning.js';
+import { type IdentityResolver, type OnMissingIdentity, UNKNOWN } from './identity.js';
+import { identityTag, isKind } from './identity-tag.js';
 import { defaultIdentities, ipIdentity } from './resolvers.js';
+
+type Tag = string | Promise<string>;
 
 /** Finds who is asking, as a policy's `by` wants it. */
 export class IdentityChain {
   private readonly client: readonly IdentityResolver[];
   private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver[]>>;
+  /** The last resort, when resolvers of the module's own for the address fail. */
+  private readonly ownAddress = ipIdentity();
 
-  constructor(resolvers: readonly IdentityResolver[] = defaultIdentities()) {
+  /**
+   * @param onMissing what policies do that do not say themselves
+   * @param failed told of every function that throws or rejects, whatever follows from it
+   */
+  constructor(
+    resolvers: readonly IdentityResolver[] = defaultIdentities(),
+    private readonly onMissing: OnMissingIdentity,
+    private readonly failed: RationedWarning,
+  ) {
     const of = (...kinds: string[]): readonly IdentityResolver[] =>
       resolvers.filter(({ kind }) => kinds.includes(kind));
-    const ip = of('ip').length > 0 ? of('ip') : [ipIdentity()];
+    const ip = of('ip').length > 0 ? of('ip') : [this.ownAddress];
     // Who is nobody else is at least an address: all the others together would share one state.
     this.client = of('ip').length > 0 ? resolvers : [...resolvers, ...ip];
-    // Where a request has no user or key, its address is counted: its kind keeps it apart from both.
-    this.byKind = { ip, user: [...of('user'), ...ip], 'api-key': [...of('key', 'api-key'), ...ip] };
+    this.byKind = { ip, user: of('user'), 'api-key': of('key', 'api-key') };
   }
 
-  /** The tag of the policy's keys for this request; a promise only where a resolver or a `by` function is asynchronous. */
-  tag(policy: ParsedPolicy, context: ExecutionContext): string | Promise<string> {
+  /**
+   * The tag of the policy's keys for this request; a promise only where a resolver or a `by` function is asynchronous.
+   *
+   * @throws {RateLimitIdentityMissingException} when the request has no such identity and `onMissingIdentity` is `'refuse'`
+   * @throws {RateLimitConfigError} the same with `'throw'`
+   * @throws {TypeError} when what a function returned is no identity
+   */
+  tag(policy: ParsedPolicy, context: ExecutionContext): Tag {
     const { by } = policy;
     if (by === 'global') return globalTag(policy.name);
-    if (by === 'client') return this.find(this.client, 0, context);
-    if (typeof by === 'string') return this.find(this.byKind[by], 0, context);
-    const identity = by(context);
-    return isPromise(identity) ? identity.then(identityTag) : identityTag(identity);
+    if (by === 'client') return this.find(this.client, 0, context, policy);
+    if (typeof by === 'string') return this.find(this.byKind[by], 0, context, policy);
+    let identity: ReturnType<typeof by>;
+    try {
+      identity = by(context);
+    } catch (error) {
+      return this.missing(policy, context, { error });
+    }
+    if (!isPromise(identity)) return this.tagOf(identity, policy, context);
+    return identity.then(
+      (found) => this.tagOf(found, policy, context),
+      (error: unknown) => this.missing(policy, context, { error }),
+    );
   }
 
+  private tagOf(identity: MaybeIdentity, policy: ParsedPolicy, context: ExecutionContext): Tag {
+    // As in { kind: 'user', value: request.user?.id }: never the text 'undefined', and never one state for all of those.
+    if (identity === undefined || identity === null) return this.missing(policy, context);
+    const { kind, value } = identity;
+    // Something else than an identity is a mistake of the function's, and no missing one.
+    return isKind(kind) && isNone(value)
+      ? this.missing(policy, context)
+      : identityTag({ kind, value: value as string });
+  }
+
+  /** @param policy what to do when nothing is found; without one, the connection's address */
   private find(
     resolvers: readonly IdentityResolver[],
     first: number,
     context: ExecutionContext,
-  ): string | Promise<string> {
+    policy: ParsedPolicy | undefined,
+  ): Tag {
     for (let i = first; i < resolvers.length; i++) {
       const { kind } = resolvers[i]!;
-      const found = resolvers[i]!.resolve(context);
+      let found: ReturnType<IdentityResolver['resolve']>;
+      try {
+        found = resolvers[i]!.resolve(context);
+      } catch (error) {
+        return this.missing(policy, context, { error });
+      }
       if (isPromise(found)) {
-        return found.then((value) =>
-          isSome(value) ? identityTag({ kind, value }) : this.find(resolvers, i + 1, context),
+        return found.then(
+          (value) => (isNone(value) ? this.find(resolvers, i + 1, context, policy) : identityTag({ kind, value })),
+          (error: unknown) => this.missing(policy, context, { error }),
         );
       }
-      if (isSome(found)) return identityTag({ kind, value: found });
+      if (!isNone(found)) return identityTag({ kind, value: found });
     }
-    return identityTag(UNKNOWN);
+    return this.missing(policy, context);
+  }
+
+  /** A request without whom the policy counts: the policy's choice. Nothing has been charged yet. */
+  private missing(policy: ParsedPolicy | undefined, context: ExecutionContext, failure?: { error: unknown }): Tag {
+    const reason = failure === undefined ? undefined : reasonOf(failure.error);
+    if (reason !== undefined) this.failed.warn(`An identity function failed (${nameOf(policy)}): ${reason}`);
+    if (policy === undefined) {
+      const value = this.ownAddress.resolve(context) as string | undefined;
+      return identityTag(value === undefined ? UNKNOWN : { kind: 'ip', value });
+    }
+    const choice = policy.onMissingIdentity ?? this.onMissing;
+    if (choice === 'refuse') throw new RateLimitIdentityMissingException(policy.name);
+    if (choice === 'throw') {
+      const why = reason === undefined ? 'the request has none' : `the function failed: ${reason}`;
+      throw new RateLimitConfigError(
+        nameOf(policy),
+        `no identity to count by ${wanted(policy)}, ${why}; onMissingIdentity is 'throw': let authentication run before ` +
+          `the rate limit's guard, or choose 'ip' or 'refuse'`,
+      );
+    }
+    return this.find(policy.by === 'ip' ? [] : this.byKind.ip, 0, context, undefined);
   }
 }
 
-function isSome(value: string | null | undefined): value is string {
-  return value !== undefined && value !== null && value !== '';
+function isNone(value: unknown): value is undefined | null | '' {
+  return value === undefined || value === null || value === '';
+}
+
+function nameOf(policy: ParsedPolicy | undefined): string {
+  return policy === undefined ? 'the address' : `policy '${policy.name}'`;
+}
+
+function wanted({ by }: ParsedPolicy): string {
+  return typeof by === 'string' ? `'${by}'` : 'a function';
 }

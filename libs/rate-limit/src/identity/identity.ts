@@ -15,9 +15,22 @@ export interface Identity {
 export interface IdentityResolver {
   /** The kind that it finds; `by: 'user'`, `'api-key'` and `'ip'` use the chain's resolvers of kind `user`, `key`, `ip`. */
   readonly kind: string;
-  /** The value, or undefined or null when the request has none; may be asynchronous (to verify a token, say). */
+  /**
+   * The value; undefined, null or `''` when the request has none. May be asynchronous (to verify a token, say). One that throws
+   * or rejects is logged, and the request counts as one without an identity: see `onMissingIdentity`.
+   */
   readonly resolve: (context: ExecutionContext) => string | null | undefined | Promise<string | null | undefined>;
 }
+
+/**
+ * What a policy does with a request that has no identity of the kind it counts, or whose identity function failed:
+ * - `'ip'` (default): counts its address, under the kind `ip`, which no user and no key can be taken for
+ * - `'refuse'`: answers 401, charging nothing
+ * - `'throw'`: a logged 500, charging nothing: for routes that no request may reach without one
+ */
+export type OnMissingIdentity = 'ip' | 'refuse' | 'throw';
+
+export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'refuse', 'throw'];
 
 /** What a request counts as when nothing at all is known of it. */
 export const UNKNOWN: Identity = { kind: 'unknown', value: '' };

@@ -1,5 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/registry.js';
+import { ON_MISSING_IDENTITY, type OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from './config-error.js';
 import type { OnStoreFailure, Policy, PolicyBy, PolicyScope } from './policy.js';
 
@@ -9,6 +10,8 @@ export interface ParsedPolicy {
   /** Whether the name was given, not the default. */
   readonly named: boolean;
   readonly by: PolicyBy;
+  /** Undefined: what the module says. */
+  readonly onMissingIdentity: OnMissingIdentity | undefined;
   /** Undefined: what the place of the policy implies. */
   readonly scope: PolicyScope | undefined;
   readonly cost: NonNullable<Policy['cost']>;
@@ -20,7 +23,7 @@ export interface ParsedPolicy {
   readonly warnings: readonly string[];
 }
 
-const COMMON_OPTIONS = ['algorithm', 'name', 'by', 'scope', 'cost', 'skipIf', 'onStoreFailure'];
+const COMMON_OPTIONS = ['algorithm', 'name', 'by', 'scope', 'cost', 'skipIf', 'onStoreFailure', 'onMissingIdentity'];
 const KINDS: readonly unknown[] = ['client', 'ip', 'user', 'api-key', 'global'];
 const SCOPES: readonly unknown[] = ['route', 'controller', 'app'];
 export const STORE_FAILURES: readonly OnStoreFailure[] = ['local', 'open', 'closed'];
@@ -110,10 +113,17 @@ export function parsePolicy(policy: unknown, place: string, fallbackName?: strin
     (v) => (STORE_FAILURES as readonly unknown[]).includes(v),
     `one of ${STORE_FAILURES.map(shown).join(', ')}`,
   );
+  const onMissingIdentity = optional<OnMissingIdentity | undefined>(
+    'onMissingIdentity',
+    undefined,
+    (v) => (ON_MISSING_IDENTITY as readonly unknown[]).includes(v),
+    `one of ${ON_MISSING_IDENTITY.map(shown).join(', ')}`,
+  );
   return {
     name: name ?? DEFAULT_NAME,
     named: name !== undefined,
     by,
+    onMissingIdentity,
     scope,
     cost,
     skipIf,

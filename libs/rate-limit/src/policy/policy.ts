@@ -1,17 +1,28 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Identity } from '../identity/identity.js';
+import type { Identity, OnMissingIdentity } from '../identity/identity.js';
 import type { Duration } from './duration.js';
 import type { Rate } from './rate.js';
 
 /**
  * Whom a policy counts:
  * - `'client'` (default): the first identity that the module's chain finds
- * - `'ip'`, `'user'`, `'api-key'`: that kind of identity; where a request has none, its address
+ * - `'ip'`, `'user'`, `'api-key'`: that kind of identity; where a request has none, see `onMissingIdentity`
  * - `'global'`: everybody together
- * - a function: what it returns, of any kind
+ * - a function: what it returns, of any kind; undefined, null or an empty value where the request has none
+ *
+ * @example by: (context) => ({ kind: 'tenant', value: context.switchToHttp().getRequest().tenant?.id })
  */
 export type PolicyBy =
-  'client' | 'ip' | 'user' | 'api-key' | 'global' | ((context: ExecutionContext) => Identity | Promise<Identity>);
+  | 'client'
+  | 'ip'
+  | 'user'
+  | 'api-key'
+  | 'global'
+  | ((context: ExecutionContext) => MaybeIdentity | Promise<MaybeIdentity>);
+
+/** What a `by` function may return: nobody, and a value that is not there, follow `onMissingIdentity`. */
+export type MaybeIdentity =
+  { readonly kind: string; readonly value: Identity['value'] | null | undefined } | null | undefined;
 
 /**
  * Which requests share a policy's state:
@@ -46,10 +57,23 @@ interface PolicyBase {
   onStoreFailure?: OnStoreFailure;
   /**
    * Tokens or places that a request takes: a whole number, default 1, or a function of the request. 0 only looks. What can
-   * never fit is refused: at boot where it is a number, else by the decision, which then has no `retryAfterMs`.
+   * never fit is refused: at boot where it is a number, else by the decision, which then has no `retryAfterMs`. A function that
+   * throws, rejects or returns anything else (NaN, a fraction, a negative, text) is a logged 500, and nothing is charged.
+   *
+   * @example cost: (context) => Math.max(1, context.switchToHttp().getRequest().body?.positions?.length ?? 1)
    */
   cost?: number | ((context: ExecutionContext) => number | Promise<number>);
-  /** Requests for which it returns true are not counted by this policy. */
+  /**
+   * What becomes of a request without the identity that the policy counts: `'ip'` counts its address, `'refuse'` answers 401,
+   * `'throw'` is a logged 500. Default: the module's `onMissingIdentity`, which is `'ip'` unless said.
+   *
+   * @example { algorithm: 'token-bucket', capacity: 20, refill: 10, by: 'user', onMissingIdentity: 'refuse' }
+   */
+  onMissingIdentity?: OnMissingIdentity;
+  /**
+   * Requests for which it returns true are not counted by this policy. Where it throws or rejects, the request is counted, and a
+   * warning says so, once a second at most.
+   */
   skipIf?: (context: ExecutionContext) => boolean | Promise<boolean>;
 }
 

@@ -104,7 +104,9 @@ export class RoutePolicies {
     return {
       fixed: undefined,
       policies: async (context) => {
-        const choose = (source: PolicySource): unknown => (typeof source === 'function' ? source(context) : source);
+        // Asynchronous, so that one that throws leaves no promise of another one behind that nobody waits for.
+        const choose = async (source: PolicySource): Promise<unknown> =>
+          typeof source === 'function' ? source(context) : source;
         const chosen = await Promise.all(sources.map(choose));
         const policies = chosen.map((source) => bind(source as PolicySource));
         checkTogether(policies, place.text);

@@ -1,0 +1,162 @@
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  Module,
+  type Type,
+  UnauthorizedException,
+  UseGuards,
+} from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import {
+  type IdentityResolver,
+  ipIdentity,
+  RateLimit,
+  RateLimiter,
+  RateLimitExceededException,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type TokenBucketPolicy,
+} from 'nestjs-floodgate';
+import { left, limitHeaders, PLATFORMS, type SendOptions, start } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+interface Authenticated {
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  user?: { readonly id: string };
+}
+
+const requestOf = (context: ExecutionContext): Authenticated => context.switchToHttp().getRequest<Authenticated>();
+
+/** What a guard of Passport or of one's own does: it says who the user is, or refuses. */
+@Injectable()
+class AuthGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = requestOf(context);
+    const id = /^Bearer token-of-(\w+)$/.exec(request.headers.authorization ?? '')?.[1];
+    if (id === undefined) throw new UnauthorizedException();
+    request.user = { id };
+    return true;
+  }
+}
+
+/** The documented one: every address, before authentication. */
+@Injectable()
+class AddressLimit implements CanActivate {
+  private readonly address = ipIdentity();
+
+  constructor(private readonly limiter: RateLimiter) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const value = (await this.address.resolve(context)) ?? 'unknown';
+    const decision = await this.limiter.consume('address', { kind: 'ip', value });
+    if (!decision.allowed) throw new RateLimitExceededException(decision);
+    return true;
+  }
+}
+
+const authenticated: IdentityResolver = { kind: 'user', resolve: (context) => requestOf(context).user?.id };
+const PER_USER: TokenBucketPolicy = {
+  name: 'user',
+  algorithm: 'token-bucket',
+  capacity: 3,
+  refill: '1/h',
+  by: 'user',
+  onMissingIdentity: 'throw',
+};
+const OPTIONS = (): RateLimitModuleOptions & { store: StillStore } => ({
+  store: new StillStore(),
+  identity: [authenticated],
+  policies: { address: { algorithm: 'token-bucket', capacity: 10, refill: '1/h' } },
+});
+
+/** A route of a user's, with guards of its own. */
+function rides(...guards: Type<CanActivate>[]): Type {
+  @Controller()
+  @UseGuards(...guards)
+  class Rides {
+    @Get()
+    @RateLimit(PER_USER)
+    get(): string {
+      return 'passed';
+    }
+  }
+  return Rides;
+}
+
+const as = (user: string): SendOptions => ({ headers: { Authorization: `Bearer token-of-${user}` } });
+
+describe.each(PLATFORMS)('authentication over %s', (platform) => {
+  it('has not run yet when the guard of the module does, if it is bound to a controller', async () => {
+    const options = OPTIONS();
+    await using app = await start(platform, {
+      imports: [RateLimitModule.forRoot(options)],
+      controllers: [rides(AuthGuard)],
+    });
+    expect((await app.send('/', as('ada'))).status).toBe(500);
+    expect(app.logs.of('error')[0]).toContain(
+      "policy 'user': no identity to count by 'user', the request has none; onMissingIdentity is 'throw': let authentication " +
+        "run before the rate limit's guard",
+    );
+    expect(options.store.asked).toEqual([]);
+  });
+
+  @Module({ providers: [{ provide: APP_GUARD, useClass: AuthGuard }] })
+  class AuthModule {}
+
+  it.each<[string, boolean, (limits: ReturnType<typeof RateLimitModule.forRoot>) => object]>([
+    [
+      'of the root module',
+      true,
+      (limits) => ({ imports: [limits], providers: [{ provide: APP_GUARD, useClass: AuthGuard }] }),
+    ],
+    ['of a module that is imported before', true, (limits) => ({ imports: [AuthModule, limits] })],
+    ['of a module that is imported after', false, (limits) => ({ imports: [limits, AuthModule] })],
+  ])('as an application guard %s has run before: %p', async (_, before, metadata) => {
+    const options = OPTIONS();
+    await using app = await start(platform, { ...metadata(RateLimitModule.forRoot(options)), controllers: [rides()] });
+    expect((await app.send('/', as('ada'))).status).toBe(before ? 200 : 500);
+    expect(options.store.keys).toEqual(before ? [expect.stringContaining('{user:ada}')] : []);
+  });
+
+  it.each<[string, (guards: Type<CanActivate>[]) => { controllers: Type[]; providers: object[] }]>([
+    [
+      'on the controller',
+      (guards) => ({ controllers: [rides(...guards)], providers: [{ provide: APP_GUARD, useClass: AddressLimit }] }),
+    ],
+    [
+      'for the application',
+      (guards) => ({
+        controllers: [rides()],
+        providers: [AddressLimit, ...guards].map((useClass) => ({ provide: APP_GUARD, useClass })),
+      }),
+    ],
+  ])('stands between an ip policy before it and a user policy after it, bound %s', async (_, bound) => {
+    const options = OPTIONS();
+    await using app = await start(platform, {
+      imports: [RateLimitModule.forRoot({ ...options, guard: false })],
+      ...(bound([AuthGuard, RateLimitGuard]) as { controllers: Type[] }),
+    });
+    // A user has three, with headers, whatever others do; nobody is counted as an address by the user's policy.
+    const first = await app.send('/', as('ada'));
+    expect([first.status, left(first)]).toEqual([200, 2]);
+    expect(await app.crowd(3, '/', as('ada'))).toEqual({ 200: 2, 429: 1 });
+    expect(left(await app.send('/', as('bob')))).toBe(2);
+    // Guessing tokens is limited by the address, though no user is ever found: 5 of 10 are gone.
+    const guesses = [];
+    for (let i = 0; i < 8; i++) guesses.push(await app.send('/', { headers: { Authorization: `Bearer guess-${i}` } }));
+    expect(guesses.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429, 429, 429]);
+    expect(guesses.flatMap(limitHeaders)).toEqual([]);
+    expect(guesses.at(-1)!.body).toMatchObject({ error: 'rate_limit_exceeded', policy: 'address' });
+    expect(options.store.keys.map((key) => key.split('}')[0])).toEqual([
+      'rl:{ip:127.0.0.1',
+      'rl:{user:ada',
+      'rl:{user:bob',
+    ]);
+    expect(app.logs.of('error')).toEqual([]);
+  });
+});

@@ -1,0 +1,348 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { type ArgumentsHost, Catch, Controller, Get, type Type, UnauthorizedException } from '@nestjs/common';
+import { APP_FILTER, BaseExceptionFilter } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import {
+  apiKeyIdentity,
+  type IdentityResolver,
+  ipIdentity,
+  type OnMissingIdentity,
+  type Policy,
+  type PolicyBy,
+  RateLimit,
+  RateLimitIdentityMissingException,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  userIdentity,
+} from 'nestjs-floodgate';
+import { type HttpApp, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const BUCKET: Policy = { name: 'rider', algorithm: 'token-bucket', capacity: 100, refill: '1/h' };
+
+function routeWith(policy: Partial<Policy>): Type {
+  @Controller()
+  class Rides {
+    @Get()
+    @RateLimit({ ...BUCKET, ...policy } as Policy)
+    get(): string {
+      return 'passed';
+    }
+  }
+  return Rides;
+}
+
+const failing = (error: unknown): (() => never) => {
+  return () => {
+    throw error;
+  };
+};
+const rejecting = (error: unknown) => async (): Promise<never> => {
+  await turn();
+  throw error;
+};
+const SECRET = 'sk_live_9999-SECRET';
+
+const user = (id: () => unknown): PolicyBy => (() => ({ kind: 'user', value: id() })) as PolicyBy;
+
+/** Ways in which a policy can find nobody: its `by`, and resolvers of the module. */
+const NOBODY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
+  ["by 'user' without a user", 'user', undefined],
+  ["by 'api-key' without a key", 'api-key', undefined],
+  ["by 'user' in a chain that knows no users", 'user', [apiKeyIdentity()]],
+  ['a resolver that finds null', 'user', [{ kind: 'user', resolve: () => null }]],
+  ['a resolver that finds nothing, later', 'user', [{ kind: 'user', resolve: () => Promise.resolve(undefined) }]],
+  ['a by function that returns nothing', () => undefined, undefined],
+  ['a by function that returns null, later', async () => null, undefined],
+  ['a by function whose value is undefined', user(() => undefined), undefined],
+  ['a by function whose value is null', user(() => null), undefined],
+  ['a by function whose value is empty', user(() => ''), undefined],
+  ['a by function without a value', (() => ({ kind: 'user' })) as unknown as PolicyBy, undefined],
+];
+
+/** Functions that fail. */
+const FAILING: [string, PolicyBy, IdentityResolver[] | undefined][] = [
+  ['a by function that throws', failing(new Error('token is forged')), undefined],
+  ['a by function that rejects', rejecting(new Error('token is forged')), undefined],
+  ['a resolver that throws', 'user', [{ kind: 'user', resolve: failing(new Error('token is forged')) }]],
+  ['a resolver that rejects', 'user', [{ kind: 'user', resolve: rejecting(new Error('token is forged')) }]],
+  [
+    'the first resolver of a chain',
+    'client',
+    [{ kind: 'token', resolve: failing(new Error('token is forged')) }, userIdentity()],
+  ],
+  [
+    'the second resolver of a chain, later',
+    'client',
+    [apiKeyIdentity({ header: 'x-none' }), { kind: 'token', resolve: rejecting(new Error('token is forged')) }],
+  ],
+];
+
+describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (platform) => {
+  /** Sends a request as nobody: its status, and the identities that the store was asked about. */
+  async function asNobody(
+    by: PolicyBy,
+    identity: readonly IdentityResolver[] | undefined,
+    module: Partial<RateLimitModuleOptions>,
+    policy: Partial<Policy> = {},
+  ): Promise<{ status: number; asked: string[]; app: HttpApp; text: string; headers: string[] }> {
+    const store = new StillStore();
+    const options = { store, ...(identity && { identity }), ...module };
+    await using app = await limited(platform, routeWith({ ...policy, by }), options);
+    const reply = await app.send('/');
+    const asked = store.keys.map((key) => key.replace(/^rl:\{(.*)\}.*$/, '$1'));
+    return { status: reply.status, asked, app, text: reply.text, headers: limitHeaders(reply) };
+  }
+
+  it.each([...NOBODY, ...FAILING])('counts as its address unless said otherwise: %s', async (_, by, identity) => {
+    for (const module of [{}, { onMissingIdentity: 'ip' }, { onMissingIdentity: undefined }] as const) {
+      const { status, asked } = await asNobody(by, identity, module);
+      expect([status, asked]).toEqual([200, ['ip:127.0.0.1']]);
+    }
+  });
+
+  it.each([...NOBODY, ...FAILING])(
+    "is refused with 401 where onMissingIdentity is 'refuse': %s",
+    async (_, by, identity) => {
+      const { status, asked, text, headers, app } = await asNobody(by, identity, { onMissingIdentity: 'refuse' });
+      expect([status, asked, headers]).toEqual([401, [], []]);
+      expect(JSON.parse(text)).toEqual({
+        statusCode: 401,
+        error: 'rate_limit_identity_missing',
+        message: 'The request does not say who is asking',
+        policy: 'rider',
+      });
+      expect(app.logs.of('error')).toEqual([]);
+    },
+  );
+
+  it.each([...NOBODY, ...FAILING])(
+    "is a logged 500 where onMissingIdentity is 'throw': %s",
+    async (_, by, identity) => {
+      const { status, asked, text, headers, app } = await asNobody(by, identity, { onMissingIdentity: 'throw' });
+      expect([status, asked, headers]).toEqual([500, [], []]);
+      expect(text).not.toContain('forged');
+      expect(app.logs.of('error')).toHaveLength(1);
+      const wanted = typeof by === 'string' ? `'${by}'` : 'a function';
+      expect(app.logs.of('error')[0]).toContain(`policy 'rider': no identity to count by ${wanted}, `);
+      expect(app.logs.of('error')[0]).toContain("onMissingIdentity is 'throw': let authentication run before");
+    },
+  );
+
+  it.each(FAILING)('of which a function failed is logged, once a second at most: %s', async (_, by, identity) => {
+    for (const onMissingIdentity of ['ip', 'refuse', 'throw'] as const) {
+      const options = { store: new StillStore(), onMissingIdentity, ...(identity && { identity }) };
+      await using app = await limited(platform, routeWith({ by }), options);
+      await app.crowd(20, '/');
+      expect(app.logs.of('warn')).toEqual([expect.stringContaining(': token is forged')]);
+      expect(app.logs.of('warn')[0]).toMatch(/^An identity function failed \(policy 'rider'\)/);
+    }
+  });
+
+  it.each(NOBODY)('is nothing to warn of: %s', async (_, by, identity) => {
+    const { app } = await asNobody(by, identity, {});
+    expect(app.logs.of('warn')).toEqual([]);
+  });
+
+  it.each<[OnMissingIdentity | undefined, OnMissingIdentity | undefined, number]>([
+    [undefined, 'refuse', 401],
+    ['refuse', 'ip', 200],
+    ['refuse', undefined, 401],
+    ['throw', 'refuse', 401],
+    ['ip', 'throw', 500],
+  ])('with %s in the module and %s in the policy is answered %d', async (module, policy, expected) => {
+    const { status } = await asNobody(
+      'user',
+      undefined,
+      module === undefined ? {} : { onMissingIdentity: module },
+      policy === undefined ? {} : { onMissingIdentity: policy },
+    );
+    expect(status).toBe(expected);
+  });
+
+  it('does not touch policies that count the address or everybody, nor a client known by its address', async () => {
+    for (const by of ['ip', 'global', 'client'] as const) {
+      const { status } = await asNobody(by, undefined, { onMissingIdentity: 'throw' });
+      expect([by, status]).toEqual([by, 200]);
+    }
+  });
+
+  it('charges none of the policies that stand together when one of them refuses it', async () => {
+    @Controller()
+    class Both {
+      @Get()
+      @RateLimit({ ...BUCKET, name: 'address', by: 'ip' }, { ...BUCKET, by: 'user', onMissingIdentity: 'refuse' })
+      get(): void {}
+    }
+    const store = new StillStore();
+    await using app = await limited(platform, Both, { store });
+    for (let i = 0; i < 3; i++) expect((await app.send('/')).status).toBe(401);
+    expect(store.asked).toEqual([]);
+    expect((await app.as('ada', '/')).status).toBe(200);
+  });
+
+  it('is apart from a user of the name undefined, null or of the address', async () => {
+    const store = new StillStore();
+    await using app = await limited(platform, routeWith({ by: 'user' }), { store });
+    await app.send('/');
+    for (const name of ['undefined', 'null', '127.0.0.1', 'ip:127.0.0.1']) await app.as(name, '/');
+    expect(store.keys).toHaveLength(5);
+    expect(store.keys.filter((key) => key.startsWith('rl:{ip:'))).toHaveLength(1);
+  });
+
+  it('reaches a filter for UnauthorizedException, as what an authentication guard throws', async () => {
+    const caught: unknown[] = [];
+    @Catch(UnauthorizedException)
+    class Filter extends BaseExceptionFilter {
+      override catch(exception: UnauthorizedException, host: ArgumentsHost): void {
+        caught.push(exception);
+        super.catch(exception, host);
+      }
+    }
+    await using app = await start(platform, {
+      imports: [RateLimitModule.forRoot({ store: new StillStore(), onMissingIdentity: 'refuse' })],
+      controllers: [routeWith({ by: 'user' })],
+      providers: [{ provide: APP_FILTER, useClass: Filter }],
+    });
+    await app.send('/');
+    expect(caught).toEqual([expect.any(RateLimitIdentityMissingException)]);
+    expect(caught).toMatchObject([{ policy: 'rider' }]);
+  });
+
+  it("counts the connection's address when a resolver for the address fails", async () => {
+    for (const resolve of [failing(new Error('no header')), rejecting(new Error('no header')), () => null]) {
+      for (const by of ['ip', 'client', 'user'] as const) {
+        const identity: IdentityResolver[] = [{ kind: 'ip', resolve }];
+        const { status, asked } = await asNobody(by, identity, {});
+        expect([by, status, asked]).toEqual([by, 200, ['ip:127.0.0.1']]);
+      }
+    }
+  });
+
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['text', 'oops'],
+    ['an object that is no text', Object.create(null)],
+    ['a symbol', Symbol('oops')],
+  ])('because of a function that throws %s is nothing that ends the process', async (_, thrown) => {
+    for (const by of [failing(thrown), rejecting(thrown)] as PolicyBy[]) {
+      const { status, asked, app } = await asNobody(by, undefined, {});
+      expect([status, asked]).toEqual([200, ['ip:127.0.0.1']]);
+      expect(app.logs.of('warn')).toHaveLength(1);
+    }
+  });
+
+  it('leaves no rejection behind when one of several functions throws and another one rejects', async () => {
+    @Controller()
+    class Several {
+      @Get()
+      @RateLimit(rejecting(new Error('first')), failing(new Error('second')))
+      get(): void {}
+
+      @Get('by')
+      @RateLimit(
+        { ...BUCKET, name: 'a', by: rejecting(new Error('first')) },
+        { ...BUCKET, name: 'b', by: failing(new Error('second')) },
+        { ...BUCKET, name: 'c', cost: failing(new Error('third')) },
+      )
+      by(): void {}
+    }
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    try {
+      const store = new StillStore();
+      await using app = await limited(platform, Several, { store });
+      expect([(await app.send('/')).status, (await app.send('/by')).status]).toEqual([500, 500]);
+      for (let i = 0; i < 3; i++) await turn();
+      expect([unhandled, store.asked]).toEqual([[], []]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
+
+  it('says nothing of an API key in its errors, its logs and its headers', async () => {
+    const headers = { 'X-API-Key': SECRET, Authorization: `Bearer ${SECRET}` };
+    const everything: string[] = [];
+    for (const onMissingIdentity of ['ip', 'refuse', 'throw'] as const) {
+      for (const by of [
+        'user',
+        'api-key',
+        failing(new Error('forged')),
+        rejecting(new Error('forged')),
+        (() => ({ kind: 'key', value: { token: SECRET } })) as unknown as PolicyBy,
+        () => ({ kind: `key ${SECRET}`, value: 'x' }),
+        (() => SECRET) as unknown as PolicyBy,
+      ] as PolicyBy[]) {
+        await using app = await limited(platform, routeWith({ by }), { store: new StillStore(), onMissingIdentity });
+        const reply = await app.send('/', { headers });
+        everything.push(reply.text, JSON.stringify(reply.headers), app.logs.text);
+      }
+    }
+    expect(everything.join('\n')).not.toContain(SECRET);
+  });
+});
+
+describe.each(PLATFORMS)('onMissingIdentity over %s', (platform) => {
+  it.each<[unknown, string]>([
+    ['refused', "'refused'"],
+    [null, 'null'],
+    [true, 'true'],
+    [{}, 'an object'],
+  ])('is refused at boot when it is %p, naming what would be right', async (given, shown) => {
+    const problem = `onMissingIdentity must be one of 'ip', 'refuse', 'throw', got ${shown}`;
+    const onMissingIdentity = given as OnMissingIdentity;
+    await expect(limited(platform, routeWith({}), { onMissingIdentity })).rejects.toThrow(
+      `RateLimitModule: ${problem}`,
+    );
+    await expect(limited(platform, routeWith({ onMissingIdentity }))).rejects.toThrow(
+      `Rides.get, @RateLimit: ${problem}`,
+    );
+  });
+});
+
+describe.each(PLATFORMS)('invented identities over %s', (platform) => {
+  @Controller()
+  class Paired {
+    @Get()
+    @RateLimit(
+      { ...BUCKET, name: 'key', capacity: 5, by: 'api-key' } as Policy,
+      { ...BUCKET, name: 'address', capacity: 20, by: 'ip' } as Policy,
+    )
+    get(): void {}
+  }
+
+  it('get no further than the ip policy beside: a new API key for each request from one address', async () => {
+    const store = new StillStore();
+    await using app = await limited(platform, Paired, { store }, { trustProxy: true });
+    const statuses: number[] = [];
+    const from = (address: string, key: string) =>
+      app.send('/', { headers: { 'X-API-Key': key, 'X-Forwarded-For': address } });
+    for (let i = 0; i < 60; i++) statuses.push((await from('10.0.0.1', `invented-${i}`)).status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(20);
+    expect(statuses.slice(20)).toEqual(statuses.slice(20).map(() => 429));
+    expect((await from('10.0.0.1', 'invented-60')).body).toMatchObject({ policy: 'address' });
+    // Refused there, the invented keys took nothing, and another address has a limit of its own.
+    expect((await from('10.0.0.2', 'invented-59')).headers['x-ratelimit-remaining']).toBe('4');
+  });
+
+  it('share the address when the header is left out, and one key is one key from two addresses', async () => {
+    await using app = await limited(platform, Paired, { store: new StillStore() }, { trustProxy: true });
+    expect(await app.crowd(7, '/', { headers: { 'X-Forwarded-For': '10.0.0.3' } })).toEqual({ 200: 5, 429: 2 });
+    const shared: number[] = [];
+    for (let i = 0; i < 7; i++) {
+      const headers = { 'X-API-Key': 'real', 'X-Forwarded-For': `10.0.1.${i}` };
+      shared.push((await app.send('/', { headers })).status);
+    }
+    expect(shared).toEqual([200, 200, 200, 200, 200, 429, 429]);
+  });
+
+  it('count in a store of the module without an address in its chain, too', async () => {
+    const store = new StillStore();
+    const identity = [apiKeyIdentity(), ipIdentity()];
+    await using app = await limited(platform, Paired, { store, identity });
+    await app.send('/', { headers: { 'X-API-Key': 'a' } });
+    expect(store.keys.map((key) => key.slice(4, 8))).toEqual(['key:', 'ip:1']);
+  });
+});

@@ -1,0 +1,147 @@
+import { type AddressInfo, connect } from 'node:net';
+import { Controller, Get } from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { NestFactory } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import { type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
+import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
+import { StillStore } from '../support/still-store.js';
+
+const LIMIT = 5;
+const BUCKET: Policy = { algorithm: 'token-bucket', capacity: LIMIT, refill: '1/h' };
+const KEY = `rl:{ip:127.0.0.1}:GET /api/rides:default:tb:${LIMIT}@1/3600000000`;
+
+@Controller('api')
+class Rides {
+  @Get('rides')
+  @RateLimit(BUCKET)
+  list(): string {
+    return 'rides';
+  }
+}
+
+const portOf = ({ app }: HttpApp): number => (app.getHttpServer() as { address(): AddressInfo }).address().port;
+const request = (line: string, headers = ''): string => `${line}\r\nHost: floodgate.test\r\n${headers}\r\n`;
+const last = (line: string, headers = ''): string => request(line, `Connection: close\r\n${headers}`);
+
+/** Requests that could be taken for other ones than `GET /api/rides`. */
+const SPELLINGS: [string, string][] = [
+  ['HEAD', last('HEAD /api/rides HTTP/1.1')],
+  ['upper case', last('GET /API/RIDES HTTP/1.1')],
+  ['a trailing slash', last('GET /api/rides/ HTTP/1.1')],
+  ['two trailing slashes', last('GET /api/rides// HTTP/1.1')],
+  ['a double slash', last('GET /api//rides HTTP/1.1')],
+  ['a double slash in front', last('GET //api/rides HTTP/1.1')],
+  ['an encoded letter', last('GET /api/%72ides HTTP/1.1')],
+  ['an encoded letter in lower and upper case', last('GET /%61pi/%52ides HTTP/1.1')],
+  ['all letters encoded', last('GET /%61%70%69/%72%69%64%65%73 HTTP/1.1')],
+  ['an encoded slash', last('GET /api%2Frides HTTP/1.1')],
+  ['an encoded slash behind', last('GET /api/rides%2f HTTP/1.1')],
+  ['an encoded per cent sign', last('GET /api/%2572ides HTTP/1.1')],
+  ['a broken encoding', last('GET /api/rides%zz HTTP/1.1')],
+  ['an overlong UTF-8 slash', last('GET /api%c0%afrides HTTP/1.1')],
+  ['a NUL', last('GET /api/rides%00 HTTP/1.1')],
+  ['an encoded blank', last('GET /api/rides%20 HTTP/1.1')],
+  ['dots', last('GET /api/./rides HTTP/1.1')],
+  ['double dots', last('GET /x/../api/rides HTTP/1.1')],
+  ['encoded dots', last('GET /x/%2e%2e/api/rides HTTP/1.1')],
+  ['a backslash', last('GET /api\\rides HTTP/1.1')],
+  ['a semicolon', last('GET /api/rides;v=1 HTTP/1.1')],
+  ['a query', last('GET /api/rides?v=1 HTTP/1.1')],
+  ['an empty query', last('GET /api/rides? HTTP/1.1')],
+  ['a fragment', last('GET /api/rides#v HTTP/1.1')],
+  ['an absolute URI', last('GET http://floodgate.test/api/rides HTTP/1.1')],
+  ['an absolute URI of another host', last('GET http://other.test:81/api/rides HTTP/1.1')],
+  ['an absolute URI with https', last('GET https://floodgate.test/api/rides HTTP/1.1')],
+  ['an absolute URI with a user', last('GET http://u:p@floodgate.test/api/rides HTTP/1.1')],
+  ['a URI without a slash', last('GET api/rides HTTP/1.1')],
+  ['HTTP/1.0', 'GET /api/rides HTTP/1.0\r\n\r\n'],
+  ['another host', 'GET /api/rides HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n'],
+  ['two hosts', last('GET /api/rides HTTP/1.1', 'Host: other.test\r\n')],
+  ['a method in lower case', last('get /api/rides HTTP/1.1')],
+  ['a method override', last('GET /api/rides HTTP/1.1', 'X-HTTP-Method-Override: PUT\r\n')],
+  ['rewritten URLs', last('GET /api/rides HTTP/1.1', 'X-Original-URL: /x\r\nX-Rewrite-URL: /y\r\n')],
+  ['a body', last('GET /api/rides HTTP/1.1', 'Content-Length: 2\r\nContent-Type: application/json\r\n') + '{}'],
+  ['an upgrade', last('GET /api/rides HTTP/1.1', 'Upgrade: h2c\r\n')],
+];
+
+describe.each(PLATFORMS)('a used-up route over %s', (platform) => {
+  it.each(SPELLINGS)('gives no fresh bucket for %s', async (_, bytes) => {
+    const store = new StillStore();
+    await using app = await limited(platform, Rides, { store });
+    expect(await app.crowd(LIMIT + 1, '/api/rides')).toEqual({ 200: LIMIT, 429: 1 });
+    const answers = statuses(await exchange(portOf(app), bytes));
+    // Refused as everything else, or no route at all: then no handler ran.
+    expect([[429], [404], [400], [505]]).toContainEqual(answers);
+    expect(store.keys).toEqual([KEY]);
+  });
+
+  it('counts pipelined requests one by one, however they are spelt', async () => {
+    const store = new StillStore();
+    await using app = await limited(platform, Rides, { store });
+    const lines = ['GET /api/rides', 'HEAD /api/rides', 'GET /api/rides?x', 'GET /api/rides?', 'GET /api/rides#x'];
+    const many = Array.from({ length: 20 }, (_, i) => request(`${lines[i % lines.length]!} HTTP/1.1`)).join('');
+    const answer = await exchange(portOf(app), many + last('GET /api/rides HTTP/1.1'));
+    expect(statuses(answer)).toEqual([...Array<number>(LIMIT).fill(200), ...Array<number>(16).fill(429)]);
+    expect(headerOfEach(answer, 'X-RateLimit-Remaining').slice(0, 6)).toEqual(['4', '3', '2', '1', '0', '0']);
+    expect(store.keys).toEqual([KEY]);
+  });
+
+  it('counts pipelined requests of a connection that hangs up at once', async () => {
+    const store = new StillStore();
+    await using app = await limited(platform, Rides, { store });
+    for (let i = 0; i < 10; i++) {
+      await new Promise<void>((resolve) => {
+        const socket = connect(portOf(app), '127.0.0.1', () => {
+          socket.write(request('GET /api/rides HTTP/1.1').repeat(3), () => socket.destroy());
+        });
+        socket.on('error', () => undefined);
+        socket.on('close', () => resolve());
+      });
+    }
+    const { status } = await app.send('/api/rides');
+    expect(store.keys).toEqual([KEY]);
+    expect(status).toBe(store.asked.length > LIMIT ? 429 : 200);
+    expect(app.logs.of('error')).toEqual([]);
+  });
+});
+
+/** Routers told to take more spellings for one route, where CVE-2025-69211, -2026-2293 and -2026-33011 got past middleware. */
+describe.each<[string, () => FastifyAdapter | ExpressAdapter]>([
+  [
+    'Fastify with every leniency',
+    () =>
+      new FastifyAdapter({
+        routerOptions: {
+          ignoreTrailingSlash: true,
+          ignoreDuplicateSlashes: true,
+          caseSensitive: false,
+          useSemicolonDelimiter: true,
+        } as object,
+      }),
+  ],
+  ['Express', () => new ExpressAdapter()],
+])('%s', (_, adapter) => {
+  it('runs no handler of a used-up route, however it is spelt', async () => {
+    const store = new StillStore();
+    class Root {}
+    const module = { module: Root, imports: [RateLimitModule.forRoot({ store })], controllers: [Rides] };
+    const app = await NestFactory.create(module, adapter(), { logger: false, abortOnError: false });
+    try {
+      await app.listen(0, '127.0.0.1');
+      const { port } = (app.getHttpServer() as { address(): AddressInfo }).address();
+      const good = request('GET /api/rides HTTP/1.1').repeat(LIMIT - 1) + last('GET /api/rides HTTP/1.1');
+      expect(statuses(await exchange(port, good))).toEqual(Array(LIMIT).fill(200));
+      const passed: string[] = [];
+      for (const [spelling, bytes] of SPELLINGS) {
+        if (statuses(await exchange(port, bytes)).some((status) => status < 400)) passed.push(spelling);
+      }
+      expect(passed).toEqual([]);
+      expect(store.keys).toEqual([KEY]);
+    } finally {
+      await app.close();
+    }
+  });
+});
