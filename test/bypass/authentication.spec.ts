@@ -120,7 +120,7 @@ describe.each(PLATFORMS)('authentication over %s', (platform) => {
     const options = OPTIONS();
     await using app = await start(platform, { ...metadata(RateLimitModule.forRoot(options)), controllers: [rides()] });
     expect((await app.send('/', as('ada'))).status).toBe(before ? 200 : 500);
-    expect(options.store.keys).toEqual(before ? [expect.stringContaining('{user:ada}')] : []);
+    expect(options.store.keys.map((key) => key.split('}')[0])).toEqual(before ? ['rl:{user:ada'] : []);
   });
 
   it.each<[string, (guards: Type<CanActivate>[]) => { controllers: Type[]; providers: object[] }]>([

@@ -191,7 +191,7 @@ describe('the key of a policy for an identity', () => {
           if (end === undefined) continue;
           const key = keyOf('rl', identityTag({ kind: identityKind, value }), end);
           const units = [policyName, place, identityKind, value].map((part) =>
-            [...part.split('')].map((c) => c.charCodeAt(0)),
+            part.split('').map((c) => c.charCodeAt(0)),
           );
           // Across all the runs: no two tuples ever meet.
           const owner = JSON.stringify(units);
