@@ -20,7 +20,8 @@ const DRIFT = 0.998;
  * the same question pass before its `retryAfter`; resets, lost states and stepping clocks can, which is why a refusal is
  * remembered for a second at most. A client far over its limit then costs its own process a look-up, and Redis nothing.
  *
- * The verdict is the store's: `remaining` as of the question, `resetAfter` and `retryAfter` counting down from the answer.
+ * The verdict is the store's: `remaining`, and what a policy that did not refuse would say, as of the question; `resetAfter`
+ * and `retryAfter` counting down from the answer.
  */
 export class RememberedRefusals {
   /** By the key of a charge that was refused. */
@@ -56,7 +57,7 @@ export class RememberedRefusals {
     for (const key of keys) this.refusals.delete(key);
   }
 
-  /** Until the first of the refusing policies could let it pass: so long every word of the verdict holds. */
+  /** Until the first of the refusing policies could let it pass: so long they all refuse. */
   private remember(charges: readonly Charge[], verdict: Verdict, sentAt: number): void {
     const refusing = verdict.charges.filter(({ allowed }) => !allowed);
     const certainMs = Math.min(this.maxMs, ...refusing.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
