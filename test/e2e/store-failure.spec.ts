@@ -49,6 +49,7 @@ const FAILURES: [string, () => Verdict | Promise<Verdict>][] = [
   ['answers too late', async () => (await delay(1000, undefined, { ref: false }), never)],
   ['answers nothing', () => undefined as unknown as Verdict],
   ['answers a promise of nothing', async () => undefined as unknown as Verdict],
+  ['answers what has the shape of a verdict only', () => ({ ...VERDICT, charges: [null] }) as unknown as Verdict],
 ];
 
 /** A promise of another library or realm: what makes it one is `then`, and it may have nothing else. */

@@ -5,6 +5,7 @@ import { RateLimitUnavailableException } from './http/exceptions.js';
 import { shown } from './policy/config-error.js';
 import type { BoundPolicy } from './policy/route-policies.js';
 import { type CheckedOptions, isProcessCount } from './rate-limit.options.js';
+import { RationedWarning, reasonOf } from './rationed-warning.js';
 import { MemoryStore } from './stores/memory/memory.store.js';
 import type { Charge } from './stores/store.js';
 
@@ -21,12 +22,11 @@ interface Share {
  * hands out no fresh limit each time. So an outage admits at most one local limit of each process beyond the policy.
  */
 export class Fallback {
-  private readonly logger = new Logger('RateLimit');
+  private readonly shareFailed = new RationedWarning(new Logger('RateLimit'));
   private readonly local = new MemoryStore();
   private readonly shares = new WeakMap<Algorithm, Share>();
   /** The last number of processes that was one. */
   private processes: number;
-  private warned = false;
 
   constructor(private readonly options: Pick<CheckedOptions, 'onStoreFailure' | 'localShare'>) {
     this.processes = typeof options.localShare === 'number' ? options.localShare : 1;
@@ -77,12 +77,8 @@ export class Fallback {
       const given: unknown = localShare();
       if (!isProcessCount(given)) throw new TypeError(`it must return a whole number from 1, got ${shown(given)}`);
       this.processes = given;
-      this.warned = false;
     } catch (error) {
-      if (!this.warned) {
-        this.logger.warn(`localShare failed, ${this.processes} it was before stands: ${(error as Error)?.message}`);
-      }
-      this.warned = true;
+      this.shareFailed.warn(`localShare failed, the limits are divided by ${this.processes}: ${reasonOf(error)}`);
     }
     return this.processes;
   }

@@ -3,18 +3,15 @@ import type { Deadlines } from './deadlines.js';
 import { RedisAwayError } from './redis/redis-failure.js';
 import type { RememberedRefusals } from './remembered-refusals.js';
 import { isPromise } from '../is-promise.js';
+import { RationedWarning } from '../rationed-warning.js';
 import { type Charge, type RateLimitStore, RateLimitStoreError, type Verdict } from './store.js';
-
-const WARNING_INTERVAL_MS = 1000;
 
 /**
  * The one way to the store: every question gets its answer, or fails within the deadline. What a failure means for the
  * request is decided by who asks.
  */
 export class StoreGateway {
-  private readonly logger = new Logger('RateLimit');
-  private warnedAt = -Infinity;
-  private silenced = 0;
+  private readonly failures = new RationedWarning(new Logger('RateLimit'));
 
   /**
    * @param keepsTime whether the store keeps the deadline by itself, for many questions at a time
@@ -46,22 +43,17 @@ export class StoreGateway {
     // A store of one's own may throw anything.
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     if (error instanceof RedisAwayError) return error;
-    const now = performance.now();
-    if (now - this.warnedAt >= WARNING_INTERVAL_MS) {
-      const more = this.silenced > 0 ? ` (${this.silenced} more since the last warning)` : '';
-      this.logger.warn(`The store could not decide: ${error.message}${more}`);
-      this.warnedAt = now;
-      this.silenced = 0;
-    } else {
-      this.silenced++;
-    }
+    this.failures.warn(`The store could not decide: ${error.message}`);
     if (error instanceof RateLimitStoreError) return error;
     return new RateLimitStoreError(`the store failed: ${error.message}`, { cause: thrown });
   }
 
   private async checked(answer: Verdict | Promise<Verdict>, charges: number): Promise<Verdict> {
     const verdict = isPromise(answer) ? await this.withinDeadline(answer) : answer;
-    if (verdict?.charges?.length !== charges || verdict.charges.some((charge) => typeof charge !== 'object')) {
+    if (
+      verdict?.charges?.length !== charges ||
+      verdict.charges.some((charge) => typeof charge?.allowed !== 'boolean')
+    ) {
       throw new TypeError('what it answered is not a verdict');
     }
     return verdict;
