@@ -9,7 +9,8 @@ import { isDisconnection, isTrouble, RedisAwayError } from './redis-failure.js';
 import { Slice } from './slice.js';
 
 /** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
-const PATIENCE_MS = 1000;
+const BOOT_PATIENCE_MS = 1000;
+const CLOSE_PATIENCE_MS = 500;
 /** What a probe charges: needs all that a decision needs, always writes, and is gone after a second. */
 const PROBE = new FixedWindow(1_000_000_000, 1_000_000);
 
@@ -55,7 +56,7 @@ export class ConnectedRedisStore extends RedisStore {
   /** Goes on when Redis is away: the client keeps trying, and until then requests go by `onStoreFailure`. */
   async connect(): Promise<void> {
     try {
-      await withinPatience(this.connection.connect());
+      await within(BOOT_PATIENCE_MS, this.connection.connect());
       await this.warnOfEviction();
     } catch (error) {
       this.breaker.trip(this.lastError || (error as Error).message);
@@ -65,7 +66,7 @@ export class ConnectedRedisStore extends RedisStore {
   async close(): Promise<void> {
     this.breaker.close();
     try {
-      await withinPatience(this.connection.quit());
+      await within(CLOSE_PATIENCE_MS, this.connection.quit());
     } catch {
       this.connection.disconnect(); // it was not connected, or is not answered
     }
@@ -139,7 +140,8 @@ export class ConnectedRedisStore extends RedisStore {
   private async warnOfEviction(): Promise<void> {
     try {
       const policy =
-        /^maxmemory_policy:(\S+)/m.exec(await withinPatience(this.connection.info('memory')))?.[1] ?? 'noeviction';
+        /^maxmemory_policy:(\S+)/m.exec(await within(BOOT_PATIENCE_MS, this.connection.info('memory')))?.[1] ??
+        'noeviction';
       if (policy === 'noeviction') return;
       this.logger.warn(
         `Redis may evict keys, which resets limits: maxmemory-policy should be noeviction, is ${policy}`,
@@ -150,10 +152,10 @@ export class ConnectedRedisStore extends RedisStore {
   }
 }
 
-async function withinPatience<T>(answer: Promise<T>): Promise<T> {
+async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const impatience = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
   });
   try {
     return await Promise.race([answer, impatience]);
