@@ -57,6 +57,24 @@ it.each<[string, (master: BreakableServer) => unknown, (master: BreakableServer)
   },
 );
 
+it('leaves nothing connected behind when the application closes', async () => {
+  const connected = async (): Promise<number> => {
+    const lists = await Promise.all(sentinel.watchers.map(({ client }) => client.client('LIST')));
+    return lists
+      .map((list) => String(list).match(/^id=.* name=(?!sentinel)/gm)?.length ?? 0)
+      .reduce((a, b) => a + b, 0);
+  };
+  const withIt = await connected();
+  await pod.app.close();
+  await until('its connections to the Sentinels are closed', 3000, async () => (await connected()) < withIt);
+  const without = await connected();
+  const another = await Pod.start({ redis: { sentinels: sentinel.addresses, name: sentinel.name } });
+  await another.recovered();
+  expect(await connected()).toBeGreaterThan(without);
+  await another.app.close();
+  await until('those of another one, too', 3000, async () => (await connected()) <= without);
+});
+
 /** Whether it has the policy's key, and so decided. */
 async function leftOn({ client }: BreakableServer): Promise<number> {
   return CAPACITY - Number((await client.keys('rl:*ada*')).length > 0);

@@ -68,8 +68,9 @@ export class ConnectedRedisStore extends RedisStore {
     try {
       await within(CLOSE_PATIENCE_MS, this.connection.quit());
     } catch {
-      this.connection.disconnect(); // it was not connected, or is not answered
+      // It was not connected, or is not answered.
     }
+    this.connection.disconnect(); // after a quit, too: what listens to Sentinels for failovers goes only with this
   }
 
   protected override answered(): void {
