@@ -9,7 +9,8 @@ import { until } from '../support/faults/until.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-const DEADLINE_MS = 50;
+/** More than the default: six servers of a Cluster share the machine with all other tests. */
+const DEADLINE_MS = 250;
 const LATE_MS = 100;
 const FAILOVER_MS = 15_000;
 
@@ -28,7 +29,7 @@ beforeEach(async () => {
   // With ioredis's defaults, which resend: it is a duplicate that is used.
   client = new Cluster(cluster.addresses);
   client.on('error', () => undefined);
-  pod = await Pod.start({ redis: client });
+  pod = await Pod.start({ redis: client, deadlineMs: DEADLINE_MS });
   await pod.recovered();
 });
 
@@ -42,10 +43,11 @@ async function userOf(master: ClusterNode, name: string): Promise<string> {
   for (let i = 0; ; i++) if ((await cluster.masterOf(`{user:${name}-${i}}`)) === master) return `${name}-${i}`;
 }
 
-async function charged(user: string): Promise<number> {
-  const { decidedBy, policies } = await pod.limiter.peek(POLICY, { kind: 'user', value: user });
-  if (decidedBy !== 'store') throw new Error('Redis does not decide');
-  return CAPACITY - policies[0]!.remaining;
+function charged(user: string): Promise<number> {
+  return until('Redis tells what is charged', FAILOVER_MS, async () => {
+    const { decidedBy, policies } = await pod.limiter.peek(POLICY, { kind: 'user', value: user });
+    return decidedBy === 'store' && CAPACITY - policies[0]!.remaining;
+  });
 }
 
 it('decides for users of all nodes at once', async () => {
@@ -65,6 +67,7 @@ it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unkn
     const [bad, good] = [await userOf(sick, what), await userOf(healthy, what)];
     const before = [await pod.ask(bad), await pod.ask(good)];
     expect(before.map(({ decidedBy }) => decidedBy)).toEqual(['store', 'store']);
+    await using _ = { [Symbol.asyncDispose]: async () => void (await end(sick)) };
     await begin(sick);
     const answers: { decision: Decision; ms: number }[] = [];
     let told = 1;
@@ -86,8 +89,6 @@ it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unkn
     const doubles = Math.max(0, (await charged(bad)) - told - 10);
     expect(doubles).toBe(0);
     record(`cluster: a master ${what}`, { answers: answers.map(({ ms }) => ms), recoveryMs, doubles });
-    await end(sick);
-    await cluster.settled();
   },
 );
 
