@@ -43,9 +43,8 @@ export class RateLimiter {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
   /** The module's policies, and those asked together: as many as the code names. */
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
-
-  /** By the value of their identity. */
   private readonly fallback: Fallback;
+  /** By the value of their identity. */
   private recent = new Map<string, RecentClient>();
 
   constructor(

@@ -31,13 +31,12 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     readonly maxCost: number,
     protected readonly exactRate: ExactRate,
   ) {
-    const rate = exactRate;
-    this.ticksPerMicrosecond = rate.tokens;
-    this.ticksPerToken = rate.microseconds;
-    this.full = maxCost * rate.microseconds;
+    this.ticksPerMicrosecond = exactRate.tokens;
+    this.ticksPerToken = exactRate.microseconds;
+    this.full = maxCost * exactRate.microseconds;
     // With the capacity: how far ahead an instant may lie, and so what tells a clock that stepped back, depends on it.
-    this.rate = `${limit}@${rate.tokens}/${rate.microseconds}`;
-    this.wire = [rate.tokens, rate.microseconds, this.full];
+    this.rate = `${limit}@${exactRate.tokens}/${exactRate.microseconds}`;
+    this.wire = [exactRate.tokens, exactRate.microseconds, this.full];
   }
 
   isAhead(state: Instant, now: number, maxSkew: number): boolean {

@@ -28,6 +28,23 @@ export class Deadlines {
     return question;
   }
 
+  /** The answer, or the failure that there was none in time. */
+  within<T>(answer: PromiseLike<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const question = this.ask(reject);
+      void answer.then(
+        (value) => {
+          this.answered(question);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.answered(question);
+          reject(error);
+        },
+      );
+    });
+  }
+
   /** Answers come mostly in order: those at the front are let go at once, so that nobody's garbage grows old here. */
   answered(question: Question): void {
     question.answered = true;

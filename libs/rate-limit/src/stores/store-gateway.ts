@@ -34,7 +34,7 @@ export class StoreGateway {
 
   /** Within the deadline as well; its failure is for the caller alone. */
   async reset(keys: readonly string[]): Promise<void> {
-    await this.withinDeadline(Promise.resolve(this.store.reset(keys)));
+    await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
     this.refusals?.forget(keys);
   }
 
@@ -49,7 +49,7 @@ export class StoreGateway {
   }
 
   private async checked(answer: Verdict | Promise<Verdict>, charges: number): Promise<Verdict> {
-    const verdict = isPromise(answer) ? await this.withinDeadline(answer) : answer;
+    const verdict = isPromise(answer) ? await this.deadlines.within(answer) : answer;
     if (
       verdict?.charges?.length !== charges ||
       verdict.charges.some((charge) => typeof charge?.allowed !== 'boolean')
@@ -57,21 +57,5 @@ export class StoreGateway {
       throw new TypeError('what it answered is not a verdict');
     }
     return verdict;
-  }
-
-  private withinDeadline<T>(answer: PromiseLike<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const question = this.deadlines.ask(reject);
-      void answer.then(
-        (value) => {
-          this.deadlines.answered(question);
-          resolve(value);
-        },
-        (error: unknown) => {
-          this.deadlines.answered(question);
-          reject(error);
-        },
-      );
-    });
   }
 }

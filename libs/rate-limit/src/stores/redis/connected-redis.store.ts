@@ -94,31 +94,20 @@ export class ConnectedRedisStore extends RedisStore {
   }
 
   /** A decision that nobody asked for. What it says does not matter: Redis could say it. */
-  private probe(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const question = this.settings.deadlines?.ask(reject);
-      const ended = (): void => {
-        if (question !== undefined) this.settings.deadlines?.answered(question);
-      };
-      const slice = new Slice();
-      slice.add({
-        charges: [{ key: this.probeKey, algorithm: PROBE, cost: 1 }],
-        resolve: () => undefined,
-        reject: () => undefined,
-        next: undefined,
-      });
-      this.evaluate(slice).then(
-        () => {
-          ended();
-          resolve();
-        },
-        (error: Error) => {
-          ended();
-          if (isTrouble(error)) reject(error);
-          else resolve();
-        },
-      );
+  private async probe(): Promise<void> {
+    const slice = new Slice();
+    slice.add({
+      charges: [{ key: this.probeKey, algorithm: PROBE, cost: 1 }],
+      resolve: () => undefined,
+      reject: () => undefined,
+      next: undefined,
     });
+    const answer = this.evaluate(slice);
+    try {
+      await (this.settings.deadlines?.within(answer) ?? answer);
+    } catch (error) {
+      if (isTrouble(error as Error)) throw error;
+    }
   }
 
   private changed(open: boolean, reason: string): void {
