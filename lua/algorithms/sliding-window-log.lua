@@ -28,7 +28,7 @@ local function open(policy, size, entry, level)
     end
     return low
   end
-  level.entry, level.window, level.stored, level.size, level.added = at, policy[4], size, size, 0
+  level.upTo, level.entry, level.window, level.stored, level.size, level.added = upTo, at, policy[4], size, size, 0
   level.newest = size > 0 and at(size - 1) or now
   local forget = size > 0 and level.newest + level.window
   local rebased = level.newest > now + skew
@@ -78,6 +78,21 @@ local function charge(level, policy, times, refused, reply)
   return level
 end
 
+-- The entries of its instant.
+local function giveBack(level, policy, at, resetAt)
+  local instant = resetAt - level.window
+  local last = level.upTo(instant)
+  local count = min(policy[2], last - level.upTo(instant - 1))
+  if count <= 0 then return nil end
+  if level.list then
+    level.removed = { -count, digits(instant) }
+    return level
+  end
+  level = read(sub(level.raw, 1, (last - count) * 8) .. sub(level.raw, last * 8 + 1), policy)
+  level.first = 0 -- what has expired goes with the next charge
+  return level
+end
+
 local function write(level)
   if level.list then return nil end
   local forget = level.newest + level.window
@@ -87,6 +102,7 @@ local function write(level)
 end
 
 local function finish(level, key)
+  if level.removed then return redis.call('LREM', key, unpack(level.removed)) end
   if not level.list then return end
   local unit, time = expiry(level.newest + level.window)
   local pending, size = {}, 0
@@ -110,4 +126,4 @@ local function finish(level, key)
   redis.call(unit == 'PX' and 'PEXPIRE' or 'EXPIREAT', key, time)
 end
 
-return { read = read, room = room, charge = charge, write = write, other = other, finish = finish }
+return { read = read, room = room, charge = charge, write = write, other = other, finish = finish, giveBack = giveBack }

@@ -97,6 +97,8 @@ export interface StoreStateChange {
   readonly reason: string;
   /** Milliseconds that it did not decide; 0 when it has just stopped. */
   readonly outageMs: number;
+  /** Of a Redis Cluster: the one node that it is about, `'10.0.0.7:6379'`. Without it, it is about all of the store. */
+  readonly node?: string;
 }
 
 /** The options of `forRootAsync` that cannot come from a factory. */

@@ -4,7 +4,7 @@ import type { Identity } from './identity/identity.js';
 import { identityTag } from './identity/identity-tag.js';
 import type { CheckedOptions } from './rate-limit.options.js';
 import { RateLimitConfigError, shown } from './policy/config-error.js';
-import { globalTag, keyOf, keyTail } from './policy/key.js';
+import { globalTag, keyOf, keyTail, shardKey } from './policy/key.js';
 import type { NamedPolicies } from './policy/named-policies.js';
 import type { ParsedPolicy } from './policy/parse-policy.js';
 import type { Policy } from './policy/policy.js';
@@ -91,7 +91,11 @@ export class RateLimiter {
   /** Forgets what `identity` has taken from the policies. Throws as `consume` does, or what the store's failure was. */
   async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<void> {
     const tag = identityTag(identity);
-    const keys = this.bind(policies).map((policy) => this.charge(policy, tag, 0).key);
+    const keys = this.bind(policies).flatMap((policy) => {
+      const { key } = this.charge(policy, tag, 0);
+      const shards = policy.shards === 1 ? 0 : policy.shards;
+      return [key, ...Array.from({ length: shards }, (_, i) => shardKey(key, i, shards))];
+    });
     this.fallback.reset(keys);
     await this.gateway.reset(keys);
   }
@@ -101,8 +105,13 @@ export class RateLimiter {
     if (!Number.isSafeInteger(cost) || cost < 0) {
       throw new TypeError(`the cost of policy '${policy.name}' must be a whole number from 0, got ${shown(cost)}`);
     }
-    const owner = policy.by === 'global' ? globalTag(policy.name) : tag;
-    return { key: keyOf(this.options.keyPrefix, owner, policy.keyTail), algorithm: policy.algorithm, cost };
+    const { by, name, algorithm, keyTail: tail, shards } = policy;
+    return {
+      key: keyOf(this.options.keyPrefix, by === 'global' ? globalTag(name) : tag, tail),
+      algorithm,
+      cost,
+      shards,
+    };
   }
 
   /** @internal Asks the store; what its failure means is settled here and nowhere else. Throws or rejects as `consume` does. */
