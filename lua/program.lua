@@ -3,7 +3,8 @@
 -- KEYS     every key of the batch, once each (at most 127)
 -- ARGV[1]  'redis' to decide by TIME, or the application's clock in whole microseconds
 -- ARGV[2]  microseconds a stored instant may lie further ahead than its algorithm can have put it (0 with the Redis clock)
--- ARGV[3]  the policies as JSON, [[algorithm, cost, the algorithm's numbers ...], ...] (at most 63)
+-- ARGV[3]  the policies as JSON, [[algorithm, cost, the algorithm's numbers ...], ...] (at most 63); a cost of 0 only looks
+--          whether 1 would pass, one below 0 whether as many would
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 when the request's next charge follows), key, and how many
 --          times the request stands there in a row (high, low; the same in all of its charges)
 -- ARGV[5]  in place of ARGV[4], which is empty then: what to give back, as JSON, [[at, reset at], ...] in microseconds, one for
@@ -64,7 +65,8 @@ local policies, built = cjson.decode(ARGV[3]), {}
 for i = 1, #policies do
   local number = policies[i][1]
   if not built[number] then built[number] = build(number) end
-  policies[i].algorithm, policies[i].ask = built[number], max(policies[i][2], 1)
+  local cost = policies[i][2]
+  policies[i].algorithm, policies[i].ask, policies[i][2] = built[number], cost == 0 and 1 or math.abs(cost), max(cost, 0)
 end
 
 -- Phase one: read and decide. MGET answers nil for a missing key and a foreign type alike; EXISTS tells them apart.

@@ -70,7 +70,7 @@ local function charge(level, policy, times, refused, reply)
   local count, n = used(level), #reply
   reply[n + 1], reply[n + 2], reply[n + 3] = count, count > 0 and level.newest + level.window - now or 0, 0
   if times * policy[2] > 0 then level.added, level.newest = level.added + times * policy[2], level.stamp end
-  local excess = used(level) + max(policy[2], 1) - policy[3]
+  local excess = used(level) + policy.ask - policy[3]
   if refused and excess > 0 and excess <= used(level) then
     local last = level.first + excess - 1
     reply[n + 3] = (last < level.size and level.entry(last) or level.stamp) + level.window - now

@@ -5,7 +5,7 @@ export interface Charge {
   /** Where the state lives; at most 200 bytes. The keys of a request are distinct. */
   readonly key: string;
   readonly algorithm: Algorithm;
-  /** A whole number; 0 only looks: it reports whether cost 1 would pass, and charges nothing. */
+  /** A whole number; 0 only looks: it reports whether cost 1 would pass, and charges nothing. So does -n, for cost n. */
   readonly cost: number;
   /** Among how many keys a store may split the state, where that spreads it over servers; default 1. */
   readonly shards?: number;

@@ -23,9 +23,12 @@ interface Step {
   readonly places: number[];
 }
 
-/** A request under way, which nobody waits for any more once it is late. */
+/** A request under way. */
 interface Course {
+  /** Whether nobody waits for it any more. */
   late: boolean;
+  /** What it was charged so far. */
+  readonly charged: TakenCharge[];
 }
 
 /** What decides in one slot. */
@@ -62,12 +65,13 @@ export class InTurn {
 
   /** Rejects with what a slot failed with, or when all of them together were too slow. */
   async decide(charges: readonly Charge[]): Promise<Verdict> {
-    const course = { late: false };
+    const course: Course = { late: false, charged: [] };
     const answer = this.take(charges, course);
     try {
       return await (this.deadlines?.within(answer) ?? answer);
     } catch (error) {
       course.late = true;
+      this.giveBack(course);
       throw error;
     }
   }
@@ -76,30 +80,28 @@ export class InTurn {
     const sentAt = performance.now();
     const steps = this.stepsOf(charges);
     const answers: Answer[] = [];
-    const giveBack = (): void => void this.store.giveBack(answers.flatMap(takenBy));
     for (const step of steps) {
-      let answer: Answer;
-      try {
-        answer = await this.ask(step.charges, course);
-      } catch (error) {
-        giveBack();
-        throw error;
+      const answer = await this.ask(step.charges, course);
+      course.charged.push(...takenBy(answer));
+      if (course.late) {
+        this.giveBack(course);
+        throw new RateLimitStoreError('the answer came too late');
       }
       if (!answer.verdict.allowed) {
-        giveBack();
+        this.giveBack(course);
         const verdict = await this.refusal(steps, answers, answer, course);
         this.refusals?.note(charges, verdict, sentAt);
         return verdict;
       }
       answers.push(answer);
-      if (course.late) {
-        giveBack();
-        throw new RateLimitStoreError('the answer came too late');
-      }
     }
     const verdicts: ChargeVerdict[] = [];
     for (const [i, { verdict }] of answers.entries()) place(steps[i]!, verdict.charges, verdicts);
     return { allowed: true, at: answers.at(-1)!.verdict.at, charges: verdicts };
+  }
+
+  private giveBack({ charged }: Course): void {
+    if (charged.length > 0) void this.store.giveBack(charged.splice(0));
   }
 
   /** In the one order that all routes have. The shards of a policy have slots of their own. */
@@ -139,22 +141,15 @@ export class InTurn {
     return { allowed: false, at, charges: verdicts };
   }
 
-  /** What they would say. The refusal is certain already: where a slot does not answer, it is said to be untouched. */
+  /** What they would say. The refusal is certain already: a slot that does not answer is said to be untouched. */
   private async look(charges: readonly Charge[], at: number, course: Course): Promise<readonly ChargeVerdict[]> {
-    let levels: readonly unknown[] = charges.map(({ algorithm }) => algorithm.read(undefined, at, 0));
-    let asked = charges;
+    const looking = charges.map((charge) => ({ ...charge, cost: Math.min(charge.cost, -charge.cost) }));
     try {
-      const answer = await this.ask(
-        charges.map((charge) => ({ ...charge, cost: 0 })),
-        course,
-      );
-      if (answer.levels === undefined) return answer.verdict.charges;
-      levels = answer.levels;
-      asked = answer.charges.map((charge, i) => ({ ...charge, cost: charges[i]!.cost }));
+      return (await this.ask(looking, course)).verdict.charges;
     } catch {
-      // As above.
+      const levels = charges.map(({ algorithm }) => algorithm.read(undefined, at, 0));
+      return verdictOf(looking, levels, levels, false, at).charges;
     }
-    return verdictOf(asked, levels, levels, false, at).charges;
   }
 
   private ask(charges: readonly Charge[], course: Course): Promise<Answer> {
