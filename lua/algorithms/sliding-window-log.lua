@@ -85,10 +85,10 @@ local function giveBack(level, policy, at, resetAt)
   local count = min(policy[2], last - level.upTo(instant - 1))
   if count <= 0 then return nil end
   if level.list then
-    level.removed = { -count, digits(instant) }
-    return level
+    level.keep, level.from = last - count, last
+  else
+    level = read(sub(level.raw, 1, (last - count) * 8) .. sub(level.raw, last * 8 + 1), policy)
   end
-  level = read(sub(level.raw, 1, (last - count) * 8) .. sub(level.raw, last * 8 + 1), policy)
   level.first = 0 -- what has expired goes with the next charge
   return level
 end
@@ -102,7 +102,6 @@ local function write(level)
 end
 
 local function finish(level, key)
-  if level.removed then return redis.call('LREM', key, unpack(level.removed)) end
   if not level.list then return end
   local unit, time = expiry(level.newest + level.window)
   local pending, size = {}, 0
@@ -114,7 +113,12 @@ local function finish(level, key)
       pending, size = {}, 0
     end
   end
-  if level.raw then
+  if level.keep then -- given back: what came after it is few
+    local later = {}
+    for i = level.from, level.size - 1 do later[#later + 1] = level.entry(i) end
+    if level.keep > 0 then redis.call('LTRIM', key, 0, level.keep - 1) else redis.call('DEL', key) end
+    for i = 1, #later do push(later[i]) end
+  elseif level.raw then
     redis.call('DEL', key)
     for i = level.first, level.size - 1 do push(level.entry(i)) end
   elseif level.size < level.stored then
