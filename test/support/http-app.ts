@@ -70,7 +70,7 @@ export class HttpApp implements AsyncDisposable {
   constructor(
     readonly app: INestApplication,
     readonly logs: CapturedLogs,
-    private readonly port: number,
+    readonly port: number,
   ) {}
 
   /** Header values are sent byte by byte (latin1), as is the path. */

@@ -15,7 +15,7 @@ import { RationedWarning } from './rationed-warning.js';
 import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
 import { type Handler, isRoute } from './policy/route.js';
-import { type BoundPolicy, RoutePolicies } from './policy/route-policies.js';
+import { type BoundPolicy, type Route, RoutePolicies } from './policy/route-policies.js';
 import type { CheckedOptions } from './rate-limit.options.js';
 import { RateLimiter } from './rate-limiter.js';
 import { openStore } from './stores/open-store.js';
@@ -33,6 +33,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly identities: IdentityChain;
   readonly limiter: RateLimiter;
   readonly routes: RoutePolicies;
+  /** What limits all HTTP traffic before it is routed; undefined without the module's `middleware`. */
+  readonly middleware: Route | undefined;
   readonly departures: Departures;
   private readonly logger = new Logger('RateLimit');
   /** For a policy's `skipIf` that fails. */
@@ -54,6 +56,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),
     );
+    this.middleware = this.routes.beforeRouting(options.middleware);
   }
 
   static async create(
@@ -75,6 +78,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         'is imported twice with options: once, in the root module, is right',
       );
     }
+    for (const policy of this.middleware?.fixed ?? []) this.warnOfPlaces(policy, 'RateLimitModule, middleware');
     for (const { metatype } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function') continue;
       const prototype = metatype.prototype as Readonly<Record<string, Handler>>;
