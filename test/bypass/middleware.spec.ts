@@ -55,7 +55,7 @@ class Again {
   beside(): void {}
 
   @Get('elsewhere')
-  @RateLimit({ ...ADDRESS, name: 'address', scope: 'route' } as Policy)
+  @RateLimit({ ...ADDRESS, name: 'address', scope: 'route' })
   elsewhere(): void {}
 }
 
@@ -192,7 +192,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   });
 
   it.each<[string, Omit<Options, 'store'>]>([
-    ['left out', { middleware: undefined as never }],
+    ['left out', { middleware: undefined }],
     ['empty', { middleware: [] }],
   ])('is nothing at all when it is %s', async (_, more) => {
     const options = optionsWith(more);
