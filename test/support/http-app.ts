@@ -26,7 +26,7 @@ export interface SendOptions {
 
 export interface AppSettings {
   /** The platform's own trust-proxy setting; off unless said. Fastify takes no numbers. */
-  readonly trustProxy?: boolean | number | string;
+  readonly trustProxy?: boolean | number | string | string[] | ((address: string, hop: number) => boolean);
   /** Called before the application listens: for a prefix, versions, hooks. */
   readonly configure?: (app: INestApplication) => void;
 }
