@@ -7,6 +7,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
+import { decoratedInVain } from './decorators/in-vain.js';
 import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
 import { trustProxyWarning } from './http/trust-proxy.js';
@@ -88,6 +89,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         const route = this.routes.of(metatype as Type, handler);
         for (const policy of route?.fixed ?? []) this.warnOfPlaces(policy, `${metatype.name}.${method}`);
       }
+    }
+    for (const place of decoratedInVain(this.discovery, this.scanner)) {
+      this.logger.warn(
+        `${place}: @RateLimit has no effect there, it limits handlers of HTTP routes; count others with RateLimiter.consume`,
+      );
     }
     const proxies = trustProxyWarning(this.adapterHost);
     if (proxies !== undefined) this.logger.warn(proxies);
