@@ -242,6 +242,19 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     });
   });
 
+  it('says nothing of an API key, in keys, logs or replies', async () => {
+    const secret = 'sk_live_9999-SECRET';
+    const headers = { 'X-API-Key': secret };
+    const everything: string[] = [];
+    for (const more of [{ by: 'api-key' }, { by: 'user', onMissingIdentity: 'throw' }, { cost: () => NaN }] as const) {
+      await using app = await open([policy({ capacity: 1, ...more })]);
+      const replies = [await app.send('/nothing', { headers }), await app.send('/nothing', { headers })];
+      everything.push(JSON.stringify(replies), app.logs.text, ...app.store.keys);
+    }
+    expect(everything.join('\n')).toContain('rl:{key:#');
+    expect(everything.join('\n')).not.toContain(secret);
+  });
+
   it.each<[string, RateLimitModuleOptions]>([
     ['middleware must be an array of names and named policies, got an object', { middleware: policy() as never }],
     ['middleware must be an array of names and named policies, got null', { middleware: null as never }],
