@@ -61,7 +61,7 @@ export class RateLimiter {
    * @param policies one or several, each with a name
    * @param identity whom it counts; a policy with `by: 'global'` counts everybody together all the same
    * @param options.cost a whole number from 0 (only looks); default the policy's own `cost`, else 1
-   * @throws {TypeError} when the cost is not such a number; nothing is charged
+   * @throws {TypeError} when the cost is not such a number, or there is another option; nothing is charged
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {RateLimitUnavailableException} when the store fails and `onStoreFailure` is `'closed'`
    */
@@ -73,7 +73,7 @@ export class RateLimiter {
     // Not an async function: its promise would be one more for every decision.
     try {
       const bound = this.bind(policies);
-      const decision = this.decide(bound, this.charges(bound, identity, options?.cost));
+      const decision = this.decide(bound, this.charges(bound, identity, costOf(options)));
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
       return Promise.reject(error);
@@ -182,6 +182,19 @@ function namesOf(policies: LimiterPolicy | readonly LimiterPolicy[]): string | u
   return Array.isArray(policies) && policies.every((policy) => typeof policy === 'string')
     ? policies.join('\n')
     : undefined;
+}
+
+/** A misspelt cost would be a request of cost 1. */
+function costOf(options: { readonly cost?: number } | undefined): number | undefined {
+  if (options === undefined) return undefined;
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`RateLimiter.consume: options must be an object such as { cost: 2 }, got ${shown(options)}`);
+  }
+  for (const option in options) {
+    if (option === 'cost') continue;
+    throw new TypeError(`${shown(option)} is not an option of RateLimiter.consume; the only one is cost`);
+  }
+  return options.cost;
 }
 
 function constantCost({ name, cost }: ParsedPolicy): number {
