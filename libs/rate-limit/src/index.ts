@@ -6,6 +6,7 @@ export { RateLimitGuard } from './rate-limit.guard.js';
 export { RateLimitRuntime } from './rate-limit.runtime.js';
 export { RateLimiter, type LimiterPolicy } from './rate-limiter.js';
 export type { Decision, PolicyDecision } from './decision.js';
+export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
 export {
   type RateLimitExceededBody,
   RateLimitExceededException,

@@ -11,6 +11,7 @@ import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
 import { trustProxyWarning } from './http/trust-proxy.js';
 import { IdentityChain } from './identity/identity-chain.js';
+import { Monitor } from './metrics/monitor.js';
 import { RationedWarning } from './rationed-warning.js';
 import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
@@ -50,7 +51,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.departures = new Departures(options);
     this.policies = new NamedPolicies(options.policies);
     this.identities = new IdentityChain(options.identity, options.onMissingIdentity, new RationedWarning(this.logger));
-    this.limiter = new RateLimiter(options, new StoreGateway(store, deadlines, keepsTime, refusals), this.policies);
+    const gateway = new StoreGateway(store, deadlines, keepsTime, refusals);
+    this.limiter = new RateLimiter(options, gateway, this.policies, new Monitor(options));
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),
     );

@@ -1,4 +1,6 @@
 import { type Decision, decisionOf } from './decision.js';
+import { RateLimitUnavailableException } from './http/exceptions.js';
+import type { Asker, Monitor } from './metrics/monitor.js';
 import { Fallback } from './fallback.js';
 import type { Identity } from './identity/identity.js';
 import { identityTag } from './identity/identity-tag.js';
@@ -51,6 +53,7 @@ export class RateLimiter {
     private readonly options: CheckedOptions,
     private readonly gateway: StoreGateway,
     private readonly policies: NamedPolicies,
+    private readonly monitor: Monitor,
   ) {
     this.fallback = new Fallback(options);
   }
@@ -73,7 +76,8 @@ export class RateLimiter {
     // Not an async function: its promise would be one more for every decision.
     try {
       const bound = this.bind(policies);
-      const decision = this.decide(bound, this.charges(bound, identity, options?.cost));
+      const charges = this.charges(bound, identity, options?.cost);
+      const decision = this.decide(bound, charges, options?.cost === 0 ? 'peek' : undefined);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
       return Promise.reject(error);
@@ -106,22 +110,44 @@ export class RateLimiter {
   }
 
   /** @internal Asks the store; what its failure means is settled here and nowhere else. Throws or rejects as `consume` does. */
-  decide(policies: readonly BoundPolicy[], charges: readonly Charge[]): Decision | Promise<Decision> {
+  decide(policies: readonly BoundPolicy[], charges: readonly Charge[], asker?: Asker): Decision | Promise<Decision> {
+    const { monitor } = this;
+    const since = monitor.begin();
+    const refused = this.gateway.remembered(charges);
+    if (refused !== undefined) {
+      return monitor.decided(policies, decisionOf(policies, refused), 'remembered', asker, since);
+    }
     let answer: Verdict | Promise<Verdict>;
     try {
       answer = this.gateway.consume(charges);
     } catch (error) {
-      return this.undecided(policies, charges, error);
+      return this.undecided(policies, charges, error, asker, since);
     }
-    if (!isPromise(answer)) return decisionOf(policies, answer);
+    if (!isPromise(answer)) return monitor.decided(policies, decisionOf(policies, answer), 'store', asker, since);
     return answer.then(
-      (verdict) => decisionOf(policies, verdict),
-      (error: unknown) => this.undecided(policies, charges, error),
+      (verdict) => monitor.decided(policies, decisionOf(policies, verdict), 'store', asker, since),
+      (error: unknown) => this.undecided(policies, charges, error, asker, since),
     );
   }
 
-  private undecided(policies: readonly BoundPolicy[], charges: readonly Charge[], error: unknown): Decision {
-    return this.fallback.decide(policies, charges, this.gateway.failure(error));
+  private undecided(
+    policies: readonly BoundPolicy[],
+    charges: readonly Charge[],
+    error: unknown,
+    asker: Asker,
+    since: number,
+  ): Decision {
+    const cause = this.gateway.failure(error);
+    let decision: Decision;
+    try {
+      decision = this.fallback.decide(policies, charges, cause);
+    } catch (refusal) {
+      if (refusal instanceof RateLimitUnavailableException) {
+        this.monitor.closed(policies, refusal.retryAfter * 1000, asker, since);
+      }
+      throw refusal;
+    }
+    return this.monitor.decided(policies, decision, decision.decidedBy, asker, since);
   }
 
   private charges(policies: readonly BoundPolicy[], identity: Identity, cost: number | undefined): readonly Charge[] {

@@ -24,10 +24,13 @@ export class StoreGateway {
     private readonly refusals: RememberedRefusals | undefined,
   ) {}
 
+  /** What the store is certain to say, from what it said before; undefined when it has to be asked. */
+  remembered(charges: readonly Charge[]): Verdict | undefined {
+    return this.refusals?.find(charges);
+  }
+
   /** @throws whatever the store fails with, or that it is too slow (what it charges later stays charged) */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
-    const refused = this.refusals?.find(charges);
-    if (refused !== undefined) return refused;
     const answer = this.store.consume(charges);
     return this.keepsTime ? answer : this.checked(answer, charges.length);
   }
