@@ -8,6 +8,12 @@ export { RateLimiter, type LimiterPolicy } from './rate-limiter.js';
 export type { Decision, PolicyDecision } from './decision.js';
 export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
 export {
+  RateLimitMetricsModule,
+  type MetricsRegistry,
+  type RateLimitMetricsOptions,
+} from './metrics/rate-limit-metrics.module.js';
+export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
+export {
   type RateLimitExceededBody,
   RateLimitExceededException,
   RateLimitIdentityMissingException,

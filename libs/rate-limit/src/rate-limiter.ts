@@ -1,6 +1,8 @@
 import { type Decision, decisionOf } from './decision.js';
 import { RateLimitUnavailableException } from './http/exceptions.js';
 import type { Asker, Monitor } from './metrics/monitor.js';
+import type { RateLimitStats } from './metrics/stats.js';
+import type { Departures } from './departures.js';
 import { Fallback } from './fallback.js';
 import type { Identity } from './identity/identity.js';
 import { identityTag } from './identity/identity-tag.js';
@@ -13,6 +15,7 @@ import type { Policy } from './policy/policy.js';
 import { type BoundPolicy, checkTogether } from './policy/route-policies.js';
 import type { Charge, Verdict } from './stores/store.js';
 import type { StoreGateway } from './stores/store-gateway.js';
+import { RedisAwayError } from './stores/redis/redis-failure.js';
 import { isPromise } from './is-promise.js';
 
 const PLACE = 'RateLimiter';
@@ -54,6 +57,7 @@ export class RateLimiter {
     private readonly gateway: StoreGateway,
     private readonly policies: NamedPolicies,
     private readonly monitor: Monitor,
+    private readonly departures: Pick<Departures, 'size'>,
   ) {
     this.fallback = new Fallback(options);
   }
@@ -100,6 +104,16 @@ export class RateLimiter {
     await this.gateway.reset(keys);
   }
 
+  /**
+   * What was counted in this process so far, for code that watches it; `RateLimitMetricsModule` makes metrics of it.
+   *
+   * @example const { requests, rejected, store } = limiter.stats();
+   */
+  stats(): RateLimitStats {
+    const memoryOverflows = this.gateway.memoryOverflows + this.fallback.memoryOverflows;
+    return { ...this.monitor.stats(), waiting: this.departures.size, memoryOverflows };
+  }
+
   /** @internal One policy's charge for an identity's tag. */
   charge(policy: BoundPolicy, tag: string, cost: number): Charge {
     if (!Number.isSafeInteger(cost) || cost < 0) {
@@ -121,12 +135,16 @@ export class RateLimiter {
     try {
       answer = this.gateway.consume(charges);
     } catch (error) {
+      if (!(error instanceof RedisAwayError)) monitor.storeFailed(asker, since); // else nobody was asked
       return this.undecided(policies, charges, error, asker, since);
     }
     if (!isPromise(answer)) return monitor.decided(policies, decisionOf(policies, answer), 'store', asker, since);
     return answer.then(
       (verdict) => monitor.decided(policies, decisionOf(policies, verdict), 'store', asker, since),
-      (error: unknown) => this.undecided(policies, charges, error, asker, since),
+      (error: unknown) => {
+        monitor.storeFailed(asker, since);
+        return this.undecided(policies, charges, error, asker, since);
+      },
     );
   }
 

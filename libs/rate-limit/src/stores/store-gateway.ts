@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Deadlines } from './deadlines.js';
+import { MemoryStore } from './memory/memory.store.js';
 import { RedisAwayError } from './redis/redis-failure.js';
 import type { RememberedRefusals } from './remembered-refusals.js';
 import { isPromise } from '../is-promise.js';
@@ -23,6 +24,11 @@ export class StoreGateway {
     private readonly keepsTime: boolean,
     private readonly refusals: RememberedRefusals | undefined,
   ) {}
+
+  /** Decisions of a full `MemoryStore` on a state that clients without room share. */
+  get memoryOverflows(): number {
+    return this.store instanceof MemoryStore ? this.store.overflowed : 0;
+  }
 
   /** What the store is certain to say, from what it said before; undefined when it has to be asked. */
   remembered(charges: readonly Charge[]): Verdict | undefined {

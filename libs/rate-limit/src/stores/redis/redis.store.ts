@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
+import type { Monitor } from '../../metrics/monitor.js';
 import type { RememberedRefusals } from '../remembered-refusals.js';
 import { type Charge, type Clock, type RateLimitStore, RateLimitStoreError, type Verdict } from '../store.js';
 import { shown } from '../../policy/config-error.js';
@@ -23,6 +24,8 @@ export interface RedisStoreOptions {
   deadlines?: Deadlines;
   /** @internal Where refusals are noted. */
   refusals?: RememberedRefusals;
+  /** @internal Who counts calls and failed probes. */
+  monitor?: Monitor;
 }
 
 const MAX_SKEW_MS = 10_000;
@@ -38,6 +41,7 @@ export class RedisStore implements RateLimitStore {
   private readonly maxSkew: string;
   private readonly deadlines: Deadlines | undefined;
   private readonly refusals: RememberedRefusals | undefined;
+  private readonly monitor: Monitor | undefined;
   /** What this turn of the event loop has brought so far; empty between turns. */
   private slices: Slice[] = [];
   /** The slice that takes the next request: one for each hash tag on a Cluster, where a call's keys share a slot. */
@@ -65,6 +69,7 @@ export class RedisStore implements RateLimitStore {
     }
     this.deadlines = options.deadlines;
     this.refusals = options.refusals;
+    this.monitor = options.monitor;
     if (clock !== 'redis') this.clock = clock === 'app' ? wallClock : clock;
     this.maxSkew = this.clock === undefined ? '0' : String(maxSkewMs * 1000);
   }
@@ -116,6 +121,7 @@ export class RedisStore implements RateLimitStore {
     });
     const sentAt = performance.now();
     this.inFlight++;
+    this.monitor?.batch(slice.size);
     try {
       const reply = await this.evaluate(slice);
       this.answered();
