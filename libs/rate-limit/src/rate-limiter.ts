@@ -1,4 +1,8 @@
 import { type Decision, decisionOf } from './decision.js';
+import { RateLimitUnavailableException } from './http/exceptions.js';
+import type { Asker, Monitor } from './metrics/monitor.js';
+import type { RateLimitStats } from './metrics/stats.js';
+import type { Departures } from './departures.js';
 import { Fallback } from './fallback.js';
 import type { Identity } from './identity/identity.js';
 import { identityTag } from './identity/identity-tag.js';
@@ -11,6 +15,7 @@ import type { Policy } from './policy/policy.js';
 import { type BoundPolicy, checkTogether } from './policy/route-policies.js';
 import type { Charge, Verdict } from './stores/store.js';
 import type { StoreGateway } from './stores/store-gateway.js';
+import { RedisAwayError } from './stores/redis/redis-failure.js';
 import { isPromise } from './is-promise.js';
 
 const PLACE = 'RateLimiter';
@@ -51,6 +56,8 @@ export class RateLimiter {
     private readonly options: CheckedOptions,
     private readonly gateway: StoreGateway,
     private readonly policies: NamedPolicies,
+    private readonly monitor: Monitor,
+    private readonly departures: Pick<Departures, 'size'>,
   ) {
     this.fallback = new Fallback(options);
   }
@@ -73,7 +80,8 @@ export class RateLimiter {
     // Not an async function: its promise would be one more for every decision.
     try {
       const bound = this.bind(policies);
-      const decision = this.decide(bound, this.charges(bound, identity, costOf(options)));
+      const cost = costOf(options);
+      const decision = this.decide(bound, this.charges(bound, identity, cost), cost === 0 ? 'peek' : undefined);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
       return Promise.reject(error);
@@ -100,6 +108,16 @@ export class RateLimiter {
     await this.gateway.reset(keys);
   }
 
+  /**
+   * What was counted in this process so far, for code that watches it; `RateLimitMetricsModule` makes metrics of it.
+   *
+   * @example const { requests, rejected, store } = limiter.stats();
+   */
+  stats(): RateLimitStats {
+    const memoryOverflows = this.gateway.memoryOverflows + this.fallback.memoryOverflows;
+    return { ...this.monitor.stats(), waiting: this.departures.size, memoryOverflows };
+  }
+
   /** @internal One policy's charge for an identity's tag. */
   charge(policy: BoundPolicy, tag: string, cost: number): Charge {
     if (!Number.isSafeInteger(cost) || cost < 0) {
@@ -115,22 +133,48 @@ export class RateLimiter {
   }
 
   /** @internal Asks the store; what its failure means is settled here and nowhere else. Throws or rejects as `consume` does. */
-  decide(policies: readonly BoundPolicy[], charges: readonly Charge[]): Decision | Promise<Decision> {
+  decide(policies: readonly BoundPolicy[], charges: readonly Charge[], asker?: Asker): Decision | Promise<Decision> {
+    const { monitor } = this;
+    const since = monitor.begin();
+    const refused = this.gateway.remembered(charges);
+    if (refused !== undefined) {
+      return monitor.decided(policies, decisionOf(policies, refused), 'remembered', asker, since);
+    }
     let answer: Verdict | Promise<Verdict>;
     try {
       answer = this.gateway.consume(charges);
     } catch (error) {
-      return this.undecided(policies, charges, error);
+      if (!(error instanceof RedisAwayError)) monitor.storeFailed(asker, since); // else nobody was asked
+      return this.undecided(policies, charges, error, asker, since);
     }
-    if (!isPromise(answer)) return decisionOf(policies, answer);
+    if (!isPromise(answer)) return monitor.decided(policies, decisionOf(policies, answer), 'store', asker, since);
     return answer.then(
-      (verdict) => decisionOf(policies, verdict),
-      (error: unknown) => this.undecided(policies, charges, error),
+      (verdict) => monitor.decided(policies, decisionOf(policies, verdict), 'store', asker, since),
+      (error: unknown) => {
+        monitor.storeFailed(asker, since);
+        return this.undecided(policies, charges, error, asker, since);
+      },
     );
   }
 
-  private undecided(policies: readonly BoundPolicy[], charges: readonly Charge[], error: unknown): Decision {
-    return this.fallback.decide(policies, charges, this.gateway.failure(error));
+  private undecided(
+    policies: readonly BoundPolicy[],
+    charges: readonly Charge[],
+    error: unknown,
+    asker: Asker,
+    since: number,
+  ): Decision {
+    const cause = this.gateway.failure(error);
+    let decision: Decision;
+    try {
+      decision = this.fallback.decide(policies, charges, cause);
+    } catch (refusal) {
+      if (refusal instanceof RateLimitUnavailableException) {
+        this.monitor.closed(policies, refusal.retryAfter * 1000, asker, since);
+      }
+      throw refusal;
+    }
+    return this.monitor.decided(policies, decision, decision.decidedBy, asker, since);
   }
 
   private charges(policies: readonly BoundPolicy[], identity: Identity, cost: number | undefined): readonly Charge[] {

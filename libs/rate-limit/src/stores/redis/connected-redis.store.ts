@@ -158,7 +158,9 @@ export class ConnectedRedisStore extends RedisStore {
     try {
       await (this.settings.deadlines?.within(answer) ?? answer);
     } catch (error) {
-      if (isTrouble(error as Error)) throw error;
+      if (!isTrouble(error as Error)) return;
+      this.settings.monitor?.probeFailed();
+      throw error;
     }
   }
 

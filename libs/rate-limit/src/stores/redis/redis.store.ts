@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
+import type { Monitor } from '../../metrics/monitor.js';
 import type { RememberedRefusals } from '../remembered-refusals.js';
 import {
   type Charge,
@@ -33,6 +34,8 @@ export interface RedisStoreOptions {
   deadlines?: Deadlines;
   /** @internal Where refusals are noted. */
   refusals?: RememberedRefusals;
+  /** @internal Who counts calls and failed probes. */
+  monitor?: Monitor;
 }
 
 const MAX_SKEW_MS = 10_000;
@@ -52,6 +55,7 @@ export class RedisStore implements RateLimitStore {
   private readonly refusals: RememberedRefusals | undefined;
   /** Only on a Cluster. */
   private readonly inTurn: InTurn | undefined;
+  private readonly monitor: Monitor | undefined;
   /** What this turn of the event loop has brought so far; empty between turns. */
   private slices: Slice[] = [];
   /** The slice that takes the next request: one for each slot on a Cluster, where a call's keys have to share it. */
@@ -80,6 +84,7 @@ export class RedisStore implements RateLimitStore {
     this.deadlines = options.deadlines;
     this.refusals = options.refusals;
     if (client.isCluster === true) this.inTurn = new InTurn(this, this.deadlines, this.refusals);
+    this.monitor = options.monitor;
     if (clock !== 'redis') this.clock = clock === 'app' ? wallClock : clock;
     this.keyPrefix = client.options?.keyPrefix ?? '';
     this.maxSkew = this.clock === undefined ? '0' : String(maxSkewMs * 1000);
@@ -158,6 +163,7 @@ export class RedisStore implements RateLimitStore {
     });
     const sentAt = performance.now();
     this.inFlight++;
+    this.monitor?.batch(slice.size);
     try {
       const reply = await this.evaluate(slice);
       this.answered(slice);
