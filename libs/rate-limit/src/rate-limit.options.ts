@@ -102,8 +102,9 @@ export interface RateLimitModuleOptions {
    * hangs up; without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. What waits costs memory (a
    * timer and an open response), which the buckets' capacities alone do not bound: every client has its own.
    *
-   * A client that hangs up is forgotten at once and its handler does not run, but its slot stays taken: those behind it
-   * leave when they would have left anyway.
+   * A client that hangs up is forgotten at once and its handler does not run. Its slot is free again if it was the last one
+   * handed out; else it stays taken, and those behind it leave when they would have left anyway. What other policies charged
+   * the request stays charged.
    * @example RateLimitModule.forRoot({ maxWaiting: 2_000 })
    * @throws {RateLimitConfigError} at boot, when it is not such a number
    */
