@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import { RateLimitModule } from 'nestjs-floodgate';
 import { ConfigModule } from './config/config.module.js';
 import type { Configuration } from './config/configuration.js';
@@ -7,6 +7,7 @@ import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';
 import { HealthModule } from './health/health.module.js';
 import { FlatValidationPipe } from './http/validation.js';
+import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
 import { RidesModule } from './rides/rides.module.js';
 import { TimeModule } from './time/time.module.js';
 import { TripsModule } from './trips/trips.module.js';
@@ -15,14 +16,15 @@ import { ZonesModule } from './zones/zones.module.js';
 @Module({})
 export class AppModule {
   static forRoot(configuration: Configuration): DynamicModule {
-    const { redisUrl, enforceRateLimits } = configuration;
+    const { redisUrl, pods } = configuration;
+    const limited = configuration.rateLimit !== 'off';
     return {
       module: AppModule,
       imports: [
         ConfigModule.forRoot(configuration),
         TimeModule,
         // Without enforcement there is nothing to ask Redis for.
-        RateLimitModule.forRoot({ redis: enforceRateLimits ? redisUrl : undefined, guard: enforceRateLimits }),
+        RateLimitModule.forRoot({ redis: limited ? redisUrl : undefined, guard: limited, localShare: pods }),
         DriversModule,
         FaresModule,
         HealthModule,
@@ -30,7 +32,10 @@ export class AppModule {
         TripsModule,
         ZonesModule,
       ],
-      providers: [{ provide: APP_PIPE, useClass: FlatValidationPipe }],
+      providers: [
+        { provide: APP_PIPE, useClass: FlatValidationPipe },
+        { provide: APP_FILTER, useClass: MatchingUnavailableFilter },
+      ],
     };
   }
 }

@@ -3,11 +3,18 @@ export abstract class Configuration {
   abstract readonly port: number;
   /** Where the rate limits of all processes are kept; undefined keeps them in this process. */
   abstract readonly redisUrl: string | undefined;
-  abstract readonly enforceRateLimits: boolean;
+  abstract readonly rateLimit: RateLimitMode;
+  /** Application processes that share the limits: while Redis is away each decides with its share of them. */
+  abstract readonly pods: number;
   abstract readonly drivers: DriversConfiguration;
   abstract readonly matching: MatchingConfiguration;
   abstract readonly trips: TripsConfiguration;
 }
+
+/** `riders`: each rider's limits alone, without the one that protects the matching service. */
+export const RATE_LIMIT_MODES = ['on', 'riders', 'off'] as const;
+
+export type RateLimitMode = (typeof RATE_LIMIT_MODES)[number];
 
 export interface DriversConfiguration {
   /** Simulated drivers present from the start, so that a first request finds one. */
@@ -19,9 +26,15 @@ export interface DriversConfiguration {
 }
 
 export interface MatchingConfiguration {
+  /** The matching service that all application processes ask; undefined: each matches for itself. */
+  readonly url: string | undefined;
+  /** Where that service listens. */
+  readonly port: number;
   readonly workers: number;
-  /** How long one worker takes for one request. */
+  /** How long one worker takes to find a rider's driver. */
   readonly serviceMs: number;
+  /** And to look up what a fare or a map needs. */
+  readonly lookupMs: number;
   /** Requests that may wait for a worker. */
   readonly queue: number;
   /** The longest that one of them waits. */

@@ -33,11 +33,13 @@ export class Environment {
     return value;
   }
 
-  /** `on` unless the variable says `off`. */
-  enabled(name: string): boolean {
-    const text = this.text(name) ?? 'on';
-    if (text !== 'on' && text !== 'off') throw new EnvironmentError(name, text, '"on" or "off"');
-    return text === 'on';
+  /** The first choice unless the variable says another. */
+  oneOf<T extends string>(name: string, choices: readonly [T, ...T[]]): T {
+    const text = this.text(name) ?? choices[0];
+    const choice = choices.find((each) => each === text);
+    if (choice !== undefined) return choice;
+    const quoted = choices.map((each) => `"${each}"`);
+    throw new EnvironmentError(name, text, `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`);
   }
 
   url(name: string, protocols: readonly string[]): string | undefined {

@@ -7,9 +7,19 @@ describe('readConfiguration', () => {
     expect(readConfiguration({})).toEqual({
       port: 3000,
       redisUrl: undefined,
-      enforceRateLimits: true,
+      rateLimit: 'on',
+      pods: 1,
       drivers: { seeded: 500, max: 100_000, timeoutMs: 60_000 },
-      matching: { workers: 15, serviceMs: 100, queue: 1000, patienceMs: 5000, radiusKm: 5 },
+      matching: {
+        url: undefined,
+        port: 4000,
+        workers: 15,
+        serviceMs: 100,
+        lookupMs: 10,
+        queue: 1000,
+        patienceMs: 5000,
+        radiusKm: 5,
+      },
       trips: { durationMs: 30_000, kept: 50_000, keptPerRider: 100 },
     });
   });
@@ -28,7 +38,7 @@ describe('readConfiguration', () => {
       MATCHING_RADIUS_KM: '2.5',
       TRIP_SECONDS: '0.5',
     });
-    expect(read).toMatchObject({ port: 0, redisUrl: 'rediss://cache.example:6380', enforceRateLimits: false });
+    expect(read).toMatchObject({ port: 0, redisUrl: 'rediss://cache.example:6380', rateLimit: 'off' });
     expect(read.drivers.seeded).toBe(0);
     expect(read.matching).toMatchObject({ queue: 0, radiusKm: 2.5 });
     expect(read.trips.durationMs).toBe(500);
@@ -40,13 +50,26 @@ describe('readConfiguration', () => {
     ['MATCHING_WORKERS', 'many', 'MATCHING_WORKERS is "many", expected a whole number from 1 to 10000'],
     ['MATCHING_PATIENCE_MS', '1.5', 'MATCHING_PATIENCE_MS is "1.5", expected a whole number from 1 to 600000'],
     ['MATCHING_RADIUS_KM', '-1', 'MATCHING_RADIUS_KM is "-1", expected a number from 0.1 to 50'],
-    ['RATE_LIMIT', 'no', 'RATE_LIMIT is "no", expected "on" or "off"'],
+    ['RATE_LIMIT', 'no', 'RATE_LIMIT is "no", expected "on", "riders" or "off"'],
     ['REDIS_URL', 'cache:6379', 'REDIS_URL is "cache:6379", expected a URL that starts with redis:// or rediss://'],
+    [
+      'MATCHING_URL',
+      'matching:4000',
+      'MATCHING_URL is "matching:4000", expected a URL that starts with http:// or https://',
+    ],
   ])('refuses %s=%s', (name, value, message) => {
     expect(() => readConfiguration({ [name]: value })).toThrow(
       new EnvironmentError(name, value, message.split('expected ')[1]!),
     );
     expect(() => readConfiguration({ [name]: value })).toThrow(message);
+  });
+
+  it('has the matching service listen where it is told, or else where the platform wants every process to', () => {
+    expect(readConfiguration({ PORT: '8080' }).matching.port).toBe(8080);
+    expect(readConfiguration({ PORT: '8080', MATCHING_PORT: '4001' })).toMatchObject({
+      port: 8080,
+      matching: { port: 4001 },
+    });
   });
 
   it('keeps the password of a wrong URL to itself', () => {

@@ -1,13 +1,16 @@
-import type { Configuration } from './configuration.js';
+import { type Configuration, RATE_LIMIT_MODES } from './configuration.js';
 import { Environment, type Variables } from './environment.js';
+
+const PORTS = { min: 0, max: 65_535 };
 
 /** @throws EnvironmentError for the first variable that cannot be used */
 export function readConfiguration(variables: Variables): Configuration {
   const env = new Environment(variables);
   return {
-    port: env.integer('PORT', 3000, { min: 0, max: 65_535 }),
+    port: env.integer('PORT', 3000, PORTS),
     redisUrl: env.url('REDIS_URL', ['redis:', 'rediss:']),
-    enforceRateLimits: env.enabled('RATE_LIMIT'),
+    rateLimit: env.oneOf('RATE_LIMIT', RATE_LIMIT_MODES),
+    pods: env.integer('PODS', 1, { min: 1, max: 10_000 }),
     drivers: {
       seeded: env.integer('DRIVERS_SEEDED', 500, { min: 0, max: 100_000 }),
       max: env.integer('DRIVERS_MAX', 100_000, { min: 1, max: 10_000_000 }),
@@ -15,8 +18,12 @@ export function readConfiguration(variables: Variables): Configuration {
     },
     // 15 workers of 100 ms each: 150 requests per second.
     matching: {
+      url: env.url('MATCHING_URL', ['http:', 'https:']),
+      // Platforms that give a process its port say PORT.
+      port: env.integer('MATCHING_PORT', env.integer('PORT', 4000, PORTS), PORTS),
       workers: env.integer('MATCHING_WORKERS', 15, { min: 1, max: 10_000 }),
       serviceMs: env.integer('MATCHING_SERVICE_MS', 100, { min: 0, max: 60_000 }),
+      lookupMs: env.integer('MATCHING_LOOKUP_MS', 10, { min: 0, max: 60_000 }),
       queue: env.integer('MATCHING_QUEUE', 1000, { min: 0, max: 1_000_000 }),
       patienceMs: env.integer('MATCHING_PATIENCE_MS', 5000, { min: 1, max: 600_000 }),
       radiusKm: env.number('MATCHING_RADIUS_KM', 5, { min: 0.1, max: 50 }),

@@ -19,10 +19,7 @@ export interface DriverCounts {
   readonly busy: number;
 }
 
-/**
- * Where the drivers are, and which of them are free. The methods are asynchronous because an index that several processes
- * share is a network hop away; this is its injection token.
- */
+/** Where the drivers are, and which of them are free. Asynchronous, as an index outside of the process has to be. */
 export abstract class DriverIndex {
   /** In order: the last position of a driver is the one that counts. */
   abstract report(positions: readonly DriverPosition[]): Promise<void>;

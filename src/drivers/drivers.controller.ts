@@ -1,7 +1,8 @@
 import { Body, Controller, Get, HttpCode, HttpStatus, Post, Query } from '@nestjs/common';
 import { RateLimit } from 'nestjs-floodgate';
 import { toMetres, travelSeconds } from '../geo/position.js';
-import { DriverIndex, type DriverPosition } from './driver-index.js';
+import { Matching } from '../matching/matching.js';
+import type { DriverPosition } from './driver-index.js';
 import { NearbyQuery } from './nearby.query.js';
 import { batchCost } from './position-batch.js';
 import { PositionBatchPipe } from './position-batch.pipe.js';
@@ -19,12 +20,12 @@ export interface LocationResponse {
 
 @Controller('api/drivers')
 export class DriversController {
-  constructor(private readonly drivers: DriverIndex) {}
+  constructor(private readonly matching: Matching) {}
 
   @Get('nearby')
   @RateLimit({ algorithm: 'token-bucket', capacity: 30, refill: 15 })
   async nearby(@Query() { lat, lng, radius_km }: NearbyQuery): Promise<NearbyResponse> {
-    const drivers = await this.drivers.nearby({ lat, lng }, radius_km, MAX_SHOWN);
+    const drivers = await this.matching.nearby({ lat, lng }, radius_km, MAX_SHOWN);
     return {
       drivers: drivers.map(({ driverId, distanceKm, ...position }) => {
         const distance_m = toMetres(distanceKm);
@@ -45,7 +46,7 @@ export class DriversController {
     cost: batchCost,
   })
   async report(@Body(PositionBatchPipe) positions: DriverPosition[]): Promise<LocationResponse> {
-    await this.drivers.report(positions);
+    await this.matching.report(positions);
     return { accepted: positions.length };
   }
 }

@@ -25,8 +25,8 @@ export class FaresController {
   @Post('estimate')
   @HttpCode(HttpStatus.OK)
   @RateLimit({ algorithm: 'token-bucket', capacity: 20, refill: 10 })
-  estimate(@Body() body: ItineraryDto): EstimateResponse {
-    const { zone, metres, surgeFactor, fare } = this.quotes.quote(toItinerary(body));
+  async estimate(@Body() body: ItineraryDto): Promise<EstimateResponse> {
+    const { zone, metres, surgeFactor, fare } = await this.quotes.quote(toItinerary(body));
     this.traffic.count(zone, 'estimates');
     return {
       zone,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { distanceMetres } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
-import { SurgeFactors } from '../zones/surge-factors.js';
+import { Matching } from '../matching/matching.js';
 import { type Fare, fareFor } from './fare.js';
 import type { Itinerary } from './itinerary.js';
 
@@ -15,12 +15,16 @@ export interface Quote {
 
 @Injectable()
 export class QuotesService {
-  constructor(private readonly surge: SurgeFactors) {}
+  constructor(private readonly matching: Matching) {}
 
-  quote({ pickup, dropoff }: Itinerary): Quote {
-    const zone = zoneOf(pickup);
+  /** What a ride would cost now. @throws MatchingUnavailableError */
+  async quote(itinerary: Itinerary): Promise<Quote> {
+    return this.quoteAt(await this.matching.surgeFactor(zoneOf(itinerary.pickup)), itinerary);
+  }
+
+  /** What it costs at a surge that is known. */
+  quoteAt(surgeFactor: number, { pickup, dropoff }: Itinerary): Quote {
     const metres = distanceMetres(pickup, dropoff);
-    const surgeFactor = this.surge.of(zone);
-    return { zone, metres, surgeFactor, fare: fareFor(metres, surgeFactor) };
+    return { zone: zoneOf(pickup), metres, surgeFactor, fare: fareFor(metres, surgeFactor) };
   }
 }

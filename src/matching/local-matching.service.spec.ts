@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { readConfiguration } from '../config/read-configuration.js';
 import type { ClaimedDriver } from '../drivers/driver-index.js';
-import { LocalDriverIndex } from '../drivers/local-driver-index.js';
-import { CENTER, seededDrivers } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../drivers/seeded-drivers.js';
+import { zoneOf } from '../geo/zone.js';
 import { LocalMatchingService } from './local-matching.service.js';
 
 beforeEach(() => void jest.useFakeTimers());
@@ -12,10 +12,7 @@ afterEach(() => void jest.useRealTimers());
 const clock = { now: () => Date.now() };
 
 function matchingWith(env: Record<string, string>): LocalMatchingService {
-  const configuration = readConfiguration(env);
-  const index = new LocalDriverIndex(clock, configuration.drivers);
-  index.station(seededDrivers(configuration.drivers.seeded));
-  return new LocalMatchingService(configuration, index);
+  return LocalMatchingService.create(readConfiguration(env), clock);
 }
 
 it('takes the configured time and finds the nearest driver', async () => {
@@ -25,6 +22,38 @@ it('takes the configured time and finds the nearest driver', async () => {
   expect(jest.getTimerCount()).toBe(1);
   await jest.advanceTimersByTimeAsync(1);
   expect(await match).toMatchObject({ driverId: 'driver-0001', freeAt: Date.now() + 30_000 });
+});
+
+it('charges the surge of the moment of asking, not that of a queue later', async () => {
+  const matching = matchingWith({ MATCHING_WORKERS: '1' });
+  await matching.setSurgeFactor(zoneOf(CENTER), 2);
+  const matches = [matching.match(CENTER), matching.match(CENTER)];
+  await matching.setSurgeFactor(zoneOf(CENTER), 5);
+  await jest.runAllTimersAsync();
+  expect((await Promise.all(matches)).map((match) => match?.surgeFactor)).toEqual([2, 2]);
+});
+
+it('makes those who only look wait for a worker, too, and lets them go sooner', async () => {
+  const matching = matchingWith({ MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '100', MATCHING_LOOKUP_MS: '10' });
+  const done: string[] = [];
+  void matching.match(CENTER).then(() => done.push('match'));
+  void matching.nearby(CENTER, 1, 5).then((drivers) => done.push(`nearby ${drivers.length}`));
+  void matching.surgeFactor(zoneOf(CENTER)).then((factor) => done.push(`surge ${factor}`));
+  await jest.advanceTimersByTimeAsync(109);
+  expect(done).toEqual(['match']);
+  await jest.advanceTimersByTimeAsync(11);
+  expect(done).toEqual(['match', 'nearby 5', 'surge 1']);
+});
+
+it('is told of positions and surges without waiting for a worker', async () => {
+  const matching = matchingWith({ MATCHING_WORKERS: '1', DRIVERS_SEEDED: '0' });
+  void matching.match(CENTER);
+  await matching.report([{ driverId: 'd1', ...CENTER }]);
+  await matching.setSurgeFactor('z', 2);
+  expect(await matching.zones()).toEqual([
+    { zone: zoneOf(CENTER), free: 1, busy: 0, surgeFactor: 1 },
+    { zone: 'z', free: 0, busy: 0, surgeFactor: 2 },
+  ]);
 });
 
 it('says so when no driver is within reach', async () => {

@@ -1,33 +1,86 @@
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { Configuration } from '../config/configuration.js';
-import { type ClaimedDriver, DriverIndex } from '../drivers/driver-index.js';
+import type { OnModuleDestroy } from '@nestjs/common';
+import type { Configuration } from '../config/configuration.js';
+import type { DriverIndex, DriverPosition, NearbyDriver } from '../drivers/driver-index.js';
+import { LocalDriverIndex } from '../drivers/local-driver-index.js';
+import { seededDrivers } from '../drivers/seeded-drivers.js';
 import type { Position } from '../geo/position.js';
-import { Matching } from './matching.js';
+import { zoneOf } from '../geo/zone.js';
+import type { Clock } from '../time/clock.js';
+import type { MatchingStatistics } from './matching-statistics.js';
+import { type Match, Matching, type ZoneSupply } from './matching.js';
+import { SurgeFactors } from './surge-factors.js';
 import { WorkerPool } from './worker-pool.js';
 
+const NO_DRIVERS = { free: 0, busy: 0 };
+
 /** Matching in this process: a pool of workers, each busy with one request for a fixed time. */
-@Injectable()
 export class LocalMatchingService extends Matching implements OnModuleDestroy {
   private readonly pool: WorkerPool;
 
   constructor(
     private readonly configuration: Configuration,
     private readonly drivers: DriverIndex,
+    private readonly surge: SurgeFactors,
   ) {
     super();
     this.pool = new WorkerPool(configuration.matching);
   }
 
-  match(pickup: Position): Promise<ClaimedDriver | undefined> {
+  /** With drivers in memory, the seeded ones already there. */
+  static create(configuration: Configuration, clock: Clock): LocalMatchingService {
+    const drivers = new LocalDriverIndex(clock, configuration.drivers);
+    drivers.station(seededDrivers(configuration.drivers.seeded));
+    return new LocalMatchingService(configuration, drivers, new SurgeFactors());
+  }
+
+  match(pickup: Position): Promise<Match | undefined> {
     const { matching, trips } = this.configuration;
-    return this.pool.run(async () => {
-      // Stands for the routing and scoring that a real search spends its time on.
-      await new Promise((resolve) => setTimeout(resolve, matching.serviceMs));
-      return this.drivers.claimNearest(pickup, matching.radiusKm, trips.durationMs);
+    const surgeFactor = this.surge.of(zoneOf(pickup));
+    return this.work(matching.serviceMs, async () => {
+      const driver = await this.drivers.claimNearest(pickup, matching.radiusKm, trips.durationMs);
+      return driver && { ...driver, surgeFactor };
     });
+  }
+
+  nearby(center: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]> {
+    return this.work(this.configuration.matching.lookupMs, () => this.drivers.nearby(center, radiusKm, limit));
+  }
+
+  surgeFactor(zone: string): Promise<number> {
+    return this.work(this.configuration.matching.lookupMs, async () => this.surge.of(zone));
+  }
+
+  report(positions: readonly DriverPosition[]): Promise<void> {
+    return this.drivers.report(positions);
+  }
+
+  async setSurgeFactor(zone: string, factor: number): Promise<void> {
+    this.surge.set(zone, factor);
+  }
+
+  async zones(): Promise<ZoneSupply[]> {
+    const counts = await this.drivers.countsByZone();
+    const zones = new Set([...counts.keys(), ...this.surge.zones()]);
+    return Array.from(zones, (zone) => ({
+      zone,
+      ...(counts.get(zone) ?? NO_DRIVERS),
+      surgeFactor: this.surge.of(zone),
+    }));
+  }
+
+  async statistics(): Promise<MatchingStatistics> {
+    return this.pool.statistics();
   }
 
   async onModuleDestroy(): Promise<void> {
     await this.pool.close();
+  }
+
+  /** The time stands for the routing and scoring that a real search spends its own on. */
+  private work<T>(ms: number, finish: () => Promise<T>): Promise<T> {
+    return this.pool.run(async () => {
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      return finish();
+    });
   }
 }

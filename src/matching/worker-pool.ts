@@ -1,4 +1,6 @@
+import type { MatchingStatistics } from './matching-statistics.js';
 import { MatchingUnavailableError, type Unavailability } from './matching.js';
+import { PoolMeter } from './pool-meter.js';
 
 export interface WorkerPoolOptions {
   readonly workers: number;
@@ -17,14 +19,25 @@ interface Waiter {
 export class WorkerPool {
   /** In order of arrival; a set, so that one who loses patience leaves from the middle at no cost. */
   private readonly waiting = new Set<Waiter>();
+  private readonly meter: PoolMeter;
   private busy = 0;
   private idle?: () => void;
   private closed = false;
 
-  constructor(private readonly options: WorkerPoolOptions) {}
+  constructor(private readonly options: WorkerPoolOptions) {
+    this.meter = new PoolMeter(options.workers);
+  }
 
   async run<T>(job: () => Promise<T>): Promise<T> {
-    await this.takeWorker();
+    const askedAt = performance.now();
+    this.meter.asked();
+    try {
+      await this.takeWorker();
+    } catch (error) {
+      this.meter.refused();
+      throw error;
+    }
+    this.meter.began(performance.now() - askedAt);
     try {
       return await job();
     } finally {
@@ -39,11 +52,16 @@ export class WorkerPool {
     if (this.busy > 0) await new Promise<void>((resolve) => (this.idle = resolve));
   }
 
+  statistics(): MatchingStatistics {
+    const { workers, queue } = this.options;
+    return { workers, busy: this.busy, waiting: this.waiting.size, queue, ...this.meter.read() };
+  }
+
   private takeWorker(): Promise<void> | void {
     const { workers, queue, patienceMs } = this.options;
     if (this.closed) throw new MatchingUnavailableError('shutting down');
     if (this.busy < workers) {
-      this.busy++;
+      this.setBusy(this.busy + 1);
       return;
     }
     if (this.waiting.size >= queue) throw new MatchingUnavailableError('queue full');
@@ -65,7 +83,12 @@ export class WorkerPool {
   private returnWorker(): void {
     const [next] = this.waiting;
     if (next) return next.admit();
-    this.busy--;
+    this.setBusy(this.busy - 1);
     if (this.busy === 0) this.idle?.();
+  }
+
+  private setBusy(busy: number): void {
+    this.busy = busy;
+    this.meter.busy(busy);
   }
 }

@@ -1,9 +1,8 @@
-import { Body, Controller, HttpCode, HttpStatus, Post, UseFilters } from '@nestjs/common';
+import { Body, Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
 import { RateLimit } from 'nestjs-floodgate';
 import type { Fare } from '../fares/fare.js';
 import { toItinerary } from '../fares/itinerary.js';
 import { toMetres, travelSeconds } from '../geo/position.js';
-import { MatchingUnavailableFilter } from './matching-unavailable.filter.js';
 import { RideRequestDto } from './ride-request.dto.js';
 import { type Ride, RidesService } from './rides.service.js';
 
@@ -26,7 +25,6 @@ export class RidesController {
   @Post('request')
   @HttpCode(HttpStatus.OK)
   @RateLimit({ algorithm: 'token-bucket', capacity: 20, refill: 10 })
-  @UseFilters(MatchingUnavailableFilter)
   async request(@Body() body: RideRequestDto): Promise<RideResponse> {
     const ride = await this.rides.request(body.rider_id, toItinerary(body));
     return ride ? toResponse(ride) : { status: 'no_driver' };

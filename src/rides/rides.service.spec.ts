@@ -1,34 +1,38 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { readConfiguration } from '../config/read-configuration.js';
-import type { ClaimedDriver } from '../drivers/driver-index.js';
 import { CENTER } from '../drivers/seeded-drivers.js';
 import { QuotesService } from '../fares/quotes.service.js';
 import { zoneOf } from '../geo/zone.js';
-import { MatchingUnavailableError } from '../matching/matching.js';
+import { type Match, Matching, MatchingUnavailableError } from '../matching/matching.js';
 import { TripLog } from '../trips/trip-log.js';
-import { SurgeFactors } from '../zones/surge-factors.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
 import { RidesService } from './rides.service.js';
 
 const NOW = 1_000_000;
 const ZONE = zoneOf(CENTER);
 const ITINERARY = { pickup: CENTER, dropoff: { lat: 40.7484, lng: -73.9857 } };
-const DRIVER: ClaimedDriver = { driverId: 'd1', ...CENTER, distanceKm: 0.1, claimedAt: NOW, freeAt: NOW + 30_000 };
+const DRIVER: Match = {
+  driverId: 'd1',
+  ...CENTER,
+  distanceKm: 0.1,
+  claimedAt: NOW,
+  freeAt: NOW + 30_000,
+  surgeFactor: 1,
+};
 
-let surge: SurgeFactors;
 let trips: TripLog;
 let traffic: ZoneTraffic;
 let now: number;
 
 beforeEach(() => {
   now = NOW;
-  surge = new SurgeFactors();
   traffic = new ZoneTraffic();
   trips = new TripLog({ now: () => now }, readConfiguration({}));
 });
 
-function ridesMatchedBy(match: () => Promise<ClaimedDriver | undefined>): RidesService {
-  return new RidesService({ match }, new QuotesService(surge), trips, traffic);
+function ridesMatchedBy(match: () => Promise<Match | undefined>): RidesService {
+  const matching = { match } as Partial<Matching> as Matching;
+  return new RidesService(matching, new QuotesService(matching), trips, traffic);
 }
 
 it('makes a trip of a match, which is history when it has ended', async () => {
@@ -52,12 +56,8 @@ it('makes a trip of a match, which is history when it has ended', async () => {
   expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 1 });
 });
 
-it('charges the surge of the moment of asking', async () => {
-  surge.set(ZONE, 2);
-  const ride = await ridesMatchedBy(async () => {
-    surge.set(ZONE, 5);
-    return DRIVER;
-  }).request('r1', ITINERARY);
+it('charges the surge that matching has noted', async () => {
+  const ride = await ridesMatchedBy(async () => ({ ...DRIVER, surgeFactor: 2 })).request('r1', ITINERARY);
   expect(ride?.trip.fare.amount_cents).toBe(1600);
 });
 

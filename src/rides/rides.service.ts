@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { ClaimedDriver } from '../drivers/driver-index.js';
 import type { Itinerary } from '../fares/itinerary.js';
 import { QuotesService } from '../fares/quotes.service.js';
-import { Matching, MatchingUnavailableError } from '../matching/matching.js';
+import { zoneOf } from '../geo/zone.js';
+import { type Match, Matching, MatchingUnavailableError } from '../matching/matching.js';
 import { TripLog } from '../trips/trip-log.js';
 import type { Trip } from '../trips/trip.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
 
 export interface Ride {
   readonly trip: Trip;
-  readonly driver: ClaimedDriver;
+  readonly driver: Match;
 }
 
 @Injectable()
@@ -27,17 +27,17 @@ export class RidesService {
    * @throws MatchingUnavailableError
    */
   async request(riderId: string, itinerary: Itinerary): Promise<Ride | undefined> {
-    // Before matching: the rider pays the surge of the moment of asking, not that of a queue later.
-    const { zone, metres, fare } = this.quotes.quote(itinerary);
-    const driver = await this.findDriver(itinerary, zone);
+    const driver = await this.findDriver(itinerary);
     if (!driver) return undefined;
-    const { driverId, claimedAt: startsAt, freeAt: endsAt } = driver;
+    const { driverId, claimedAt: startsAt, freeAt: endsAt, surgeFactor } = driver;
+    const { metres, fare } = this.quotes.quoteAt(surgeFactor, itinerary);
     const trip: Trip = { id: randomUUID(), riderId, driverId, ...itinerary, metres, fare, startsAt, endsAt };
     this.trips.record(trip);
     return { trip, driver };
   }
 
-  private async findDriver({ pickup }: Itinerary, zone: string): Promise<ClaimedDriver | undefined> {
+  private async findDriver({ pickup }: Itinerary): Promise<Match | undefined> {
+    const zone = zoneOf(pickup);
     this.traffic.count(zone, 'requests');
     try {
       const driver = await this.matching.match(pickup);

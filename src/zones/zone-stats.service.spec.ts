@@ -1,28 +1,27 @@
 import { expect, it } from '@jest/globals';
-import { LocalDriverIndex } from '../drivers/local-driver-index.js';
+import { readConfiguration } from '../config/read-configuration.js';
 import { CENTER } from '../drivers/seeded-drivers.js';
 import { zoneOf } from '../geo/zone.js';
-import { SurgeFactors } from './surge-factors.js';
+import { LocalMatchingService } from '../matching/local-matching.service.js';
 import { ZoneStatsService } from './zone-stats.service.js';
 import { ZoneTraffic } from './zone-traffic.js';
 
-function setUp(): { drivers: LocalDriverIndex; surge: SurgeFactors; traffic: ZoneTraffic; zones: ZoneStatsService } {
-  const drivers = new LocalDriverIndex({ now: () => 0 }, { max: 10, timeoutMs: 1000 });
-  const surge = new SurgeFactors();
+function setUp(): { matching: LocalMatchingService; traffic: ZoneTraffic; zones: ZoneStatsService } {
+  const matching = LocalMatchingService.create(readConfiguration({ DRIVERS_SEEDED: '0' }), { now: () => 0 });
   const traffic = new ZoneTraffic();
-  return { drivers, surge, traffic, zones: new ZoneStatsService(traffic, surge, drivers) };
+  return { matching, traffic, zones: new ZoneStatsService(traffic, matching) };
 }
 
 it('brings together traffic, drivers and surge of every zone that has any, the busiest first', async () => {
-  const { drivers, surge, traffic, zones } = setUp();
+  const { matching, traffic, zones } = setUp();
   const center = zoneOf(CENTER);
-  drivers.station([{ driverId: 'a', ...CENTER }]);
+  await matching.report([{ driverId: 'a', ...CENTER }]);
   traffic.count('busy', 'requests');
   traffic.count('busy', 'requests');
   traffic.count('busy', 'matched');
   traffic.count('busy', 'unavailable');
   traffic.count('curious', 'estimates');
-  surge.set('pricey', 2);
+  await matching.setSurgeFactor('pricey', 2);
 
   const zero = {
     estimates: 0,

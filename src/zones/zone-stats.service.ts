@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DriverIndex } from '../drivers/driver-index.js';
-import { SurgeFactors } from './surge-factors.js';
+import { Matching } from '../matching/matching.js';
 import { type ZoneCounts, ZoneTraffic } from './zone-traffic.js';
 
 export interface ZoneStats extends ZoneCounts {
@@ -10,24 +9,28 @@ export interface ZoneStats extends ZoneCounts {
   readonly surge_factor: number;
 }
 
-const NO_DRIVERS = { free: 0, busy: 0 };
+const NO_SUPPLY = { free: 0, busy: 0, surgeFactor: 1 };
 
 @Injectable()
 export class ZoneStatsService {
   constructor(
     private readonly traffic: ZoneTraffic,
-    private readonly surge: SurgeFactors,
-    private readonly drivers: DriverIndex,
+    private readonly matching: Matching,
   ) {}
 
   /** Every zone with traffic, drivers or a surge, the most requested first. */
   async stats(limit: number): Promise<ZoneStats[]> {
-    const drivers = await this.drivers.countsByZone();
-    const zones = new Set([...this.traffic.zones(), ...this.surge.zones(), ...drivers.keys()]);
+    const supply = new Map((await this.matching.zones()).map((zone) => [zone.zone, zone]));
+    const zones = new Set([...this.traffic.zones(), ...supply.keys()]);
     return Array.from(zones, (zone): ZoneStats => {
-      const { free, busy } = drivers.get(zone) ?? NO_DRIVERS;
-      const surge_factor = this.surge.of(zone);
-      return { zone, ...this.traffic.of(zone), drivers_free: free, drivers_busy: busy, surge_factor };
+      const { free, busy, surgeFactor } = supply.get(zone) ?? NO_SUPPLY;
+      return {
+        zone,
+        ...this.traffic.of(zone),
+        drivers_free: free,
+        drivers_busy: busy,
+        surge_factor: surgeFactor,
+      };
     })
       .toSorted((a, b) => b.requests - a.requests || b.estimates - a.estimates || b.drivers_free - a.drivers_free)
       .slice(0, limit);

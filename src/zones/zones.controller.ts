@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Put, Query } from '@nestjs/common';
 import { RateLimit } from 'nestjs-floodgate';
+import { Matching } from '../matching/matching.js';
 import { StatsQuery } from './stats.query.js';
-import { SurgeFactors } from './surge-factors.js';
 import { SurgeDto } from './surge.dto.js';
 import { type ZoneStats, ZoneStatsService } from './zone-stats.service.js';
 import { ZonePipe } from './zone.pipe.js';
@@ -19,7 +19,7 @@ export interface SurgeResponse {
 export class ZonesController {
   constructor(
     private readonly zones: ZoneStatsService,
-    private readonly surge: SurgeFactors,
+    private readonly matching: Matching,
   ) {}
 
   @Get('stats')
@@ -31,8 +31,8 @@ export class ZonesController {
   /** Few, critical, and worth an exact log: a surge changes what everybody in a zone pays. */
   @Put(':zone/surge')
   @RateLimit({ algorithm: 'sliding-window-log', limit: 5, window: '1m' })
-  setSurge(@Param('zone', ZonePipe) zone: string, @Body() { factor }: SurgeDto): SurgeResponse {
-    this.surge.set(zone, factor);
-    return { zone, surge_factor: this.surge.of(zone) };
+  async setSurge(@Param('zone', ZonePipe) zone: string, @Body() { factor }: SurgeDto): Promise<SurgeResponse> {
+    await this.matching.setSurgeFactor(zone, factor);
+    return { zone, surge_factor: factor };
   }
 }

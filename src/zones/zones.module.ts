@@ -1,14 +1,13 @@
 import { Module } from '@nestjs/common';
-import { DriversModule } from '../drivers/drivers.module.js';
-import { SurgeFactors } from './surge-factors.js';
+import { MatchingModule } from '../matching/matching.module.js';
 import { ZoneStatsService } from './zone-stats.service.js';
 import { ZoneTraffic } from './zone-traffic.js';
 import { ZonesController } from './zones.controller.js';
 
 @Module({
-  imports: [DriversModule],
+  imports: [MatchingModule],
   controllers: [ZonesController],
-  providers: [SurgeFactors, ZoneTraffic, ZoneStatsService],
-  exports: [SurgeFactors, ZoneTraffic],
+  providers: [ZoneTraffic, ZoneStatsService],
+  exports: [ZoneTraffic],
 })
 export class ZonesModule {}

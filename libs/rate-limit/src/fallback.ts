@@ -59,6 +59,11 @@ export class Fallback {
     this.local.reset(keys.map((key) => `${key}/${this.processes}`));
   }
 
+  /** Its own decisions on a state that clients without room share. */
+  get memoryOverflows(): number {
+    return this.local.overflowed;
+  }
+
   private shareOf({ algorithm, cost }: BoundPolicy, processes: number): Algorithm {
     let share = this.shares.get(algorithm);
     if (share?.processes !== processes) {

@@ -6,6 +6,13 @@ export { RateLimitGuard } from './rate-limit.guard.js';
 export { RateLimitRuntime } from './rate-limit.runtime.js';
 export { RateLimiter, type LimiterPolicy } from './rate-limiter.js';
 export type { Decision, PolicyDecision } from './decision.js';
+export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
+export {
+  RateLimitMetricsModule,
+  type MetricsRegistry,
+  type RateLimitMetricsOptions,
+} from './metrics/rate-limit-metrics.module.js';
+export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
 export {
   type RateLimitExceededBody,
   RateLimitExceededException,
@@ -42,6 +49,7 @@ export {
   type Clock,
   type RateLimitStore,
   RateLimitStoreError,
+  type TakenCharge,
   type Verdict,
 } from './stores/store.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';

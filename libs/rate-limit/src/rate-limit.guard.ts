@@ -181,7 +181,7 @@ export class RateLimitGuard implements CanActivate {
     context: ExecutionContext,
   ): boolean | Promise<boolean> {
     try {
-      const decision = this.runtime.limiter.decide(policies, charges);
+      const decision = this.runtime.limiter.decide(policies, charges, context);
       if (!isPromise(decision)) return this.conclude(context, decision);
       return decision.then(
         (later) => this.conclude(context, later),

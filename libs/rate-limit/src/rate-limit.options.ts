@@ -1,6 +1,7 @@
 import { type IdentityResolver, ON_MISSING_IDENTITY, type OnMissingIdentity } from './identity/identity.js';
 import { isKind } from './identity/identity-tag.js';
 import { checkKeyPrefix } from './policy/key.js';
+import type { DecisionEvent } from './metrics/decision-event.js';
 import { RateLimitConfigError, shown } from './policy/config-error.js';
 import { STORE_FAILURES } from './policy/parse-policy.js';
 import type { OnStoreFailure, Policy, PolicySource } from './policy/policy.js';
@@ -83,6 +84,20 @@ export interface RateLimitModuleOptions {
   /** Called when the store stops deciding, and when it decides again. What it throws is logged. */
   onStoreStateChange?: (change: StoreStateChange) => void;
   /**
+   * Called with every decision of the guard and of `RateLimiter.consume`, at once and before the request goes on: for tracing,
+   * audit, meters. What only looks (`peek`, `consume` with `{ cost: 0 }`) is not reported. What it throws or rejects with is
+   * logged, once a second at most, and changes nothing for the request; it must not ask the limiter itself.
+   *
+   * @example onDecision: ({ decision, source, route, durationMs }) => meter.record(durationMs, { source, route })
+   */
+  onDecision?: (event: DecisionEvent) => void;
+  /**
+   * The share of the decisions that `onDecision` is called with, picked at random: above 0, to 1 (default, all of them).
+   * @example decisionSampling: 0.01
+   * @throws {RateLimitConfigError} at boot, when it is not such a number
+   */
+  decisionSampling?: number;
+  /**
    * Requests that may wait for a leaky bucket's departure slots in this process at a time: a whole number from 1, default
    * 10,000. A request takes its place before the store is asked, and gives it up when it goes on, is refused, or its client
    * hangs up; without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. What waits costs memory (a
@@ -113,6 +128,8 @@ export interface StoreStateChange {
   readonly reason: string;
   /** Milliseconds that it did not decide; 0 when it has just stopped. */
   readonly outageMs: number;
+  /** Of a Redis Cluster: the one node that it is about, `'10.0.0.7:6379'`. Without it, it is about all of the store. */
+  readonly node?: string;
 }
 
 /** The options of `forRootAsync` that cannot come from a factory. */
@@ -137,6 +154,8 @@ const OPTIONS = [
   'onStoreFailure',
   'localShare',
   'onStoreStateChange',
+  'onDecision',
+  'decisionSampling',
   'maxWaiting',
   'maxWaitingPerClient',
 ] as const;
@@ -244,6 +263,11 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   }
   if (onStoreStateChange !== undefined && typeof onStoreStateChange !== 'function') {
     fail('onStoreStateChange', 'a function');
+  }
+  const { onDecision, decisionSampling = 1 } = options;
+  if (onDecision !== undefined && typeof onDecision !== 'function') fail('onDecision', 'a function');
+  if (!(typeof decisionSampling === 'number' && decisionSampling > 0 && decisionSampling <= 1)) {
+    fail('decisionSampling', 'a share of the decisions, above 0, to 1');
   }
   const wholeFrom1 = (option: string, otherwise: number): number => {
     const value = given[option] === undefined ? otherwise : given[option];

@@ -12,6 +12,7 @@ import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
 import { trustProxyWarning } from './http/trust-proxy.js';
 import { IdentityChain } from './identity/identity-chain.js';
+import { Monitor } from './metrics/monitor.js';
 import { RationedWarning } from './rationed-warning.js';
 import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
@@ -45,6 +46,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   private constructor(
     readonly options: CheckedOptions,
     private readonly opened: Awaited<ReturnType<typeof openStore>>,
+    /** @internal Sees every decision. */
+    readonly monitor: Monitor,
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly adapterHost: HttpAdapterHost,
@@ -53,7 +56,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.departures = new Departures(options);
     this.policies = new NamedPolicies(options.policies);
     this.identities = new IdentityChain(options.identity, options.onMissingIdentity, new RationedWarning(this.logger));
-    this.limiter = new RateLimiter(options, new StoreGateway(store, deadlines, keepsTime, refusals), this.policies);
+    const gateway = new StoreGateway(store, deadlines, keepsTime, refusals);
+    this.limiter = new RateLimiter(options, gateway, this.policies, monitor, this.departures);
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),
     );
@@ -66,12 +70,15 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     scanner: MetadataScanner,
     adapterHost: HttpAdapterHost,
   ): Promise<RateLimitRuntime> {
-    return new RateLimitRuntime(options, await openStore(options), discovery, scanner, adapterHost);
+    const monitor = new Monitor(options);
+    return new RateLimitRuntime(options, await openStore(options, monitor), monitor, discovery, scanner, adapterHost);
   }
 
   async onModuleInit(): Promise<void> {
-    for (const policy of this.policies)
+    for (const policy of this.policies) {
       for (const warning of policy.warnings) this.logger.warn(`'${policy.name}': ${warning}`);
+      this.monitor.policies.of(policy);
+    }
     const modules = this.discovery.getProviders().filter(({ instance }) => instance instanceof RateLimitRuntime);
     if (modules.length > 1) {
       throw new RateLimitConfigError(
@@ -87,7 +94,10 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         const handler = prototype[method]!;
         if (!isRoute(handler)) continue;
         const route = this.routes.of(metatype as Type, handler);
-        for (const policy of route?.fixed ?? []) this.warnOfPlaces(policy, `${metatype.name}.${method}`);
+        for (const policy of route?.fixed ?? []) {
+          this.warnOfPlaces(policy, `${metatype.name}.${method}`);
+          this.monitor.policies.of(policy);
+        }
       }
     }
     for (const place of decoratedInVain(this.discovery, this.scanner)) {

@@ -1,16 +1,21 @@
 import { type Decision, decisionOf } from './decision.js';
+import { RateLimitUnavailableException } from './http/exceptions.js';
+import type { Asker, Monitor } from './metrics/monitor.js';
+import type { RateLimitStats } from './metrics/stats.js';
+import type { Departures } from './departures.js';
 import { Fallback } from './fallback.js';
 import type { Identity } from './identity/identity.js';
 import { identityTag } from './identity/identity-tag.js';
 import type { CheckedOptions } from './rate-limit.options.js';
 import { RateLimitConfigError, shown } from './policy/config-error.js';
-import { globalTag, keyOf, keyTail } from './policy/key.js';
+import { globalTag, keyOf, keyTail, shardKey } from './policy/key.js';
 import type { NamedPolicies } from './policy/named-policies.js';
 import type { ParsedPolicy } from './policy/parse-policy.js';
 import type { Policy } from './policy/policy.js';
 import { type BoundPolicy, checkTogether } from './policy/route-policies.js';
 import type { Charge, Verdict } from './stores/store.js';
 import type { StoreGateway } from './stores/store-gateway.js';
+import { RedisAwayError } from './stores/redis/redis-failure.js';
 import { isPromise } from './is-promise.js';
 
 const PLACE = 'RateLimiter';
@@ -51,6 +56,8 @@ export class RateLimiter {
     private readonly options: CheckedOptions,
     private readonly gateway: StoreGateway,
     private readonly policies: NamedPolicies,
+    private readonly monitor: Monitor,
+    private readonly departures: Pick<Departures, 'size'>,
   ) {
     this.fallback = new Fallback(options);
   }
@@ -73,7 +80,8 @@ export class RateLimiter {
     // Not an async function: its promise would be one more for every decision.
     try {
       const bound = this.bind(policies);
-      const decision = this.decide(bound, this.charges(bound, identity, costOf(options)));
+      const cost = costOf(options);
+      const decision = this.decide(bound, this.charges(bound, identity, cost), cost === 0 ? 'peek' : undefined);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
       return Promise.reject(error);
@@ -91,9 +99,23 @@ export class RateLimiter {
   /** Forgets what `identity` has taken from the policies. Throws as `consume` does, or what the store's failure was. */
   async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<void> {
     const tag = identityTag(identity);
-    const keys = this.bind(policies).map((policy) => this.charge(policy, tag, 0).key);
+    const keys = this.bind(policies).flatMap((policy) => {
+      const { key } = this.charge(policy, tag, 0);
+      const shards = policy.shards === 1 ? 0 : policy.shards;
+      return [key, ...Array.from({ length: shards }, (_, i) => shardKey(key, i, shards))];
+    });
     this.fallback.reset(keys);
     await this.gateway.reset(keys);
+  }
+
+  /**
+   * What was counted in this process so far, for code that watches it; `RateLimitMetricsModule` makes metrics of it.
+   *
+   * @example const { requests, rejected, store } = limiter.stats();
+   */
+  stats(): RateLimitStats {
+    const memoryOverflows = this.gateway.memoryOverflows + this.fallback.memoryOverflows;
+    return { ...this.monitor.stats(), waiting: this.departures.size, memoryOverflows };
   }
 
   /** @internal One policy's charge for an identity's tag. */
@@ -101,27 +123,58 @@ export class RateLimiter {
     if (!Number.isSafeInteger(cost) || cost < 0) {
       throw new TypeError(`the cost of policy '${policy.name}' must be a whole number from 0, got ${shown(cost)}`);
     }
-    const owner = policy.by === 'global' ? globalTag(policy.name) : tag;
-    return { key: keyOf(this.options.keyPrefix, owner, policy.keyTail), algorithm: policy.algorithm, cost };
+    const { by, name, algorithm, keyTail: tail, shards } = policy;
+    return {
+      key: keyOf(this.options.keyPrefix, by === 'global' ? globalTag(name) : tag, tail),
+      algorithm,
+      cost,
+      shards,
+    };
   }
 
   /** @internal Asks the store; what its failure means is settled here and nowhere else. Throws or rejects as `consume` does. */
-  decide(policies: readonly BoundPolicy[], charges: readonly Charge[]): Decision | Promise<Decision> {
+  decide(policies: readonly BoundPolicy[], charges: readonly Charge[], asker?: Asker): Decision | Promise<Decision> {
+    const { monitor } = this;
+    const since = monitor.begin();
+    const refused = this.gateway.remembered(charges);
+    if (refused !== undefined) {
+      return monitor.decided(policies, decisionOf(policies, refused), 'remembered', asker, since);
+    }
     let answer: Verdict | Promise<Verdict>;
     try {
       answer = this.gateway.consume(charges);
     } catch (error) {
-      return this.undecided(policies, charges, error);
+      if (!(error instanceof RedisAwayError)) monitor.storeFailed(asker, since); // else nobody was asked
+      return this.undecided(policies, charges, error, asker, since);
     }
-    if (!isPromise(answer)) return decisionOf(policies, answer);
+    if (!isPromise(answer)) return monitor.decided(policies, decisionOf(policies, answer), 'store', asker, since);
     return answer.then(
-      (verdict) => decisionOf(policies, verdict),
-      (error: unknown) => this.undecided(policies, charges, error),
+      (verdict) => monitor.decided(policies, decisionOf(policies, verdict), 'store', asker, since),
+      (error: unknown) => {
+        monitor.storeFailed(asker, since);
+        return this.undecided(policies, charges, error, asker, since);
+      },
     );
   }
 
-  private undecided(policies: readonly BoundPolicy[], charges: readonly Charge[], error: unknown): Decision {
-    return this.fallback.decide(policies, charges, this.gateway.failure(error));
+  private undecided(
+    policies: readonly BoundPolicy[],
+    charges: readonly Charge[],
+    error: unknown,
+    asker: Asker,
+    since: number,
+  ): Decision {
+    const cause = this.gateway.failure(error);
+    let decision: Decision;
+    try {
+      decision = this.fallback.decide(policies, charges, cause);
+    } catch (refusal) {
+      if (refusal instanceof RateLimitUnavailableException) {
+        this.monitor.closed(policies, refusal.retryAfter * 1000, asker, since);
+      }
+      throw refusal;
+    }
+    return this.monitor.decided(policies, decision, decision.decidedBy, asker, since);
   }
 
   private charges(policies: readonly BoundPolicy[], identity: Identity, cost: number | undefined): readonly Charge[] {

@@ -1,4 +1,5 @@
 import { keyOf } from '../policy/key.js';
+import type { Monitor } from '../metrics/monitor.js';
 import type { CheckedOptions } from '../rate-limit.options.js';
 import { Deadlines } from './deadlines.js';
 import { MemoryStore } from './memory/memory.store.js';
@@ -21,7 +22,7 @@ interface OpenedStore {
 }
 
 /** The store that the module's options ask for, not connected yet. */
-export async function openStore(options: CheckedOptions): Promise<OpenedStore> {
+export async function openStore(options: CheckedOptions, monitor: Monitor): Promise<OpenedStore> {
   const { redis, store, clock, rememberRefusalsMs, deadlineMs } = options;
   const deadlines = new Deadlines(deadlineMs);
   if (store !== undefined) {
@@ -35,11 +36,14 @@ export async function openStore(options: CheckedOptions): Promise<OpenedStore> {
   }
   const client = isRedisClient(redis) ? duplicateRedis(redis) : await openRedis(redis);
   const refusals = rememberRefusalsMs === 0 ? undefined : new RememberedRefusals(rememberRefusalsMs);
-  const settings = { clock, deadlines, ...(refusals && { refusals }) };
-  const probeKey = keyOf(options.keyPrefix, 'probe', '');
+  const settings = { clock, deadlines, monitor, ...(refusals && { refusals }) };
+  const probeKey = (number: number): string => keyOf(options.keyPrefix, `probe${number || ''}`, '');
   return {
     store: client
-      ? new ConnectedRedisStore(client, settings, probeKey, options.onStoreStateChange)
+      ? new ConnectedRedisStore(client, settings, probeKey, (change) => {
+          monitor.storeChanged(change);
+          options.onStoreStateChange?.(change);
+        })
       : new RedisStore(redis as RedisClient, settings),
     deadlines,
     refusals,

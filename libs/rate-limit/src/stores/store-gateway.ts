@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Deadlines } from './deadlines.js';
+import { MemoryStore } from './memory/memory.store.js';
 import { RedisAwayError } from './redis/redis-failure.js';
 import type { RememberedRefusals } from './remembered-refusals.js';
 import { isPromise } from '../is-promise.js';
@@ -24,10 +25,18 @@ export class StoreGateway {
     private readonly refusals: RememberedRefusals | undefined,
   ) {}
 
+  /** Decisions of a full `MemoryStore` on a state that clients without room share. */
+  get memoryOverflows(): number {
+    return this.store instanceof MemoryStore ? this.store.overflowed : 0;
+  }
+
+  /** What the store is certain to say, from what it said before; undefined when it has to be asked. */
+  remembered(charges: readonly Charge[]): Verdict | undefined {
+    return this.refusals?.find(charges);
+  }
+
   /** @throws whatever the store fails with, or that it is too slow (what it charges later stays charged) */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
-    const refused = this.refusals?.find(charges);
-    if (refused !== undefined) return refused;
     const answer = this.store.consume(charges);
     return this.keepsTime ? answer : this.checked(answer, charges.length);
   }

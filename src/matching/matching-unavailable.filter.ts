@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, ServiceUnavailableException } from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
-import { MatchingUnavailableError } from '../matching/matching.js';
+import { MatchingUnavailableError } from './matching.js';
 
 /** Too much to do is a 503: the same request may well succeed later. */
 @Catch(MatchingUnavailableError)

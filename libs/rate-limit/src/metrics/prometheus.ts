@@ -1,0 +1,152 @@
+import type { Distribution, PolicyStats, RateLimitStats } from './stats.js';
+
+/** One line of a metric. */
+interface Sample {
+  readonly value: number;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly metricName?: string;
+}
+
+interface Definition {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** Of several processes of a Node cluster. */
+  readonly aggregator: 'sum' | 'min';
+  readonly samples: (stats: readonly RateLimitStats[]) => Sample[];
+}
+
+const MS = 1000;
+
+/** Read from the library's counters when they are asked for: no request waits for a metric. */
+const DEFINITIONS: readonly Definition[] = [
+  perPolicy('requests', 'Requests that a policy stood before'),
+  perPolicy('allowed', 'Requests that a policy stood before and that passed'),
+  perPolicy('rejected', 'Requests that a policy refused'),
+  histogram(
+    'rate_limiter_latency_seconds',
+    'Time until the store had decided on a request, or failed to',
+    ({ latencyMs }) => latencyMs,
+    MS,
+  ),
+  histogram('rate_limiter_batch_size', 'Requests in a call of Redis', ({ batchSizes }) => batchSizes),
+  counter('rate_limiter_store_failures_total', 'Questions that the store did not answer, or not in time', (stats) => [
+    { value: sum(stats, ({ storeFailures }) => storeFailures), labels: {} },
+  ]),
+  counter(
+    'rate_limiter_fallback_decisions_total',
+    'Requests that were decided without the store, by onStoreFailure',
+    (stats) =>
+      (['local', 'open', 'closed'] as const).map((mode) => ({
+        value: sum(stats, ({ sources }) => sources[mode]),
+        labels: { mode },
+      })),
+  ),
+  counter('rate_limiter_remembered_refusals_total', 'Certain refusals that the store was not asked for', (stats) => [
+    { value: sum(stats, ({ sources }) => sources.remembered), labels: {} },
+  ]),
+  counter(
+    'rate_limiter_memory_overflow_total',
+    'Decisions of a full memory store on a state that clients share',
+    (stats) => [{ value: sum(stats, ({ memoryOverflows }) => memoryOverflows), labels: {} }],
+  ),
+  gauge('rate_limiter_waiting', 'Requests that wait for a leaky bucket', 'sum', (stats) =>
+    sum(stats, ({ waiting }) => waiting),
+  ),
+  gauge('rate_limiter_store_deciding', 'Whether the store decides: 1, or 0 during an outage', 'min', (stats) =>
+    stats.every(({ store }) => store.deciding) ? 1 : 0,
+  ),
+];
+
+/** A metric as `prom-client` wants one in a registry, whichever of its formats that speaks. */
+export class LibraryMetric {
+  readonly help: string;
+  readonly type: Definition['type'];
+  readonly aggregator: Definition['aggregator'];
+  /** Under which a registry keeps it. */
+  readonly id: string;
+  /** A registry that speaks OpenMetrics takes `_total` off it. */
+  name: string;
+
+  constructor(
+    private readonly definition: Definition,
+    private readonly read: () => readonly RateLimitStats[],
+  ) {
+    ({ name: this.id, help: this.help, type: this.type, aggregator: this.aggregator } = definition);
+    this.name = this.id;
+  }
+
+  // oxlint-disable-next-line require-await -- asynchronous is what the registry expects
+  async get(): Promise<Pick<this, 'name' | 'help' | 'type' | 'aggregator'> & { values: Sample[] }> {
+    const { name, help, type, aggregator } = this;
+    return { name, help, type, aggregator, values: this.definition.samples(this.read()) };
+  }
+
+  /** The library's counters are not the registry's to reset. */
+  reset(): void {}
+}
+
+/** All of them, on what `read` returns each time. */
+export function libraryMetrics(read: () => readonly RateLimitStats[]): LibraryMetric[] {
+  return DEFINITIONS.map((definition) => new LibraryMetric(definition, read));
+}
+
+function counter(name: string, help: string, samples: Definition['samples']): Definition {
+  return { name, help, type: 'counter', aggregator: 'sum', samples };
+}
+
+function gauge(
+  name: string,
+  help: string,
+  aggregator: Definition['aggregator'],
+  value: (stats: readonly RateLimitStats[]) => number,
+): Definition {
+  return { name, help, type: 'gauge', aggregator, samples: (stats) => [{ value: value(stats), labels: {} }] };
+}
+
+function perPolicy(count: 'requests' | 'allowed' | 'rejected', help: string): Definition {
+  return counter(`rate_limiter_${count}_total`, help, (stats) => {
+    const values = new Map<string, Sample>();
+    for (const tally of stats.flatMap(({ policies }): readonly PolicyStats[] => policies)) {
+      const { policy, algorithm } = tally;
+      const id = `${algorithm} ${policy}`;
+      values.set(id, { value: (values.get(id)?.value ?? 0) + tally[count], labels: { policy, algorithm } });
+    }
+    return [...values.values()];
+  });
+}
+
+/** @param per what the values are divided by */
+function histogram(
+  name: string,
+  help: string,
+  pick: (stats: RateLimitStats) => Distribution | undefined,
+  per = 1,
+): Definition {
+  const samples: Definition['samples'] = (stats) => {
+    const given = stats.map(pick).filter((one) => one !== undefined);
+    const bounds = given[0]?.buckets ?? [];
+    const count = sum(given, (one) => one.count);
+    const bucket = (le: number | string, value: number): Sample => ({
+      value,
+      labels: { le },
+      metricName: `${name}_bucket`,
+    });
+    return [
+      ...bounds.map(({ upTo }, i) =>
+        bucket(
+          upTo / per,
+          sum(given, ({ buckets }) => buckets[i]!.count),
+        ),
+      ),
+      bucket('+Inf', count),
+      { value: sum(given, (one) => one.sum) / per, labels: {}, metricName: `${name}_sum` },
+      { value: count, labels: {}, metricName: `${name}_count` },
+    ];
+  };
+  return { name, help, type: 'histogram', aggregator: 'sum', samples };
+}
+
+function sum<T>(values: readonly T[], pick: (value: T) => number): number {
+  return values.reduce((total, value) => total + pick(value), 0);
+}

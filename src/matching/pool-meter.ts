@@ -1,0 +1,109 @@
+import { build, type Histogram } from 'hdr-histogram-js';
+import type { MatchingStatistics, Waits } from './matching-statistics.js';
+
+/** What is recent: from one to two of these. */
+const PERIOD_MS = 2000;
+
+const MICROSECONDS = 1000;
+
+interface Period {
+  readonly waits: Histogram;
+  startedAt: number;
+  /** `busyMs` when it began. */
+  busyMs: number;
+}
+
+/** Counts and times what a pool of workers does. Bounded: histograms, whatever happens. */
+export class PoolMeter {
+  private readonly waits = newHistogram();
+  private current: Period;
+  private previous: Period;
+  private count = { asked: 0, unavailable: 0 };
+  private working = 0;
+  private busyMs = 0;
+  /** Until when `busyMs` counts. */
+  private countedUntil: number;
+
+  constructor(private readonly workers: number) {
+    const now = performance.now();
+    this.countedUntil = now;
+    this.current = { waits: newHistogram(), startedAt: now, busyMs: 0 };
+    this.previous = { waits: newHistogram(), startedAt: now, busyMs: 0 };
+  }
+
+  asked(): void {
+    this.count.asked++;
+  }
+
+  refused(): void {
+    this.count.unavailable++;
+  }
+
+  began(waitedMs: number): void {
+    this.turn();
+    const microseconds = Math.max(0, Math.round(waitedMs * MICROSECONDS));
+    this.waits.recordValue(microseconds);
+    this.current.waits.recordValue(microseconds);
+  }
+
+  /** So many workers are busy from now on. */
+  busy(workers: number): void {
+    this.turn();
+    this.working = workers;
+  }
+
+  read(): Pick<MatchingStatistics, 'recent' | 'total'> {
+    const now = this.turn();
+    const recent = newHistogram();
+    recent.add(this.previous.waits);
+    recent.add(this.current.waits);
+    const { startedAt, busyMs } = this.previous;
+    const available = this.workers * (now - startedAt);
+    const utilisation = available > 0 ? Math.min(1, (this.busyMs - busyMs) / available) : 0;
+    return {
+      recent: { utilisation, waitMs: summary(recent) },
+      total: { ...this.count, busyMs: this.busyMs, waitMs: summary(this.waits) },
+    };
+  }
+
+  /** Brings everything up to now. At each event and not by a timer: a pool that is idle has nothing to do. */
+  private turn(): number {
+    const now = performance.now();
+    const age = now - this.current.startedAt;
+    if (age >= 2 * PERIOD_MS) {
+      this.begin(now - PERIOD_MS);
+      this.begin(now);
+    } else if (age >= PERIOD_MS) {
+      this.begin(this.current.startedAt + PERIOD_MS);
+    }
+    this.countUntil(now);
+    return now;
+  }
+
+  private begin(startedAt: number): void {
+    this.countUntil(startedAt);
+    const { waits } = this.previous;
+    waits.reset();
+    this.previous = this.current;
+    this.current = { waits, startedAt, busyMs: this.busyMs };
+  }
+
+  private countUntil(instant: number): void {
+    this.busyMs += this.working * (instant - this.countedUntil);
+    this.countedUntil = instant;
+  }
+}
+
+/** Of microseconds, three digits exact, up to a quarter of an hour without growing. */
+function newHistogram(): Histogram {
+  return build({ highestTrackableValue: 1_000_000_000, numberOfSignificantValueDigits: 3 });
+}
+
+function summary(waits: Histogram): Waits {
+  if (waits.totalCount === 0) return { mean: 0, p99: 0, max: 0 };
+  return {
+    mean: waits.mean / MICROSECONDS,
+    p99: waits.getValueAtPercentile(99) / MICROSECONDS,
+    max: waits.maxValue / MICROSECONDS,
+  };
+}

@@ -1,0 +1,129 @@
+import { ConflictException, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { errors, Pool } from 'undici';
+import type { MatchingConfiguration } from '../config/configuration.js';
+import type { DriverPosition, NearbyDriver } from '../drivers/driver-index.js';
+import type { Position } from '../geo/position.js';
+import type { MatchingStatistics } from './matching-statistics.js';
+import { type Match, Matching, MatchingUnavailableError, UNAVAILABILITIES, type ZoneSupply } from './matching.js';
+
+/** On top of what the service may take: the way there and back, on a bad day. */
+const ON_THE_WAY_MS = 1000;
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/**
+ * Asks the matching service of all processes, over connections that stay open. As many at a time as there are requests: who
+ * has to wait does so in the service's queue, whose length and patience bound it, and in no second one here. Nothing is sent
+ * twice, since a match that was not heard of may have been made.
+ */
+export class RemoteMatching extends Matching implements OnApplicationShutdown {
+  private readonly logger = new Logger('Matching');
+  private readonly pool: Pool;
+  /** The path that the service's own begin with. */
+  private readonly base: string;
+  private away = false;
+
+  /** @param limits how long the service may take */
+  constructor(
+    url: string,
+    private readonly limits: Pick<MatchingConfiguration, 'patienceMs' | 'serviceMs' | 'lookupMs'>,
+  ) {
+    super();
+    const { origin, pathname } = new URL(url);
+    this.base = pathname.replace(/\/+$/, '');
+    this.pool = new Pool(origin, { connect: { timeout: ON_THE_WAY_MS } });
+  }
+
+  async match(pickup: Position): Promise<Match | undefined> {
+    const { patienceMs, serviceMs } = this.limits;
+    const { match } = await this.ask<{ match: Match | null }>('POST', '/matches', patienceMs + serviceMs, pickup);
+    return match ?? undefined;
+  }
+
+  nearby({ lat, lng }: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]> {
+    return this.lookUp(`/drivers/nearby?lat=${lat}&lng=${lng}&radius_km=${radiusKm}&limit=${limit}`);
+  }
+
+  async surgeFactor(zone: string): Promise<number> {
+    const { factor } = await this.lookUp<{ factor: number }>(`/zones/${zone}/surge`);
+    return factor;
+  }
+
+  async report(positions: readonly DriverPosition[]): Promise<void> {
+    const batch = positions.map(({ driverId, ...position }) => ({ driver_id: driverId, ...position }));
+    await this.ask('POST', '/drivers/positions', 0, batch);
+  }
+
+  async setSurgeFactor(zone: string, factor: number): Promise<void> {
+    await this.ask('PUT', `/zones/${zone}/surge`, 0, { factor });
+  }
+
+  zones(): Promise<ZoneSupply[]> {
+    return this.ask('GET', '/zones', 0);
+  }
+
+  statistics(): Promise<MatchingStatistics> {
+    return this.ask('GET', '/statistics', 0);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.pool.destroy();
+  }
+
+  private lookUp<T>(path: string): Promise<T> {
+    return this.ask('GET', path, this.limits.patienceMs + this.limits.lookupMs);
+  }
+
+  /** @param takesMs how long the service may take for it */
+  private async ask<T>(method: 'GET' | 'POST' | 'PUT', path: string, takesMs: number, body?: unknown): Promise<T> {
+    const { status, text } = await this.send(method, path, takesMs + ON_THE_WAY_MS, body);
+    const answer = parse(text);
+    if (status < 300 && answer !== undefined) return answer as T;
+    if (status === 409) throw new ConflictException(answer?.message);
+    if (status >= 500) {
+      const reasons = UNAVAILABILITIES.map((reason) => new MatchingUnavailableError(reason));
+      // What stands between here and the service, a proxy say, has 5xx of its own.
+      throw reasons.find(({ message }) => message === answer?.message) ?? this.lost(`it answered ${status}`);
+    }
+    throw new Error(`the matching service answered ${status} to ${method} ${path}: ${text.slice(0, 200)}`);
+  }
+
+  private async send(method: 'GET' | 'POST' | 'PUT', path: string, timeoutMs: number, body: unknown): Promise<Answer> {
+    try {
+      const response = await this.pool.request({
+        method,
+        path: this.base + path,
+        ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      });
+      const text = await response.body.text();
+      if (this.away) this.logger.log('The matching service answers again');
+      this.away = false;
+      return { status: response.statusCode, text };
+    } catch (error) {
+      throw this.lost((error as Error).message, error);
+    }
+  }
+
+  /** One line in the log when the service goes, however many requests that concerns. */
+  private lost(why: string, cause?: unknown): MatchingUnavailableError {
+    if (!this.away) this.logger.warn(`The matching service is away: ${why}`);
+    this.away = true;
+    const late = cause instanceof errors.HeadersTimeoutError || cause instanceof errors.BodyTimeoutError;
+    return new MatchingUnavailableError(late ? 'no answer in time' : 'out of reach', { cause });
+  }
+}
+
+/** The object that the text is, if it is one. */
+function parse(text: string): { readonly message?: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

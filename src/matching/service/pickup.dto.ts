@@ -1,0 +1,6 @@
+import { IsLatitude, IsLongitude } from '../../http/validation.js';
+
+export class PickupDto {
+  @IsLatitude() lat: number;
+  @IsLongitude() lng: number;
+}

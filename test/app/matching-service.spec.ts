@@ -1,0 +1,144 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import { GARDEN, ITINERARY, RIDE, ZONE } from './support/requests.js';
+import { PLATFORMS, type Service, start } from './support/start-app.js';
+import { type MatchingService, startMatching } from './support/start-matching.js';
+
+let closing: (() => unknown)[] = [];
+
+beforeEach(() => {
+  closing = [];
+});
+afterEach(async () => {
+  for (const close of closing) await close();
+});
+
+async function matchingService(variables: Record<string, string> = {}, port = 0): Promise<MatchingService> {
+  const service = await startMatching(variables, undefined, port);
+  closing.push(() => service.app.close());
+  return service;
+}
+
+/** In place of a matching service: whatever else may answer at its address. */
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => (server.closeAllConnections(), server.close()));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe.each(PLATFORMS)('an application over %s with a matching service', (platform) => {
+  async function pod(url: string, variables: Record<string, string> = {}): Promise<Service> {
+    const service = await start(platform, { MATCHING_URL: url, ...variables });
+    closing.unshift(() => service.app.close());
+    return service;
+  }
+
+  const ride = ({ url }: Service): request.Test => request(url).post('/api/rides/request').send(RIDE);
+  const estimate = ({ url }: Service): request.Test => request(url).post('/api/fares/estimate').send(ITINERARY);
+  const nearby = ({ url }: Service): request.Test => request(url).get('/api/drivers/nearby').query(GARDEN);
+
+  it('shares drivers, surges and positions with other processes', async () => {
+    const { url } = await matchingService({ DRIVERS_SEEDED: '0' });
+    const pods = [await pod(url), await pod(url)] as const;
+    await request(pods[0].url)
+      .post('/api/drivers/location')
+      .send([
+        { driver_id: 'd1', ...GARDEN },
+        { driver_id: 'd2', lat: 40.7515, lng: -73.9934 },
+      ])
+      .expect(200);
+    await request(pods[0].url).put(`/api/admin/zones/${ZONE}/surge`).send({ factor: 2 }).expect(200);
+
+    expect((await nearby(pods[1]).expect(200)).body.drivers).toHaveLength(2);
+    expect((await estimate(pods[1]).expect(200)).body).toMatchObject({ surge_factor: 2, fare: { amount_cents: 1600 } });
+    const bodies = (await Promise.all(pods.map((one) => ride(one).expect(200)))).map(({ body }) => body);
+    expect(new Set(bodies.map(({ driver }) => driver.driver_id))).toEqual(new Set(['d1', 'd2']));
+    expect(bodies[0].fare).toEqual({ amount_cents: 1600, currency: 'USD' });
+    expect((await ride(pods[0]).expect(200)).body).toEqual({ status: 'no_driver' });
+    const { body } = await request(pods[1].url).get('/api/admin/zones/stats').expect(200);
+    expect(body.zones).toEqual([
+      expect.objectContaining({ zone: ZONE, drivers_free: 0, drivers_busy: 2, surge_factor: 2 }),
+    ]);
+  });
+
+  it("passes the service's 503 on", async () => {
+    const limits = { MATCHING_WORKERS: '1', MATCHING_QUEUE: '0', MATCHING_SERVICE_MS: '300' };
+    const { url } = await matchingService(limits);
+    const one = await pod(url, limits);
+    const first = ride(one).then((response) => response);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    for (const ask of [ride, estimate, nearby]) {
+      const { body } = await ask(one).expect(503);
+      expect(body).toEqual({
+        statusCode: 503,
+        error: 'Service Unavailable',
+        message: 'matching is unavailable: queue full',
+      });
+    }
+    expect((await first).body.status).toBe('matched');
+  });
+
+  it('answers 503 while the service is away, and needs nobody when it is back', async () => {
+    const first = await startMatching();
+    const one = await pod(first.url);
+    await ride(one).expect(200);
+    await first.app.close();
+    for (const ask of [ride, estimate, nearby]) {
+      const { body } = await ask(one).expect(503);
+      expect(body.message).toBe('matching is unavailable: out of reach');
+    }
+    await request(one.url).get('/healthz').expect(200);
+
+    await matchingService({}, Number(new URL(first.url).port));
+    await ride(one).expect(200);
+    await nearby(one).expect(200);
+  });
+
+  it('does not wait for a service that does not answer longer than it may take', async () => {
+    const url = await listening(createServer(() => undefined));
+    const one = await pod(url, { MATCHING_PATIENCE_MS: '100' });
+    const since = performance.now();
+    const { body } = await ride(one).expect(503);
+    expect(body.message).toBe('matching is unavailable: no answer in time');
+    expect(performance.now() - since).toBeLessThan(5000);
+  });
+
+  it.each([
+    [502, '<html>Bad gateway</html>', 503],
+    [200, '<html>Welcome</html>', 500],
+    [404, '{"message":"Cannot POST /matches"}', 500],
+    [200, 'null', 500],
+  ])('makes of a %i with %s a %i', async (status, text, expected) => {
+    const url = await listening(createServer((_, response) => response.writeHead(status).end(text)));
+    const one = await pod(url);
+    for (const ask of [ride, estimate, nearby]) expect((await ask(one)).status).toBe(expected);
+  });
+});
+
+describe('the matching service', () => {
+  it.each([
+    ['matches', {}, 'lat must be a number from -90 to 90'],
+    ['matches', { lat: 0, lng: 181 }, 'lng must be a number from -180 to 180'],
+    ['drivers/positions', [], 'body must hold 1 to 500 positions, not 0'],
+  ])('POST /%s %j: %s', async (path, body, message) => {
+    const { url } = await matchingService();
+    const response = await request(url).post(`/${path}`).send(body).expect(400);
+    expect(response.body.message).toContain(message);
+  });
+
+  it.each([
+    ['drivers/nearby?lat=0&lng=0&limit=0', 'limit must not be less than 1'],
+    ['zones/manhattan/surge', 'zone must be an H3 cell of resolution 7 in lower case, such as 872a100d2ffffff'],
+  ])('GET /%s: %s', async (path, message) => {
+    const { url } = await matchingService();
+    const response = await request(url).get(`/${path}`).expect(400);
+    expect(response.body.message).toContain(message);
+  });
+
+  it('is healthy', async () => {
+    const { url } = await matchingService();
+    expect((await request(url).get('/healthz').expect(200)).body).toEqual({ status: 'ok' });
+  });
+});

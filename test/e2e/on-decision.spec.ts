@@ -1,0 +1,172 @@
+import { Controller, Get } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  type DecisionEvent,
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+} from 'nestjs-floodgate';
+import { type HttpApp, limited, PLATFORMS, start } from '../support/http-app.js';
+import { RedisServer } from '../support/redis-server.js';
+import { StillStore } from '../support/still-store.js';
+
+const THREE = { algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const;
+
+class Inherited {
+  @Get('inherited')
+  @RateLimit(THREE)
+  inherited(): void {}
+}
+
+@Controller()
+class Routes extends Inherited {
+  @Get()
+  @RateLimit({ ...THREE, name: 'user' }, { ...THREE, name: 'all', capacity: 2, by: 'global' })
+  get(): void {}
+
+  @Get('chosen')
+  @RateLimit(() => THREE)
+  chosen(): void {}
+
+  @Get('looks')
+  @RateLimit({ ...THREE, cost: 0 })
+  looks(): void {}
+
+  @Get('skipped')
+  @SkipRateLimit()
+  skipped(): void {}
+}
+
+const ADA = { kind: 'user', value: 'ada' };
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterAll(() => server.stop());
+
+/** What an event says, without what differs from run to run. */
+function gist({ decision, source, route }: DecisionEvent): unknown {
+  return [route, source, decision.allowed, decision.policies.map(({ policy, allowed }) => `${policy} ${allowed}`)];
+}
+
+describe.each(PLATFORMS)('onDecision over %s', (platform) => {
+  async function app(options: RateLimitModuleOptions): Promise<{ app: HttpApp; events: DecisionEvent[] }> {
+    const events: DecisionEvent[] = [];
+    const onDecision = (event: DecisionEvent): void => void events.push(event);
+    return { app: await limited(platform, Routes, { store: new StillStore(), onDecision, ...options }), events };
+  }
+
+  it('is told of every decision of the guard once, with the handler and every policy', async () => {
+    const { app: http, events } = await app({});
+    await using _ = http;
+    for (const path of ['/', '/', '/', '/inherited', '/chosen', '/looks', '/skipped', '/nowhere']) {
+      await http.as('ada', path);
+    }
+    expect(events.map(gist)).toEqual([
+      ['Routes.get', 'store', true, ['user true', 'all true']],
+      ['Routes.get', 'store', true, ['user true', 'all true']],
+      ['Routes.get', 'store', false, ['user true', 'all false']],
+      ['Routes.inherited', 'store', true, ['default true']],
+      ['Routes.chosen', 'store', true, ['default true']],
+      ['Routes.looks', 'store', true, ['default true']], // a request was let through, whatever it took
+    ]);
+  });
+
+  it('that throws, rejects or goes on for ever changes nothing for the request, and is logged once a second', async () => {
+    let calls = 0;
+    const faults: (() => unknown)[] = [
+      () => {
+        throw new Error('meter broken');
+      },
+      () => {
+        throw null;
+      },
+      () => Promise.reject(new Error('exporter away')),
+      () => new Promise(() => undefined),
+    ];
+    const onDecision = (): void => faults[calls++ % faults.length]!() as void;
+    const { app: http } = await app({ onDecision });
+    await using _ = http;
+    const statuses = [];
+    for (let i = 0; i < 8; i++) statuses.push((await http.as('ada', '/inherited')).status);
+    expect(statuses).toEqual([200, 200, 200, 429, 429, 429, 429, 429]);
+    expect(calls).toBe(8);
+    expect(http.logs.of('warn')).toEqual(['onDecision failed: meter broken RateLimit']);
+    expect(http.logs.of('error')).toEqual([]);
+  });
+
+  it.each<[RateLimitModuleOptions['onStoreFailure'], number[], string[]]>([
+    ['local', [200, 200, 200, 429], ['default true', 'default true', 'default true', 'default false']],
+    ['open', [200, 200, 200, 200], ['', '', '', '']],
+    ['closed', [503, 503, 503, 503], ['', '', '', '']],
+  ])("says 'store', and %j while Redis is away", async (onStoreFailure, statuses, policies) => {
+    const dying = await RedisServer.start();
+    const { app: http, events } = await app({ store: undefined!, redis: dying.url, onStoreFailure });
+    await using _ = http;
+    try {
+      await http.as('ada', '/inherited');
+      expect(events.splice(0).map(({ source }) => source)).toEqual(['store']);
+    } finally {
+      await dying.stop();
+    }
+    for (const status of statuses) expect((await http.as('ada', '/inherited')).status).toBe(status);
+    expect(events.map(gist)).toEqual(
+      policies.map((policy, i) => [
+        'Routes.inherited',
+        onStoreFailure,
+        statuses[i] === 200,
+        policy === '' ? [] : [policy],
+      ]),
+    );
+    for (const { durationMs } of events) expect(durationMs).toBeGreaterThan(0);
+  });
+
+  it("tells a refusal that was remembered from the store's", async () => {
+    const { app: http, events } = await app({ store: undefined!, redis: server.url, keyPrefix: platform });
+    await using _ = http;
+    for (let i = 0; i < 5; i++) await http.as('ada', '/inherited');
+    expect(events.map(({ source }) => source)).toEqual(['store', 'store', 'store', 'store', 'remembered']);
+    expect(events[4]!.decision).toMatchObject({ allowed: false, decidedBy: 'store' });
+  });
+});
+
+describe('onDecision of the limiter', () => {
+  const POLICY: Policy = { ...THREE, name: 'mails' };
+
+  it('is told of what is consumed, not of what is looked at or reset', async () => {
+    const events: DecisionEvent[] = [];
+    const options: RateLimitModuleOptions = { store: new StillStore(), onDecision: (event) => void events.push(event) };
+    await using http = await start('Express', { imports: [RateLimitModule.forRoot(options)] });
+    const limiter = http.app.get(RateLimiter);
+    const decision = await limiter.consume(POLICY, ADA, { cost: 2 });
+    await limiter.peek(POLICY, ADA);
+    await limiter.consume(POLICY, ADA, { cost: 0 });
+    await expect(limiter.consume(POLICY, ADA, { cost: -1 })).rejects.toThrow(TypeError);
+    await limiter.reset(POLICY, ADA);
+    expect(events).toEqual([{ decision, source: 'store', route: undefined, durationMs: expect.any(Number) }]);
+    expect(events[0]!.decision).toBe(decision);
+  });
+
+  it('is told of as large a share as asked for, whoever takes turns', async () => {
+    const seen: Record<string, number> = { a: 0, b: 0 };
+    const onDecision = ({ decision }: DecisionEvent): void => void seen[decision.policies[0]!.policy]!++;
+    const imports = [
+      RateLimitModule.forRoot({
+        decisionSampling: 0.5,
+        onDecision,
+        policies: { a: THREE, b: THREE },
+      }),
+    ];
+    await using http = await start('Express', { imports });
+    const limiter = http.app.get(RateLimiter);
+    for (let i = 0; i < 10_000; i++) await limiter.consume(i % 2 === 0 ? 'a' : 'b', ADA);
+    // 10 standard deviations of 5,000 tosses are 354.
+    for (const count of [seen.a!, seen.b!]) expect(Math.abs(count - 2500)).toBeLessThan(354);
+  });
+});

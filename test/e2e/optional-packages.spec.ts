@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, it, jest } from '@jest/globals';
+
+jest.setTimeout(30_000); // each boots a process
+
+const LOADERS = ['typescript-loader', 'absent-package'].flatMap((loader) => [
+  '--import',
+  `./test/support/${loader}.js`,
+]);
+
+/** What an application with these imports says where a package is not installed. */
+async function boot(imports: string, absent: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [...LOADERS, './test/support/optional-packages.ts', imports],
+    { env: { ...process.env, ABSENT_PACKAGE: absent } },
+  );
+  return stdout.trim();
+}
+
+it.each([
+  ['nothing', 'prom-client', 'allowed: true'],
+  ['nothing', 'ioredis', 'allowed: true'],
+  ['redis', 'prom-client', 'allowed: true'],
+  ['metrics', 'ioredis', 'allowed: true'],
+  [
+    'metrics',
+    'prom-client',
+    'RateLimitConfigError: RateLimitMetricsModule: needs the package prom-client: npm install prom-client@15',
+  ],
+  ['redis', 'ioredis', 'RateLimitConfigError: RateLimitModule: redis needs the package ioredis: npm install ioredis@6'],
+])('with %s, without %s: %s', async (imports, absent, says) => {
+  expect(await boot(imports, absent)).toBe(says);
+});

@@ -1,0 +1,254 @@
+import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  MemoryStore,
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  RateLimitMetricsModule,
+  type RateLimitMetricsOptions,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from 'nestjs-floodgate';
+import { AggregatorRegistry, Counter, type OpenMetricsContentType, register, Registry } from 'prom-client';
+import { Exposition } from '../support/exposition.js';
+import { type HttpApp, PLATFORMS, start } from '../support/http-app.js';
+import { until } from '../support/faults/until.js';
+import { StillStore } from '../support/still-store.js';
+
+const THREE: Policy = { name: 'three', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
+const TWO: Policy = { name: 'two', algorithm: 'fixed-window', limit: 2, window: '300d', by: 'global' };
+const ADA = { kind: 'user', value: 'ada' };
+
+@Controller()
+class Routes {
+  @Get('three')
+  @RateLimit(THREE)
+  three(): void {}
+
+  @Get('both')
+  @RateLimit(THREE, TWO)
+  both(): void {}
+
+  @Get('chosen')
+  @RateLimit((context: ExecutionContext) => ({
+    ...THREE,
+    name: context.switchToHttp().getRequest<{ query: { name: string } }>().query.name,
+  }))
+  chosen(): void {}
+
+  @Get('queue')
+  @RateLimit({ name: 'queue', algorithm: 'leaky-bucket', capacity: 10, drain: 1, by: 'global' })
+  queue(): void {}
+}
+
+interface Options {
+  readonly limits?: RateLimitModuleOptions;
+  readonly metrics?: RateLimitMetricsOptions;
+  readonly platform?: (typeof PLATFORMS)[number];
+}
+
+function app({ limits, metrics, platform = 'Express' }: Options): Promise<HttpApp> {
+  return start(platform, {
+    imports: [
+      RateLimitModule.forRoot({ store: new StillStore(), policies: { three: THREE }, ...limits }),
+      RateLimitMetricsModule.forRoot(metrics),
+    ],
+    controllers: [Routes],
+  });
+}
+
+async function scrape(registry: { metrics(): Promise<string> }): Promise<Exposition> {
+  return new Exposition(await registry.metrics());
+}
+
+/** requests, allowed, rejected. */
+function counts(metrics: Exposition, policy: string, algorithm = 'token-bucket'): (number | undefined)[] {
+  return ['requests', 'allowed', 'rejected'].map((what) =>
+    metrics.get(`rate_limiter_${what}_total`, { policy, algorithm }),
+  );
+}
+
+describe.each(PLATFORMS)('metrics over %s', (platform) => {
+  it('say of every policy whom it let pass and whom it refused', async () => {
+    const registry = new Registry();
+    await using http = await app({ platform, metrics: { registry } });
+    expect(counts(await scrape(registry), 'three')).toEqual([0, 0, 0]);
+    for (let i = 0; i < 5; i++) await http.as('ada', '/three');
+    let metrics = await scrape(registry);
+    expect(counts(metrics, 'three')).toEqual([5, 3, 2]);
+    for (const user of ['bob', 'eve', 'bob', 'eve']) await http.as(user, '/both');
+    metrics = await scrape(registry);
+    expect(counts(metrics, 'two', 'fixed-window')).toEqual([4, 2, 2]);
+    // Two more passed; what the other policy refused, it did not.
+    expect(counts(metrics, 'three')).toEqual([9, 5, 2]);
+    expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(9);
+    expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: '+Inf' })).toBe(9);
+    expect(metrics.get('rate_limiter_store_deciding')).toBe(1);
+    expect(metrics.get('rate_limiter_store_failures_total')).toBe(0);
+  });
+
+  it('are well formed and bounded, whatever policy functions make of names that clients send', async () => {
+    const registry = new Registry();
+    await using http = await app({ platform, metrics: { registry } });
+    const names = ['a"b', 'a\\', 'a\\n', '{}', 'a="b",c="d', '#', '__proto__', 'constructor', 'other', 'le', ' '];
+    for (const name of names) {
+      expect((await http.as('ada', `/chosen?name=${encodeURIComponent(name)}`)).status).toBe(200);
+    }
+    let metrics = await scrape(registry);
+    for (const name of names) expect([name, ...counts(metrics, name)]).toEqual([name, 1, 1, 0]);
+
+    const many = 1100;
+    const limiter = http.app.get(RateLimiter);
+    for (let i = 0; i < many; i++) await limiter.consume({ ...THREE, name: `tenant-${i}` }, ADA);
+    for (let i = 0; i < many; i++) await limiter.consume({ ...THREE, name: `tenant-${i}` }, ADA);
+    metrics = await scrape(registry);
+    expect(metrics.labelsOf('rate_limiter_requests_total').length).toBeLessThanOrEqual(1005);
+    expect(metrics.sum('rate_limiter_requests_total')).toBe(names.length + 2 * many);
+    expect(metrics.sum('rate_limiter_allowed_total')).toBe(names.length + 2 * many);
+    expect(counts(metrics, 'tenant-7')).toEqual([2, 2, 0]);
+    expect(counts(metrics, 'three')).toEqual([0, 0, 0]); // what the module and the routes name is there first
+    expect(metrics.get('rate_limiter_requests_total', { policy: 'other', algorithm: 'token-bucket' })).toBeGreaterThan(
+      2 * (many - 1000),
+    );
+  });
+
+  it('never name who asked', async () => {
+    const registry = new Registry();
+    await using http = await app({ platform, metrics: { registry } });
+    const secrets = ['s3cr3t-key', 'rider-77', '} 1\nrate_limiter_requests_total 9', 'le="x"', '\u00ffada'];
+    for (const secret of secrets) {
+      const value = secret.replace('\n', '\t'); // no header has a line break
+      for (let i = 0; i < 4; i++) await http.send('/both', { headers: { 'X-API-Key': value } });
+      for (let i = 0; i < 4; i++) await http.send('/both', { headers: { 'X-User-Id': value } });
+      const limiter = http.app.get(RateLimiter);
+      for (let i = 0; i < 4; i++) await limiter.consume('three', { kind: 'user', value: secret });
+    }
+    const { text } = await scrape(registry);
+    expect(text).toContain('policy="three"');
+    for (const secret of [...secrets, '127.0.0.1']) expect(text).not.toContain(secret);
+    expect(text).not.toMatch(/(user|key|ip):/);
+  });
+
+  it('show who waits for a leaky bucket, and that nobody does any more', async () => {
+    const registry = new Registry();
+    const http = await app({ platform, limits: { store: new MemoryStore() }, metrics: { registry } });
+    const waiting = async (): Promise<number | undefined> => (await scrape(registry)).get('rate_limiter_waiting');
+    expect(await waiting()).toBe(0);
+    const replies = Array.from({ length: 4 }, () => http.send('/queue'));
+    await until('three wait', 1000, async () => (await waiting()) === 3); // one went at once
+    const limiter = http.app.get(RateLimiter);
+    await http.close();
+    await Promise.all(replies);
+    expect(limiter.stats().waiting).toBe(0);
+  });
+});
+
+describe('the metrics module', () => {
+  it('is one import: without options it is the registry that everybody has', async () => {
+    await using http = await app({});
+    await http.as('ada', '/three');
+    expect(counts(await scrape(register), 'three')).toEqual([1, 1, 0]);
+  });
+
+  it('of several applications in a process, and imported twice, counts everybody once, and goes with the last of them', async () => {
+    const registry = new Registry();
+    const metrics = { registry };
+    const first = await app({ metrics });
+    const second = await start('Fastify', {
+      imports: [
+        RateLimitMetricsModule.forRoot(metrics),
+        RateLimitModule.forRoot({ store: new StillStore() }),
+        { module: class Twice {}, imports: [RateLimitMetricsModule.forRoot({ ...metrics })] },
+      ],
+      controllers: [Routes],
+    });
+    for (const http of [first, second]) for (let i = 0; i < 4; i++) await http.as('ada', '/three');
+    expect(counts(await scrape(registry), 'three')).toEqual([8, 6, 2]);
+    expect((await scrape(registry)).get('rate_limiter_latency_seconds_count')).toBe(8);
+    await first.close();
+    expect(counts(await scrape(registry), 'three')).toEqual([4, 3, 1]);
+    await second.close();
+    expect(registry.getMetricsAsArray()).toEqual([]);
+    await using third = await app({ metrics });
+    await third.as('ada', '/three');
+    expect(counts(await scrape(registry), 'three')).toEqual([1, 1, 0]);
+  });
+
+  it('comes back to a registry that was cleared, and survives its reset', async () => {
+    const registry = new Registry();
+    await using first = await app({ metrics: { registry } });
+    registry.clear();
+    await using second = await app({ metrics: { registry } });
+    for (const http of [first, second]) await http.as('ada', '/three');
+    registry.resetMetrics();
+    expect(counts(await scrape(registry), 'three')).toEqual([2, 2, 0]);
+  });
+
+  it('leaves a metric of that name alone that is somebody else’s, and says so', async () => {
+    const registry = new Registry();
+    const name = 'rate_limiter_waiting';
+    const theirs = new Counter({ name, help: 'Something else', registers: [registry] });
+    await expect(app({ metrics: { registry } })).rejects.toMatchObject({
+      name: 'RateLimitConfigError',
+      message: `RateLimitMetricsModule: the registry has a metric named '${name}' that is not the library's: give it a registry of its own`,
+    });
+    expect(registry.getMetricsAsArray()).toEqual([theirs]);
+  });
+
+  it.each<[string, unknown]>([
+    ['options must be an object, got null', null],
+    ["'register' is not an option; the options are registry", { register }],
+    ["registry must be a Registry of prom-client, got 'global'", { registry: 'global' }],
+    ['registry must be a Registry of prom-client, got null', { registry: null }],
+    ['registry must be a Registry of prom-client, got an object', { registry: {} }],
+  ])('stops the boot: %s', async (problem, metrics) => {
+    const boot = app({ metrics: metrics as RateLimitMetricsOptions });
+    await expect(boot).rejects.toMatchObject({ name: 'RateLimitConfigError' });
+    await expect(boot).rejects.toThrow(`RateLimitMetricsModule: ${problem}`);
+  });
+
+  it('says that it needs RateLimitModule', async () => {
+    const boot = start('Express', { imports: [RateLimitMetricsModule.forRoot({ registry: new Registry() })] });
+    await expect(boot).rejects.toThrow('RateLimitMetricsModule: needs RateLimitModule to be imported, too');
+  });
+
+  it('speaks OpenMetrics to a registry that does', async () => {
+    const registry = new Registry<OpenMetricsContentType>();
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+    await using http = await app({ metrics: { registry } });
+    await http.as('ada', '/three');
+    for (let i = 0; i < 2; i++) {
+      const text = await registry.metrics();
+      expect(text).toContain('# TYPE rate_limiter_requests counter');
+      expect(text).toContain('rate_limiter_requests_total{policy="three",algorithm="token-bucket"} 1\n');
+      expect(text).toMatch(/# EOF\n$/);
+    }
+    await http.close();
+    expect(registry.getMetricsAsArray()).toEqual([]);
+  });
+
+  it('adds up over the workers of a Node cluster', async () => {
+    const workers = [new Registry(), new Registry()];
+    const json = [];
+    for (const registry of workers) {
+      await using http = await app({ metrics: { registry } });
+      for (let i = 0; i < 4; i++) await http.as('ada', '/three');
+      // As it goes from worker to primary.
+      json.push(JSON.parse(JSON.stringify(await registry.getMetricsAsJSON())) as object);
+    }
+    const metrics = await scrape(AggregatorRegistry.aggregate(json));
+    expect(counts(metrics, 'three')).toEqual([8, 6, 2]);
+    expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(8);
+    expect(metrics.get('rate_limiter_store_deciding')).toBe(1);
+  });
+
+  it('counts the decisions of a full memory store on a shared state', async () => {
+    const registry = new Registry();
+    const store = new MemoryStore({ maxKeys: 1 });
+    await using http = await app({ limits: { store }, metrics: { registry } });
+    for (const user of ['ada', 'ada', 'bob', 'eve']) await http.as(user, '/three');
+    expect(store.overflowed).toBeGreaterThan(0);
+    expect((await scrape(registry)).get('rate_limiter_memory_overflow_total')).toBe(store.overflowed);
+  });
+});

@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  type OnStoreFailure,
+  type Policy,
+  RateLimiter,
+  RateLimitMetricsModule,
+  RateLimitModule,
+} from 'nestjs-floodgate';
+import { Registry } from 'prom-client';
+import { Exposition } from '../support/exposition.js';
+import { until } from '../support/faults/until.js';
+import { type HttpApp, start } from '../support/http-app.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(30_000); // it is real time, and the machine may be busy
+
+const POLICY: Policy = { name: 'rides', algorithm: 'token-bucket', capacity: 100, refill: '1/h' };
+const LABELS = { policy: 'rides', algorithm: 'token-bucket' };
+const ADA = { kind: 'user', value: 'ada' };
+const RECOVERY_MS = 5000;
+
+let server: RedisServer;
+let registry: Registry;
+let http: HttpApp;
+let limiter: RateLimiter;
+
+beforeEach(async () => {
+  server = await RedisServer.start();
+});
+
+afterEach(async () => {
+  await http.close();
+  await server.stop();
+});
+
+async function open(onStoreFailure: OnStoreFailure): Promise<void> {
+  registry = new Registry();
+  http = await start('Express', {
+    imports: [
+      RateLimitModule.forRoot({ redis: server.url, onStoreFailure, policies: { rides: POLICY } }),
+      RateLimitMetricsModule.forRoot({ registry }),
+    ],
+  });
+  limiter = http.app.get(RateLimiter);
+}
+
+async function scrape(): Promise<Exposition> {
+  return new Exposition(await registry.metrics());
+}
+
+/** So many requests at once, each with its answer or its refusal. */
+async function ask(count: number): Promise<void> {
+  await Promise.allSettled(Array.from({ length: count }, () => limiter.consume('rides', ADA)));
+}
+
+it('tells how many requests share a call of Redis, and how long it took', async () => {
+  await open('closed');
+  await ask(1);
+  await ask(50);
+  const metrics = await scrape();
+  expect(metrics.get('rate_limiter_batch_size_count')).toBe(2);
+  expect(metrics.get('rate_limiter_batch_size_sum')).toBe(51);
+  expect(metrics.get('rate_limiter_batch_size_bucket', { le: 1 })).toBe(1);
+  expect(metrics.get('rate_limiter_batch_size_bucket', { le: 32 })).toBe(1);
+  expect(metrics.get('rate_limiter_batch_size_bucket', { le: 64 })).toBe(2);
+  expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(51);
+  expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: 0.00005 })).toBe(0); // no round trip is as short
+  expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: 1 })).toBe(51);
+});
+
+it('counts the certain refusals that Redis was not asked for', async () => {
+  await open('closed');
+  await ask(110);
+  await ask(5);
+  const metrics = await scrape();
+  expect(metrics.get('rate_limiter_remembered_refusals_total')).toBe(5);
+  expect(metrics.get('rate_limiter_rejected_total', LABELS)).toBe(15);
+  expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(110);
+});
+
+describe.each<[string, () => void | Promise<void>, () => void | Promise<void>]>([
+  ['killed', () => server.kill(), () => server.restart()],
+  ['stopped', () => server.pause(), () => server.resume()],
+])('a Redis that is %s', (_, end, back) => {
+  it.each<OnStoreFailure>(['local', 'open', 'closed'])(
+    "shows in the metrics, until it is back ('%s')",
+    async (mode) => {
+      await open(mode);
+      await ask(3);
+      await end();
+      await ask(10);
+      await until('an outage', 1000, async () => (await scrape()).get('rate_limiter_store_deciding') === 0);
+      expect(limiter.stats().store).toEqual({
+        deciding: false,
+        reason: expect.stringMatching(/\S/),
+        outageMs: expect.any(Number),
+      });
+      await ask(10);
+      const during = await scrape();
+      for (const other of ['local', 'open', 'closed']) {
+        expect(during.get('rate_limiter_fallback_decisions_total', { mode: other })).toBe(other === mode ? 20 : 0);
+      }
+      expect(during.get('rate_limiter_requests_total', LABELS)).toBe(23);
+      expect(during.get('rate_limiter_allowed_total', LABELS)).toBe(mode === 'closed' ? 3 : 23);
+      expect(during.get('rate_limiter_rejected_total', LABELS)).toBe(0);
+      const failures = during.get('rate_limiter_store_failures_total')!;
+      // Nobody asks, and still it says that it fails: what is alerted on must not need traffic.
+      await until(
+        'a failed probe',
+        3000,
+        async () => (await scrape()).get('rate_limiter_store_failures_total')! > failures,
+      );
+
+      await back();
+      await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 1);
+      expect(limiter.stats().store).toEqual({ deciding: true, reason: undefined, outageMs: 0 });
+      const before = await scrape();
+      await ask(2);
+      const after = await scrape();
+      const delta = (name: string): number => after.sum(name) - before.sum(name);
+      expect(delta('rate_limiter_requests_total')).toBe(2);
+      expect(delta('rate_limiter_allowed_total')).toBe(2);
+      expect(delta('rate_limiter_fallback_decisions_total')).toBe(0);
+      expect(delta('rate_limiter_store_failures_total')).toBe(0);
+    },
+  );
+});
+
+it('that is away at boot is so in the metrics', async () => {
+  await server.kill();
+  await open('open');
+  expect((await scrape()).get('rate_limiter_store_deciding')).toBe(0);
+  await server.restart();
+  await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 1);
+});

@@ -1,0 +1,169 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import * as fc from 'fast-check';
+import {
+  type Decision,
+  type DecisionEvent,
+  type DecisionSource,
+  type OnStoreFailure,
+  type PolicyStats,
+  RateLimiter,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type RateLimitStore,
+  RateLimitUnavailableException,
+} from 'nestjs-floodgate';
+import { type HttpApp, start } from '../support/http-app.js';
+import { histories } from '../support/property-runs.js';
+import { StillStore } from '../support/still-store.js';
+
+const POLICIES = {
+  plain: { algorithm: 'token-bucket', capacity: 4, refill: '1/h' },
+  window: { algorithm: 'fixed-window', limit: 3, window: '300d', onStoreFailure: 'local' },
+  open: { algorithm: 'sliding-window-log', limit: 2, window: '300d', onStoreFailure: 'open' },
+  closed: { algorithm: 'sliding-window-counter', limit: 2, window: '300d', onStoreFailure: 'closed' },
+} as const;
+
+type Name = keyof typeof POLICIES;
+const NAMES = Object.keys(POLICIES) as Name[];
+
+interface Step {
+  readonly names: Name[];
+  readonly client: string;
+  readonly cost: number;
+  readonly peek: boolean;
+  readonly storeFails: boolean;
+}
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.record({
+    names: fc.shuffledSubarray(NAMES, { minLength: 1 }),
+    client: fc.constantFrom('ada', 'bob'),
+    cost: fc.integer({ min: 1, max: 3 }),
+    peek: fc.boolean(),
+    storeFails: fc.boolean(),
+  }),
+  { maxLength: 40 },
+);
+
+function service(options: RateLimitModuleOptions): Promise<HttpApp> {
+  return start('Express', { imports: [RateLimitModule.forRoot({ policies: POLICIES, ...options })] });
+}
+
+const MODES: OnStoreFailure[] = ['local', 'open', 'closed'];
+
+it.each(MODES)('counts what callers were told, whatever fails (onStoreFailure %s)', async (onStoreFailure) => {
+  const store = new StillStore();
+  let fails = false;
+  const faulty: RateLimitStore = {
+    consume: (charges) => (fails ? Promise.reject(new Error('away')) : store.consume(charges)),
+    reset: (keys) => store.reset(keys),
+  };
+  const events: DecisionEvent[] = [];
+  await using http = await service({ store: faulty, onStoreFailure, onDecision: (event) => void events.push(event) });
+  const limiter = http.app.get(RateLimiter);
+
+  // Seen from outside, over all histories.
+  const told = { requests: 0, allowed: 0, rejected: 0, unavailable: 0 };
+  const sources: Record<DecisionSource, number> = { store: 0, remembered: 0, local: 0, open: 0, closed: 0 };
+  const policies = Object.fromEntries(NAMES.map((name) => [name, { requests: 0, allowed: 0, rejected: 0 }]));
+  let failures = 0;
+
+  async function take({ names, client, cost, peek, storeFails }: Step): Promise<void> {
+    fails = storeFails;
+    failures += Number(fails);
+    let decision: Decision | undefined;
+    try {
+      decision = await limiter.consume(names, { kind: 'user', value: client }, { cost: peek ? 0 : cost });
+    } catch (error) {
+      if (!(error instanceof RateLimitUnavailableException)) throw error;
+    }
+    if (peek) return;
+    told.requests++;
+    sources[decision?.decidedBy ?? 'closed']++;
+    if (decision === undefined) told.unavailable++;
+    else if (decision.allowed) told.allowed++;
+    else told.rejected++;
+    for (const name of names) {
+      policies[name]!.requests++;
+      if (decision?.allowed === true) policies[name]!.allowed++;
+      if (decision?.policies.find(({ policy }) => policy === name)?.allowed === false) policies[name]!.rejected++;
+    }
+  }
+
+  await fc.assert(
+    fc.asyncProperty(steps, async (taken) => {
+      for (const client of ['ada', 'bob']) await limiter.reset(NAMES, { kind: 'user', value: client });
+      for (const step of taken) await take(step);
+      const stats = limiter.stats();
+      expect(stats).toMatchObject({ ...told, sources, storeFailures: failures });
+      expect(
+        stats.policies.map(({ policy, requests, allowed, rejected }) => [policy, { requests, allowed, rejected }]),
+      ).toEqual(Object.entries(policies));
+      // And among themselves.
+      expect(stats.allowed + stats.rejected + stats.unavailable).toBe(stats.requests);
+      expect(Object.values(stats.sources).reduce((a, b) => a + b)).toBe(stats.requests);
+      expect(events).toHaveLength(stats.requests);
+      for (const each of stats.policies) expect(each.allowed + each.rejected).toBeLessThanOrEqual(each.requests);
+    }),
+    { ...histories<[Step[]]>(), numRuns: 50 },
+  );
+  const sum = (pick: (event: DecisionEvent) => boolean): number => events.filter(pick).length;
+  expect(sum(({ decision }) => decision.allowed)).toBe(told.allowed);
+  for (const source of Object.keys(sources) as DecisionSource[]) {
+    expect([source, sum((event) => event.source === source)]).toEqual([source, sources[source]]);
+  }
+});
+
+describe('stats', () => {
+  let http: HttpApp;
+  let limiter: RateLimiter;
+  const ADA = { kind: 'user', value: 'ada' };
+
+  async function open(options: RateLimitModuleOptions = {}): Promise<void> {
+    http = await service({ store: new StillStore(), ...options });
+    limiter = http.app.get(RateLimiter);
+  }
+
+  afterEach(() => http.close());
+
+  it('are a snapshot, with every policy of the module from the start', async () => {
+    await open();
+    const before = limiter.stats();
+    await limiter.consume('plain', ADA);
+    const none: Partial<PolicyStats> = { requests: 0, allowed: 0, rejected: 0 };
+    expect(before).toMatchObject({ requests: 0, allowed: 0, waiting: 0, store: { deciding: true, outageMs: 0 } });
+    expect(before.policies).toEqual(
+      NAMES.map((policy) => ({ policy, algorithm: POLICIES[policy].algorithm, ...none })),
+    );
+    expect(limiter.stats().policies[0]).toMatchObject({ policy: 'plain', requests: 1, allowed: 1 });
+  });
+
+  it('take no time that nobody asked for: a decision reads no clock', async () => {
+    await open();
+    await limiter.consume('plain', ADA);
+    const clock = jest.spyOn(performance, 'now');
+    for (let i = 0; i < 10; i++) await limiter.consume(['plain', 'window'], ADA);
+    expect(clock).not.toHaveBeenCalled();
+    clock.mockRestore();
+    expect(limiter.stats().latencyMs).toBeUndefined();
+  });
+
+  it('have the distribution of times: of every decision of the store, none of a peek', async () => {
+    const now = jest.spyOn(performance, 'now');
+    await open({ onDecision: () => undefined });
+    for (const ms of [0.01, 0.04, 0.06, 0.9, 7, 999, 1001]) {
+      now.mockReturnValueOnce(5000).mockReturnValueOnce(5000 + ms);
+      await limiter.consume('plain', ADA);
+      await limiter.peek('plain', ADA);
+    }
+    now.mockRestore();
+    const { count, sum, buckets } = limiter.stats().latencyMs!;
+    expect(count).toBe(7);
+    expect(sum).toBeCloseTo(2008.01, 6);
+    const upTo = Object.fromEntries(buckets.map((bucket) => [bucket.upTo, bucket.count]));
+    expect(upTo).toMatchObject({ 0.05: 2, 0.1: 3, 0.75: 3, 1: 4, 5: 4, 10: 5, 500: 5, 1000: 6 });
+    expect(buckets.map((bucket) => bucket.upTo)).toEqual(
+      buckets.map((bucket) => bucket.upTo).toSorted((a, b) => a - b),
+    );
+  });
+});

@@ -1,0 +1,22 @@
+import { Logger, type ModuleMetadata } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { RateLimiter, RateLimitMetricsModule, RateLimitModule } from 'nestjs-floodgate';
+
+/** Boots an application with what the argument names, and prints a decision or what is wrong. */
+const IMPORTS: Readonly<Record<string, () => ModuleMetadata['imports']>> = {
+  nothing: () => [RateLimitModule.forRoot()],
+  redis: () => [RateLimitModule.forRoot({ redis: 'redis://127.0.0.1:1' })],
+  metrics: () => [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot()],
+};
+
+Logger.overrideLogger(false);
+const imports = IMPORTS[process.argv[2]!]!();
+try {
+  const app = await NestFactory.createApplicationContext({ module: class App {}, imports }, { abortOnError: false });
+  const policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: 1 } as const;
+  const { allowed } = await app.get(RateLimiter).consume(policy, { kind: 'user', value: 'ada' });
+  console.log(`allowed: ${allowed}`);
+  await app.close();
+} catch (error) {
+  console.log(String(error));
+}
