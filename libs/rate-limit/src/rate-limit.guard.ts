@@ -61,7 +61,7 @@ export class RateLimitGuard implements CanActivate {
     return this.runtime.identities.tag(policy, context);
   }
 
-  /** Sets the headers of an allowed or refused request. */
+  /** Sets the headers of an allowed or refused request. The policies of the module's `middleware` come first among its own. */
   protected setHeaders(context: ExecutionContext, decision: Decision): void {
     const { httpAdapter } = this.adapterHost;
     const response = responseOf(context);
