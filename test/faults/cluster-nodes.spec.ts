@@ -62,9 +62,9 @@ async function taken(policy: Policy, user = 'nobody'): Promise<number> {
   return 100 - policies[0]!.remaining;
 }
 
-async function stopped(node: ClusterNode): Promise<AsyncDisposable> {
-  await node.stop();
-  return { [Symbol.asyncDispose]: async () => void (await node.cont()) };
+function stopped(node: ClusterNode): Disposable {
+  node.stop();
+  return { [Symbol.dispose]: () => node.cont() };
 }
 
 it('a node that hangs: its users cost microseconds once its breaker is open, and one line is said', async () => {
@@ -73,7 +73,7 @@ it('a node that hangs: its users cost microseconds once its breaker is open, and
   const node = `${sick.host}:${sick.port}`;
   const answers: number[] = [];
   {
-    await using _ = await stopped(sick);
+    using _ = stopped(sick);
     for (let i = 0; i < 10; i++) {
       const [one, other] = await Promise.all([pod.timed(bad), pod.timed(good)]);
       expect([one.decision.decidedBy, other.decision.decidedBy]).toEqual(['local', 'store']);
@@ -100,7 +100,7 @@ it('the deadline falls between two slots: what the first was charged is given ba
   const [mine, all] = [await taken(MINE, user), await taken(ALL)];
   const answers: number[] = [];
   {
-    await using _ = await stopped(owner);
+    using _ = stopped(owner);
     for (let i = 0; i < 3; i++) {
       const since = performance.now();
       expect(await consume([MINE, ALL], user)).toMatchObject({ allowed: true, decidedBy: 'local' });
@@ -124,7 +124,7 @@ it('a node that hangs takes its shards with it: the others admit their parts, an
   const sick = await cluster.masterOf('{global:shards/0.6}');
   const owners = await Promise.all(Array.from({ length: 6 }, (_, i) => cluster.masterOf(`{global:shards/${i}.6}`)));
   const lost = owners.filter((owner) => owner === sick).length;
-  await using _ = await stopped(sick);
+  using _ = stopped(sick);
   const decisions: Decision[] = [];
   for (let i = 0; i < 80; i++) decisions.push(await consume(SHARDED, 'anybody'));
   const admitted = decisions.filter(({ allowed, decidedBy }) => allowed && decidedBy === 'store');
