@@ -8,6 +8,7 @@ import { FaresModule } from './fares/fares.module.js';
 import { HealthModule } from './health/health.module.js';
 import { FlatValidationPipe } from './http/validation.js';
 import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
+import { MetricsModule } from './metrics/metrics.module.js';
 import { RidesModule } from './rides/rides.module.js';
 import { TimeModule } from './time/time.module.js';
 import { TripsModule } from './trips/trips.module.js';
@@ -28,6 +29,7 @@ export class AppModule {
         DriversModule,
         FaresModule,
         HealthModule,
+        MetricsModule.forRoot(),
         RidesModule,
         TripsModule,
         ZonesModule,
