@@ -3,9 +3,12 @@
 -- KEYS     every key of the batch, once each (at most 127)
 -- ARGV[1]  'redis' to decide by TIME, or the application's clock in whole microseconds
 -- ARGV[2]  microseconds a stored instant may lie further ahead than its algorithm can have put it (0 with the Redis clock)
--- ARGV[3]  the policies as JSON, [[algorithm, cost, the algorithm's numbers ...], ...] (at most 63)
+-- ARGV[3]  the policies as JSON, [[algorithm, cost, the algorithm's numbers ...], ...] (at most 63); a cost of 0 only looks
+--          whether 1 would pass, one below 0 whether as many would
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 when the request's next charge follows), key, and how many
 --          times the request stands there in a row (high, low; the same in all of its charges)
+-- ARGV[5]  in place of ARGV[4], which is empty then: what to give back, as JSON, [[at, reset at], ...] in microseconds, one for
+--          each key, whose policy stands at the same place in ARGV[3]: the charge of its cost that was made at that instant
 -- returns  whole numbers: now in microseconds, then for each request the numbers with which each of its charges' algorithms
 --          describes its level *before* the request (the caller derives every decision from them), or FOREIGN or UNREADABLE
 --          in their place when a key of the request holds a foreign type or a state that no algorithm wrote
@@ -16,6 +19,7 @@
 --   room(level, policy, cost) -> how many requests of that cost would pass, one after the other
 --   charge(level, policy, times, refused, reply) -> the level after them; appends what describes the level before them
 --   write(level, policy) -> value, forget            no value: nothing to SET
+--   giveBack(level, policy, at, resetAt) -> the level without that charge, or nil where nothing of it can be given back
 --   other(policy, key) -> as read, for a key that MGET cannot read    finish(level, key): once every SET is done   (both optional)
 local FOREIGN, UNREADABLE, MINUTE, MORE = -1, -2, 60000, 64
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -61,7 +65,8 @@ local policies, built = cjson.decode(ARGV[3]), {}
 for i = 1, #policies do
   local number = policies[i][1]
   if not built[number] then built[number] = build(number) end
-  policies[i].algorithm, policies[i].ask = built[number], max(policies[i][2], 1)
+  local cost = policies[i][2]
+  policies[i].algorithm, policies[i].ask, policies[i][2] = built[number], cost == 0 and 1 or math.abs(cost), max(cost, 0)
 end
 
 -- Phase one: read and decide. MGET answers nil for a missing key and a foreign type alike; EXISTS tells them apart.
@@ -83,6 +88,16 @@ end
 
 -- Of each key: its policy, its level (false: it has none), and whether to write it (or what is wrong with it).
 local owners, levels, changed, forgets, reply = {}, {}, {}, {}, { now }
+if ARGV[5] then
+  local taken = cjson.decode(ARGV[5])
+  for k = 1, #KEYS do
+    local policy, level, rebased = policies[k], nil, nil
+    level, rebased, forgets[k] = load(policy, k)
+    -- Of a state that is gone there is nothing to give back; a clock that stepped back has moved it to nobody knows where.
+    level = (raws[k] or foreign) and level and not rebased and policy.algorithm.giveBack(level, policy, taken[k][1], taken[k][2])
+    owners[k], levels[k], changed[k] = policy, level, true
+  end
+end
 local charges, at = ARGV[4], 1
 while at <= #charges do
   local first, failed = at, nil

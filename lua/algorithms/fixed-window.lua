@@ -30,9 +30,16 @@ local function charge(level, policy, times, refused, reply)
   return level
 end
 
+-- In the same window only.
+local function giveBack(level, policy, at, resetAt)
+  if level[1] == 0 or now + level[2] ~= resetAt then return nil end
+  level[1] = max(0, level[1] - policy[2])
+  return level
+end
+
 local function write(level, policy)
   local ends = now + level[2]
   return digits(ends - policy[4]) .. plain(level[1]), ends
 end
 
-return { read = read, room = room, charge = charge, write = write }
+return { read = read, room = room, charge = charge, write = write, giveBack = giveBack }

@@ -36,9 +36,18 @@ local function charge(level, policy, times, refused, reply)
   return level
 end
 
+-- From the window it went to, which may be the previous one by now.
+local function giveBack(level, policy, at, resetAt)
+  local ends = now + level[3]
+  local n = ends + policy[4] == resetAt and 1 or ends == resetAt and 2
+  if not n or level[n] == 0 then return nil end
+  level[n] = max(0, level[n] - policy[2])
+  return level
+end
+
 local function write(level, policy)
   local ends = now + level[3]
   return digits(ends - policy[4]) .. digits(level[1]) .. plain(level[2]), ends + policy[4]
 end
 
-return { read = read, room = room, charge = charge, write = write }
+return { read = read, room = room, charge = charge, write = write, giveBack = giveBack }

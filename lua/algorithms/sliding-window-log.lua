@@ -28,7 +28,7 @@ local function open(policy, size, entry, level)
     end
     return low
   end
-  level.entry, level.window, level.stored, level.size, level.added = at, policy[4], size, size, 0
+  level.upTo, level.entry, level.window, level.stored, level.size, level.added = upTo, at, policy[4], size, size, 0
   level.newest = size > 0 and at(size - 1) or now
   local forget = size > 0 and level.newest + level.window
   local rebased = level.newest > now + skew
@@ -70,11 +70,26 @@ local function charge(level, policy, times, refused, reply)
   local count, n = used(level), #reply
   reply[n + 1], reply[n + 2], reply[n + 3] = count, count > 0 and level.newest + level.window - now or 0, 0
   if times * policy[2] > 0 then level.added, level.newest = level.added + times * policy[2], level.stamp end
-  local excess = used(level) + max(policy[2], 1) - policy[3]
+  local excess = used(level) + policy.ask - policy[3]
   if refused and excess > 0 and excess <= used(level) then
     local last = level.first + excess - 1
     reply[n + 3] = (last < level.size and level.entry(last) or level.stamp) + level.window - now
   end
+  return level
+end
+
+-- The entries of its instant.
+local function giveBack(level, policy, at, resetAt)
+  local instant = resetAt - level.window
+  local last = level.upTo(instant)
+  local count = min(policy[2], last - level.upTo(instant - 1))
+  if count <= 0 then return nil end
+  if level.list then
+    level.keep, level.from = last - count, last
+  else
+    level = read(sub(level.raw, 1, (last - count) * 8) .. sub(level.raw, last * 8 + 1), policy)
+  end
+  level.first = 0 -- what has expired goes with the next charge
   return level
 end
 
@@ -98,7 +113,12 @@ local function finish(level, key)
       pending, size = {}, 0
     end
   end
-  if level.raw then
+  if level.keep then -- given back: what came after it is few
+    local later = {}
+    for i = level.from, level.size - 1 do later[#later + 1] = level.entry(i) end
+    if level.keep > 0 then redis.call('LTRIM', key, 0, level.keep - 1) else redis.call('DEL', key) end
+    for i = 1, #later do push(later[i]) end
+  elseif level.raw then
     redis.call('DEL', key)
     for i = level.first, level.size - 1 do push(level.entry(i)) end
   elseif level.size < level.stored then
@@ -110,4 +130,4 @@ local function finish(level, key)
   redis.call(unit == 'PX' and 'PEXPIRE' or 'EXPIREAT', key, time)
 end
 
-return { read = read, room = room, charge = charge, write = write, other = other, finish = finish }
+return { read = read, room = room, charge = charge, write = write, other = other, finish = finish, giveBack = giveBack }

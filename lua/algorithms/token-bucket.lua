@@ -25,6 +25,12 @@ local function charge(debt, policy, times, refused, reply)
   return debt + times * policy[2] * policy[4]
 end
 
+-- What the charge still is of the debt: the refill pays it off from its instant on.
+local function giveBack(debt, policy, at)
+  local back = policy[2] * policy[4] - max(0, now - at) * policy[3]
+  return back > 0 and debt > 0 and debt - min(back, debt) or nil
+end
+
 local function write(debt, policy)
   local whole = floor(debt / policy[3])
   local at, rest = now + whole, debt - whole * policy[3]
@@ -32,4 +38,4 @@ local function write(debt, policy)
   return digits(at), at
 end
 
-return { read = read, room = room, charge = charge, write = write }
+return { read = read, room = room, charge = charge, write = write, giveBack = giveBack }

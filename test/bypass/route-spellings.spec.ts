@@ -56,6 +56,9 @@ const SPELLINGS: [string, string][] = [
   ['an absolute URI of another host', last('GET http://other.test:81/api/rides HTTP/1.1')],
   ['an absolute URI with https', last('GET https://floodgate.test/api/rides HTTP/1.1')],
   ['an absolute URI with a user', last('GET http://u:p@floodgate.test/api/rides HTTP/1.1')],
+  ['an absolute URI without a path', last('GET http://floodgate.test?/api/rides HTTP/1.1')],
+  ['an absolute URI in upper case', last('GET HTTP://FLOODGATE.TEST/api/rides HTTP/1.1')],
+  ['a star in front', last('GET *api/rides HTTP/1.1')],
   ['a URI without a slash', last('GET api/rides HTTP/1.1')],
   ['HTTP/1.0', 'GET /api/rides HTTP/1.0\r\n\r\n'],
   ['another host', 'GET /api/rides HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n'],
@@ -76,6 +79,16 @@ describe.each(PLATFORMS)('a used-up route over %s', (platform) => {
     // Refused as everything else, or no route at all: then no handler ran.
     expect([[429], [404], [400], [505]]).toContainEqual(answers);
     expect(store.keys).toEqual([KEY]);
+  });
+
+  it.each(SPELLINGS)('is behind the middleware of the module, which reads no path, for %s', async (_, bytes) => {
+    const store = new StillStore();
+    const options = { store, middleware: [{ ...BUCKET, name: 'all' } as Policy] };
+    await using app = await limited(platform, Rides, options);
+    expect(await app.crowd(LIMIT + 1, '/nothing')).toEqual({ 404: LIMIT, 429: 1 });
+    // Without a bucket of its own, or no HTTP that Node's parser or Fastify's router would read.
+    expect([[429], [400], [505]]).toContainEqual(statuses(await exchange(portOf(app), bytes)));
+    expect(store.keys).toEqual([`rl:{ip:127.0.0.1}:app:all:tb:${LIMIT}@1/3600000000`]);
   });
 
   it('counts pipelined requests one by one, however they are spelt', async () => {

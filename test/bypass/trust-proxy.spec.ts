@@ -15,28 +15,39 @@ class Routes {
 }
 
 type TrustProxy = NonNullable<AppSettings['trustProxy']>;
+const seesHop = (_: string, hop: number): boolean => hop < 1;
+const isLoopback = (address: string): boolean => address === '127.0.0.1';
+const failing = (): never => {
+  throw new Error('no such proxy');
+};
 /** A count of proxies is a setting of Express's only. */
 const RIGHT: Record<Platform, TrustProxy[]> = {
-  Express: [1, 'loopback', '127.0.0.1, 10.0.0.0/8'],
-  Fastify: ['loopback', '127.0.0.1, 10.0.0.0/8'],
+  Express: [1, 'loopback', '127.0.0.1, 10.0.0.0/8', seesHop, isLoopback],
+  Fastify: ['loopback', '127.0.0.1, 10.0.0.0/8', ['127.0.0.1', '10.0.0.0/8'], seesHop, isLoopback],
 };
+/** `true`, and by another name (both platforms refuse the range 0.0.0.0/0), and what is said of it. */
+const BELIEVING: [TrustProxy, string][] = [
+  [true, 'true'],
+  [() => true, 'a function that believes every address'],
+  [(address) => address.includes('.'), 'a function that believes every address'],
+  [(async () => false) as unknown as () => boolean, 'a function that believes every address'], // a promise is true
+];
 
 describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
-  it('that believes everybody is said once at boot, with what would be right', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy: true });
+  it.each(BELIEVING)('that believes everybody is said once at boot: %p', async (trustProxy, shown) => {
+    await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy });
     await app.crowd(5, '/', { headers: { 'X-Forwarded-For': '10.0.0.1' } });
     expect(app.logs.of('warn')).toHaveLength(1);
     const [text] = app.logs.of('warn');
-    expect(text).toContain('trust proxy is true');
+    expect(text).toContain(`trust proxy is ${shown}: `);
     expect(text).toContain('leftmost address of X-Forwarded-For, which every client can forge');
     expect(text).toContain(
       platform === 'Express' ? "app.set('trust proxy', 1)" : "FastifyAdapter({ trustProxy: 'loopback, ",
     );
   });
 
-  it.each([false, ...RIGHT[platform]])('is nothing to warn of when it is %p', async (trustProxy) => {
+  it.each([false, failing, ...RIGHT[platform]])('is nothing to warn of when it is %p', async (trustProxy) => {
     await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy });
-    await app.send('/');
     expect(app.logs.of('warn')).toEqual([]);
   });
 

@@ -1,9 +1,9 @@
-import { Controller, Get, Injectable, type Type } from '@nestjs/common';
+import { Controller, Get, Injectable, Module, type Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { ExternalContextCreator } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
-import { PLATFORMS, start } from '../support/http-app.js';
+import { type Policy, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from 'nestjs-floodgate';
+import { type HttpApp, PLATFORMS, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const BUCKET: Policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' };
@@ -26,6 +26,78 @@ class Routes {
   @RateLimit(BUCKET)
   get(): void {}
 }
+
+describe('what is decorated in vain', () => {
+  const said = (app: HttpApp): string[] =>
+    app.logs
+      .of('warn')
+      .map((text) => text.replace(/: @RateLimit has no effect there, it limits handlers of HTTP .*$/, ''));
+
+  it('is said at boot: methods of providers, and what is no route of a controller', async () => {
+    @Injectable()
+    @RateLimit(BUCKET)
+    class Gateway extends Handlers {
+      plain(): void {}
+    }
+    @Controller()
+    class Mixed {
+      @Get()
+      @RateLimit(BUCKET)
+      get(): void {}
+
+      @RateLimit(BUCKET)
+      onMessage(): void {}
+    }
+    @Controller()
+    @RateLimit(BUCKET)
+    class Messages {
+      onMessage(): void {}
+    }
+    @Module({ providers: [Handlers] })
+    class Elsewhere {}
+    await using app = await start('Express', {
+      imports: [RateLimitModule.forRoot({ store: new StillStore() }), Elsewhere],
+      controllers: [Mixed, Messages],
+      providers: [Handlers, Gateway],
+    });
+    expect(said(app).toSorted()).toEqual([
+      'Gateway',
+      'Gateway.handle',
+      'Gateway.wrong',
+      'Handlers.handle',
+      'Handlers.wrong',
+      'Messages',
+      'Mixed.onMessage',
+    ]);
+  });
+
+  it('is nothing of what is right: routes, skipped ones, controllers that are provided, too, factories, values', async () => {
+    @Injectable()
+    @SkipRateLimit()
+    class Skipped {
+      @SkipRateLimit()
+      onMessage(): void {}
+    }
+    await using app = await start('Express', {
+      imports: [RateLimitModule.forRoot({ store: new StillStore(), middleware: [BUCKET] })],
+      controllers: [Routes],
+      providers: [
+        Skipped,
+        Routes,
+        { provide: 'arrow', useFactory: () => 1 },
+        {
+          provide: 'function',
+          useFactory: function make(): null {
+            return null;
+          },
+        },
+        { provide: 'value', useValue: null },
+        { provide: 'existing', useExisting: Routes },
+      ],
+    });
+    expect(app.logs.of('warn')).toEqual([]);
+  });
+});
 
 describe.each(PLATFORMS)('what is not HTTP, in an application over %s', (platform) => {
   it.each(['ws', 'rpc', 'graphql', 'anything'])('passes the guard untouched: %s', async (type) => {

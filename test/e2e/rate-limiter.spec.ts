@@ -156,6 +156,23 @@ describe('the limiter refuses to guess', () => {
     ['a fraction as cost', ['daily', MAIL], ADA, { cost: 1.5 }, 'must be a whole number from 0, got 1.5'],
     ['NaN as cost', 'daily', ADA, { cost: NaN }, 'got NaN'],
     ['Infinity as cost', 'daily', ADA, { cost: Infinity }, 'got Infinity'],
+    [
+      'an option that is none',
+      'daily',
+      ADA,
+      { costs: 3 },
+      "'costs' is not an option of RateLimiter.consume; the only one is cost",
+    ],
+    ['one beside the cost', 'daily', ADA, { cost: 3, by: 'ip' }, "'by' is not an option of RateLimiter.consume"],
+    [
+      'a number in place of options',
+      'daily',
+      ADA,
+      3,
+      'RateLimiter.consume: options must be an object such as { cost: 2 }, got 3',
+    ],
+    ['null in place of options', 'daily', ADA, null, 'options must be an object such as { cost: 2 }, got null'],
+    ['an array in place of options', 'daily', ADA, [3], "'0' is not an option of RateLimiter.consume"],
     ['text as cost', 'daily', ADA, { cost: '2' }, "got '2'"],
     [
       'null as cost of a policy whose cost is a function',

@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { MemoryStore, RateLimit, RateLimiter, RateLimitModule, type RateLimitStore } from 'nestjs-floodgate';
 import { type HttpApp, limited, PLATFORMS, type Reply, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
+import { StillStore } from '../support/still-store.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
@@ -63,20 +64,23 @@ describe.each(PLATFORMS)('closing over %s', (platform) => {
     expect(app.logs.of('error')).toEqual([]);
   });
 
-  it('answers those who come meanwhile 503 as well, if they would have to wait, and the others as ever', async () => {
+  it('answers those who come meanwhile 503 as well, if they might have to wait, uncharged, and the others as ever', async () => {
     SlowToClose.ms = 150;
+    const store = new StillStore();
     await using app = await start(platform, {
-      imports: [RateLimitModule.forRoot()],
+      imports: [RateLimitModule.forRoot({ store })],
       controllers: [Slow],
       providers: [SlowToClose],
     });
     const waiting = await withWaiters(app, 1);
     const closed = app.close();
     await delay(50);
+    const charged = store.asked.length;
     const [late, free] = await Promise.all([app.send('/'), app.send('/free')]);
     expect([late.status, late.headers['retry-after']]).toEqual([503, '1']);
     expect([free.status, free.text]).toEqual([200, 'open']);
     expect((await waiting[0]!).status).toBe(503);
+    expect(store.asked).toHaveLength(charged);
     await closed;
   });
 

@@ -19,6 +19,7 @@ import {
   type Verdict,
 } from 'nestjs-floodgate';
 import { type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
+import { nodeWarnings } from '../support/node-warnings.js';
 import { StillStore } from '../support/still-store.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
@@ -101,18 +102,15 @@ function requestFor(path: string, user: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: x\r\nX-User-Id: ${user}\r\n\r\n`;
 }
 
-const warnings: string[] = [];
-const note = ({ name, message }: Error): void => void warnings.push(`${name}: ${message}`);
+let warned: () => Promise<string[]>;
 
 beforeEach(() => {
   [entered, listeners] = [[], []];
-  warnings.length = 0;
-  process.on('warning', note);
+  warned = nodeWarnings();
 });
 
 afterEach(async () => {
-  await delay(0); // a warning is emitted in a turn of its own
-  process.off('warning', note);
+  const warnings = await warned();
   if (warnings.length > 0) throw new Error(warnings.join('\n'));
 });
 

@@ -26,7 +26,7 @@ export interface SendOptions {
 
 export interface AppSettings {
   /** The platform's own trust-proxy setting; off unless said. Fastify takes no numbers. */
-  readonly trustProxy?: boolean | number | string;
+  readonly trustProxy?: boolean | number | string | string[] | ((address: string, hop: number) => boolean);
   /** Called before the application listens: for a prefix, versions, hooks. */
   readonly configure?: (app: INestApplication) => void;
 }
@@ -70,7 +70,7 @@ export class HttpApp implements AsyncDisposable {
   constructor(
     readonly app: INestApplication,
     readonly logs: CapturedLogs,
-    private readonly port: number,
+    readonly port: number,
   ) {}
 
   /** Header values are sent byte by byte (latin1), as is the path. */

@@ -56,9 +56,10 @@ export class Departures {
    * `giveUp` has to be called once for every place.
    *
    * @param client whose place it is; undefined where a policy counts everybody together
-   * @throws {RateLimitUnavailableException} when the process, or the client, has no more of them
+   * @throws {RateLimitUnavailableException} when the process, or the client, has no more of them, or once `close` was called
    */
   take(client: string | undefined): void {
+    if (this.closed) throw closing();
     const held = client === undefined ? 0 : (this.perClient.get(client) ?? 0);
     if (this.taken >= this.room.maxWaiting || held >= this.room.maxWaitingPerClient) {
       throw new RateLimitUnavailableException('Too many requests are waiting');

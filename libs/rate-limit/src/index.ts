@@ -49,6 +49,7 @@ export {
   type Clock,
   type RateLimitStore,
   RateLimitStoreError,
+  type TakenCharge,
   type Verdict,
 } from './stores/store.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';

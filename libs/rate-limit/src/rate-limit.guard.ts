@@ -1,5 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { Counted } from './counted.js';
 import type { Decision } from './decision.js';
 import { rateLimitHeaders, retryAfterSeconds } from './http/headers.js';
 import { RateLimitExceededException, RateLimitUnavailableException } from './http/exceptions.js';
@@ -80,8 +81,11 @@ export class RateLimitGuard implements CanActivate {
     throw new RateLimitExceededException(decision);
   }
 
-  /** What needs no waiting is not awaited: each turn of the promise queue would be paid by every request. */
-  private limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
+  /**
+   * @internal What is done for a request that some policies limit, on a route or before routing. What needs no waiting is not
+   * awaited: each turn of the promise queue would be paid by every request.
+   */
+  limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
     const { fixed } = route;
     if (fixed === undefined) return this.limitChosen(route, context);
     const charges: Charge[] = [];
@@ -136,6 +140,11 @@ export class RateLimitGuard implements CanActivate {
     charges: readonly Charge[],
     context: ExecutionContext,
   ): boolean | Promise<boolean> {
+    const counted = this.countedBefore(context);
+    if (counted !== undefined) {
+      ({ policies, charges } = counted.rest(policies, charges));
+      if (policies.length === 0) return true;
+    }
     for (let i = 0; i < policies.length; i++) {
       const { algorithm, by } = policies[i]!;
       if (algorithm.name !== 'leaky-bucket') continue;
@@ -184,9 +193,16 @@ export class RateLimitGuard implements CanActivate {
   }
 
   private conclude(context: ExecutionContext, decision: Decision): boolean | Promise<boolean> {
-    if (decision.decidedBy !== 'open') this.setHeaders(context, decision);
+    if (decision.decidedBy !== 'open') {
+      this.setHeaders(context, this.countedBefore(context)?.withEarlier(decision) ?? decision);
+    }
     if (!decision.allowed) return this.refuse(context, decision);
     return decision.delayMs === 0 || this.wait(context, decision.delayMs);
+  }
+
+  /** Undefined where a request passes once: without the module's `middleware`. */
+  private countedBefore(context: ExecutionContext): Counted | undefined {
+    return this.runtime.middleware === undefined ? undefined : Counted.of(requestOf(context));
   }
 
   private async wait(context: ExecutionContext, delayMs: number): Promise<boolean> {

@@ -7,6 +7,7 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
+import { RateLimitMiddleware } from './rate-limit.middleware.js';
 import { checkOptions, type RateLimitModuleOptions } from './rate-limit.options.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import { RateLimiter } from './rate-limiter.js';
@@ -35,6 +36,7 @@ import { RateLimiter } from './rate-limiter.js';
     },
     { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },
     RateLimitGuard,
+    RateLimitMiddleware,
   ],
   exports: [RateLimitRuntime, RateLimiter, RateLimitGuard],
 })

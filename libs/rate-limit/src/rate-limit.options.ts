@@ -24,6 +24,21 @@ export interface RateLimitModuleOptions {
   /** What limits every route that has no policy of its own and is not skipped: names, or policies with a name. */
   defaults?: readonly PolicySource[];
   /**
+   * What limits all HTTP traffic before anything else is done with it: names, or policies with a name. What no guard sees is
+   * counted, too: requests without a route, bodies that cannot be parsed, CORS preflights, static files. (Not what Node's parser
+   * refuses, nor, over Fastify, a malformed URL or a parameter that is too long.) Default none.
+   *
+   * Their scope is `'app'`. They are a step before that of a route: what they took stays taken when the route's policies refuse.
+   * A policy that stands there, too, with scope `'app'`, and counts the same identity, charges a request once. `@SkipRateLimit`
+   * does not reach them, `skipIf` does. Their functions find no parsed body, no user whom authentication finds later, and a
+   * class and a handler without metadata. A refusal comes before CORS: a script of another origin cannot read it.
+   *
+   * @example RateLimitModule.forRoot({ middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 200, refill: 100, by: 'ip' }] })
+   * @throws {RateLimitConfigError} at boot: for a policy without a name, one with another scope, or a platform that is neither
+   *   Express nor Fastify
+   */
+  middleware?: readonly PolicySource[];
+  /**
    * Who is asking: the first resolver that finds something. Default: `apiKeyIdentity()`, `userIdentity()`, `ipIdentity()`.
    * Header identities are only as good as the gateway that sets them.
    */
@@ -112,6 +127,8 @@ export interface StoreStateChange {
   readonly reason: string;
   /** Milliseconds that it did not decide; 0 when it has just stopped. */
   readonly outageMs: number;
+  /** Of a Redis Cluster: the one node that it is about, `'10.0.0.7:6379'`. Without it, it is about all of the store. */
+  readonly node?: string;
 }
 
 /** The options of `forRootAsync` that cannot come from a factory. */
@@ -125,6 +142,7 @@ const OPTIONS = [
   'store',
   'policies',
   'defaults',
+  'middleware',
   'identity',
   'onMissingIdentity',
   'headers',
@@ -153,6 +171,7 @@ export type CheckedOptions = RateLimitModuleOptions &
     Pick<
       RateLimitModuleOptions,
       | 'defaults'
+      | 'middleware'
       | 'headers'
       | 'keyPrefix'
       | 'clock'
@@ -196,7 +215,8 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
     isObject(value) && methods.every((m) => typeof (value as Record<string, unknown>)[m] === 'function');
 
-  const { redis, store, policies = {}, defaults = [], identity, keyPrefix = 'rl', rememberRefusalsMs = 1000 } = options;
+  const { redis, store, policies = {}, defaults = [], middleware = [], identity, keyPrefix = 'rl' } = options;
+  const { rememberRefusalsMs = 1000 } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       PLACE,
@@ -214,9 +234,11 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
     fail('store', 'a RateLimitStore (an object with consume and reset)');
   }
   if (!isObject(policies)) fail('policies', 'an object of policies by name');
-  if (!Array.isArray(defaults)) fail('defaults', 'an array of names and named policies');
-  for (const policy of defaults) {
-    if (isObject(policy) && (policy as Policy).name === undefined) fail('defaults', 'names, or policies with a name');
+  for (const [option, sources] of Object.entries({ defaults, middleware })) {
+    if (!Array.isArray(sources)) fail(option, 'an array of names and named policies');
+    for (const policy of sources) {
+      if (isObject(policy) && (policy as Policy).name === undefined) fail(option, 'names, or policies with a name');
+    }
   }
   if (identity !== undefined) {
     const valid =
@@ -261,6 +283,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
     maxWaitingPerClient: wholeFrom1('maxWaitingPerClient', 100),
     policies,
     defaults,
+    middleware,
     keyPrefix: checkKeyPrefix(keyPrefix, PLACE),
     headers: oneOf('headers', [true, false]),
     clock: oneOf('clock', ['redis', 'app'] as const),

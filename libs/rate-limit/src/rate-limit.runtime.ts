@@ -7,6 +7,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
+import { decoratedInVain } from './decorators/in-vain.js';
 import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
 import { trustProxyWarning } from './http/trust-proxy.js';
@@ -16,7 +17,7 @@ import { RationedWarning } from './rationed-warning.js';
 import { RateLimitConfigError } from './policy/config-error.js';
 import { NamedPolicies } from './policy/named-policies.js';
 import { type Handler, isRoute } from './policy/route.js';
-import { type BoundPolicy, RoutePolicies } from './policy/route-policies.js';
+import { type BoundPolicy, type Route, RoutePolicies } from './policy/route-policies.js';
 import type { CheckedOptions } from './rate-limit.options.js';
 import { RateLimiter } from './rate-limiter.js';
 import { openStore } from './stores/open-store.js';
@@ -34,6 +35,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly identities: IdentityChain;
   readonly limiter: RateLimiter;
   readonly routes: RoutePolicies;
+  /** What limits all HTTP traffic before it is routed; undefined without the module's `middleware`. */
+  readonly middleware: Route | undefined;
   readonly departures: Departures;
   private readonly logger = new Logger('RateLimit');
   /** For a policy's `skipIf` that fails. */
@@ -58,6 +61,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
       this.logger.warn(message),
     );
+    this.middleware = this.routes.beforeRouting(options.middleware);
   }
 
   static async create(
@@ -82,6 +86,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         'is imported twice with options: once, in the root module, is right',
       );
     }
+    for (const policy of this.middleware?.fixed ?? []) this.warnOfPlaces(policy, 'RateLimitModule, middleware');
     for (const { metatype } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function') continue;
       const prototype = metatype.prototype as Readonly<Record<string, Handler>>;
@@ -94,6 +99,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
           this.monitor.policies.of(policy);
         }
       }
+    }
+    for (const place of decoratedInVain(this.discovery, this.scanner)) {
+      this.logger.warn(
+        `${place}: @RateLimit has no effect there, it limits handlers of HTTP routes; count others with RateLimiter.consume`,
+      );
     }
     const proxies = trustProxyWarning(this.adapterHost);
     if (proxies !== undefined) this.logger.warn(proxies);

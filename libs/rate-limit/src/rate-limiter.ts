@@ -8,7 +8,7 @@ import type { Identity } from './identity/identity.js';
 import { identityTag } from './identity/identity-tag.js';
 import type { CheckedOptions } from './rate-limit.options.js';
 import { RateLimitConfigError, shown } from './policy/config-error.js';
-import { globalTag, keyOf, keyTail } from './policy/key.js';
+import { globalTag, keyOf, keyTail, shardKey } from './policy/key.js';
 import type { NamedPolicies } from './policy/named-policies.js';
 import type { ParsedPolicy } from './policy/parse-policy.js';
 import type { Policy } from './policy/policy.js';
@@ -68,7 +68,7 @@ export class RateLimiter {
    * @param policies one or several, each with a name
    * @param identity whom it counts; a policy with `by: 'global'` counts everybody together all the same
    * @param options.cost a whole number from 0 (only looks); default the policy's own `cost`, else 1
-   * @throws {TypeError} when the cost is not such a number; nothing is charged
+   * @throws {TypeError} when the cost is not such a number, or there is another option; nothing is charged
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {RateLimitUnavailableException} when the store fails and `onStoreFailure` is `'closed'`
    */
@@ -80,8 +80,8 @@ export class RateLimiter {
     // Not an async function: its promise would be one more for every decision.
     try {
       const bound = this.bind(policies);
-      const charges = this.charges(bound, identity, options?.cost);
-      const decision = this.decide(bound, charges, options?.cost === 0 ? 'peek' : undefined);
+      const cost = costOf(options);
+      const decision = this.decide(bound, this.charges(bound, identity, cost), cost === 0 ? 'peek' : undefined);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
       return Promise.reject(error);
@@ -99,7 +99,11 @@ export class RateLimiter {
   /** Forgets what `identity` has taken from the policies. Throws as `consume` does, or what the store's failure was. */
   async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<void> {
     const tag = identityTag(identity);
-    const keys = this.bind(policies).map((policy) => this.charge(policy, tag, 0).key);
+    const keys = this.bind(policies).flatMap((policy) => {
+      const { key } = this.charge(policy, tag, 0);
+      const shards = policy.shards === 1 ? 0 : policy.shards;
+      return [key, ...Array.from({ length: shards }, (_, i) => shardKey(key, i, shards))];
+    });
     this.fallback.reset(keys);
     await this.gateway.reset(keys);
   }
@@ -119,8 +123,13 @@ export class RateLimiter {
     if (!Number.isSafeInteger(cost) || cost < 0) {
       throw new TypeError(`the cost of policy '${policy.name}' must be a whole number from 0, got ${shown(cost)}`);
     }
-    const owner = policy.by === 'global' ? globalTag(policy.name) : tag;
-    return { key: keyOf(this.options.keyPrefix, owner, policy.keyTail), algorithm: policy.algorithm, cost };
+    const { by, name, algorithm, keyTail: tail, shards } = policy;
+    return {
+      key: keyOf(this.options.keyPrefix, by === 'global' ? globalTag(name) : tag, tail),
+      algorithm,
+      cost,
+      shards,
+    };
   }
 
   /** @internal Asks the store; what its failure means is settled here and nowhere else. Throws or rejects as `consume` does. */
@@ -217,6 +226,19 @@ function namesOf(policies: LimiterPolicy | readonly LimiterPolicy[]): string | u
   return Array.isArray(policies) && policies.every((policy) => typeof policy === 'string')
     ? policies.join('\n')
     : undefined;
+}
+
+/** A misspelt cost would be a request of cost 1. */
+function costOf(options: { readonly cost?: number } | undefined): number | undefined {
+  if (options === undefined) return undefined;
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`RateLimiter.consume: options must be an object such as { cost: 2 }, got ${shown(options)}`);
+  }
+  for (const option in options) {
+    if (option === 'cost') continue;
+    throw new TypeError(`${shown(option)} is not an option of RateLimiter.consume; the only one is cost`);
+  }
+  return options.cost;
 }
 
 function constantCost({ name, cost }: ParsedPolicy): number {

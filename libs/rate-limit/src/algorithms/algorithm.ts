@@ -48,6 +48,14 @@ export interface Algorithm<Level = unknown, State = unknown> {
   charge(level: Level, cost: number): Level;
   /** The state to keep; may reuse `state`. */
   write(level: Level, now: number, state: State | undefined): State;
+  /**
+   * Takes back out of `state`, which is not ahead, what a charge of `cost` put there, as far as nobody passes for it whom the
+   * limit forbids: as if that request had never been. Others may have been refused for its sake in between.
+   *
+   * @param at when it was charged
+   * @param resetAt that instant plus what `resetAfter` said right after the charge, which tells where it went
+   */
+  giveBack(state: State, now: number, cost: number, at: number, resetAt: number): void;
   /** The first instant at which the state means the same as none. */
   expiresAt(level: Level, now: number): number;
 

@@ -83,6 +83,15 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     return Math.ceil((debt - (this.full - cost * this.ticksPerToken)) / this.ticksPerMicrosecond);
   }
 
+  giveBack(state: Instant, now: number, cost: number, at: number, resetAt: number): void {
+    const debt = this.debt(state, now);
+    const back = this.returnable(debt, now, cost, at, resetAt);
+    if (back > 0) this.write(debt - back, now, state);
+  }
+
+  /** How much of a debt, which is positive, a charge may take back; 0 or less: nothing. */
+  protected abstract returnable(debt: number, now: number, cost: number, at: number, resetAt: number): number;
+
   abstract share(processes: number, atLeast: number): Bucket;
   abstract delay(debt: number): number;
 

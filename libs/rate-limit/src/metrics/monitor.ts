@@ -24,7 +24,8 @@ export class Monitor {
   private storeFailures = 0;
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
-  private outage: { readonly reason: string; readonly since: number } | undefined;
+  /** Of the whole store, under an empty name, and of a Cluster's nodes. */
+  private readonly outages = new Map<string, { readonly reason: string; readonly since: number }>();
   private timing: boolean;
   private readonly onDecision: RateLimitModuleOptions['onDecision'];
   private readonly sampling: number;
@@ -81,12 +82,14 @@ export class Monitor {
     this.batches.observe(size);
   }
 
-  storeChanged({ deciding, reason }: StoreStateChange): void {
-    this.outage = deciding ? undefined : { reason, since: performance.now() };
+  storeChanged({ deciding, reason, node = '' }: StoreStateChange): void {
+    if (deciding) this.outages.delete(node);
+    else this.outages.set(node, { reason, since: performance.now() });
   }
 
   stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows'> {
-    const { allowed, outage, storeFailures } = this;
+    const { allowed, storeFailures } = this;
+    const [outage] = this.outages.values(); // the one that lasts longest
     const sources = { ...this.sources };
     const requests = Object.values(sources).reduce((sum, count) => sum + count, 0);
     return {

@@ -52,6 +52,7 @@ export interface PolicyStats {
 }
 
 export interface StoreStats {
+  /** Whether it decides; not while a node of its Cluster does not. */
   readonly deciding: boolean;
   /** Why it does not decide; undefined while it does. */
   readonly reason: string | undefined;

@@ -34,7 +34,8 @@ export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, pla
   const { algorithm } = policy;
   // A scope's own colons, as in /zones/:zone, need no escape: the three fields behind it have none.
   const tail = `:${escape(scope).replaceAll('%3A', ':')}:${escape(policy.name)}:${CODES[algorithm.name]}:${algorithm.rate}`;
-  const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES;
+  const shard = policy.shards > 1 ? MAX_SHARD_BYTES : 0;
+  const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES - shard;
   if (tail.length > room) {
     throw new RateLimitConfigError(
       place,
@@ -48,6 +49,14 @@ export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, pla
 /** One policy's key for one identity; the identity's tag is the hash tag, so that a client's keys share a Cluster slot. */
 export function keyOf(prefix: string, tag: string, tail: string): string {
   return `${prefix}:{${tag}}${tail}`;
+}
+
+/** The longest that a shard adds to a key. */
+const MAX_SHARD_BYTES = '/63.64'.length;
+
+/** The key of one of the parts of a state that is split among several slots: the tag says which of how many. */
+export function shardKey(key: string, number: number, shards: number): string {
+  return key.replace('}', `/${number}.${shards}}`);
 }
 
 /** The tag that stands in such a key. */

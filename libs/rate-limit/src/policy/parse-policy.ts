@@ -19,11 +19,22 @@ export interface ParsedPolicy {
   /** Undefined: what the module says. */
   readonly onStoreFailure: OnStoreFailure | undefined;
   readonly algorithm: Algorithm;
+  readonly shards: number;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
 }
 
-const COMMON_OPTIONS = ['algorithm', 'name', 'by', 'scope', 'cost', 'skipIf', 'onStoreFailure', 'onMissingIdentity'];
+const COMMON_OPTIONS = [
+  'algorithm',
+  'name',
+  'by',
+  'scope',
+  'cost',
+  'skipIf',
+  'onStoreFailure',
+  'onMissingIdentity',
+  'shards',
+];
 const KINDS: readonly unknown[] = ['client', 'ip', 'user', 'api-key', 'global'];
 const SCOPES: readonly unknown[] = ['route', 'controller', 'app'];
 export const STORE_FAILURES: readonly OnStoreFailure[] = ['local', 'open', 'closed'];
@@ -119,6 +130,16 @@ export function parsePolicy(policy: unknown, place: string, fallbackName?: strin
     (v) => (ON_MISSING_IDENTITY as readonly unknown[]).includes(v),
     `one of ${ON_MISSING_IDENTITY.map(shown).join(', ')}`,
   );
+  const shards = optional(
+    'shards',
+    1,
+    (v) => Number.isInteger(v) && (v as number) >= 1 && (v as number) <= MAX_SHARDS,
+    `a whole number from 1 to ${MAX_SHARDS}`,
+  );
+  if (shards > 1) {
+    const problem = whyNotSharded({ by, algorithm, cost, shards });
+    if (problem !== undefined) fail(`shards: ${shards} ${problem}`);
+  }
   return {
     name: name ?? DEFAULT_NAME,
     named: name !== undefined,
@@ -129,8 +150,32 @@ export function parsePolicy(policy: unknown, place: string, fallbackName?: strin
     skipIf,
     onStoreFailure,
     algorithm,
+    shards,
     warnings,
   };
+}
+
+/** More than a Cluster has masters to spread them over. */
+const MAX_SHARDS = 64;
+
+/** What stands against splitting a policy's state, if anything does. */
+function whyNotSharded({
+  by,
+  algorithm,
+  cost,
+  shards,
+}: Pick<ParsedPolicy, 'by' | 'algorithm' | 'cost' | 'shards'>): string | undefined {
+  const { name, limit } = algorithm;
+  if (by !== 'global') return `is for policies that count everybody (by: 'global'), got by: ${shown(by)}`;
+  if (name === 'leaky-bucket') return 'would make several queues of one: a leaky bucket has one line of departures';
+  if (limit % shards !== 0) {
+    const below = limit - (limit % shards);
+    return `does not divide ${limit} evenly, and some of it would never be admitted: ${below > 0 ? `${below} or ` : ''}${below + shards} would do`;
+  }
+  const { maxCost } = algorithm.share(shards, 1);
+  if (typeof cost === 'number' && cost > maxCost)
+    return `leaves ${maxCost} for a shard, in which cost ${cost} never fits`;
+  return undefined;
 }
 
 const MAX_NAME = 64;

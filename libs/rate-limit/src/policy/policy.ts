@@ -71,6 +71,18 @@ interface PolicyBase {
    */
   onMissingIdentity?: OnMissingIdentity;
   /**
+   * On a Redis Cluster, among how many keys a policy `by: 'global'` splits its state, so that they lie on several nodes: 1
+   * (default) to 64. Its limit must be a multiple of it; not for leaky buckets. Each shard has an equal part of the limit and
+   * the rate, and a request asks one after the other (those known to be empty it passes over) until one lets it pass.
+   * Together they never admit more than the whole would; less only in that a request of cost n finds the limit exhausted
+   * when each shard has fewer than n left: at most `shards` x (n - 1) tokens, none for cost 1. Shards whose node is away are
+   * missing from the limit. `remaining` is an estimate from the shard that was asked. Elsewhere than on a Cluster it changes
+   * nothing.
+   *
+   * @example { name: 'all-rides', algorithm: 'token-bucket', capacity: 30_000, refill: 15_000, by: 'global', shards: 6 }
+   */
+  shards?: number;
+  /**
    * Requests for which it returns true are not counted by this policy. Where it throws or rejects, the request is counted, and a
    * warning says so, once a second at most.
    */

@@ -24,7 +24,7 @@ interface Place {
   /** How error messages begin. */
   readonly text: string;
   readonly defaultScope: PolicyScope;
-  readonly scopes: Readonly<Record<PolicyScope, string>>;
+  readonly scopes: Readonly<Partial<Record<PolicyScope, string>>>;
 }
 
 /** More would not fit one question to Redis; more than a handful is a mistake. */
@@ -63,6 +63,16 @@ export class RoutePolicies {
       byController.set(controller, route);
     }
     return route;
+  }
+
+  /**
+   * What limits requests before they are routed, or undefined when that is nothing.
+   *
+   * @throws {RateLimitConfigError} for the first policy that cannot
+   */
+  beforeRouting(sources: readonly PolicySource[]): Route | undefined {
+    if (sources.length === 0) return undefined;
+    return this.route(sources, { text: 'RateLimitModule, middleware', defaultScope: 'app', scopes: { app: 'app' } });
   }
 
   private resolve(controller: Type, handler: Handler): Route | undefined {
@@ -117,7 +127,17 @@ export class RoutePolicies {
 
   private bind(parsed: ParsedPolicy, place: Place): BoundPolicy {
     for (const warning of parsed.warnings) this.warnOnce(`${place.text}: ${warning}`);
-    const scope = place.scopes[parsed.scope ?? place.defaultScope];
+    const wanted = parsed.scope ?? place.defaultScope;
+    const scope = place.scopes[wanted];
+    if (scope === undefined) {
+      throw new RateLimitConfigError(
+        place.text,
+        `policy '${parsed.name}' has scope '${wanted}', but a request has no route yet: 'app' is right, or no scope`,
+      );
+    }
+    if (wanted === 'app' && !parsed.named) {
+      throw new RateLimitConfigError(place.text, `a policy needs a name, got ${parsed.algorithm.name} without one`);
+    }
     return { ...parsed, keyTail: keyTail(this.keyPrefix, scope, parsed, place.text) };
   }
 

@@ -37,7 +37,7 @@ export async function openStore(options: CheckedOptions, monitor: Monitor): Prom
   const client = isRedisClient(redis) ? duplicateRedis(redis) : await openRedis(redis);
   const refusals = rememberRefusalsMs === 0 ? undefined : new RememberedRefusals(rememberRefusalsMs);
   const settings = { clock, deadlines, monitor, ...(refusals && { refusals }) };
-  const probeKey = keyOf(options.keyPrefix, 'probe', '');
+  const probeKey = (number: number): string => keyOf(options.keyPrefix, `probe${number || ''}`, '');
   return {
     store: client
       ? new ConnectedRedisStore(client, settings, probeKey, (change) => {

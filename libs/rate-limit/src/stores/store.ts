@@ -5,8 +5,18 @@ export interface Charge {
   /** Where the state lives; at most 200 bytes. The keys of a request are distinct. */
   readonly key: string;
   readonly algorithm: Algorithm;
-  /** A whole number; 0 only looks: it reports whether cost 1 would pass, and charges nothing. */
+  /** A whole number; 0 only looks: it reports whether cost 1 would pass, and charges nothing. So does -n, for cost n. */
   readonly cost: number;
+  /** Among how many keys a store may split the state, where that spreads it over servers; default 1. */
+  readonly shards?: number;
+}
+
+/** A charge that was made, as what it put into a state is told apart. */
+export interface TakenCharge extends Charge {
+  /** `at` of the verdict that made it. */
+  readonly at: number;
+  /** `resetAfter` of its verdict. */
+  readonly resetAfter: number;
 }
 
 /** What one policy says to a request. Times are whole microseconds. */
@@ -42,6 +52,11 @@ export interface RateLimitStore {
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict>;
   /** Forgets the keys' states. */
   reset(keys: readonly string[]): void | Promise<void>;
+  /**
+   * Takes charges back whose requests did not go on, once at most for each, and only as far as nobody passes for it whom the
+   * limits forbid; it may be lost. Without it they stay.
+   */
+  giveBack?(taken: readonly TakenCharge[]): void | Promise<void>;
   /** Called once at boot, before the first request. Must not fail because a server is away. */
   connect?(): Promise<void>;
   /** Called once at shutdown, after the last request. */

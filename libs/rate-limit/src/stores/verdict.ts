@@ -14,11 +14,16 @@ export function sameCharges(some: readonly Charge[], others: readonly Charge[]):
   return true;
 }
 
-/** Whether every charge fits its level; a cost of 0 asks what 1 would. */
+/** What a charge asks for: its cost, also where it only looks. */
+function asked(cost: number): number {
+  return cost > 0 ? cost : -cost || 1;
+}
+
+/** Whether every charge fits its level. */
 export function allFit(charges: readonly Charge[], levels: readonly unknown[]): boolean {
   for (let i = 0; i < charges.length; i++) {
     const { algorithm, cost } = charges[i]!;
-    if (!algorithm.fits(levels[i], cost || 1)) return false;
+    if (!algorithm.fits(levels[i], asked(cost))) return false;
   }
   return true;
 }
@@ -32,10 +37,10 @@ export function verdictOf(
   at: number,
 ): Verdict {
   const { algorithm, cost } = charges[0]!;
-  const verdicts = [chargeVerdict(algorithm, before[0], after[0], cost || 1)];
+  const verdicts = [chargeVerdict(algorithm, before[0], after[0], asked(cost))];
   for (let i = 1; i < charges.length; i++) {
     const charge = charges[i]!;
-    verdicts.push(chargeVerdict(charge.algorithm, before[i], after[i], charge.cost || 1));
+    verdicts.push(chargeVerdict(charge.algorithm, before[i], after[i], asked(charge.cost)));
   }
   return { allowed, at, charges: verdicts };
 }
@@ -53,8 +58,11 @@ function chargeVerdict(algorithm: Algorithm, before: unknown, after: unknown, co
 
 /** The levels after an allowed request. */
 export function chargeAll(charges: readonly Charge[], levels: readonly unknown[]): unknown[] {
-  const { algorithm, cost } = charges[0]!;
-  const after = [algorithm.charge(levels[0], cost)];
-  for (let i = 1; i < charges.length; i++) after.push(charges[i]!.algorithm.charge(levels[i], charges[i]!.cost));
+  const after = [chargeOne(charges[0]!, levels[0])];
+  for (let i = 1; i < charges.length; i++) after.push(chargeOne(charges[i]!, levels[i]));
   return after;
+}
+
+function chargeOne({ algorithm, cost }: Charge, level: unknown): unknown {
+  return cost > 0 ? algorithm.charge(level, cost) : level;
 }

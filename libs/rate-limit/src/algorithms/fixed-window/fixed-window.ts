@@ -69,6 +69,11 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     return state;
   }
 
+  /** In the same window only. */
+  giveBack(state: Window, now: number, cost: number, _at: number, resetAt: number): void {
+    if (state.start + this.window === resetAt && now < resetAt) state.count -= Math.min(cost, state.count);
+  }
+
   expiresAt(level: WindowLevel, now: number): number {
     return now + level.left;
   }

@@ -22,6 +22,15 @@ export class LeakyBucket extends Bucket {
     return new LeakyBucket(capacity, shareOfRate(this.exactRate, processes, capacity + 1));
   }
 
+  /**
+   * Its slots, if nobody stands behind them: the next free slot is still the one after them. (Where a slot is shorter than the
+   * microseconds in which that is said, there is no telling.)
+   */
+  protected returnable(debt: number, now: number, cost: number, _at: number, resetAt: number): number {
+    const isLast = debt > 0 && now + this.resetAfter(debt) === resetAt;
+    return isLast && this.ticksPerToken >= this.ticksPerMicrosecond ? Math.min(debt, cost * this.ticksPerToken) : 0;
+  }
+
   /** Until the request's departure slot, rounded up: nobody passes before it. */
   delay(wait: number): number {
     return Math.ceil(wait / this.ticksPerMicrosecond);

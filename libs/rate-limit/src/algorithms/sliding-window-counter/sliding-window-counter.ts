@@ -80,6 +80,17 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     return state;
   }
 
+  /** From the window it went to, which may be the previous one by now. */
+  giveBack(state: Windows, now: number, cost: number, _at: number, resetAt: number): void {
+    const { current, previous, left } = this.read(state, now, Infinity);
+    const ends = now + left;
+    if (current > 0 && ends + this.window === resetAt) {
+      this.write({ current: current - Math.min(cost, current), previous, left }, now, state);
+    } else if (previous > 0 && ends === resetAt) {
+      this.write({ current, previous: previous - Math.min(cost, previous), left }, now, state);
+    }
+  }
+
   expiresAt(level: WindowsLevel, now: number): number {
     return now + level.left + this.window;
   }

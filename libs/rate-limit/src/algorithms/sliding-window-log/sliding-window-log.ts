@@ -98,6 +98,16 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     return log;
   }
 
+  /** The entries of its instant. */
+  giveBack(log: Log, _now: number, cost: number, _at: number, resetAt: number): void {
+    const { instants } = log;
+    const instant = resetAt - this.window;
+    const end = upTo(instants, instant, log.first);
+    const count = Math.min(cost, end - upTo(instants, instant - 1, log.first));
+    if (count > 0) instants.splice(end - count, count);
+    if (instants.length === log.first) instants.length = log.first = 0; // expired ones say nothing any more, either
+  }
+
   expiresAt(level: LogLevel, now: number): number {
     return now + level.left;
   }

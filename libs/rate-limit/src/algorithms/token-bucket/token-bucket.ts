@@ -23,6 +23,15 @@ export class TokenBucket extends Bucket {
     return new TokenBucket(capacity, shareOfRate(this.exactRate, processes, capacity));
   }
 
+  /**
+   * What the charge still is of the debt: the refill pays it off from its instant on. More would be too much: where the bucket
+   * would have been full by now without the charge, what was refilled since is lost to everybody.
+   */
+  protected returnable(debt: number, now: number, cost: number, at: number): number {
+    const paidOff = Math.max(0, now - at) * this.ticksPerMicrosecond;
+    return Math.min(debt, cost * this.ticksPerToken - paidOff);
+  }
+
   delay(): number {
     return 0;
   }

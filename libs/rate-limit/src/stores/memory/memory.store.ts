@@ -1,6 +1,6 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { monotonicClock } from '../clock.js';
-import type { Charge, Clock, RateLimitStore, Verdict } from '../store.js';
+import type { Charge, Clock, RateLimitStore, TakenCharge, Verdict } from '../store.js';
 import { allFit, chargeAll, verdictOf } from '../verdict.js';
 
 export interface MemoryStoreOptions {
@@ -142,6 +142,16 @@ export class MemoryStore implements RateLimitStore {
 
   reset(keys: readonly string[]): void {
     for (const key of keys) this.entries.delete(key);
+  }
+
+  giveBack(taken: readonly TakenCharge[]): void {
+    const now = this.clock();
+    for (const { key, algorithm, cost, at, resetAfter } of taken) {
+      const entry = this.entries.get(key);
+      // A clock that stepped back has moved the charge to nobody knows where.
+      if (entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) continue;
+      algorithm.giveBack(entry.state, now, cost, at, at + resetAfter);
+    }
   }
 
   private read({ algorithm }: Charge, entry: Entry | undefined, now: number): unknown {

@@ -2,55 +2,69 @@ import { Logger } from '@nestjs/common';
 import { FixedWindow } from '../../algorithms/fixed-window/fixed-window.js';
 import type { RateLimitModuleOptions } from '../../rate-limit.options.js';
 import type { Charge, RateLimitStoreError, Verdict } from '../store.js';
-import { Breaker } from './breaker.js';
+import { Health } from './health.js';
 import { RedisStore, type RedisStoreOptions } from './redis.store.js';
 import type { OwnedRedisClient } from './redis-client.js';
-import { isDisconnection, isTrouble, RedisAwayError } from './redis-failure.js';
-import { Slice } from './slice.js';
+import { isDisconnection, isTrouble } from './redis-failure.js';
+import { isSharded } from './in-turn.js';
+import { Slice, type Waiter } from './slice.js';
 
 /** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
 const BOOT_PATIENCE_MS = 1000;
 const CLOSE_PATIENCE_MS = 500;
 /** What a probe charges: needs all that a decision needs, always writes, and is gone after a second. */
 const PROBE = new FixedWindow(1_000_000_000, 1_000_000);
+/** Names tried to find a probe's key in a slot of some node: of a thousand some lie in any hundredth of the slots. */
+const MAX_PROBE_KEYS = 1000;
 
 /**
  * A `RedisStore` on a client that is its own: it connects at boot, closes at shutdown, and asks nothing of a Redis that does
- * not answer. Before a question stand the state of the connection and the breaker, behind it the deadline.
+ * not answer. Before a question stand the state of the connection and the breaker (of a Cluster's node, one of its own),
+ * behind it the deadline.
  */
 export class ConnectedRedisStore extends RedisStore {
   private readonly logger = new Logger('RateLimit');
-  private readonly breaker: Breaker;
-  private awaySince = 0;
-  private reason = '';
+  private readonly health: Health;
+  /** Of a Cluster's nodes, from their first trouble on. */
+  private readonly nodes = new Map<string, Health>();
   /** The connection's last error, which its closing does not repeat. */
   private lastError = '';
 
   /**
-   * @param probeKey where probes count, under the key prefix
-   * @param onStateChange called when Redis stops deciding and when it decides again
+   * @param probeKey where probes count, under the key prefix; the number tells one from the other
+   * @param onStateChange called when Redis, or a node of it, stops deciding and when it decides again
    */
   constructor(
     private readonly connection: OwnedRedisClient,
     private readonly settings: RedisStoreOptions,
-    private readonly probeKey: string,
+    private readonly probeKey: (number: number) => string,
     private readonly onStateChange?: RateLimitModuleOptions['onStoreStateChange'],
   ) {
     super(connection, settings);
-    this.breaker = new Breaker({
-      probe: () => this.probe(),
-      changed: (open, reason) => this.changed(open, reason),
-    });
+    this.health = new Health({ probe: () => this.probe(), ...(onStateChange && { onChange: onStateChange }) });
     connection.on('error', (error) => (this.lastError = error.message || error.name));
-    connection.on('close', () => this.breaker.trip(this.disconnected()));
-    connection.on('ready', () => this.breaker.probeNow());
+    connection.on('close', () => this.disconnected());
+    connection.on('ready', () => this.health.probeNow());
   }
 
-  /** Throws at once while Redis is away. */
+  /** Throws at once while Redis, or one of the nodes that a request needs, is away: nothing is charged then. */
   override consume(charges: readonly Charge[]): Promise<Verdict> {
-    if (!this.breaker.open && this.connection.status !== 'ready') this.breaker.trip(this.disconnected());
-    if (this.breaker.open) throw this.away();
+    if (!this.health.isAway && this.connection.status !== 'ready') this.disconnected();
+    const away = this.health.away;
+    if (away !== undefined) throw away;
+    for (let i = 0; i < charges.length && this.nodes.size > 0; i++) {
+      if (isSharded(charges[i]!)) continue; // another shard may be asked
+      const nodeAway = this.nodeOf(this.slotOf(charges[i]!.key))?.away;
+      if (nodeAway !== undefined) throw nodeAway;
+    }
     return super.consume(charges);
+  }
+
+  /** @internal */
+  override enqueue(waiter: Waiter): void {
+    const away = this.nodes.size > 0 && this.nodeOf(this.slotOf(waiter.charges[0]!.key))?.away;
+    if (away) waiter.reject(away);
+    else super.enqueue(waiter);
   }
 
   /** Goes on when Redis is away: the client keeps trying, and until then requests go by `onStoreFailure`. */
@@ -59,12 +73,12 @@ export class ConnectedRedisStore extends RedisStore {
       await within(BOOT_PATIENCE_MS, this.connection.connect());
       await this.warnOfEviction();
     } catch (error) {
-      this.breaker.trip(this.lastError || (error as Error).message);
+      this.trip(this.lastError || (error as Error).message);
     }
   }
 
   async close(): Promise<void> {
-    this.breaker.close();
+    for (const health of [this.health, ...this.nodes.values()]) health.close();
     try {
       await within(CLOSE_PATIENCE_MS, this.connection.quit());
     } catch {
@@ -73,31 +87,69 @@ export class ConnectedRedisStore extends RedisStore {
     this.connection.disconnect(); // after a quit, too: what listens to Sentinels for failovers goes only with this
   }
 
-  protected override answered(): void {
-    this.breaker.succeeded();
+  protected override answered({ slot }: Slice): void {
+    if (this.connection.isCluster !== true) this.health.answered();
+    else if (this.nodes.size > 0) this.nodeOf(slot)?.answered();
   }
 
-  protected override failed(error: Error): RateLimitStoreError {
+  protected override failed(error: Error, slice: Slice): RateLimitStoreError {
     // A node of a Cluster in trouble must not keep the others from being asked.
-    if (this.connection.isCluster === true) return super.failed(error);
-    if (isDisconnection(error)) this.breaker.trip(this.disconnected());
-    else if (isTrouble(error)) this.breaker.failed(error.message);
-    return this.breaker.open ? this.away() : super.failed(error);
+    if (this.connection.isCluster === true) {
+      const health = this.nodeOf(slice.slot, true);
+      health?.failed(error);
+      return health?.away ?? super.failed(error, slice);
+    }
+    if (isDisconnection(error)) this.disconnected();
+    else this.health.failed(error);
+    return this.health.away ?? super.failed(error, slice);
   }
 
-  private away(): RedisAwayError {
-    return new RedisAwayError(`Redis does not decide: ${this.reason}`);
+  private disconnected(): void {
+    this.trip(this.lastError || 'the connection was closed');
   }
 
-  private disconnected(): string {
-    return this.lastError || 'the connection was closed';
+  private trip(reason: string): void {
+    this.health.trip(reason);
+    this.lastError = '';
+  }
+
+  /** The health of the node that has a slot, as the client knows it; one in which nothing has failed yet has none. */
+  private nodeOf(slot: number, failed = false): Health | undefined {
+    const node = this.connection.slots?.[slot]?.[0];
+    if (node === undefined) return undefined;
+    let health = this.nodes.get(node);
+    if (health === undefined && failed) {
+      const { onStateChange } = this;
+      health = new Health({
+        node,
+        probe: () => this.probeNode(node),
+        ...(onStateChange && { onChange: onStateChange }),
+      });
+      this.nodes.set(node, health);
+    }
+    return health;
+  }
+
+  /** The connection as a whole: of a Cluster it is there once the nodes are known, and each of them has its own probe. */
+  private async probe(): Promise<void> {
+    if (this.connection.isCluster !== true) await this.decideForNobody(this.probeKey(0));
+    else if (this.connection.status !== 'ready') throw new Error('no node is connected');
+  }
+
+  /** A node that has lost all its slots is not asked any more, so that nothing is wrong with it. */
+  private async probeNode(node: string): Promise<void> {
+    this.connection.refreshSlotsCache?.();
+    for (let i = 0; i < MAX_PROBE_KEYS; i++) {
+      const key = this.probeKey(i);
+      if (this.connection.slots?.[this.slotOf(key)]?.[0] === node) return this.decideForNobody(key);
+    }
   }
 
   /** A decision that nobody asked for. What it says does not matter: Redis could say it. */
-  private async probe(): Promise<void> {
+  private async decideForNobody(key: string): Promise<void> {
     const slice = new Slice();
     slice.add({
-      charges: [{ key: this.probeKey, algorithm: PROBE, cost: 1 }],
+      charges: [{ key, algorithm: PROBE, cost: 1 }],
       resolve: () => undefined,
       reject: () => undefined,
       next: undefined,
@@ -109,22 +161,6 @@ export class ConnectedRedisStore extends RedisStore {
       if (!isTrouble(error as Error)) return;
       this.settings.monitor?.probeFailed();
       throw error;
-    }
-  }
-
-  private changed(open: boolean, reason: string): void {
-    if (open) {
-      this.awaySince = performance.now();
-      this.reason = reason;
-      this.logger.warn(`Redis does not decide: ${reason}. Until it does, requests go by onStoreFailure`);
-    }
-    const outageMs = open ? 0 : Math.round(performance.now() - this.awaySince);
-    if (!open) this.logger.log(`Redis decides again, after ${outageMs} ms`);
-    this.lastError = '';
-    try {
-      this.onStateChange?.({ deciding: !open, reason: this.reason, outageMs });
-    } catch (error) {
-      this.logger.error(`onStoreStateChange failed: ${(error as Error)?.message}`);
     }
   }
 

@@ -8,6 +8,7 @@ export interface RedisClient {
   del(key: string): Promise<unknown>;
   /** Whether keys of one call must share a hash slot. */
   readonly isCluster?: boolean;
+  readonly options?: { readonly keyPrefix?: string };
 }
 
 /** A client that was opened here. */
@@ -18,6 +19,10 @@ export interface OwnedRedisClient extends RedisClient {
   connect(): Promise<void>;
   quit(): Promise<unknown>;
   disconnect(): void;
+  /** Of a Cluster: the nodes that have a slot, its master first. */
+  readonly slots?: readonly (readonly string[] | undefined)[];
+  /** Of a Cluster: asks it anew who has which slots. */
+  refreshSlotsCache?(): void;
   on(event: 'error' | 'close' | 'ready', listener: (error: Error) => void): unknown;
 }
 

@@ -3,9 +3,19 @@ import { wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
 import type { Monitor } from '../../metrics/monitor.js';
 import type { RememberedRefusals } from '../remembered-refusals.js';
-import { type Charge, type Clock, type RateLimitStore, RateLimitStoreError, type Verdict } from '../store.js';
+import {
+  type Charge,
+  type Clock,
+  type RateLimitStore,
+  RateLimitStoreError,
+  type TakenCharge,
+  type Verdict,
+} from '../store.js';
+import { algorithmNumber } from '../../algorithms/registry.js';
 import { shown } from '../../policy/config-error.js';
 import { PROGRAM } from './program.generated.js';
+import calculateSlot from 'cluster-key-slot';
+import { InTurn, isSharded } from './in-turn.js';
 import { isRedisClient, type RedisClient } from './redis-client.js';
 import { Slice, type Waiter } from './slice.js';
 
@@ -39,13 +49,17 @@ const SHA1 = hash('sha1', PROGRAM);
 export class RedisStore implements RateLimitStore {
   private readonly clock: Clock | undefined;
   private readonly maxSkew: string;
+  /** What the client puts before every key; a Cluster's slots depend on it. */
+  private readonly keyPrefix: string;
   private readonly deadlines: Deadlines | undefined;
   private readonly refusals: RememberedRefusals | undefined;
+  /** Only on a Cluster. */
+  private readonly inTurn: InTurn | undefined;
   private readonly monitor: Monitor | undefined;
   /** What this turn of the event loop has brought so far; empty between turns. */
   private slices: Slice[] = [];
-  /** The slice that takes the next request: one for each hash tag on a Cluster, where a call's keys share a slot. */
-  private open = new Map<string, Slice>();
+  /** The slice that takes the next request: one for each slot on a Cluster, where a call's keys have to share it. */
+  private open = new Map<number, Slice>();
   /** Slices that were sent and not answered. */
   private inFlight = 0;
   /** Whether the last flush carried one request alone. */
@@ -69,12 +83,15 @@ export class RedisStore implements RateLimitStore {
     }
     this.deadlines = options.deadlines;
     this.refusals = options.refusals;
+    if (client.isCluster === true) this.inTurn = new InTurn(this, this.deadlines, this.refusals);
     this.monitor = options.monitor;
     if (clock !== 'redis') this.clock = clock === 'app' ? wallClock : clock;
+    this.keyPrefix = client.options?.keyPrefix ?? '';
     this.maxSkew = this.clock === undefined ? '0' : String(maxSkewMs * 1000);
   }
 
   consume(charges: readonly Charge[]): Promise<Verdict> {
+    if (this.inTurn !== undefined && !this.sharesSlot(charges)) return this.inTurn.decide(charges);
     return new Promise((resolve, reject) => this.enqueue({ charges, resolve, reject, next: undefined }));
   }
 
@@ -83,14 +100,39 @@ export class RedisStore implements RateLimitStore {
     await Promise.all(keys.map((key) => this.client.del(key))); // one by one: their slots may differ
   }
 
-  private enqueue(waiter: Waiter): void {
-    const group = this.client.isCluster === true ? hashTag(waiter.charges[0]!.key) : '';
-    if (this.open.get(group)?.add(waiter) === true) return;
+  /** Sent once and never again: a charge whose give-back is lost stays. */
+  async giveBack(taken: readonly TakenCharge[]): Promise<void> {
+    // One by one: their slots may differ.
+    await Promise.allSettled(
+      taken.map(({ key, algorithm, cost, at, resetAfter }) => {
+        const policy = `[[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]]`;
+        const args = [this.now(), this.maxSkew, policy, '', `[[${at},${at + resetAfter}]]`];
+        return this.client.evalsha(SHA1, 1, key, ...args);
+      }),
+    );
+  }
+
+  /** @internal Puts a request whose keys share a slot into a slice. */
+  enqueue(waiter: Waiter): void {
+    const slot = this.inTurn === undefined ? 0 : this.slotOf(waiter.charges[0]!.key);
+    if (this.open.get(slot)?.add(waiter) === true) return;
     if (this.slices.length === 0) this.schedule();
-    const slice = new Slice();
+    const slice = new Slice(slot);
     slice.add(waiter);
     this.slices.push(slice);
-    this.open.set(group, slice);
+    this.open.set(slot, slice);
+  }
+
+  /** @internal Of a Cluster. */
+  slotOf(key: string): number {
+    return calculateSlot(`${this.keyPrefix}${key}`);
+  }
+
+  private sharesSlot(charges: readonly Charge[]): boolean {
+    if (isSharded(charges[0]!)) return false;
+    if (charges.length === 1) return true;
+    const slot = this.slotOf(charges[0]!.key);
+    return charges.every((charge) => !isSharded(charge) && this.slotOf(charge.key) === slot);
   }
 
   /**
@@ -117,35 +159,34 @@ export class RedisStore implements RateLimitStore {
     let late = false;
     const question = this.deadlines?.ask((error) => {
       late = true;
-      slice.fail(this.failed(error));
+      slice.fail(this.failed(error, slice));
     });
     const sentAt = performance.now();
     this.inFlight++;
     this.monitor?.batch(slice.size);
     try {
       const reply = await this.evaluate(slice);
-      this.answered();
+      this.answered(slice);
       slice.settle(reply, this.refusals, sentAt);
     } catch (error) {
-      if (!late) slice.fail(this.failed(error as Error));
+      if (!late) slice.fail(this.failed(error as Error, slice));
     }
     this.inFlight--;
     if (question !== undefined) this.deadlines?.answered(question);
   }
 
   /** Called when Redis has answered a slice. */
-  protected answered(): void {}
+  protected answered(_slice: Slice): void {}
 
   /** Called once when it has not, or not in time; returns what the requests fail with. */
-  protected failed(error: Error): RateLimitStoreError {
+  protected failed(error: Error, _slice: Slice): RateLimitStoreError {
     if (error instanceof RateLimitStoreError) return error;
     return new RateLimitStoreError(`Redis did not decide: ${error.message}`, { cause: error });
   }
 
   protected async evaluate(slice: Slice): Promise<number[]> {
     const keys = slice.encodeKeys();
-    const now = this.clock === undefined ? 'redis' : String(this.clock());
-    const args = [...keys, now, this.maxSkew, ...slice.encodeArguments()];
+    const args = [...keys, this.now(), this.maxSkew, ...slice.encodeArguments()];
     try {
       return (await this.client.evalsha(SHA1, keys.length, ...args)) as number[];
     } catch (error) {
@@ -155,9 +196,9 @@ export class RedisStore implements RateLimitStore {
       return (await this.client.eval(PROGRAM, keys.length, ...args)) as number[];
     }
   }
-}
 
-/** What decides a key's slot. */
-function hashTag(key: string): string {
-  return key.slice(key.indexOf('{'), key.indexOf('}'));
+  /** ARGV[1] of the program. */
+  private now(): string {
+    return this.clock === undefined ? 'redis' : String(this.clock());
+  }
 }

@@ -7,7 +7,8 @@ import { allFit, chargeAll, sameCharges, verdictOf } from '../verdict.js';
 /** A request that waits for its verdict. */
 export interface Waiter {
   readonly charges: readonly Charge[];
-  readonly resolve: (verdict: Verdict) => void;
+  /** @param levels what its charges found */
+  readonly resolve: (verdict: Verdict, levels: readonly unknown[]) => void;
   readonly reject: (error: Error) => void;
   /** Who asks the same, right after it. */
   next: Waiter | undefined;
@@ -53,6 +54,9 @@ export class Slice {
   private readonly policies: Charge[] = [];
   /** ARGV[4] but for the counts, which are known at the end: 4 numbers for each charge of each row. */
   private readonly codes: number[] = [];
+
+  /** @param slot where its keys lie, on a Cluster */
+  constructor(readonly slot = 0) {}
 
   /** How many requests it has. */
   get size(): number {
@@ -127,7 +131,7 @@ export class Slice {
         const after = allowed ? chargeAll(charges, levels) : levels;
         const verdict = verdictOf(charges, levels, after, allowed, at);
         refusals?.note(charges, verdict, sentAt);
-        waiter.resolve(verdict);
+        waiter.resolve(verdict, levels);
         levels = after;
       }
     }

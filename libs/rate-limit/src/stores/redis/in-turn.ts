@@ -1,0 +1,240 @@
+import type { Algorithm } from '../../algorithms/algorithm.js';
+import { shardKey, tagOf } from '../../policy/key.js';
+import type { Deadlines } from '../deadlines.js';
+import type { RememberedRefusals } from '../remembered-refusals.js';
+import { type Charge, type ChargeVerdict, RateLimitStoreError, type TakenCharge, type Verdict } from '../store.js';
+import { verdictOf } from '../verdict.js';
+import type { Waiter } from './slice.js';
+
+const SLOTS = 16_384;
+
+/** What a slot said to the charges that lie in it, and the levels that it found; a remembered refusal has none. */
+interface Answer {
+  readonly charges: readonly Charge[];
+  readonly verdict: Verdict;
+  readonly levels?: readonly unknown[] | undefined;
+}
+
+/** The charges of a request that share a slot, and their places in the request. */
+interface Step {
+  /** The key's slot, and behind all slots where it counts everybody. */
+  readonly order: number;
+  readonly charges: Charge[];
+  readonly places: number[];
+}
+
+/** A request under way. */
+interface Course {
+  /** Whether nobody waits for it any more. */
+  late: boolean;
+  /** What it was charged so far. */
+  readonly charged: TakenCharge[];
+}
+
+/** What decides in one slot. */
+export interface SlotStore {
+  /** The slot of a key, 0 to 16,383. */
+  slotOf(key: string): number;
+  /** Asks; never throws. */
+  enqueue(waiter: Waiter): void;
+  /** Never rejects: what is lost stays charged. */
+  giveBack(taken: readonly TakenCharge[]): Promise<void>;
+}
+
+/**
+ * Decides requests whose keys lie in several slots of a Cluster, where no program sees them all: it charges slot after slot,
+ * and when one refuses, fails, or the deadline falls, what the others were charged is given back at once. Never again, so that
+ * a charge whose give-back is lost stays: all or nothing up to that, and never too much.
+ *
+ * The order is the same for every route: clients before everybody, then by slot. In differing orders two requests could hold
+ * what the other one needs, and both would be refused.
+ *
+ * It also asks the shards of a policy that is split among several keys, one after the other, until one of them lets the
+ * request pass.
+ */
+export class InTurn {
+  /** Where the next request begins: each process somewhere else, so that the shards are taken from alike. */
+  private nextShard = Math.floor(Math.random() * 2 ** 16);
+  private readonly shares = new WeakMap<Algorithm, { shards: number; algorithm: Algorithm }>();
+
+  constructor(
+    private readonly store: SlotStore,
+    private readonly deadlines: Deadlines | undefined,
+    private readonly refusals: RememberedRefusals | undefined,
+  ) {}
+
+  /** Rejects with what a slot failed with, or when all of them together were too slow. */
+  async decide(charges: readonly Charge[]): Promise<Verdict> {
+    const course: Course = { late: false, charged: [] };
+    const answer = this.take(charges, course);
+    try {
+      return await (this.deadlines?.within(answer) ?? answer);
+    } catch (error) {
+      course.late = true;
+      this.giveBack(course);
+      throw error;
+    }
+  }
+
+  private async take(charges: readonly Charge[], course: Course): Promise<Verdict> {
+    const sentAt = performance.now();
+    const steps = this.stepsOf(charges);
+    const answers: Answer[] = [];
+    for (const step of steps) {
+      const answer = await this.ask(step.charges, course);
+      course.charged.push(...takenBy(answer));
+      if (course.late) {
+        this.giveBack(course);
+        throw new RateLimitStoreError('the answer came too late');
+      }
+      if (!answer.verdict.allowed) {
+        this.giveBack(course);
+        const verdict = await this.refusal(steps, answers, answer, course);
+        this.refusals?.note(charges, verdict, sentAt);
+        return verdict;
+      }
+      answers.push(answer);
+    }
+    const verdicts: ChargeVerdict[] = [];
+    for (const [i, { verdict }] of answers.entries()) place(steps[i]!, verdict.charges, verdicts);
+    return { allowed: true, at: answers.at(-1)!.verdict.at, charges: verdicts };
+  }
+
+  private giveBack({ charged }: Course): void {
+    if (charged.length > 0) void this.store.giveBack(charged.splice(0));
+  }
+
+  /** In the one order that all routes have. The shards of a policy have slots of their own. */
+  private stepsOf(charges: readonly Charge[]): Step[] {
+    const steps: Step[] = [];
+    for (const [i, charge] of charges.entries()) {
+      const order = this.store.slotOf(charge.key) + (tagOf(charge.key).startsWith('global:') ? SLOTS : 0);
+      let step = isSharded(charge)
+        ? undefined
+        : steps.find((one) => one.order === order && !isSharded(one.charges[0]!));
+      if (step === undefined) steps.push((step = { order, charges: [], places: [] }));
+      step.charges.push(charge);
+      step.places.push(i);
+    }
+    const byKey = (one: Step, other: Step): number => (one.charges[0]!.key < other.charges[0]!.key ? -1 : 1);
+    return steps.sort((one, other) => one.order - other.order || byKey(one, other));
+  }
+
+  /** What each policy says to a request that one of them refuses: those before it as if they were not asked, those behind it are. */
+  private async refusal(
+    steps: readonly Step[],
+    before: readonly Answer[],
+    refused: Answer,
+    course: Course,
+  ): Promise<Verdict> {
+    const { at } = refused.verdict;
+    const verdicts: ChargeVerdict[] = [];
+    const untouched = ({ charges: asked, levels }: Answer): readonly ChargeVerdict[] =>
+      verdictOf(asked, levels!, levels!, false, at).charges;
+    for (const [i, answer] of before.entries()) place(steps[i]!, untouched(answer), verdicts);
+    place(steps[before.length]!, refused.verdict.charges, verdicts);
+    const looks = steps.slice(before.length + 1).map(async (step) => {
+      const said = await this.look(step.charges, at, course);
+      place(step, said, verdicts);
+    });
+    await Promise.all(looks);
+    return { allowed: false, at, charges: verdicts };
+  }
+
+  /** What they would say. The refusal is certain already: a slot that does not answer is said to be untouched. */
+  private async look(charges: readonly Charge[], at: number, course: Course): Promise<readonly ChargeVerdict[]> {
+    const looking = charges.map((charge) => ({ ...charge, cost: Math.min(charge.cost, -charge.cost) }));
+    try {
+      return (await this.ask(looking, course)).verdict.charges;
+    } catch {
+      const levels = charges.map(({ algorithm }) => algorithm.read(undefined, at, 0));
+      return verdictOf(looking, levels, levels, false, at).charges;
+    }
+  }
+
+  private ask(charges: readonly Charge[], course: Course): Promise<Answer> {
+    return isSharded(charges[0]!) ? this.askShards(charges[0]!, course) : this.askSlot(charges);
+  }
+
+  private askSlot(charges: readonly Charge[]): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      let gaveUp = false;
+      this.store.enqueue({
+        charges,
+        next: undefined,
+        resolve: (verdict, levels) => {
+          // It was charged after all, and nobody went on with it.
+          if (gaveUp) void this.store.giveBack(takenBy({ charges, verdict }));
+          else resolve({ charges, verdict, levels });
+        },
+        reject: (error) => {
+          gaveUp = true;
+          reject(error);
+        },
+      });
+    });
+  }
+
+  /** Fails only where no shard can be asked: those that can are what is left of the limit, and refuse for all. */
+  private async askShards(charge: Charge, course: Course): Promise<Answer> {
+    const shards = charge.shards!;
+    const first = this.nextShard++;
+    const refused: Answer[] = [];
+    let failure: unknown;
+    for (let i = 0; i < shards && !course.late; i++) {
+      const asked = [this.shardOf(charge, (first + i) % shards)];
+      const remembered = this.refusals?.find(asked);
+      try {
+        const answer = remembered ? { charges: asked, verdict: remembered } : await this.askSlot(asked);
+        if (answer.verdict.allowed) return ofAll(answer, charge);
+        refused.push(answer);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    if (refused.length === 0) throw failure ?? new RateLimitStoreError('the answer came too late');
+    return refusedByAll(refused);
+  }
+
+  private shardOf({ key, algorithm, cost, shards }: Charge, number: number): Charge {
+    let share = this.shares.get(algorithm);
+    if (share === undefined || share.shards !== shards) {
+      share = { shards: shards!, algorithm: algorithm.share(shards!, 1) };
+      this.shares.set(algorithm, share);
+    }
+    return { key: shardKey(key, number, shards!), algorithm: share.algorithm, cost };
+  }
+}
+
+/** Whether it is split among several keys. */
+export function isSharded({ shards = 1 }: Charge): boolean {
+  return shards > 1;
+}
+
+function place(step: Step, said: readonly ChargeVerdict[], verdicts: ChargeVerdict[]): void {
+  for (const [i, verdict] of said.entries()) verdicts[step.places[i]!] = verdict;
+}
+
+function takenBy({ charges, verdict }: Answer): TakenCharge[] {
+  if (!verdict.allowed) return [];
+  const { at } = verdict;
+  return charges
+    .map((charge, i) => ({ ...charge, at, resetAfter: verdict.charges[i]!.resetAfter }))
+    .filter(({ cost }) => cost > 0);
+}
+
+/** What a shard says, for the whole: as if the others had as much left as it has. */
+function ofAll({ charges, verdict, levels }: Answer, { algorithm, shards }: Charge): Answer {
+  const [said] = verdict.charges;
+  const remaining = Math.min(algorithm.limit, said!.remaining * shards!);
+  return { charges, levels, verdict: { ...verdict, charges: [{ ...said!, remaining }] } };
+}
+
+/** What they have left together, and when the first of them lets the request pass. */
+function refusedByAll(refused: readonly Answer[]): Answer {
+  const said = refused.map(({ verdict }) => verdict.charges[0]!);
+  const soonest = said.reduce((one, other) => (other.retryAfter < one.retryAfter ? other : one));
+  const remaining = said.reduce((sum, one) => sum + one.remaining, 0);
+  const { charges, verdict } = refused[said.indexOf(soonest)]!;
+  return { charges, verdict: { ...verdict, charges: [{ ...soonest, remaining }] } };
+}

@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, RateLimit, RateLimitRuntime } from 'nestjs-floodgate';
+import { limited, PLATFORMS } from '../support/http-app.js';
+import { nodeWarnings } from '../support/node-warnings.js';
+import { useRedis } from '../support/redis-fixture.js';
+import { StillStore } from '../support/still-store.js';
+
+const PER_KEY: Policy = { name: 'key', algorithm: 'token-bucket', capacity: 5, refill: '1/m', by: 'api-key' };
+const ADDRESS: Policy = { name: 'address', algorithm: 'token-bucket', capacity: 20, refill: '1/h', by: 'ip' };
+/** A place of a day each: the twenty-fifth is further away than a timer of Node's can be, which then fires at once. */
+const DAYS: Policy = { name: 'days', algorithm: 'leaky-bucket', capacity: 40, drain: '1/d' };
+
+const entered: string[] = [];
+
+@Controller()
+class Routes {
+  @Get('paired')
+  @RateLimit(PER_KEY, ADDRESS)
+  paired(): void {}
+
+  @Get('days')
+  @RateLimit(DAYS)
+  days(): void {
+    entered.push('days');
+  }
+}
+
+describe.each(PLATFORMS)('a flood over %s', (platform) => {
+  const redis = useRedis();
+
+  it.each([
+    ['beside theirs on the route', '/paired', {}],
+    ['in the middleware', '/paired', { middleware: [ADDRESS] }],
+    ['beside theirs in the middleware', '/nothing', { middleware: [PER_KEY, ADDRESS] }],
+  ])(
+    'of invented API keys leaves no more in Redis than the ip policy lets in that stands %s',
+    async (_, path, options) => {
+      await using app = await limited(platform, Routes, { redis: redis.server.url, ...options });
+      const invented = Array.from({ length: 200 }, (__, i) => ({ headers: { 'X-API-Key': `invented-${i}` } }));
+      const statuses = await Promise.all(invented.map(async (key) => (await app.send(path, key)).status));
+      expect(statuses.filter((status) => status !== 429)).toHaveLength(20);
+      const keys = await redis.client.keys('*');
+      expect(keys.filter((key) => key.includes('{key:'))).toHaveLength(20);
+      expect(keys.filter((key) => !key.includes('{key:')).length).toBeLessThanOrEqual(2); // the address, on the route, too
+      for (const key of keys) expect(await redis.client.pttl(key)).toBeGreaterThan(0);
+      // What took one token of a minute each is gone within a second of that minute.
+      for (const key of keys.filter((one) => one.includes('{key:')))
+        expect(await redis.client.pttl(key)).toBeLessThanOrEqual(61_000);
+    },
+  );
+
+  it('of requests that have to wait for weeks keeps them waiting, longer than a timer can', async () => {
+    entered.length = 0;
+    const warned = nodeWarnings();
+    await using app = await limited(platform, Routes, { store: new StillStore() });
+    const { departures } = app.app.get(RateLimitRuntime);
+    const client = connect(app.port, '127.0.0.1');
+    await once(client, 'connect');
+    client.write('GET /days HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(36));
+    while (departures.size < 35) await delay(1);
+    await delay(20); // a timer that is too long fires after one millisecond
+    expect([departures.size, entered]).toEqual([35, ['days']]);
+    client.destroy();
+    while (departures.places > 0) await delay(1);
+    expect(await warned()).toEqual([]);
+  });
+});

@@ -1,0 +1,194 @@
+import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
+import { Body, Controller, Get, type INestApplication, Param, Post } from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { describe, expect, it } from '@jest/globals';
+import {
+  type Charge,
+  MemoryStore,
+  type Policy,
+  RateLimitModule,
+  RateLimitRuntime,
+  type Verdict,
+} from 'nestjs-floodgate';
+import { HttpApp, CapturedLogs, limited, type Platform, PLATFORMS, start } from '../support/http-app.js';
+import { exchange, statuses } from '../support/raw-client.js';
+import { StillStore } from '../support/still-store.js';
+
+const LIMIT: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
+
+@Controller()
+class Echo {
+  @Post('echo')
+  echo(@Body() body: unknown): unknown {
+    return body;
+  }
+
+  @Get('echo/:text')
+  text(@Param('text') text: string): string {
+    return text;
+  }
+}
+
+/** Decides in a later turn, as a store in another process does. */
+class LaterStore extends MemoryStore {
+  override consume(charges: readonly Charge[]): Verdict {
+    return new Promise((resolve) => setImmediate(() => resolve(super.consume(charges)))) as unknown as Verdict;
+  }
+}
+
+const adapterOf = (platform: Platform): AbstractHttpAdapter =>
+  (platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter()) as AbstractHttpAdapter;
+
+type Done = (error?: Error) => void;
+type Hook = (request: { readonly url: string }, response: unknown, done: Done) => void | Promise<void>;
+
+/** A request hook of the adapter, of which it holds one, set before or after the module sets its own. */
+async function withHook(platform: Platform, hook: Hook, when: 'before' | 'after'): Promise<HttpApp> {
+  const logger = new CapturedLogs();
+  const adapter = adapterOf(platform);
+  if (when === 'before') adapter.setOnRequestHook(hook);
+  const limits = RateLimitModule.forRoot({ store: new StillStore(), middleware: [LIMIT] });
+  class Root {}
+  const module = { module: Root, imports: [limits], controllers: [Echo] };
+  const app: INestApplication = await NestFactory.create(module, adapter, { logger, abortOnError: false });
+  if (when === 'after') adapter.setOnRequestHook(hook);
+  await app.listen(0, '127.0.0.1');
+  return new HttpApp(app, logger, (app.getHttpServer() as { address(): { port: number } }).address().port);
+}
+
+describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
+  it.each([
+    ['a store that answers at once', StillStore],
+    ['a store that answers later', LaterStore],
+  ] as const)('leaves bodies to be read: with %s', async (_, Store) => {
+    await using app = await limited(platform, Echo, { store: new Store(), middleware: [LIMIT] });
+    const body = JSON.stringify({ text: 'x'.repeat(80_000) });
+    for (let i = 0; i < 5; i++) {
+      const reply = await fetch(`http://127.0.0.1:${app.port}/echo`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body,
+      });
+      expect(reply.status).toBe(i < 3 ? 201 : 429);
+      const text = await reply.text();
+      expect(text === body).toBe(i < 3);
+    }
+  });
+
+  it('is before what the application uses itself, and before CORS', async () => {
+    const seen: string[] = [];
+    const configure = (app: INestApplication): void => {
+      app.enableCors();
+      app.use((request: { url: string }, _: unknown, next: () => void) => {
+        seen.push(request.url);
+        next();
+      });
+    };
+    await using app = await limited(platform, Echo, { store: new StillStore(), middleware: [LIMIT] }, { configure });
+    for (let i = 0; i < 5; i++) await app.send(`/${i}`, { headers: { Origin: 'http://a.test' } });
+    expect(seen).toEqual(['/0', '/1', '/2']);
+    expect((await app.send('/')).headers).not.toHaveProperty('access-control-allow-origin');
+  });
+
+  it('is there in an application of a testing module, too', async () => {
+    const store = new StillStore();
+    const builder = Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ store, middleware: [LIMIT] })],
+      controllers: [Echo],
+    });
+    const app = (await builder.compile()).createNestApplication(adapterOf(platform) as never, { logger: false });
+    app.enableCors();
+    await app.listen(0, '127.0.0.1');
+    try {
+      const { port } = (app.getHttpServer() as { address(): { port: number } }).address();
+      const preflight = 'Origin: http://a.test\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n';
+      const answers = [];
+      for (let i = 0; i < 4; i++)
+        answers.push(...statuses(await exchange(port, `OPTIONS /echo HTTP/1.1\r\nHost: x\r\n${preflight}\r\n`)));
+      expect(answers).toEqual([204, 204, 204, 429]);
+    } finally {
+      await app.close();
+    }
+  });
+
+  describe.each(['before', 'after'] as const)('shared with a request hook set %s it', (when) => {
+    it('leaves the hook every request, first, and counts them', async () => {
+      const seen: string[] = [];
+      const hook: Hook = ({ url }, _, done) => {
+        seen.push(url);
+        setImmediate(done);
+      };
+      await using app = await withHook(platform, hook, when);
+      expect(await app.crowd(5, '/nothing')).toEqual({ 404: 3, 429: 2 });
+      expect(seen).toHaveLength(5);
+    });
+
+    it('counts nothing that the hook refuses, however it says so', async () => {
+      let fail: Hook = () => undefined;
+      await using app = await withHook(platform, (...args) => fail(...args), when);
+      for (const failing of [
+        (_, __, done) => done(new Error('no')),
+        () => {
+          throw new Error('no');
+        },
+        () => Promise.reject(new Error('no')),
+      ] as Hook[]) {
+        fail = failing;
+        expect(await app.crowd(5, '/nothing')).toEqual({ 500: 5 });
+      }
+      fail = (_, __, done) => {
+        done();
+        done();
+      };
+      expect(await app.crowd(5, '/nothing')).toEqual({ 404: 3, 429: 2 });
+    });
+  });
+});
+
+it.each(['before', 'after'] as const)('a request hook of Fastify set %s it may be a promise', async (when) => {
+  const hook: Hook = () => Promise.resolve();
+  await using app = await withHook('Fastify', hook, when);
+  expect(await app.crowd(5, '/nothing')).toEqual({ 404: 3, 429: 2 });
+});
+
+describe('without HTTP, or over another platform', () => {
+  class Root {}
+  const limits = () => RateLimitModule.forRoot({ store: new StillStore(), middleware: [LIMIT] });
+
+  it('an application context has nothing for it to limit', async () => {
+    const module = { module: Root, imports: [limits()] };
+    const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+    expect(context.get(RateLimitRuntime).middleware).toBeDefined();
+    await context.close();
+  });
+
+  it('an application over an adapter that is neither Express nor Fastify does not boot', async () => {
+    class Other extends ExpressAdapter {
+      override getType(): string {
+        return 'bun';
+      }
+    }
+    const boot = NestFactory.create({ module: Root, imports: [limits()] }, new Other(), {
+      logger: false,
+      abortOnError: false,
+    }).then((app) => app.init());
+    await expect(boot).rejects.toThrow(
+      "RateLimitModule, middleware: works over Express and Fastify, got 'bun': leave it out, and limit in front of the application",
+    );
+  });
+});
+
+it('over Fastify a malformed URL and a parameter that is too long are answered before, as documented', async () => {
+  const store = new StillStore();
+  await using app = await start('Fastify', {
+    imports: [RateLimitModule.forRoot({ store, middleware: [LIMIT] })],
+    controllers: [Echo],
+  });
+  for (let i = 0; i < 5; i++) {
+    expect((await app.send('/echo%zz')).status).toBe(400);
+    expect((await app.send(`/echo/${'x'.repeat(101)}`)).status).toBe(414);
+  }
+  expect(store.asked).toEqual([]);
+});

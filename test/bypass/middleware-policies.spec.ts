@@ -1,0 +1,292 @@
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  SetMetadata,
+  UseGuards,
+} from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  type IdentityResolver,
+  type Policy,
+  RateLimit,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleExtras,
+  type RateLimitModuleOptions,
+} from 'nestjs-floodgate';
+import { type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const BUCKET: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 10, refill: '1/h' };
+const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h', by: 'global' };
+const TIER = SetMetadata('tier', 'gold');
+
+interface Asking {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body?: unknown;
+  user?: string;
+}
+
+const requestOf = (context: ExecutionContext): Asking => context.switchToHttp().getRequest<Asking>();
+const reflector = new Reflector();
+
+let now = 0;
+
+/** A guard that says who the user is, ten seconds later. */
+@Injectable()
+class Authentication implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    now += 10_000;
+    requestOf(context).user = requestOf(context).headers['x-token'];
+    return true;
+  }
+}
+
+@Controller()
+class Routes {
+  @Get('free')
+  free(): void {}
+
+  @Get('tight')
+  @RateLimit({ ...BUCKET, name: 'tight', capacity: 2 } as Policy)
+  tight(): void {}
+
+  @Get('roomy')
+  @RateLimit({ ...BUCKET, name: 'roomy', capacity: 1_000 } as Policy)
+  roomy(): void {}
+
+  @Get('later')
+  @UseGuards(Authentication, RateLimitGuard)
+  @RateLimit({ ...BUCKET, name: 'roomy', capacity: 1_000 } as Policy)
+  later(): void {}
+
+  @Get('user')
+  @TIER
+  @UseGuards(Authentication, RateLimitGuard)
+  @RateLimit({ ...BUCKET, by: 'user', scope: 'app' })
+  user(): void {}
+}
+
+const policy = (more: Partial<Policy> = {}): Policy => ({ ...BUCKET, ...more }) as Policy;
+
+afterEach(() => {
+  now = 0;
+  jest.restoreAllMocks();
+});
+
+describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
+  async function open(
+    middleware: RateLimitModuleOptions['middleware'],
+    more: RateLimitModuleOptions & RateLimitModuleExtras = {},
+  ): Promise<HttpApp & { readonly store: StillStore }> {
+    const store = new StillStore();
+    return Object.assign(await limited(platform, Routes, { store, middleware: middleware!, ...more }), { store });
+  }
+
+  describe('the headers', () => {
+    it('are those of the policy with the smallest share left, of the middleware or of the route', async () => {
+      await using app = await open([policy()]);
+      const limits = [];
+      for (const path of ['/nothing', '/free', '/roomy', '/tight', '/tight']) {
+        const { headers } = await app.send(path);
+        limits.push([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]);
+      }
+      expect(limits).toEqual([
+        ['10', '9'],
+        ['10', '8'],
+        ['10', '7'],
+        ['2', '1'],
+        ['2', '0'],
+      ]);
+      const refused = await app.send('/tight');
+      expect([refused.status, refused.headers['x-ratelimit-limit']]).toEqual([429, '2']);
+      expect(refused.body).toMatchObject({ policy: 'tight' });
+    });
+
+    it("say of the middleware's policy when it is reset, however long the request took to the guard", async () => {
+      const [date, monotonic] = [Date.now(), performance.now()];
+      jest.spyOn(Date, 'now').mockImplementation(() => date + now);
+      jest.spyOn(performance, 'now').mockImplementation(() => monotonic + now);
+      await using app = await open([policy()], { guard: false });
+      const reset = async (path: string): Promise<number> =>
+        Number((await app.send(path)).headers['x-ratelimit-reset']);
+      const expected = Math.ceil((date + 3_600_000) / 1000);
+      expect(await reset('/free')).toBe(expected);
+      expect(await reset('/later')).toBe(expected + 3_600);
+      expect(now).toBe(10_000);
+    });
+
+    it('are none with headers: false, but for Retry-After', async () => {
+      await using app = await open([policy({ capacity: 1 })], { headers: false });
+      for (const [path, status] of [
+        ['/tight', 200],
+        ['/nothing', 429],
+      ] as const) {
+        const reply = await app.send(path);
+        expect([reply.status, limitHeaders(reply)]).toEqual([status, []]);
+        expect(reply.headers['retry-after']).toBe(status === 429 ? '3600' : undefined);
+      }
+    });
+  });
+
+  describe('the functions of its policies', () => {
+    it('find the request, a class and a handler without metadata, and no body', async () => {
+      const seen: unknown[] = [];
+      const note = (context: ExecutionContext): number => {
+        const { url, body } = requestOf(context);
+        const tier: unknown = reflector.getAllAndOverride('tier', [context.getHandler(), context.getClass()]);
+        const response = context.switchToHttp().getResponse<object>();
+        seen.push([context.getType(), url, body, tier, typeof response]);
+        return 1;
+      };
+      await using app = await open([
+        policy({
+          cost: note,
+          skipIf: (context) => note(context) === 0,
+          by: (context) => ({ kind: 'user', value: String(note(context)) }),
+        }),
+      ]);
+      expect((await app.send('/user?a=b')).status).toBe(200);
+      expect(seen).toEqual(Array.from({ length: 3 }, () => ['http', '/user?a=b', undefined, undefined, 'object']));
+    });
+
+    it('leave requests out, of which a route may count the same policy itself', async () => {
+      const skipIf = (context: ExecutionContext): boolean => requestOf(context).url === '/free';
+      await using app = await open([policy({ capacity: 1, skipIf })]);
+      expect(await app.crowd(5, '/free')).toEqual({ 200: 5 });
+      expect(await app.crowd(5, '/nothing')).toEqual({ 404: 1, 429: 4 });
+    });
+
+    it('say what a request takes', async () => {
+      await using app = await open([policy({ cost: (context) => Number(requestOf(context).headers['x-cost']) })]);
+      const cost = (text: string) => app.send('/nothing', { headers: { 'X-Cost': text } });
+      expect(left(await cost('4'))).toBe(6);
+      const wrong = [];
+      for (const text of ['NaN', '-1', '0.5', 'Infinity', '', 'x']) wrong.push((await cost(text)).status);
+      expect(wrong).toEqual([500, 500, 500, 500, 404, 500]); // '' is 0
+      expect(left(await cost('6'))).toBe(0);
+      expect((await cost('7')).status).toBe(429);
+    });
+
+    it('that only look have charged nothing: the route does', async () => {
+      const own = policy({ scope: 'app', cost: (context) => (requestOf(context).user === undefined ? 0 : 1) });
+      @Controller()
+      class Own {
+        @Get('own')
+        @UseGuards(Authentication, RateLimitGuard)
+        @RateLimit('all')
+        own(): void {}
+      }
+      const { name: _, ...all } = own;
+      const options = { store: new StillStore(), policies: { all }, middleware: ['all'], guard: false };
+      await using app = await limited(platform, Own, options);
+      const replies = [];
+      for (let i = 0; i < 3; i++) replies.push(left(await app.send('/own', { headers: { 'X-Token': 'ada' } })));
+      expect(replies).toEqual([9, 8, 7]);
+    });
+
+    it('may choose the policy by the request', async () => {
+      const ofTier = (context: ExecutionContext): Policy =>
+        policy(
+          requestOf(context).headers['x-tier'] === 'gold'
+            ? { name: 'gold', capacity: 3 }
+            : { name: 'free', capacity: 1 },
+        );
+      await using app = await open([ofTier]);
+      expect(await app.crowd(5, '/nothing')).toEqual({ 404: 1, 429: 4 });
+      expect(await app.crowd(5, '/nothing', { headers: { 'X-Tier': 'gold' } })).toEqual({ 404: 3, 429: 2 });
+    });
+  });
+
+  describe('whom its policies count', () => {
+    const authenticated: IdentityResolver = { kind: 'user', resolve: (context) => requestOf(context).user };
+
+    it('before authentication ran is an address, and on a route after it a user of his own', async () => {
+      await using app = await open([policy({ by: 'user' })], { identity: [authenticated], guard: false });
+      const ada = { headers: { 'X-Token': 'ada' } };
+      for (let i = 0; i < 2; i++) expect((await app.send('/user', ada)).status).toBe(200);
+      const tags = app.store.asked.map(([charge]) => charge!.key.replace(/^rl:\{(.*)\}.*$/, '$1'));
+      expect(tags).toEqual(['ip:127.0.0.1', 'user:ada', 'ip:127.0.0.1', 'user:ada']);
+    });
+
+    it.each([
+      ['ip', 404, 1],
+      ['refuse', 401, 0],
+      ['throw', 500, 0],
+    ] as const)(
+      "when nobody is there is as with a guard: '%s' answers %d",
+      async (onMissingIdentity, status, asked) => {
+        await using app = await open([policy({ by: 'user' })], { onMissingIdentity });
+        expect((await app.send('/nothing')).status).toBe(status);
+        expect(app.store.asked).toHaveLength(asked);
+        expect((await app.as('ada', '/nothing')).status).toBe(404);
+      },
+    );
+
+    it('may be everybody together, a client or an API key', async () => {
+      for (const [by, key] of [
+        ['global', 'rl:{global:all}:app:all:'],
+        ['client', 'rl:{user:ada}:app:all:'],
+        ['api-key', 'rl:{ip:127.0.0.1}:app:all:'],
+        ['ip', 'rl:{ip:127.0.0.1}:app:all:'],
+      ] as const) {
+        await using app = await open([policy({ by })]);
+        await app.as('ada', '/nothing');
+        expect(app.store.keys).toEqual([expect.stringMatching(new RegExp(`^${key.replace(/[{}]/g, '\\$&')}`))]);
+      }
+    });
+  });
+
+  it('says nothing of an API key, in keys, logs or replies', async () => {
+    const secret = 'sk_live_9999-SECRET';
+    const headers = { 'X-API-Key': secret };
+    const everything: string[] = [];
+    for (const more of [{ by: 'api-key' }, { by: 'user', onMissingIdentity: 'throw' }, { cost: () => NaN }] as const) {
+      await using app = await open([policy({ capacity: 1, ...more })]);
+      const replies = [await app.send('/nothing', { headers }), await app.send('/nothing', { headers })];
+      everything.push(JSON.stringify(replies), app.logs.text, ...app.store.keys);
+    }
+    expect(everything.join('\n')).toContain('rl:{key:#');
+    expect(everything.join('\n')).not.toContain(secret);
+  });
+
+  it.each<[string, RateLimitModuleOptions]>([
+    ['middleware must be an array of names and named policies, got an object', { middleware: policy() as never }],
+    ['middleware must be an array of names and named policies, got null', { middleware: null as never }],
+    [
+      'middleware must be names, or policies with a name, got an array',
+      { middleware: [{ ...BUCKET, name: undefined }] },
+    ],
+    ["RateLimitModule, middleware: there is no policy named 'typo'", { middleware: ['typo'] }],
+    ['RateLimitModule, middleware: capacity must be', { middleware: [policy({ capacity: 0 })] }],
+    ["RateLimitModule, middleware: two policies are named 'all'", { middleware: [policy(), policy()] }],
+    [
+      'RateLimitModule, middleware: at most one leaky-bucket policy',
+      { middleware: [QUEUE, { ...QUEUE, name: 'other' }] },
+    ],
+    ...(['route', 'controller'] as const).map((scope): [string, RateLimitModuleOptions] => [
+      `RateLimitModule, middleware: policy 'all' has scope '${scope}', but a request has no route yet: 'app' is right, or no scope`,
+      { middleware: [policy({ scope })] },
+    ]),
+    [
+      "RateLimitModule, middleware: policy 'named' has scope 'route'",
+      { policies: { named: { ...policy({ scope: 'route' }), name: 'named' } }, middleware: ['named'] },
+    ],
+  ])('the boot is stopped: %s', async (problem, options) => {
+    await expect(limited(platform, Routes, options)).rejects.toThrow(problem);
+    const imports = [RateLimitModule.forRootAsync({ useFactory: () => options })];
+    await expect(start(platform, { imports })).rejects.toThrow(problem);
+  });
+
+  it('a function that chooses a policy without a name is a logged 500', async () => {
+    await using app = await open([() => ({ ...BUCKET, name: undefined })]);
+    expect((await app.send('/free')).status).toBe(500);
+    expect(app.logs.of('error')[0]).toContain('RateLimitModule, middleware: a policy needs a name, got token-bucket');
+    expect(app.store.asked).toEqual([]);
+  });
+});

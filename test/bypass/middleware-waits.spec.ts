@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  MemoryStore,
+  type Policy,
+  RateLimit,
+  type RateLimitModuleOptions,
+  RateLimitRuntime,
+  type RateLimitStore,
+} from 'nestjs-floodgate';
+import { type HttpApp, limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const BUCKET: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 2, refill: '1/h' };
+const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h', by: 'global' };
+
+@Controller()
+class Routes {
+  @Get('free')
+  free(): void {}
+}
+
+async function dial(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
+
+describe.each(PLATFORMS)('the middleware over %s, with', (platform) => {
+  async function open(
+    policy: Policy,
+    more: RateLimitModuleOptions = {},
+  ): Promise<HttpApp & { readonly store: StillStore }> {
+    const store = new StillStore();
+    return Object.assign(await limited(platform, Routes, { store, middleware: [policy], ...more }), { store });
+  }
+
+  describe('a store that fails', () => {
+    const store: RateLimitStore = { consume: () => Promise.reject(new Error('disk is full')), reset: () => undefined };
+
+    it.each([
+      ['closed', [503, 503, 503]],
+      ['open', [404, 404, 404]],
+      ['local', [404, 404, 429]],
+    ] as const)("means for '%s' %p", async (onStoreFailure, expected) => {
+      await using app = await open(BUCKET, { store, onStoreFailure });
+      const replies = [await app.send('/nothing'), await app.send('/nothing'), await app.send('/nothing')];
+      expect(replies.map(({ status }) => status)).toEqual(expected);
+      expect(limitHeaders(replies[0]!)).toHaveLength(onStoreFailure === 'local' ? 3 : 0);
+      if (onStoreFailure !== 'closed') return;
+      for (const { headers, body } of replies) {
+        expect(headers['retry-after']).toBe('1');
+        expect(body).toMatchObject({ statusCode: 503, error: 'rate_limit_unavailable', retry_after: 1 });
+      }
+    });
+  });
+
+  describe('a leaky bucket', () => {
+    it('keeps requests waiting, with or without a route, and then lets them through in order', async () => {
+      const queue = { ...QUEUE, drain: '1/20ms' } as Policy;
+      await using app = await open(queue, { store: new MemoryStore() });
+      const since = performance.now();
+      const replies = await Promise.all(['/nothing', '/free', '/nothing', '/free'].map((path) => app.send(path)));
+      expect(replies.map(({ status }) => status)).toEqual([404, 200, 404, 200]);
+      expect(performance.now() - since).toBeGreaterThan(3 * 20 - 1);
+      expect(app.app.get(RateLimitRuntime).departures.places).toBe(0);
+    });
+
+    it('is left by a client that hangs up, and refuses who finds no place', async () => {
+      await using app = await open(QUEUE, { maxWaiting: 2 });
+      const { departures } = app.app.get(RateLimitRuntime);
+      expect((await app.send('/nothing')).status).toBe(404);
+      const clients = await Promise.all([1, 2].map(() => dial(app.port)));
+      for (const client of clients) client.write('GET /free HTTP/1.1\r\nHost: x\r\n\r\n');
+      while (departures.size < 2) await turn();
+      const asked = app.store.asked.length;
+      const refused = await app.send('/free');
+      expect([refused.status, refused.headers['retry-after'], app.store.asked.length]).toEqual([503, '1', asked]);
+      for (const client of clients) client.destroy();
+      while (departures.places > 0) await turn();
+      expect([departures.size, app.logs.of('error')]).toEqual([0, []]);
+    });
+
+    it('may stand on the route, too: both are waited for, one after the other', async () => {
+      @Controller()
+      class Both {
+        @Get()
+        @RateLimit({ ...QUEUE, name: 'own', drain: '1/20ms' } as Policy)
+        get(): void {}
+      }
+      const options = { store: new MemoryStore(), middleware: [{ ...QUEUE, drain: '1/20ms' } as Policy] };
+      await using app = await limited(platform, Both, options);
+      const since = performance.now();
+      expect(await app.crowd(4, '/')).toEqual({ 200: 4 });
+      expect(performance.now() - since).toBeGreaterThan(3 * 20 - 1);
+    });
+
+    it('that has more places than may be taken is said at boot', async () => {
+      await using app = await open({ ...QUEUE, by: 'ip' });
+      expect(app.logs.of('warn')).toEqual([
+        expect.stringMatching(
+          /^RateLimitModule, middleware: of the 1000 requests that fit the queue of policy 'queue', 100/,
+        ),
+      ]);
+    });
+  });
+});

@@ -1,0 +1,238 @@
+import { type ArgumentsHost, Body, Catch, Controller, Get, HttpException, Post, UseGuards } from '@nestjs/common';
+import type { INestApplication } from '@nestjs/common';
+import { APP_FILTER, BaseExceptionFilter } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import {
+  type Policy,
+  RateLimit,
+  RateLimitExceededException,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleExtras,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+} from 'nestjs-floodgate';
+import { type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
+import { StillStore } from '../support/still-store.js';
+
+const LIMIT = 3;
+const ADDRESS: Policy = { algorithm: 'token-bucket', capacity: LIMIT, refill: '1/h', by: 'ip', scope: 'app' };
+const KEY = `rl:{ip:127.0.0.1}:app:address:tb:${LIMIT}@1/3600000000`;
+
+@Controller('rides')
+class Rides {
+  @Post()
+  request(@Body() ride: unknown): unknown {
+    return ride;
+  }
+
+  @Get()
+  list(): string {
+    return 'rides';
+  }
+
+  @Get('skipped')
+  @SkipRateLimit()
+  skipped(): void {}
+}
+
+/** Routes that the middleware's policy limits, too. */
+@Controller('again')
+class Again {
+  @Get()
+  @RateLimit('address')
+  get(): void {}
+
+  @Get('twice')
+  @UseGuards(RateLimitGuard)
+  @RateLimit('address')
+  twice(): void {}
+
+  @Get('beside')
+  @UseGuards(RateLimitGuard)
+  @RateLimit('address', { ...ADDRESS, name: 'own', capacity: 20 } as Policy)
+  beside(): void {}
+
+  @Get('elsewhere')
+  @RateLimit({ ...ADDRESS, name: 'address', scope: 'route' })
+  elsewhere(): void {}
+}
+
+type Options = RateLimitModuleOptions & RateLimitModuleExtras;
+
+const optionsWith = (more: Omit<Options, 'store'> = {}): Options & { store: StillStore } => ({
+  store: new StillStore(),
+  policies: { address: ADDRESS },
+  middleware: ['address'],
+  ...more,
+});
+
+const enableCors = (app: INestApplication): void => app.enableCors();
+const HEADERS = 'Host: floodgate.test\r\nContent-Type: application/json\r\n';
+const request = (line: string, headers = '', body = ''): string =>
+  `${line} HTTP/1.1\r\n${HEADERS}${headers}Content-Length: ${body.length}\r\n\r\n${body}`;
+const last = (line: string, headers = '', body = ''): string => request(line, `${headers}Connection: close\r\n`, body);
+const PREFLIGHT = 'Origin: http://a.test\r\nAccess-Control-Request-Method: POST\r\n';
+
+/** The status that each gets as long as it is not refused: of Express, and of Fastify where that differs. */
+const TRAFFIC: [string, string, number, number?][] = [
+  ['a route', last('GET /rides'), 200],
+  ['no route', last('GET /nothing'), 404],
+  ['no route for the method', last('PUT /rides', '', '{}'), 404],
+  ['a method that hardly any server knows', last('PROPFIND /rides'), 404],
+  ['a body that is no JSON', last('POST /rides', '', '{x'), 400],
+  ['a body that is too large', last('POST /rides', '', JSON.stringify('x'.repeat(2 ** 21))), 413],
+  ['a body in an unknown charset', last('POST /rides', 'Content-Encoding: nonsense\r\n', '{}'), 415, 201],
+  ['a preflight', last('OPTIONS /rides', PREFLIGHT), 204],
+  ['a preflight of no route', last('OPTIONS /nothing', PREFLIGHT), 204],
+  ['the server as a whole', last('OPTIONS *', PREFLIGHT), 204],
+  ['a target without a slash in front', last('GET *rides'), 404],
+  ['an absolute URI', last('GET http://other.test/rides'), 200],
+  ['an absolute URI without a path', last('GET http://other.test'), 404],
+  ['an absolute URI of another scheme', last('GET ftp://other.test/rides'), 200, 404],
+  ['dots', last('GET /x/../../rides'), 404],
+  ['a path that is very long', last(`GET /${'x'.repeat(10_000)}`), 404],
+  ['an upgrade that nobody takes', request('GET /rides', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'), 200],
+];
+
+describe.each(PLATFORMS)('the middleware over %s', (platform) => {
+  const open = (options: Options): Promise<HttpApp> => limited(platform, Rides, options, { configure: enableCors });
+
+  it.each(TRAFFIC)('counts %s', async (_, bytes, express, fastify = express) => {
+    const options = optionsWith();
+    await using app = await open(options);
+    const expected = platform === 'Express' ? express : fastify;
+    for (let i = 1; i <= LIMIT + 2; i++) {
+      const answer = await exchange(app.port, bytes.replace('Connection: Upgrade', 'Connection: Upgrade, close'));
+      expect(statuses(answer)).toEqual([i <= LIMIT ? expected : 429]);
+      expect(headerOfEach(answer, 'X-RateLimit-Remaining')).toEqual([String(Math.max(0, LIMIT - i))]);
+      expect(headerOfEach(answer, 'Retry-After')).toEqual(i <= LIMIT ? [] : ['3600']);
+    }
+    expect(options.store.keys).toEqual([KEY]);
+    expect(options.store.asked).toHaveLength(LIMIT + 2);
+  });
+
+  it('counts pipelined requests one by one, whatever they are', async () => {
+    const options = optionsWith({ policies: { address: { ...ADDRESS, capacity: 8 } } });
+    await using app = await open(options);
+    const kinds = ['GET /rides', 'GET /nothing', 'OPTIONS /rides', 'PROPFIND /rides', 'GET *rides'].map((line) =>
+      request(line, line.startsWith('OPTIONS') ? PREFLIGHT : ''),
+    );
+    const answer = await exchange(app.port, kinds.join('').repeat(4) + last('GET /rides'));
+    const passing = [200, 404, 204, 404, 404, 200, 404, 204];
+    expect(statuses(answer)).toEqual([...passing, ...Array<number>(13).fill(429)]);
+    expect(headerOfEach(answer, 'X-RateLimit-Remaining').slice(0, 9).map(Number)).toEqual([7, 6, 5, 4, 3, 2, 1, 0, 0]);
+    expect(options.store.asked).toHaveLength(21);
+  });
+
+  it('counts what a skipped route, a guard or other middleware answers', async () => {
+    const options = optionsWith({ policies: { address: { ...ADDRESS, capacity: 2 } } });
+    const configure = (app: INestApplication): void => {
+      app.use('/by-middleware', (_: unknown, response: { end(text: string): void }) => response.end('done'));
+    };
+    await using app = await limited(platform, Rides, options, { configure });
+    expect((await app.send('/by-middleware')).text).toBe('done');
+    expect((await app.send('/rides/skipped')).status).toBe(200);
+    for (const path of ['/by-middleware', '/rides/skipped', '/rides']) expect((await app.send(path)).status).toBe(429);
+  });
+
+  it('refuses as the guard does: status, headers, body', async () => {
+    await using byMiddleware = await open(optionsWith());
+    await using byGuard = await limited(platform, Again, optionsWith({ middleware: [] }));
+    const replies = [];
+    for (const app of [byMiddleware, byGuard]) {
+      await app.crowd(LIMIT, '/again');
+      const { status, headers, body } = await app.send('/again');
+      delete headers.date;
+      delete headers['access-control-allow-origin'];
+      delete headers.vary;
+      replies.push({ status, headers, body });
+    }
+    expect(replies[0]!.status).toBe(429);
+    expect(replies[0]!.body).toEqual({
+      statusCode: 429,
+      error: 'rate_limit_exceeded',
+      message: 'Too many requests, retry in 3600 seconds',
+      retry_after: 3600,
+      retry_after_ms: 3_600_000,
+      policy: 'address',
+    });
+    expect(replies[0]).toEqual(replies[1]);
+  });
+
+  it('refuses through the exception filters of the application, with a global prefix, too', async () => {
+    const caught: unknown[] = [];
+    @Catch(HttpException)
+    class Filter extends BaseExceptionFilter {
+      override catch(exception: HttpException, host: ArgumentsHost): void {
+        caught.push(exception);
+        super.catch(exception, host);
+      }
+    }
+    const metadata = {
+      imports: [RateLimitModule.forRoot(optionsWith())],
+      controllers: [Rides],
+      providers: [{ provide: APP_FILTER, useClass: Filter }],
+    };
+    const configure = (app: INestApplication): void => void app.setGlobalPrefix('v1');
+    await using app = await start(platform, metadata, { configure });
+    expect(await app.crowd(LIMIT, '/v1/rides')).toEqual({ 200: LIMIT });
+    for (const path of ['/v1/rides', '/rides', '/']) {
+      const { status, body } = await app.send(path);
+      expect([status, body]).toEqual([429, expect.objectContaining({ policy: 'address' })]);
+    }
+    expect(caught).toEqual(Array(3).fill(expect.any(RateLimitExceededException)));
+  });
+
+  it('with forRootAsync is the same', async () => {
+    const imports = [RateLimitModule.forRootAsync({ useFactory: async () => optionsWith() })];
+    await using app = await start(platform, { imports, controllers: [Rides] });
+    expect(await app.crowd(LIMIT + 2, '/nothing')).toEqual({ 404: LIMIT, 429: 2 });
+  });
+
+  it.each<[string, Omit<Options, 'store'>]>([
+    ['left out', { middleware: undefined }],
+    ['empty', { middleware: [] }],
+  ])('is nothing at all when it is %s', async (_, more) => {
+    const options = optionsWith(more);
+    await using app = await open(options);
+    for (const path of ['/nothing', '/rides']) expect(limitHeaders(await app.send(path))).toEqual([]);
+    expect(options.store.asked).toEqual([]);
+  });
+});
+
+describe.each(PLATFORMS)('a policy of the middleware that stands on a route, too, over %s', (platform) => {
+  it.each<[string, string, RateLimitModuleExtras]>([
+    ['by the guard of the module', '/again', {}],
+    ['by the guard of the module and that of the method', '/again/twice', {}],
+    ['by the guard of the method alone', '/again/twice', { guard: false }],
+    ['by none', '/again', { guard: false }],
+  ])('charges a request once when it is guarded %s', async (_, path, more) => {
+    const options = optionsWith(more);
+    await using app = await limited(platform, [Rides, Again], options);
+    for (let i = 1; i <= LIMIT; i++) {
+      const reply = await app.send(path);
+      expect([reply.status, left(reply)]).toEqual([200, LIMIT - i]);
+    }
+    for (const other of [path, '/rides', '/nothing']) expect((await app.send(other)).status).toBe(429);
+    expect(options.store.asked).toHaveLength(LIMIT + 3);
+    expect(options.store.keys).toEqual([KEY]);
+  });
+
+  it('leaves those beside it to be charged, each request by each once', async () => {
+    const options = optionsWith({ policies: { address: { ...ADDRESS, capacity: 10 } } });
+    await using app = await limited(platform, Again, options);
+    for (let i = 0; i < 4; i++) expect((await app.send('/again/beside')).status).toBe(200);
+    const names = options.store.asked.map((charges) => charges.map(({ key }) => key.split(':')[4]));
+    expect(names.slice(0, 4)).toEqual([['address'], ['own'], ['address'], ['own']]);
+    expect(options.store.asked).toHaveLength(8);
+  });
+
+  it('is another one with another scope, and charges there', async () => {
+    const options = optionsWith();
+    await using app = await limited(platform, Again, options);
+    await app.send('/again/elsewhere');
+    expect(options.store.keys).toEqual([KEY, KEY.replace(':app:', ':GET /again/elsewhere:')]);
+  });
+});

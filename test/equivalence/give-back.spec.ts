@@ -1,0 +1,210 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { RateLimitStore, TakenCharge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { ALL_ALGORITHMS, algorithmOf, rateOf } from '../support/algorithm-of.js';
+import { anywhere, FALLBACK, forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
+import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';
+import { expectHolds, expectSame } from '../support/expect-same.js';
+import { Fraction } from '../support/fraction.js';
+import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { contentsOf, useRedis } from '../support/redis-fixture.js';
+
+const redis = useRedis();
+
+/** After a move of the clock: a request, or the return of what one of the requests so far was charged. */
+interface Step {
+  readonly move: Move;
+  readonly act: { readonly cost: Cost } | { readonly giveBack: number };
+}
+
+interface History {
+  readonly policy: Policy;
+  readonly start: number;
+  readonly steps: readonly Step[];
+}
+
+function historiesOf(name: AlgorithmName, moves: fc.Arbitrary<Move>): fc.Arbitrary<History> {
+  const act = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ cost: costs }) },
+    { weight: 2, arbitrary: fc.record({ giveBack: fc.nat({ max: 5 }) }) },
+  );
+  const steps = fc.array(fc.record({ move: moves, act }), { minLength: 2, maxLength: 40 });
+  return fc.record({ policy: policyOf(name), start: starts, steps });
+}
+
+interface Kept {
+  readonly charge: TakenCharge;
+  readonly delay: number;
+}
+
+/** Tells a store the history; gives back one of the latest requests, each once at most. */
+async function tell(
+  { policy, start, steps }: History,
+  open: (clock: () => number) => RateLimitStore,
+  fallback = 0,
+): Promise<{ verdicts: Verdict[]; kept: Kept[]; algorithm: Algorithm }> {
+  const algorithm = algorithmOf(policy);
+  const clock = new MovingClock(start, fallback);
+  const store = open(clock.read);
+  const verdicts: Verdict[] = [];
+  let kept: Kept[] = [];
+  for (const { move, act } of steps) {
+    clock.move(move, algorithm, verdicts);
+    if ('giveBack' in act) {
+      const returned = kept.at(-1 - act.giveBack);
+      if (returned === undefined) continue;
+      kept = kept.filter((one) => one !== returned);
+      await store.giveBack!([returned.charge]);
+      continue;
+    }
+    const charge = { key: 'key', algorithm, cost: costFor(algorithm, act.cost) };
+    const verdict = await store.consume([charge]);
+    verdicts.push(verdict);
+    const { resetAfter, delay } = verdict.charges[0]!;
+    if (verdict.allowed && charge.cost > 0) {
+      kept.push({ charge: { ...charge, at: verdict.at, resetAfter }, delay });
+    }
+  }
+  return { verdicts, kept, algorithm };
+}
+
+const inMemory = (clock: () => number): RateLimitStore => new MemoryStore({ clock });
+
+describe('what was charged and given back', () => {
+  it.each(ALL_ALGORITHMS)(
+    '%s: requests that were not given back would all have passed without those that were',
+    async (name) => {
+      const property = fc.asyncProperty(historiesOf(name, forwards), async (history) => {
+        const { kept, algorithm } = await tell(history, inMemory);
+        let now = 0;
+        const alone = new MemoryStore({ clock: () => now });
+        for (const { charge } of kept) {
+          now = charge.at;
+          const { allowed } = alone.consume([charge]);
+          expectHolds(allowed, () => ({ charge, history, limit: algorithm.limit }));
+        }
+      });
+      await fc.assert(property, histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it(
+    'a leaky bucket: the slots of those that stay are no closer than their departures are apart',
+    async () => {
+      const property = fc.asyncProperty(historiesOf('leaky-bucket', forwards), async (history) => {
+        const { kept, algorithm } = await tell(history, inMemory);
+        const { tokens, microseconds } = rateOf(algorithm);
+        for (const [i, { charge, delay }] of kept.slice(1).entries()) {
+          const before = kept[i]!;
+          const gap = charge.at + delay - (before.charge.at + before.delay);
+          const least = Fraction.of(microseconds * BigInt(before.charge.cost), tokens);
+          // What a pod is told is rounded up to a microsecond, of the one and of the other.
+          expectHolds(least.atMost(Fraction.of(gap + 1)), () => ({ history, gap, charge }));
+        }
+      });
+      await fc.assert(property, histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it.each(ALL_ALGORITHMS)(
+    '%s: given back at once, it is as if nobody had asked',
+    async (name) => {
+      const property = fc.asyncProperty(historiesOf(name, forwards), costs, async (history, cost) => {
+        const clock = { now: 0 };
+        const store = new MemoryStore({ clock: () => clock.now });
+        const { algorithm, verdicts } = await tell(history, (read) => {
+          const told: RateLimitStore = {
+            consume: (charges) => {
+              clock.now = read();
+              return store.consume(charges);
+            },
+            reset: (keys) => store.reset(keys),
+            giveBack: (taken) => {
+              clock.now = read();
+              store.giveBack(taken);
+            },
+          };
+          return told;
+        });
+        fc.pre(verdicts.length > 0);
+        const charge = { key: 'key', algorithm, cost: Math.max(1, costFor(algorithm, cost)) };
+        const before = store.consume([{ ...charge, cost: 0 }]);
+        const { allowed, at, charges } = store.consume([charge]);
+        // Where a slot is shorter than a microsecond a queue cannot tell whose is the last.
+        fc.pre(allowed && !(name === 'leaky-bucket' && algorithm.wire[0]! > algorithm.wire[1]!));
+        store.giveBack([{ ...charge, at, resetAfter: charges[0]!.resetAfter }]);
+        expectSame(store.consume([{ ...charge, cost: 0 }]), before);
+      });
+      await fc.assert(property, histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it.each(ALL_ALGORITHMS)(
+    '%s: Redis and memory agree, also where the clock steps back',
+    async (name) => {
+      const property = fc.asyncProperty(
+        historiesOf(name, anywhere),
+        fc.constantFrom(0, 1000),
+        async (history, skew) => {
+          await redis.client.flushdb();
+          const told = await tell(
+            history,
+            (clock) => new RedisStore(redis.client, { clock, maxSkewMs: skew }),
+            FALLBACK,
+          );
+          const wanted = await tell(history, (clock) => new MemoryStore({ clock, maxSkewMs: skew }), FALLBACK);
+          expectSame(told, wanted);
+        },
+      );
+      await fc.assert(property, histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it('of a log that has become a list', async () => {
+    const algorithm = algorithmOf({ algorithm: 'sliding-window-log', limit: 1000, window: 60_000 });
+    let now = 1_700_000_000_000_000;
+    const store = new RedisStore(redis.client, { clock: () => now });
+    const ask = async (cost: number): Promise<TakenCharge> => {
+      const charge = { key: 'log', algorithm, cost };
+      const { at, charges } = await store.consume([charge]);
+      now += 10;
+      return { ...charge, at, resetAfter: charges[0]!.resetAfter };
+    };
+    const taken = [await ask(200), await ask(300), await ask(100)];
+    expect(await redis.client.type('log')).toBe('list');
+    await store.giveBack([taken[1]!]);
+    expect((await ask(0)).resetAfter).toBe(60_000_000 - 10);
+    const left = (await contentsOf(redis.client, ['log']))[0]!.split(' ')[1]!.split(',');
+    expect(left).toEqual([
+      ...Array<string>(200).fill(`${taken[0]!.at}`),
+      ...Array<string>(100).fill(`${taken[2]!.at}`),
+    ]);
+    await store.giveBack([taken[0]!, taken[2]!]);
+    expect(await redis.client.exists('log')).toBe(0);
+  });
+
+  it('of a state that is gone, or not one, nothing is given back and nothing is written', async () => {
+    const store = new RedisStore(redis.client);
+    const taken = (key: string): TakenCharge => ({
+      key,
+      algorithm: algorithmOf({ algorithm: 'fixed-window', limit: 5, window: '1h' }),
+      cost: 1,
+      at: 1_700_000_000_000_000,
+      resetAfter: 1,
+    });
+    await redis.client.set('text', 'text');
+    await redis.client.hset('foreign', 'a', 'b');
+    await store.giveBack(['text', 'foreign', 'gone'].map(taken));
+    expect(await redis.client.get('text')).toBe('text');
+    expect(await redis.client.hgetall('foreign')).toEqual({ a: 'b' });
+    expect(await redis.client.exists('gone')).toBe(0);
+  });
+});

@@ -1,0 +1,134 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
+import { Pod } from '../support/faults/pod.js';
+import { record } from '../support/faults/record.js';
+import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
+import { until } from '../support/faults/until.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+/** More than the default: six servers of a Cluster share the machine with all other tests. */
+const DEADLINE_MS = 250;
+const LATE_MS = 100;
+const RECOVERY_MS = 5_000;
+const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 100, window: '300d' };
+const ALL: Policy = { ...MINE, name: 'all', by: 'global' };
+const SHARDED: Policy = { ...ALL, name: 'shards', limit: 60, shards: 6 };
+
+let cluster: RedisCluster;
+let client: Cluster;
+let pod: Pod;
+const changes: StoreStateChange[] = [];
+
+beforeAll(async () => {
+  // Nobody takes over: a node that is stopped stays the owner of its slots until it goes on.
+  cluster = await RedisCluster.start(['--cluster-node-timeout', '60000']);
+});
+
+afterAll(() => cluster.stop());
+
+beforeEach(async () => {
+  await cluster.settled();
+  client = new Cluster(cluster.addresses);
+  client.on('error', () => undefined);
+  changes.length = 0;
+  pod = await Pod.start({
+    redis: client,
+    deadlineMs: DEADLINE_MS,
+    onStoreStateChange: (change) => changes.push(change),
+  });
+  await pod.recovered();
+});
+
+afterEach(async () => {
+  await pod.app.close();
+  client.disconnect();
+});
+
+/** A user's name in a slot of the master. */
+async function userOf(master: ClusterNode, name: string): Promise<string> {
+  for (let i = 0; ; i++) if ((await cluster.masterOf(`{user:${name}-${i}}`)) === master) return `${name}-${i}`;
+}
+
+function consume(policies: Policy | Policy[], user: string): Promise<Decision> {
+  return pod.limiter.consume(policies, { kind: 'user', value: user });
+}
+
+async function taken(policy: Policy, user = 'nobody'): Promise<number> {
+  const { policies, decidedBy } = await pod.limiter.peek(policy, { kind: 'user', value: user });
+  expect(decidedBy).toBe('store');
+  return 100 - policies[0]!.remaining;
+}
+
+async function stopped(node: ClusterNode): Promise<AsyncDisposable> {
+  await node.stop();
+  return { [Symbol.asyncDispose]: async () => void (await node.cont()) };
+}
+
+it('a node that hangs: its users cost microseconds once its breaker is open, and one line is said', async () => {
+  const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
+  const [bad, good] = [await userOf(sick, 'hung'), await userOf(healthy, 'hung')];
+  const node = `${sick.host}:${sick.port}`;
+  const answers: number[] = [];
+  {
+    await using _ = await stopped(sick);
+    for (let i = 0; i < 10; i++) {
+      const [one, other] = await Promise.all([pod.timed(bad), pod.timed(good)]);
+      expect([one.decision.decidedBy, other.decision.decidedBy]).toEqual(['local', 'store']);
+      expect(one.ms).toBeLessThan(DEADLINE_MS + LATE_MS);
+      answers.push(one.ms, other.ms);
+    }
+    // After five in a row nobody is sent there.
+    expect(answers.filter((ms) => ms >= DEADLINE_MS).length).toBeLessThanOrEqual(5);
+    expect(changes).toEqual([{ deciding: false, outageMs: 0, reason: expect.any(String), node }]);
+    expect(pod.app.logs.of('warn').filter((line) => line.includes(node))).toHaveLength(1);
+  }
+  const since = performance.now();
+  await until('it decides again', RECOVERY_MS, async () => (await pod.ask(bad)).decidedBy === 'store');
+  const recoveryMs = performance.now() - since;
+  expect(changes.map(({ deciding }) => deciding)).toEqual([false, true]);
+  record('cluster: a node hangs, nobody takes over', { answers, recoveryMs });
+});
+
+it('the deadline falls between two slots: what the first was charged is given back, and what the second was, too', async () => {
+  const owner = await cluster.masterOf('{global:all}');
+  const other = (await cluster.masters()).find((node) => node !== owner)!;
+  const user = await userOf(other, 'between');
+  expect(await consume([MINE, ALL], user)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  const [mine, all] = [await taken(MINE, user), await taken(ALL)];
+  const answers: number[] = [];
+  {
+    await using _ = await stopped(owner);
+    for (let i = 0; i < 3; i++) {
+      const since = performance.now();
+      expect(await consume([MINE, ALL], user)).toMatchObject({ allowed: true, decidedBy: 'local' });
+      answers.push(performance.now() - since);
+    }
+    expect(await taken(MINE, user)).toBe(mine);
+  }
+  // It executes what it was sent while it hung, and then what gives that back.
+  await until('the late charges are given back', RECOVERY_MS, async () => {
+    await delay(10);
+    const { decidedBy, policies } = await pod.limiter.peek(ALL, { kind: 'user', value: user });
+    return decidedBy === 'store' && 100 - policies[0]!.remaining === all;
+  });
+  expect(await taken(MINE, user)).toBe(mine);
+  const slowest = Math.max(...answers);
+  expect(slowest).toBeLessThan(DEADLINE_MS + LATE_MS);
+  record('cluster: the deadline falls between two slots', { answers });
+});
+
+it('a node that hangs takes its shards with it: the others admit their parts, and no more', async () => {
+  const sick = await cluster.masterOf('{global:shards/0.6}');
+  const owners = await Promise.all(Array.from({ length: 6 }, (_, i) => cluster.masterOf(`{global:shards/${i}.6}`)));
+  const lost = owners.filter((owner) => owner === sick).length;
+  await using _ = await stopped(sick);
+  const decisions: Decision[] = [];
+  for (let i = 0; i < 80; i++) decisions.push(await consume(SHARDED, 'anybody'));
+  const admitted = decisions.filter(({ allowed, decidedBy }) => allowed && decidedBy === 'store');
+  expect(admitted).toHaveLength(60 - 10 * lost);
+  // Until its breaker opened, requests that met it first waited for it until their deadline.
+  expect(decisions.filter(({ decidedBy }) => decidedBy === 'local').length).toBeLessThanOrEqual(5 * lost);
+});
