@@ -10,13 +10,14 @@ export function user(i, length = 0) {
 /**
  * A `RateLimiter` as an application has it, of the built library, through its public API.
  *
+ * @param imports modules beside it
  * @returns {Promise<RateLimiter>} closed with the bench's scenario
  */
-export async function openLimiter(bench, options) {
+export async function openLimiter(bench, options, imports = []) {
   // 'closed': a decision that the store did not make must not count as one.
   const limits = RateLimitModule.forRoot({ guard: false, onStoreFailure: 'closed', ...options });
   const app = await NestFactory.createApplicationContext(
-    { module: class App {}, imports: [limits] },
+    { module: class App {}, imports: [limits, ...imports] },
     { logger: false },
   );
   app.enableShutdownHooks([]);

@@ -28,4 +28,6 @@ export const FLOORS = {
     what: 'in the process: decisions/s, to the faster peer, distinct or hot keys',
     atLeast: 1,
   },
+  'metrics.redis': { what: 'Node CPU per decision on Redis: with metrics / without', atMost: 1.1 },
+  'metrics.memory': { what: 'Node CPU per decision in the process: with metrics / without', atMost: 1.3 },
 };

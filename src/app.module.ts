@@ -9,6 +9,7 @@ import { HealthModule } from './health/health.module.js';
 import { FlatValidationPipe } from './http/validation.js';
 import { MATCHING_LIMIT, matchingLimit } from './limits/matching-limit.js';
 import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
+import { MetricsModule } from './metrics/metrics.module.js';
 import { RidesModule } from './rides/rides.module.js';
 import { TimeModule } from './time/time.module.js';
 import { TripsModule } from './trips/trips.module.js';
@@ -34,6 +35,7 @@ export class AppModule {
         DriversModule,
         FaresModule,
         HealthModule,
+        MetricsModule.forRoot(),
         RidesModule,
         TripsModule,
         ZonesModule,

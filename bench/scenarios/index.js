@@ -3,6 +3,7 @@ import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
+import { metrics } from './metrics.js';
 import { algorithms, policies2 } from './policies.js';
 import { refused } from './refused.js';
 
@@ -25,4 +26,5 @@ export const SCENARIOS = [
   httpExpress,
   httpFastify,
   memoryStore,
+  metrics,
 ];

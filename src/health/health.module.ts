@@ -1,5 +1,11 @@
 import { Module } from '@nestjs/common';
+import { TerminusModule } from '@nestjs/terminus';
 import { HealthController } from './health.controller.js';
+import { StoreHealthIndicator } from './store.health-indicator.js';
 
-@Module({ controllers: [HealthController] })
+@Module({
+  imports: [TerminusModule],
+  controllers: [HealthController],
+  providers: [StoreHealthIndicator],
+})
 export class HealthModule {}

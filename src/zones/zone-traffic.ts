@@ -9,19 +9,29 @@ export type ZoneCounts = Readonly<Record<ZoneEvent, number>>;
 const MAX_ZONES = 10_000;
 const NOTHING: ZoneCounts = { estimates: 0, requests: 0, matched: 0, no_driver: 0, unavailable: 0 };
 
-/** Counts what this process was asked for, by zone. Anybody can ask from anywhere, so quiet zones make room for new ones. */
+/**
+ * Counts what this process was asked for, by zone. Anybody can ask from anywhere, so quiet zones make room for new ones; what
+ * was counted there stays in the total.
+ */
 @Injectable()
 export class ZoneTraffic {
+  private readonly totals = { ...NOTHING };
   private readonly counts = new LRUCache<string, Record<ZoneEvent, number>>({ max: MAX_ZONES });
 
   count(zone: string, event: ZoneEvent): void {
     let counts = this.counts.get(zone);
     if (!counts) this.counts.set(zone, (counts = { ...NOTHING }));
     counts[event]++;
+    this.totals[event]++;
   }
 
   of(zone: string): ZoneCounts {
     return this.counts.peek(zone) ?? NOTHING;
+  }
+
+  /** Of all zones together, since the start. */
+  total(event: ZoneEvent): number {
+    return this.totals[event];
   }
 
   zones(): Iterable<string> {

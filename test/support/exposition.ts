@@ -42,8 +42,8 @@ export class Exposition {
     const labels = pairs.map(([, label, text]): [string, string] => [label!, unescaped(text!)]);
     const id = idOf(name!, labels);
     if (this.values.has(id)) throw new Error(`Twice: ${line}`);
-    if (Number.isNaN(Number(value))) throw new Error(`No number: ${line}`);
-    this.values.set(id, Number(value));
+    if (!/^(nan|[+-]?inf)$/i.test(value!) && Number.isNaN(Number(value))) throw new Error(`No number: ${line}`);
+    this.values.set(id, Number(value!.replace(/inf$/i, 'Infinity')));
   }
 }
 

@@ -1,0 +1,50 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import request from 'supertest';
+import { until } from '../support/faults/until.js';
+import { RedisServer } from '../support/redis-server.js';
+import { RIDE } from './support/requests.js';
+import { PLATFORMS, type Service, start } from './support/start-app.js';
+
+jest.setTimeout(20_000); // it is real time, and the machine may be busy
+
+const RECOVERY_MS = 5000;
+
+let service: Service;
+
+afterEach(() => service.app.close());
+
+const check = (): request.Test => request(service.url).get('/healthz');
+
+describe.each(PLATFORMS)('/healthz over %s', (platform) => {
+  it('is fine without Redis: the limits are kept in the process', async () => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    const { body, headers } = await check().expect(200);
+    expect(body).toMatchObject({ status: 'ok', details: { rate_limit_store: { status: 'up' } } });
+    expect(headers['cache-control']).toContain('no-store');
+  });
+
+  it.each<[string, (redis: RedisServer) => unknown, (redis: RedisServer) => unknown]>([
+    ['killed', (redis) => redis.kill(), (redis) => redis.restart()],
+    ['stopped', (redis) => redis.pause(), (redis) => redis.resume()],
+  ])('is degraded, and not down, while Redis is %s: requests are served', async (_, end, back) => {
+    const redis = await RedisServer.start();
+    try {
+      service = await start(platform, { RATE_LIMIT: 'on', REDIS_URL: redis.url });
+      expect((await check().expect(200)).body.status).toBe('ok');
+      await end(redis);
+      await Promise.all(
+        Array.from({ length: 10 }, () => request(service.url).post('/api/rides/request').send(RIDE).expect(200)),
+      );
+      const { body } = await check().expect(200);
+      expect(body).toMatchObject({
+        status: 'degraded',
+        details: { rate_limit_store: { status: 'degraded', outage_ms: expect.any(Number) } },
+      });
+      expect(JSON.stringify(body)).not.toContain(String(redis.port)); // whoever may probe need not know where it is
+      await back(redis);
+      await until('health', RECOVERY_MS, async () => (await check().expect(200)).body.status === 'ok');
+    } finally {
+      await redis.stop();
+    }
+  });
+});

@@ -1,0 +1,138 @@
+import { get } from 'node:http';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import request from 'supertest';
+import { Exposition } from '../support/exposition.js';
+import { until } from '../support/faults/until.js';
+import { ELSEWHERE, GARDEN, ITINERARY, RIDE, ZONE } from './support/requests.js';
+import { PLATFORMS, type Service, start } from './support/start-app.js';
+import { startMatching } from './support/start-matching.js';
+
+jest.setTimeout(20_000); // it is real time, and the machine may be busy
+
+const HTTP = 'ride_hailing_http_request_duration_seconds';
+const RESULTS = 'ride_hailing_matching_requests_total';
+
+let service: Service;
+
+afterEach(() => service.app.close());
+
+async function scrape(): Promise<Exposition> {
+  const response = await request(service.url).get('/metrics').expect(200);
+  expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+  return new Exposition(response.text);
+}
+
+const ride = (body: object = RIDE): request.Test => request(service.url).post('/api/rides/request').send(body);
+
+describe.each(PLATFORMS)('/metrics over %s', (platform) => {
+  it('says what came of ride requests, and how long requests took, by route', async () => {
+    service = await start(platform, { DRIVERS_SEEDED: '2', RATE_LIMIT: 'on' });
+    for (let i = 0; i < 3; i++) await ride().set('X-User-Id', 'rider-1').expect(200);
+    await ride(ELSEWHERE).expect(200);
+    await request(service.url).put(`/api/admin/zones/${ZONE}/surge`).send({ factor: 2 }).expect(200);
+    const metrics = await scrape();
+    expect(['matched', 'no_driver', 'unavailable'].map((result) => metrics.get(RESULTS, { result }))).toEqual([
+      2, 2, 0,
+    ]);
+    const rides = { method: 'POST', route: '/api/rides/request', status: 200 };
+    expect(metrics.get(`${HTTP}_count`, rides)).toBe(4);
+    expect(metrics.get(`${HTTP}_bucket`, { ...rides, le: '+Inf' })).toBe(4);
+    expect(metrics.get(`${HTTP}_count`, { method: 'PUT', route: '/api/admin/zones/:zone/surge', status: 200 })).toBe(1);
+    expect(metrics.get('process_start_time_seconds')).toBeGreaterThan(0);
+    expect(metrics.sum('rate_limiter_requests_total')).toBeGreaterThanOrEqual(5);
+    expect(metrics.sum('rate_limiter_requests_total')).toBe(metrics.sum('rate_limiter_allowed_total'));
+  });
+
+  it('counts what was refused, too, and what never met a route', async () => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    const surge = (): request.Test =>
+      request(service.url).put(`/api/admin/zones/${ZONE}/surge`).set('X-User-Id', 'op').send({ factor: 2 });
+    const statuses: number[] = [];
+    for (let i = 0; i < 8; i++) statuses.push((await surge()).status);
+    const refused = statuses.filter((status) => status === 429).length;
+    expect(refused).toBeGreaterThanOrEqual(3);
+    for (let i = 0; i < 40; i++)
+      await request(service.url)
+        .get(`/${'x'.repeat(i)}/nothing?rider=${i}`)
+        .expect(404);
+    await request(service.url)
+      .post('/api/fares/estimate')
+      .set('Content-Type', 'application/json')
+      .send('{')
+      .expect(400);
+    const metrics = await scrape();
+    expect(metrics.get(`${HTTP}_count`, { method: 'PUT', route: '/api/admin/zones/:zone/surge', status: 429 })).toBe(
+      refused,
+    );
+    expect(metrics.sum('rate_limiter_rejected_total')).toBe(refused);
+    expect(metrics.get(`${HTTP}_count`, { method: 'GET', route: 'none', status: 404 })).toBe(40);
+    const series = metrics.labelsOf(`${HTTP}_count`);
+    expect(series.filter(({ status }) => status === '400')).toHaveLength(1);
+    expect(series.length).toBeLessThanOrEqual(5);
+  });
+
+  it('is never refused, nor does it count as a request that could be', async () => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    for (let i = 0; i < 100; i++) {
+      const { status, headers } = await request(service.url).get('/metrics').set('X-User-Id', 'prometheus');
+      expect([status, headers['x-ratelimit-limit']]).toEqual([200, undefined]);
+    }
+    expect((await scrape()).sum('rate_limiter_requests_total')).toBe(0);
+  });
+
+  it('shows how busy matching is', async () => {
+    service = await start(platform, { MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '400', MATCHING_QUEUE: '2' });
+    expect((await scrape()).get('ride_hailing_matching_utilisation')).toBe(0);
+    const rides = Array.from({ length: 4 }, () => ride());
+    const replies = Promise.all(rides.map(async (one) => (await one).status));
+    await until('a queue', 2000, async () => (await scrape()).get('ride_hailing_matching_queue') === 2);
+    expect((await replies).toSorted((a, b) => a - b)).toEqual([200, 200, 200, 503]);
+    const metrics = await scrape();
+    expect(metrics.get('ride_hailing_matching_queue')).toBe(0);
+    expect(metrics.get('ride_hailing_matching_utilisation')).toBeGreaterThan(0);
+    expect(metrics.get('ride_hailing_matching_utilisation')).toBeLessThanOrEqual(1);
+    expect(metrics.get(RESULTS, { result: 'unavailable' })).toBe(1);
+    expect(metrics.get(RESULTS, { result: 'matched' })).toBe(3);
+  });
+
+  it('has no value for a matching service that is away, and all the others', async () => {
+    const matching = await startMatching();
+    service = await start(platform, { MATCHING_URL: matching.url });
+    expect((await scrape()).get('ride_hailing_matching_queue')).toBe(0);
+    await matching.app.close();
+    await ride().expect(503);
+    const metrics = await scrape();
+    expect(metrics.get('ride_hailing_matching_queue')).toBeUndefined();
+    expect(metrics.get('ride_hailing_matching_utilisation')).toBeUndefined();
+    expect(metrics.get(RESULTS, { result: 'unavailable' })).toBe(1);
+    expect(metrics.get('rate_limiter_store_deciding')).toBe(1);
+  });
+
+  it('never names who asked', async () => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    const secrets = ['s3cr3t-key', 'rider-77', 'a"} 1', '10.9.8.7'];
+    for (const secret of secrets) {
+      await ride({ ...RIDE, rider_id: secret }).set('X-User-Id', secret);
+      await request(service.url).post('/api/fares/estimate').set('X-API-Key', secret).send(ITINERARY);
+      await request(service.url)
+        .get('/api/drivers/nearby')
+        .query({ ...GARDEN, rider: secret })
+        .set('X-Forwarded-For', secret);
+      await request(service.url).get(`/riders/${encodeURIComponent(secret)}`);
+    }
+    const { text } = await scrape();
+    for (const secret of [...secrets, encodeURIComponent(secrets[2]!), '127.0.0.1']) expect(text).not.toContain(secret);
+  });
+
+  it('knows of clients that went before they were answered', async () => {
+    service = await start(platform, { MATCHING_LOOKUP_MS: '1500', MATCHING_WORKERS: '1' });
+    const gone = get(`${service.url}/api/drivers/nearby?lat=${GARDEN.lat}&lng=${GARDEN.lng}`);
+    gone.on('error', () => undefined);
+    // Its utilisation says that it is being worked on.
+    await until('work', 2000, async () => (await scrape()).get('ride_hailing_matching_utilisation')! > 0);
+    gone.destroy();
+    const labels = { method: 'GET', route: '/api/drivers/nearby', status: 499 };
+    const seen = await until('an end', 1000, async () => (await scrape()).get(`${HTTP}_count`, labels));
+    expect(seen).toBe(1);
+  });
+});
