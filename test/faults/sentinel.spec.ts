@@ -39,6 +39,7 @@ it.each<[string, (master: BreakableServer) => unknown, (master: BreakableServer)
   async (what, begin, end) => {
     const master = await sentinel.master();
     await pod.ask();
+    await using _ = { [Symbol.asyncDispose]: async () => void (await end(master)) };
     await begin(master);
     const since = performance.now();
     const answers: Answer[] = [];
@@ -52,7 +53,6 @@ it.each<[string, (master: BreakableServer) => unknown, (master: BreakableServer)
     for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
     // What the old master had not handed on yet is lost with it.
     await pod.conclude(`sentinel: the master is ${what}`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
-    await end(master);
   },
 );
 
