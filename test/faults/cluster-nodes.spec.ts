@@ -89,7 +89,7 @@ it('a node that hangs: its users cost microseconds once its breaker is open, and
   await until('it decides again', RECOVERY_MS, async () => (await pod.ask(bad)).decidedBy === 'store');
   const recoveryMs = performance.now() - since;
   expect(changes.map(({ deciding }) => deciding)).toEqual([false, true]);
-  record('cluster: a node hangs, nobody takes over', { answers, recoveryMs });
+  await pod.conclude('cluster: a node hangs, nobody takes over', { answers, recoveryMs });
 });
 
 it('the deadline falls between two slots: what the first was charged is given back, and what the second was, too', async () => {
@@ -117,7 +117,13 @@ it('the deadline falls between two slots: what the first was charged is given ba
   expect(await taken(MINE, user)).toBe(mine);
   const slowest = Math.max(...answers);
   expect(slowest).toBeLessThan(DEADLINE_MS + LATE_MS);
-  record('cluster: the deadline falls between two slots', { answers });
+  const left = (await taken(MINE, user)) - mine + (await taken(ALL)) - all;
+  // What it took of both, or gave back beyond that.
+  record('cluster: the deadline falls between two slots', {
+    answers,
+    doubles: Math.max(0, left),
+    overAdmissions: Math.max(0, -left),
+  });
 });
 
 it('a node that hangs takes its shards with it: the others admit their parts, and no more', async () => {

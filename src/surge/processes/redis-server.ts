@@ -23,6 +23,10 @@ export interface RedisServerOptions {
   args?: readonly string[] | ((port: number) => readonly string[]);
   /** A Sentinel, which monitors nothing until it is told to. */
   sentinel?: boolean;
+  /** Writes everything to disk at once, and has it again after `restart()`, however it ended. */
+  keepsData?: boolean;
+  /** Further environment variables. */
+  env?: Readonly<Record<string, string>>;
   /** Without it a free port is chosen. */
   port?: number;
 }
@@ -35,22 +39,21 @@ interface Running {
 
 class PortTakenError extends Error {}
 
-/** A real server process on the loopback interface, which keeps nothing on disk: every start is an empty server. */
+/** A real server process on the loopback interface, which keeps nothing on disk unless it is told to: every start is an empty server. */
 export class RedisServer implements AsyncDisposable {
   readonly host = HOST;
   private running: Running | undefined;
+  /** Of a server that keeps its data, also while it does not run. */
+  private kept: string | undefined;
 
   private constructor(
     readonly port: number,
-    private readonly args: readonly string[],
-    private readonly sentinel: boolean,
+    private readonly options: RedisServerOptions,
   ) {}
 
   static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
-    const { args = [], sentinel = false } = options;
     for (let attempt = 1; ; attempt++) {
-      const port = options.port ?? randomPort();
-      const server = new RedisServer(port, typeof args === 'function' ? args(port) : args, sentinel);
+      const server = new RedisServer(options.port ?? randomPort(), options);
       try {
         await server.launch();
         return server;
@@ -78,9 +81,10 @@ export class RedisServer implements AsyncDisposable {
     process.kill(this.pid, 'SIGCONT');
   }
 
-  /** Ends the process as an operator does. Does nothing when it has ended already. */
+  /** Ends the process as an operator does, and what it has on disk. Does nothing when it has ended already. */
   async stop(): Promise<void> {
     await this.end('SIGTERM');
+    this.forget();
   }
 
   /** Ends the process as a crash does. `restart()` brings it back. */
@@ -88,9 +92,9 @@ export class RedisServer implements AsyncDisposable {
     await this.end('SIGKILL');
   }
 
-  /** Comes back on the same port with another pid and no data; also after `stop()` or `kill()`. */
+  /** Comes back on the same port with another pid, and no data unless it keeps it; also after `stop()` or `kill()`. */
   async restart(): Promise<void> {
-    await this.stop();
+    await this.end('SIGTERM');
     await this.launch();
   }
 
@@ -105,16 +109,20 @@ export class RedisServer implements AsyncDisposable {
   }
 
   private async launch(): Promise<void> {
-    const directory = mkdtempSync(join(tmpdir(), 'floodgate-redis-'));
+    const { args = [], env, keepsData } = this.options;
+    const directory = this.kept ?? mkdtempSync(join(tmpdir(), 'floodgate-redis-'));
+    if (keepsData === true) this.kept = directory;
     const logFile = join(directory, 'redis.log');
+    const given = typeof args === 'function' ? args(this.port) : args;
     try {
-      const child = spawnServer(this.port, [...this.modeArgs(directory), ...this.args], directory, logFile);
+      const child = spawnServer(this.port, [...this.modeArgs(directory), ...given], { directory, logFile, env });
       await once(child, 'spawn');
       this.running = { child, pid: child.pid ?? NaN, directory };
       killWithThisProcess(this.running);
       await untilReady(child, this.port, logFile);
     } catch (error) {
       await this.kill();
+      this.forget();
       rmSync(directory, { recursive: true, force: true });
       throw error;
     }
@@ -122,7 +130,8 @@ export class RedisServer implements AsyncDisposable {
 
   /** A Sentinel insists on a file to write its state to, which must be the first argument. */
   private modeArgs(directory: string): string[] {
-    if (!this.sentinel) return ['--save', '', '--appendonly', 'no'];
+    const { sentinel, keepsData } = this.options;
+    if (sentinel !== true) return ['--save', '', '--appendonly', keepsData === true ? 'yes' : 'no'];
     const configuration = join(directory, 'sentinel.conf');
     writeFileSync(configuration, '');
     return [configuration, '--sentinel'];
@@ -138,8 +147,13 @@ export class RedisServer implements AsyncDisposable {
       child.kill('SIGKILL');
       if (!(await exitsWithin(child, STOP_LIMIT_MS))) throw new Error(`Process ${running.pid} survived SIGKILL`);
     }
-    rmSync(directory, { recursive: true, force: true });
+    if (directory !== this.kept) rmSync(directory, { recursive: true, force: true });
     this.running = undefined;
+  }
+
+  private forget(): void {
+    if (this.kept !== undefined) rmSync(this.kept, { recursive: true, force: true });
+    this.kept = undefined;
   }
 }
 
@@ -148,13 +162,22 @@ export function randomPort(): number {
   return FIRST_PORT + Math.floor(Math.random() * PORT_COUNT);
 }
 
-function spawnServer(port: number, args: readonly string[], directory: string, logFile: string): ChildProcess {
+interface Surroundings {
+  readonly directory: string;
+  readonly logFile: string;
+  readonly env: Readonly<Record<string, string>> | undefined;
+}
+
+function spawnServer(port: number, args: readonly string[], { directory, logFile, env }: Surroundings): ChildProcess {
   // Last, so that `args` cannot undo what this class relies on.
   const fixed = ['--bind', HOST, '--port', `${port}`, '--dir', directory, '--loglevel', 'notice', '--daemonize', 'no'];
   // A file rather than a pipe: it needs no reader and does not keep this process alive.
   const log = openSync(logFile, 'w');
   try {
-    const child = spawn(requireRedisServer(), [...args, ...fixed], { stdio: ['ignore', log, log] });
+    const child = spawn(requireRedisServer(), [...args, ...fixed], {
+      stdio: ['ignore', log, log],
+      env: { ...process.env, ...env },
+    });
     child.unref();
     return child;
   } finally {

@@ -52,6 +52,8 @@ const PROMISED: RedisOptions = {
 const DEFAULTS: RedisOptions = {
   connectTimeout: 1000,
   disconnectTimeout: 200,
+  // How long a server says that it will still load (up to ten seconds are believed) is a guess.
+  maxLoadingRetryTime: 100,
   // A server that accepts and never answers would otherwise be sent to for ever, and every question kept.
   socketTimeout: 1000,
   // ioredis never settles what was in flight when a connection was lost; nobody waits for it, but it is to be let go.
