@@ -57,7 +57,7 @@ describe("the manifest's Redis", () => {
 
   it('is set up as it is to be', async () => {
     const names = ['maxmemory', 'maxmemory-policy', 'save', 'appendonly', 'tcp-backlog', 'timeout'];
-    const values = await Promise.all(names.map(async (name) => (await admin.config('GET', name)) as string[]));
+    const values = await Promise.all(names.map(async (name) => admin.config('GET', name)));
     expect(Object.fromEntries(values as [string, string][])).toEqual({
       maxmemory: `${256 * 1024 ** 2}`,
       'maxmemory-policy': 'noeviction',

@@ -17,7 +17,7 @@ export class ManifestRedis implements AsyncDisposable {
 
   static async start(secret: Secret = newSecret()): Promise<ManifestRedis> {
     const [{ command, args = [], volumeMounts = [] }] = podOf('rate-limit-redis').containers;
-    if (command?.join() !== 'redis-server') throw new Error(`The command of the manifest is ${command}`);
+    if (command?.join() !== 'redis-server') throw new Error(`The command of the manifest is ${command?.join(' ')}`);
     const users = podOf('rate-limit-redis').volumes!.find(({ name }) => name === 'users')!.secret!;
     const { mountPath } = volumeMounts.find(({ name }) => name === 'users')!;
     const directory = mkdtempSync(join(tmpdir(), 'floodgate-users-'));
