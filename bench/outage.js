@@ -9,7 +9,7 @@ import { installPeers } from './install.js';
 import { startRedis } from './redis.js';
 import { render } from './table.js';
 
-const { values: options } = parseArgs({ options: { json: { type: 'boolean' } } });
+const { values: given } = parseArgs({ options: { json: { type: 'boolean' } } });
 
 /** How long a caller is watched for an answer: whatever waits longer has hung. */
 const PATIENCE_MS = 3_000;
@@ -152,9 +152,9 @@ async function cuttingProxy(url) {
     for (const socket of [client, upstream]) socket.on('error', end).on('close', end);
     client.pipe(upstream);
     upstream.on('data', (data) => {
-      if (!cutting) return void client.write(data);
+      if (cutting) end();
+      else client.write(data);
       cutting = false;
-      end();
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -210,4 +210,4 @@ const head = [
   'answer lost: charged',
 ];
 process.stdout.write(`${render({ title: 'While Redis is away', head, lines })}\n`);
-if (options.json) process.stdout.write(`${JSON.stringify(figures)}\n`);
+if (given.json) process.stdout.write(`${JSON.stringify(figures)}\n`);
