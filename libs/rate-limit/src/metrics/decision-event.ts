@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Decision } from '../decision.js';
+import { beforeRouting } from '../http/before-routing.js';
 
 /**
  * Where a decision came from: what `Decision.decidedBy` says, and
@@ -14,7 +15,7 @@ export interface DecisionEvent {
   readonly decision: Omit<Decision, 'decidedBy'>;
   /** Who decided. */
   readonly source: DecisionSource;
-  /** Class and method of the handler, `'RidesController.request'`; undefined for decisions outside of a route. */
+  /** Class and method of the handler, `'RidesController.request'`; undefined outside of a route and before routing. */
   readonly route: string | undefined;
   /**
    * Milliseconds from asking to the answer. Where the store could not decide, what it took to know that; the wait for a leaky
@@ -26,7 +27,8 @@ export interface DecisionEvent {
 /** A handler, as an `ExecutionContext` knows it. */
 export type Place = Pick<ExecutionContext, 'getClass' | 'getHandler'>;
 
-/** Class and method, as they are called in the code. */
-export function routeName(place: Place): string {
+/** Class and method, as they are called in the code; undefined before routing. */
+export function routeName(place: Place): string | undefined {
+  if (place.getHandler() === beforeRouting) return undefined;
   return `${place.getClass().name}.${place.getHandler().name}`;
 }
