@@ -7,6 +7,7 @@ import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';
 import { HealthModule } from './health/health.module.js';
 import { FlatValidationPipe } from './http/validation.js';
+import { MATCHING_LIMIT, matchingLimit } from './limits/matching-limit.js';
 import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { RidesModule } from './rides/rides.module.js';
@@ -25,7 +26,12 @@ export class AppModule {
         ConfigModule.forRoot(configuration),
         TimeModule,
         // Without enforcement there is nothing to ask Redis for.
-        RateLimitModule.forRoot({ redis: limited ? redisUrl : undefined, guard: limited, localShare: pods }),
+        RateLimitModule.forRoot({
+          redis: limited ? redisUrl : undefined,
+          guard: limited,
+          localShare: pods,
+          policies: { [MATCHING_LIMIT]: matchingLimit(configuration) },
+        }),
         DriversModule,
         FaresModule,
         HealthModule,

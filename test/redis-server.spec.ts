@@ -123,6 +123,21 @@ describe('starting', () => {
     client.disconnect();
   });
 
+  it('keeps its data over a crash when it is told to, until it is stopped', async () => {
+    await using server = await RedisServer.start({ keepsData: true });
+    const client = connectTo(server);
+    const [, directory = ''] = await client.config('GET', 'dir');
+    await client.set('key', 'value');
+    await server.kill();
+    await server.restart();
+    expect(await client.get('key')).toBe('value');
+    await server.stop();
+    expect(existsSync(directory)).toBe(false);
+    await server.restart();
+    expect(await client.get('key')).toBeNull();
+    client.disconnect();
+  });
+
   it('takes another port when the one it chose is taken', async () => {
     await using first = await RedisServer.start();
     const choice = (first.port - 20_000) / 12_000 + 1e-9;

@@ -4,11 +4,18 @@ export abstract class Configuration {
   /** Where the rate limits of all processes are kept; undefined keeps them in this process. */
   abstract readonly redisUrl: string | undefined;
   abstract readonly rateLimit: RateLimitMode;
+  /** What is let through to matching, for all riders together. */
+  abstract readonly matchingLimit: MatchingLimitConfiguration;
   /** Application processes that share the limits: while Redis is away each decides with its share of them. */
   abstract readonly pods: number;
   abstract readonly drivers: DriversConfiguration;
   abstract readonly matching: MatchingConfiguration;
   abstract readonly trips: TripsConfiguration;
+}
+
+export interface MatchingLimitConfiguration {
+  readonly perSecond: number;
+  readonly burst: number;
 }
 
 /** `riders`: each rider's limits alone, without the one that protects the matching service. */

@@ -8,6 +8,7 @@ describe('readConfiguration', () => {
       port: 3000,
       redisUrl: undefined,
       rateLimit: 'on',
+      matchingLimit: { perSecond: 150, burst: 60 },
       pods: 1,
       drivers: { seeded: 500, max: 100_000, timeoutMs: 60_000 },
       matching: {

@@ -10,6 +10,11 @@ export function readConfiguration(variables: Variables): Configuration {
     port: env.integer('PORT', 3000, PORTS),
     redisUrl: env.url('REDIS_URL', ['redis:', 'rediss:']),
     rateLimit: env.oneOf('RATE_LIMIT', RATE_LIMIT_MODES),
+    matchingLimit: {
+      perSecond: env.integer('MATCHING_LIMIT', 150, { min: 1, max: 1_000_000 }),
+      // Room for a few riders who ask at once: one alone may have 20.
+      burst: env.integer('MATCHING_BURST', 60, { min: 1, max: 1_000_000 }),
+    },
     pods: env.integer('PODS', 1, { min: 1, max: 10_000 }),
     drivers: {
       seeded: env.integer('DRIVERS_SEEDED', 500, { min: 0, max: 100_000 }),

@@ -44,7 +44,7 @@ class AuthGuard implements CanActivate {
   }
 }
 
-/** The documented one: every address, before authentication. */
+/** One of one's own, in place of the module's middleware: every address, before authentication. */
 @Injectable()
 class AddressLimit implements CanActivate {
   private readonly address = ipIdentity();

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
 import { Body, Controller, Get, type INestApplication, Param, Post } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
@@ -111,6 +112,20 @@ describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
     } finally {
       await app.close();
     }
+  });
+
+  it('is not passed by a request that opens a WebSocket, nor by what Node itself refuses, as documented', async () => {
+    const store = new StillStore();
+    await using app = await limited(platform, Echo, { store, middleware: [LIMIT] });
+    const server = app.app.getHttpServer() as Server;
+    server.on('upgrade', (_, socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'));
+    const upgrade = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+    const malformed = 'GET echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    for (let i = 0; i < 5; i++) {
+      expect(statuses(await exchange(app.port, upgrade))).toEqual([101]);
+      expect(statuses(await exchange(app.port, malformed))).toEqual([400]);
+    }
+    expect(store.asked).toEqual([]);
   });
 
   describe.each(['before', 'after'] as const)('shared with a request hook set %s it', (when) => {

@@ -173,6 +173,22 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       expect((await cost('7')).status).toBe(429);
     });
 
+    it.each([undefined, null, false, 0, '', 'route', 'router', 'oops', {}, new Error('oops')])(
+      'that throw or reject with %p let nothing through',
+      async (thrown) => {
+        const throwing = (): never => {
+          throw thrown;
+        };
+        const rejecting = (): Promise<never> => Promise.reject(thrown);
+        for (const failing of [throwing, rejecting]) {
+          for (const middleware of [[policy({ cost: failing })], [failing]]) {
+            await using app = await open(middleware);
+            expect((await app.send('/free')).status).toBe(500);
+          }
+        }
+      },
+    );
+
     it('that only look have charged nothing: the route does', async () => {
       const own = policy({ scope: 'app', cost: (context) => (requestOf(context).user === undefined ? 0 : 1) });
       @Controller()
@@ -240,6 +256,13 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
         expect(app.store.keys).toEqual([expect.stringMatching(new RegExp(`^${key.replace(/[{}]/g, '\\$&')}`))]);
       }
     });
+  });
+
+  it('onDecision is told of both steps, and where each was taken', async () => {
+    const routes: unknown[] = [];
+    await using app = await open([policy()], { onDecision: ({ route }) => void routes.push(route) });
+    for (const path of ['/nothing', '/tight']) await app.send(path);
+    expect(routes).toEqual(['RateLimitMiddleware.use', 'RateLimitMiddleware.use', 'Routes.tight']);
   });
 
   it('says nothing of an API key, in keys, logs or replies', async () => {

@@ -61,3 +61,29 @@ it('a Cluster that was handed in forgets what is reset, and is left open', async
   expect(cluster.status).toBe('ready');
   expect(await cluster.set('still', 'open')).toBe('OK');
 });
+
+it('needs no more rights on a Cluster than the README grants', async () => {
+  const admin = new Redis(server.url);
+  const rights =
+    'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';
+  const granted = rights.split(' ').map((right) => `+${right}`);
+  await admin.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', '~rl:*', '-@all', ...granted);
+  await admin.call('ACL', 'LOG', 'RESET');
+  const client = new Cluster([{ host: server.host, port: server.port }], {
+    lazyConnect: true, // only its duplicate is used
+    redisOptions: { username: 'floodgate', password: 'secret' },
+  });
+  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: client })] });
+  const limiter = app.app.get(RateLimiter);
+  const all: Policy = { ...DAILY, name: 'all', by: 'global' };
+  const ada = { kind: 'user', value: 'ada' };
+  expect(await limiter.consume([ONE, all], ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  expect(await limiter.consume([ONE, all], ada)).toMatchObject({ allowed: false, decidedBy: 'store' });
+  await limiter.reset([ONE, all], ada);
+  expect(await limiter.consume([ONE, all], ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  const denied = (await admin.call('ACL', 'LOG')) as string[][];
+  // ioredis would give its connections names, and goes on without.
+  expect(denied.filter((entry) => !entry.includes('client|setname'))).toEqual([]);
+  expect(app.logs.of('warn')).toEqual([]);
+  admin.disconnect();
+});

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
+import { assert, asyncProperty } from 'fast-check';
 import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
@@ -78,7 +79,7 @@ describe('what was charged and given back', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: requests that were not given back would all have passed without those that were',
     async (name) => {
-      const property = fc.asyncProperty(historiesOf(name, forwards), async (history) => {
+      const property = asyncProperty(historiesOf(name, forwards), async (history) => {
         const { kept, algorithm } = await tell(history, inMemory);
         let now = 0;
         const alone = new MemoryStore({ clock: () => now });
@@ -88,7 +89,7 @@ describe('what was charged and given back', () => {
           expectHolds(allowed, () => ({ charge, history, limit: algorithm.limit }));
         }
       });
-      await fc.assert(property, histories());
+      await assert(property, histories());
     },
     HISTORY_TIMEOUT_MS,
   );
@@ -96,7 +97,7 @@ describe('what was charged and given back', () => {
   it(
     'a leaky bucket: the slots of those that stay are no closer than their departures are apart',
     async () => {
-      const property = fc.asyncProperty(historiesOf('leaky-bucket', forwards), async (history) => {
+      const property = asyncProperty(historiesOf('leaky-bucket', forwards), async (history) => {
         const { kept, algorithm } = await tell(history, inMemory);
         const { tokens, microseconds } = rateOf(algorithm);
         for (const [i, { charge, delay }] of kept.slice(1).entries()) {
@@ -107,7 +108,7 @@ describe('what was charged and given back', () => {
           expectHolds(least.atMost(Fraction.of(gap + 1)), () => ({ history, gap, charge }));
         }
       });
-      await fc.assert(property, histories());
+      await assert(property, histories());
     },
     HISTORY_TIMEOUT_MS,
   );
@@ -115,7 +116,7 @@ describe('what was charged and given back', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: given back at once, it is as if nobody had asked',
     async (name) => {
-      const property = fc.asyncProperty(historiesOf(name, forwards), costs, async (history, cost) => {
+      const property = asyncProperty(historiesOf(name, forwards), costs, async (history, cost) => {
         const clock = { now: 0 };
         const store = new MemoryStore({ clock: () => clock.now });
         const { algorithm, verdicts } = await tell(history, (read) => {
@@ -141,7 +142,7 @@ describe('what was charged and given back', () => {
         store.giveBack([{ ...charge, at, resetAfter: charges[0]!.resetAfter }]);
         expectSame(store.consume([{ ...charge, cost: 0 }]), before);
       });
-      await fc.assert(property, histories());
+      await assert(property, histories());
     },
     HISTORY_TIMEOUT_MS,
   );
@@ -149,21 +150,13 @@ describe('what was charged and given back', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: Redis and memory agree, also where the clock steps back',
     async (name) => {
-      const property = fc.asyncProperty(
-        historiesOf(name, anywhere),
-        fc.constantFrom(0, 1000),
-        async (history, skew) => {
-          await redis.client.flushdb();
-          const told = await tell(
-            history,
-            (clock) => new RedisStore(redis.client, { clock, maxSkewMs: skew }),
-            FALLBACK,
-          );
-          const wanted = await tell(history, (clock) => new MemoryStore({ clock, maxSkewMs: skew }), FALLBACK);
-          expectSame(told, wanted);
-        },
-      );
-      await fc.assert(property, histories());
+      const property = asyncProperty(historiesOf(name, anywhere), fc.constantFrom(0, 1000), async (history, skew) => {
+        await redis.client.flushdb();
+        const told = await tell(history, (clock) => new RedisStore(redis.client, { clock, maxSkewMs: skew }), FALLBACK);
+        const wanted = await tell(history, (clock) => new MemoryStore({ clock, maxSkewMs: skew }), FALLBACK);
+        expectSame(told, wanted);
+      });
+      await assert(property, histories());
     },
     HISTORY_TIMEOUT_MS,
   );

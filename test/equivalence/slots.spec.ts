@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import * as fc from 'fast-check';
+import { assert, asyncProperty, pre } from 'fast-check';
 import { Cluster } from 'ioredis';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
@@ -51,12 +51,12 @@ async function counted(key: string): Promise<number> {
 
 /** One request after the other, while the clock goes forward: then what is charged in turn is charged as in one step. */
 async function tellBoth(history: History): Promise<void> {
-  fc.pre(!history.policies.some((versions) => versions.some(isFast)));
+  pre(!history.policies.some((versions) => versions.some(isFast)));
   const clock = new MovingClock(history.start, 0);
   const options = { clock: clock.read, maxSkewMs: history.maxSkewMs };
   const inSlots = new RedisStore(client, options);
   const inMemory = new MemoryStore(options);
-  const pool = chargesOf(history, `history-${told++}`);
+  const pool = chargesOf(history, `history-${historiesTold++}`);
   for (const turn of history.turns) {
     clock.move(turn.move, algorithmOf(history.policies[0]![0]), []);
     for (const charges of requestsOf(turn, pool)) {
@@ -65,7 +65,7 @@ async function tellBoth(history: History): Promise<void> {
     }
   }
 }
-let told = 0;
+let historiesTold = 0;
 
 /** Where a queue's slot is shorter than a microsecond, whether it was the last cannot be told, and it stays. */
 function isFast(policy: Policy): boolean {
@@ -77,7 +77,7 @@ describe('policies of a request in several slots of a Cluster', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: one request after the other, they are told what one store would tell, field by field',
     async (name) => {
-      await fc.assert(fc.asyncProperty(historiesOf(name), tellBoth), { ...histories(), numRuns: HISTORIES / 5 });
+      await assert(asyncProperty(historiesOf(name), tellBoth), { ...histories(), numRuns: HISTORIES / 5 });
     },
     HISTORY_TIMEOUT_MS,
   );

@@ -174,6 +174,24 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ['name must be 1 to 64 printable characters, got 7', [bucket({ name: 7 })]],
   ["name is missing: with scope 'app'", [bucket({ scope: 'app' })]],
 
+  ['shards must be a whole number from 1 to 64, got 0', [bucket({ by: 'global', shards: 0 })]],
+  ['shards must be a whole number from 1 to 64, got 65', [bucket({ by: 'global', shards: 65 })]],
+  ["shards must be a whole number from 1 to 64, got '4'", [bucket({ by: 'global', shards: '4' })]],
+  [
+    "shards: 4 is for policies that count everybody (by: 'global'), got by: 'client'",
+    [bucket({ name: 'x', shards: 4 })],
+  ],
+  ['shards: 4 would make several queues of one', [queue({ by: 'global', shards: 4 })]],
+  [
+    'shards: 3 does not divide 20 evenly, and some of it would never be admitted: 18 or 21 would do',
+    [bucket({ by: 'global', shards: 3 })],
+  ],
+  [
+    'shards: 8 does not divide 5 evenly, and some of it would never be admitted: 8 would do',
+    [fixed({ by: 'global', shards: 8 })],
+  ],
+  ['shards: 4 leaves 5 for a shard, in which cost 6 never fits', [bucket({ by: 'global', shards: 4, cost: 6 })]],
+
   [
     'refill must be fast enough to pay off 1000000000000 within 100 years, got 1',
     [bucket({ capacity: 1e12, refill: 1 })],

@@ -61,7 +61,7 @@ export class RateLimitGuard implements CanActivate {
     return this.runtime.identities.tag(policy, context);
   }
 
-  /** Sets the headers of an allowed or refused request. */
+  /** Sets the headers of an allowed or refused request. The policies of the module's `middleware` come first among its own. */
   protected setHeaders(context: ExecutionContext, decision: Decision): void {
     const { httpAdapter } = this.adapterHost;
     const response = responseOf(context);
@@ -182,9 +182,9 @@ export class RateLimitGuard implements CanActivate {
   ): boolean | Promise<boolean> {
     try {
       const decision = this.runtime.limiter.decide(policies, charges, context);
-      if (!isPromise(decision)) return this.conclude(context, decision);
+      if (!isPromise(decision)) return this.conclude(context, charges, decision);
       return decision.then(
-        (later) => this.conclude(context, later),
+        (later) => this.conclude(context, charges, later),
         (error: unknown) => this.fail(context, error),
       );
     } catch (error) {
@@ -192,12 +192,16 @@ export class RateLimitGuard implements CanActivate {
     }
   }
 
-  private conclude(context: ExecutionContext, decision: Decision): boolean | Promise<boolean> {
+  private conclude(
+    context: ExecutionContext,
+    charges: readonly Charge[],
+    decision: Decision,
+  ): boolean | Promise<boolean> {
     if (decision.decidedBy !== 'open') {
       this.setHeaders(context, this.countedBefore(context)?.withEarlier(decision) ?? decision);
     }
     if (!decision.allowed) return this.refuse(context, decision);
-    return decision.delayMs === 0 || this.wait(context, decision.delayMs);
+    return decision.delayMs === 0 || this.wait(context, charges, decision);
   }
 
   /** Undefined where a request passes once: without the module's `middleware`. */
@@ -205,11 +209,12 @@ export class RateLimitGuard implements CanActivate {
     return this.runtime.middleware === undefined ? undefined : Counted.of(requestOf(context));
   }
 
-  private async wait(context: ExecutionContext, delayMs: number): Promise<boolean> {
+  private async wait(context: ExecutionContext, charges: readonly Charge[], decision: Decision): Promise<boolean> {
     try {
-      await this.runtime.departures.wait(delayMs, closablesOf(context));
+      await this.runtime.departures.wait(decision.delayMs, closablesOf(context));
       return true;
     } catch (error) {
+      this.runtime.limiter.leaveQueue(charges, decision);
       return this.fail(context, error);
     }
   }

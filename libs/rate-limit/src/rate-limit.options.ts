@@ -31,9 +31,10 @@ export interface RateLimitModuleOptions {
    * Their scope is `'app'`. They are a step before that of a route: what they took stays taken when the route's policies refuse.
    * A policy that stands there, too, with scope `'app'`, and counts the same identity, charges a request once. `@SkipRateLimit`
    * does not reach them, `skipIf` does. Their functions find no parsed body, no user whom authentication finds later, and a
-   * class and a handler without metadata. A refusal comes before CORS: a script of another origin cannot read it.
+   * class and a handler without metadata. Of two leaky buckets, one here and one on the route, both are waited for. A refusal
+   * comes before CORS: a script of another origin cannot read it.
    *
-   * @example RateLimitModule.forRoot({ middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 200, refill: 100, by: 'ip' }] })
+   * @example { middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 200, refill: 100, by: 'ip' }] }
    * @throws {RateLimitConfigError} at boot: for a policy without a name, one with another scope, or a platform that is neither
    *   Express nor Fastify
    */
@@ -102,8 +103,9 @@ export interface RateLimitModuleOptions {
    * hangs up; without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. What waits costs memory (a
    * timer and an open response), which the buckets' capacities alone do not bound: every client has its own.
    *
-   * A client that hangs up is forgotten at once and its handler does not run, but its slot stays taken: those behind it
-   * leave when they would have left anyway.
+   * A client that hangs up is forgotten at once and its handler does not run. Its slot is free again if it was the last one
+   * handed out; else it stays taken, and those behind it leave when they would have left anyway. What other policies charged
+   * the request stays charged.
    * @example RateLimitModule.forRoot({ maxWaiting: 2_000 })
    * @throws {RateLimitConfigError} at boot, when it is not such a number
    */

@@ -13,7 +13,7 @@ import type { NamedPolicies } from './policy/named-policies.js';
 import type { ParsedPolicy } from './policy/parse-policy.js';
 import type { Policy } from './policy/policy.js';
 import { type BoundPolicy, checkTogether } from './policy/route-policies.js';
-import type { Charge, Verdict } from './stores/store.js';
+import type { Charge, TakenCharge, Verdict } from './stores/store.js';
 import type { StoreGateway } from './stores/store-gateway.js';
 import { RedisAwayError } from './stores/redis/redis-failure.js';
 import { isPromise } from './is-promise.js';
@@ -49,6 +49,8 @@ export class RateLimiter {
   /** The module's policies, and those asked together: as many as the code names. */
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
   private readonly fallback: Fallback;
+  /** Departure slots of requests that do not go on, until the end of this turn of the event loop. */
+  private readonly left: TakenCharge[] = [];
   /** By the value of their identity. */
   private recent = new Map<string, RecentClient>();
 
@@ -154,6 +156,26 @@ export class RateLimiter {
         monitor.storeFailed(asker, since);
         return this.undecided(policies, charges, error, asker, since);
       },
+    );
+  }
+
+  /**
+   * @internal An allowed request does not go on: its departure slots are free again if nobody stands behind it. What else it
+   * was charged stays, so that to ask and hang up is no way to ask for nothing.
+   */
+  leaveQueue(charges: readonly Charge[], { decidedBy, decidedAtMs, policies }: Decision): void {
+    const i = charges.findIndex(({ algorithm }) => algorithm.name === 'leaky-bucket');
+    if (i < 0 || decidedBy !== 'store') return;
+    // Whole microseconds of today are whole again after a division by 1000.
+    const [at, resetAfter] = [Math.round(decidedAtMs * 1000), Math.round(policies[i]!.resetAfterMs * 1000)];
+    if (this.left.length === 0) setImmediate(() => this.giveBackSlots());
+    this.left.push({ ...charges[i]!, at, resetAfter });
+  }
+
+  /** Those who left together, the last of the queue first: then nobody stands behind the next one, either. */
+  private giveBackSlots(): void {
+    this.gateway.giveBack(
+      this.left.splice(0).toSorted((one, other) => other.at + other.resetAfter - (one.at + one.resetAfter)),
     );
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from '@jest/globals';
 import {
   type Decision,
   type Policy,
@@ -7,16 +8,34 @@ import {
   type RateLimitModuleOptions,
 } from 'nestjs-floodgate';
 import { type HttpApp, start } from '../http-app.js';
+import { type Outcome, record } from './record.js';
+import { until } from './until.js';
 
 export const CAPACITY = 1000;
+/** Nothing refills while a test runs: whatever passes is taken from the first `CAPACITY`. */
 export const POLICY: Policy = { name: 'rides', algorithm: 'token-bucket', capacity: CAPACITY, refill: '1/h' };
 export const ADA = { kind: 'user', value: 'ada' };
 
 /** Promised are 500 from the moment at which Redis answers; to start it, and a busy machine, take their own time. */
 export const RECOVERY_MS = 1500;
 
+export interface Answer {
+  readonly decision: Decision;
+  readonly ms: number;
+}
+
+/** What an outage may have let in: so many limits by Redis (each loss of its data is one more), and one by the process. */
+export interface Bound {
+  /** Default 1. */
+  readonly limits?: number;
+}
+
 /** One process of an application, with a Redis that the test has in its hands. */
 export class Pod implements AsyncDisposable {
+  /** What was admitted of each user's requests, by whom. */
+  private readonly admitted = new Map<string, Record<Decision['decidedBy'], number>>();
+  private strangers = 0;
+
   private constructor(
     readonly app: HttpApp,
     readonly limiter: RateLimiter,
@@ -27,15 +46,27 @@ export class Pod implements AsyncDisposable {
     return new Pod(app, app.app.get(RateLimiter));
   }
 
-  ask(user = ADA.value): Promise<Decision> {
-    return this.limiter.consume(POLICY, { kind: 'user', value: user });
+  async ask(user = ADA.value): Promise<Decision> {
+    const decision = await this.limiter.consume(POLICY, { kind: 'user', value: user });
+    if (decision.allowed) this.admittedOf(user)[decision.decidedBy]++;
+    return decision;
   }
 
   /** Asks and takes the time. */
-  async timed(user?: string): Promise<{ decision: Decision; ms: number }> {
+  async timed(user?: string): Promise<Answer> {
     const since = performance.now();
     const decision = await this.ask(user);
     return { decision, ms: performance.now() - since };
+  }
+
+  /** As `timed`, for a user who asks this once: if it was charged twice, that can be seen afterwards. */
+  timedOnce(): Promise<Answer> {
+    return this.timed(`stranger-${this.strangers++}`);
+  }
+
+  /** How many of a user's requests Redis has let pass, as far as was heard. */
+  admittedByRedis(user = ADA.value): number {
+    return this.admittedOf(user).store;
   }
 
   /** Milliseconds until Redis decides again. */
@@ -49,13 +80,58 @@ export class Pod implements AsyncDisposable {
   }
 
   /** What Redis has left of the policy. */
-  async leftInRedis(): Promise<number> {
-    const { decidedBy, policies } = await this.limiter.peek(POLICY, ADA);
-    if (decidedBy !== 'store') throw new Error('Redis does not decide');
-    return policies[0]!.remaining;
+  leftInRedis(user = ADA.value): Promise<number> {
+    return until('Redis tells what it has left', RECOVERY_MS, async () => {
+      const { decidedBy, policies } = await this.limiter.peek(POLICY, { kind: 'user', value: user });
+      return decidedBy === 'store' && policies[0]!.remaining;
+    });
+  }
+
+  /**
+   * What must hold once Redis decides again, whatever the fault was: of those that asked once nobody was charged twice, and
+   * nobody passed beyond the bound, not even now that the others take all that Redis has left. Notes the row.
+   */
+  async conclude(fault: string, seen: Pick<Outcome, 'answers' | 'recoveryMs'>, bound: Bound = {}): Promise<void> {
+    const doubles = await this.chargedTwice();
+    for (const user of this.regulars()) await this.drain(user);
+    const overAdmissions = this.admittedBeyond(bound);
+    record(fault, { ...seen, doubles, overAdmissions });
+    expect({ doubles, overAdmissions }).toEqual({ doubles: 0, overAdmissions: 0 });
+    expect(this.app.logs.of('error')).toEqual([]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.app.close();
+  }
+
+  private admittedOf(user: string): Record<Decision['decidedBy'], number> {
+    let admitted = this.admitted.get(user);
+    if (admitted === undefined) this.admitted.set(user, (admitted = { store: 0, local: 0, open: 0 }));
+    return admitted;
+  }
+
+  private regulars(): string[] {
+    return [...this.admitted.keys()].filter((user) => !user.startsWith('stranger-'));
+  }
+
+  private async chargedTwice(): Promise<number> {
+    const strangers = Array.from({ length: this.strangers }, (_, i) => this.leftInRedis(`stranger-${i}`));
+    return (await Promise.all(strangers)).filter((left) => left < CAPACITY - 1).length;
+  }
+
+  /** Asks until Redis refuses. */
+  private async drain(user: string): Promise<void> {
+    for (;;) {
+      const decisions = await Promise.all(Array.from({ length: CAPACITY + 1 }, () => this.ask(user)));
+      if (decisions.some(({ decidedBy, allowed }) => decidedBy === 'store' && !allowed)) return;
+    }
+  }
+
+  private admittedBeyond({ limits = 1 }: Bound): number {
+    let beyond = 0;
+    for (const { store, local } of this.admitted.values()) {
+      beyond += Math.max(0, store - limits * CAPACITY) + Math.max(0, local - CAPACITY);
+    }
+    return beyond;
   }
 }

@@ -22,9 +22,16 @@ rmSync(folder, { recursive: true });
 const ms = (value) => (value === undefined ? '-' : `${value.toFixed(value < 10 ? 1 : 0)} ms`);
 console.table(
   Object.fromEntries(
-    rows.map(({ fault, answers, slowestMs, recoveryMs, doubles, overAdmissions }) => [
+    rows.map(({ fault, answers, p99Ms, slowestMs, recoveryMs, doubles, overAdmissions }) => [
       fault,
-      { answers, slowest: ms(slowestMs), recovery: ms(recoveryMs), doubles, 'over-admissions': overAdmissions },
+      {
+        answers,
+        p99: ms(p99Ms),
+        slowest: ms(slowestMs),
+        recovery: ms(recoveryMs),
+        doubles,
+        'over-admissions': overAdmissions,
+      },
     ]),
   ),
 );

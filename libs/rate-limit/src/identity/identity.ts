@@ -17,7 +17,8 @@ export interface IdentityResolver {
   readonly kind: string;
   /**
    * The value; undefined, null or `''` when the request has none. May be asynchronous (to verify a token, say). One that throws
-   * or rejects is logged, and the request counts as one without an identity: see `onMissingIdentity`.
+   * or rejects is logged, and the request counts as one without an identity: see `onMissingIdentity`. The request waits for it
+   * without a deadline: give what it asks one of its own.
    */
   readonly resolve: (context: ExecutionContext) => string | null | undefined | Promise<string | null | undefined>;
 }

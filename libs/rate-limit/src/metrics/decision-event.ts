@@ -15,7 +15,10 @@ export interface DecisionEvent {
   readonly decision: Omit<Decision, 'decidedBy'>;
   /** Who decided. */
   readonly source: DecisionSource;
-  /** Class and method of the handler, `'RidesController.request'`; undefined outside of a route and before routing. */
+  /**
+   * Class and method of the handler, `'RidesController.request'`; `'RateLimitMiddleware.use'` for the module's `middleware`;
+   * undefined for decisions of `RateLimiter`.
+   */
   readonly route: string | undefined;
   /**
    * Milliseconds from asking to the answer. Where the store could not decide, what it took to know that; the wait for a leaky

@@ -4,8 +4,8 @@ import { MemoryStore } from './memory/memory.store.js';
 import { RedisAwayError } from './redis/redis-failure.js';
 import type { RememberedRefusals } from './remembered-refusals.js';
 import { isPromise } from '../is-promise.js';
-import { RationedWarning } from '../rationed-warning.js';
-import { type Charge, type RateLimitStore, RateLimitStoreError, type Verdict } from './store.js';
+import { RationedWarning, reasonOf } from '../rationed-warning.js';
+import { type Charge, type RateLimitStore, RateLimitStoreError, type TakenCharge, type Verdict } from './store.js';
 
 /**
  * The one way to the store: every question gets its answer, or fails within the deadline. What a failure means for the
@@ -45,6 +45,17 @@ export class StoreGateway {
   async reset(keys: readonly string[]): Promise<void> {
     await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
     this.refusals?.forget(keys);
+  }
+
+  /** Nobody waits for it, and what is lost stays charged. */
+  giveBack(taken: readonly TakenCharge[]): void {
+    const failed = (error: unknown): void => this.failures.warn(`The store gave nothing back: ${reasonOf(error)}`);
+    try {
+      const given = this.store.giveBack?.(taken);
+      if (isPromise(given)) given.then(undefined, failed);
+    } catch (error) {
+      failed(error);
+    }
   }
 
   /** What the store failed with, as one kind of error; one warning a second at most, and the next says how many there were. */

@@ -117,7 +117,7 @@ export class InTurn {
       step.places.push(i);
     }
     const byKey = (one: Step, other: Step): number => (one.charges[0]!.key < other.charges[0]!.key ? -1 : 1);
-    return steps.sort((one, other) => one.order - other.order || byKey(one, other));
+    return steps.toSorted((one, other) => one.order - other.order || byKey(one, other));
   }
 
   /** What each policy says to a request that one of them refuses: those before it as if they were not asked, those behind it are. */

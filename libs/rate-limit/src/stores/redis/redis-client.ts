@@ -52,6 +52,8 @@ const PROMISED: RedisOptions = {
 const DEFAULTS: RedisOptions = {
   connectTimeout: 1000,
   disconnectTimeout: 200,
+  // How long a server says that it will still load (up to ten seconds are believed) is a guess.
+  maxLoadingRetryTime: 100,
   // A server that accepts and never answers would otherwise be sent to for ever, and every question kept.
   socketTimeout: 1000,
   // ioredis never settles what was in flight when a connection was lost; nobody waits for it, but it is to be let go.
@@ -102,4 +104,17 @@ export function duplicateRedis(client: RedisClient): OwnedRedisClient | undefine
   if (client.isCluster !== true) return duplicate.call(client, OPTIONS);
   const { lazyConnect: _, ...redisOptions } = { ...options?.redisOptions, ...OPTIONS };
   return duplicate.call(client, [], { ...CLUSTER_OPTIONS, redisOptions });
+}
+
+/** In what the duplicate differs from the client that was handed in: `maxRetriesPerRequest: 0`, functions by their names. */
+export function changedOptions(client: RedisClient): string[] {
+  const { options = {} } = client as { options?: RedisOptions & { redisOptions?: RedisOptions } };
+  const changed = (wanted: object, given: object): string[] =>
+    Object.entries(wanted)
+      .filter(([name, value]) => (given as Record<string, unknown>)[name] !== value)
+      .map(([name, value]) => (typeof value === 'function' ? name : `${name}: ${value}`));
+  const { lazyConnect: _, ...promised } = OPTIONS;
+  if (client.isCluster !== true) return changed(promised, options);
+  const { lazyConnect: __, ...cluster } = CLUSTER_OPTIONS;
+  return [...changed(cluster, options), ...changed(promised, options.redisOptions ?? {})];
 }

@@ -1,3 +1,4 @@
+/// <reference path="./cluster-key-slot.d.ts" />
 import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';

@@ -4,12 +4,12 @@ import { accessSync, constants, readFileSync, rmSync, statSync, writeFileSync } 
 import { delimiter, join, resolve } from 'node:path';
 
 const HOW_TO_GET_ONE =
-  "Floodgate's tests need redis-server or valkey-server on PATH: " +
+  'The tests and the surge need redis-server or valkey-server on PATH: ' +
   'apt install redis-server, brew install redis, or set REDIS_SERVER_BIN';
 
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 
-/** The server that tests run against: REDIS_SERVER_BIN if set, else redis-server or valkey-server on PATH. */
+/** The server that tests and the surge run against: REDIS_SERVER_BIN if set, else redis-server or valkey-server on PATH. */
 export function findRedisServer(): string | undefined {
   const chosen = process.env['REDIS_SERVER_BIN'];
   if (chosen) {
@@ -27,7 +27,7 @@ export function requireRedisServer(): string {
   return path;
 }
 
-/** Jest's globalSetup: runs once, before any worker, so that no two workers install at the same time. */
+/** Installs one where it can. Jest's globalSetup: runs once, before any worker, so that no two workers install at the same time. */
 export default function ensureRedis(): void {
   if (!findRedisServer() && canInstall()) install();
   requireRedisServer();

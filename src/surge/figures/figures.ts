@@ -1,0 +1,114 @@
+import { decisionTimes } from '../processes/decision-meter.js';
+import { type Route, ROUTES } from '../riders/rider.js';
+import { type CaseRecord, TRIP_SECONDS } from '../run-case.js';
+import { doubleMatched, excess, isAdmitted, MATCHING_LIMIT, overAdmitted } from './checks.js';
+import { outcomeOf } from './outcome.js';
+import { type Times, timesOf } from './times.js';
+
+/** What a route's requests got. */
+export interface RouteFigures {
+  readonly route: Route | 'all';
+  /** Of all its requests, and of its 429s alone. */
+  readonly times: Times;
+  readonly refused: Times;
+  /** Requests sent each second, and of these, refused ones. */
+  readonly perSecond: number;
+  readonly refusedPerSecond: number;
+  /** The share that was neither answered nor refused, 0 to 1. */
+  readonly failureRate: number;
+}
+
+/** What came out of a case. Rates are 0 to 1, CPU is of one core. */
+export interface CaseFigures {
+  readonly routes: readonly RouteFigures[];
+  /** Milliseconds, of requests that were not refused. */
+  readonly p99Ms: number;
+  readonly failureRate: number;
+  /** Milliseconds; NaN when nobody was refused. */
+  readonly mean429Ms: number;
+  /** Requests a second that reached the matching service. */
+  readonly matchingRps: number;
+  /** Riders who got a driver while the surge lasted, and the drivers they got: some rode more than once. */
+  readonly ridersMatched: number;
+  readonly rides: number;
+  /** Rides without a driver: drivers were what ran out. */
+  readonly withoutDriver: number;
+  /** Refused by their own limit, and by the one that all share. */
+  readonly refusedByRider: number;
+  readonly refusedByMatching: number;
+  readonly queueWaitMs: { readonly p99: number; readonly max: number };
+  readonly utilisation: number;
+  /** Milliseconds; NaN when the store never was asked. */
+  readonly decisionP99Ms: number;
+  readonly redisCpu: number | undefined;
+  /** Must be 0. */
+  readonly overAdmitted: number;
+  readonly doubleMatched: number;
+  /** Whether the measurement is one: the load generator, and what all processes together used of the machine. */
+  readonly generator: { readonly cpu: number; readonly eventLoop: number; readonly lateP99Ms: number };
+  readonly podsCpu: number;
+  readonly matchingCpu: number;
+  /** Of the burst of one rider: how many were sent and let through, and how many could be. */
+  readonly burst: { readonly sent: number; readonly admitted: number };
+}
+
+export function figuresOf(record: CaseRecord): CaseFigures {
+  const { observations, burst, sentForMs, matching, surgeCase } = record;
+  const seconds = sentForMs / 1000;
+  const notRefused = observations.filter((each) => outcomeOf(each) !== 'refused');
+  const refused = observations.filter((each) => outcomeOf(each) === 'refused');
+  const failed = notRefused.filter((each) => outcomeOf(each) === 'failed');
+  const rides = observations.filter(({ driverId, answeredAt }) => driverId !== undefined && answeredAt <= sentForMs);
+  const withoutDriver = observations.filter(
+    ({ route, status, driverId }) => route === 'rides' && status === 200 && driverId === undefined,
+  );
+  const { first, last, end } = matching;
+  const decisions = decisionTimes(record.pods.map((pod) => pod.decisions));
+  const wholeSeconds = Array.from({ length: Math.ceil(seconds) }, (_, second) => 1000 * second);
+  const overall =
+    surgeCase.rateLimit === 'on' ? excess(observations.filter(isAdmitted), MATCHING_LIMIT, wholeSeconds) : 0;
+  return {
+    routes: [...ROUTES, 'all' as const].map((route) => routeFigures(record, route)),
+    p99Ms: timesOf(notRefused.map(latency)).p99,
+    failureRate: failed.length / observations.length,
+    mean429Ms: timesOf(refused.map(latency)).mean,
+    matchingRps: (last.total.asked - first.total.asked) / seconds,
+    ridersMatched: new Set(rides.map(({ rider }) => rider)).size,
+    rides: rides.length,
+    withoutDriver: withoutDriver.length,
+    refusedByRider: refused.filter(({ policy }) => policy === 'rider').length,
+    refusedByMatching: refused.filter(({ policy }) => policy === 'matching').length,
+    queueWaitMs: end.total.waitMs,
+    utilisation: (last.total.busyMs - first.total.busyMs) / (last.workers * sentForMs),
+    decisionP99Ms: decisions.totalCount === 0 ? NaN : decisions.getValueAtPercentile(99) / 1000,
+    redisCpu: record.redisCpu,
+    overAdmitted: surgeCase.rateLimit === 'off' ? 0 : overAdmitted(observations) + overAdmitted(burst) + overall,
+    doubleMatched: doubleMatched(observations, 1000 * TRIP_SECONDS),
+    generator: {
+      ...record.generator,
+      lateP99Ms: timesOf(observations.map(({ dueAt, sentAt }) => sentAt - dueAt)).p99,
+    },
+    podsCpu: record.pods.reduce((sum, { cpu }) => sum + cpu, 0),
+    matchingCpu: matching.use.cpu,
+    burst: { sent: burst.length, admitted: burst.filter(isAdmitted).length },
+  };
+}
+
+function routeFigures({ observations, sentForMs }: CaseRecord, route: Route | 'all'): RouteFigures {
+  const mine = route === 'all' ? observations : observations.filter((each) => each.route === route);
+  const refused = mine.filter((each) => outcomeOf(each) === 'refused');
+  const failed = mine.filter((each) => outcomeOf(each) === 'failed');
+  const seconds = sentForMs / 1000;
+  return {
+    route,
+    times: timesOf(mine.map(latency)),
+    refused: timesOf(refused.map(latency)),
+    perSecond: mine.length / seconds,
+    refusedPerSecond: refused.length / seconds,
+    failureRate: failed.length / mine.length,
+  };
+}
+
+function latency({ sentAt, answeredAt }: { sentAt: number; answeredAt: number }): number {
+  return answeredAt - sentAt;
+}

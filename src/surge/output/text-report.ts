@@ -1,0 +1,108 @@
+import type { CaseName, SurgeCase } from '../cases.js';
+import type { CaseFigures, RouteFigures } from '../figures/figures.js';
+import type { SurgeOptions } from '../options.js';
+import { DRIVERS, TRIP_SECONDS } from '../run-case.js';
+import { REPORTED } from './reported.js';
+import { change, figure, percent, textTable } from './text-table.js';
+
+export type Results = Readonly<Record<CaseName, CaseFigures>>;
+
+const PATHS = {
+  rides: '/api/rides/request',
+  fares: '/api/fares/estimate',
+  nearby: '/api/drivers/nearby',
+  all: 'all',
+} as const;
+
+/** What a case's requests got, milliseconds. */
+export function caseTable({ title }: SurgeCase, figures: CaseFigures): string {
+  const head = ['ms', 'requests', 'mean', 'median', 'min', 'max', 'p95', 'p99', 'per second', 'failed'];
+  return `${title}\n\n${textTable(head, figures.routes.flatMap(routeRows))}\n`;
+}
+
+function routeRows({ route, times, refused, perSecond, refusedPerSecond, failureRate }: RouteFigures): string[][] {
+  const row = (
+    name: string,
+    { count, mean, median, min, max, p95, p99 }: RouteFigures['times'],
+    rate: number,
+  ): string[] => [name, ...[count, mean, median, min, max, p95, p99, rate].map(figure)];
+  const first = [...row(PATHS[route], times, perSecond), percent(failureRate)];
+  return refused.count === 0 ? [first] : [first, row('  of which 429', refused, refusedPerSecond)];
+}
+
+/** The three cases side by side, and beside what was reported. */
+export function comparison({ before, riders, after }: Results): string {
+  const all = [before, riders, after];
+  const head = ['', 'no limiter', 'riders alone', 'riders + matching', 'change', 'reported'];
+  const both = (b: string, a: string, changed: string): string => `${b} -> ${a} (${changed})`;
+  const rows = [
+    [
+      'p99 of what was not refused, ms',
+      ...all.map(({ p99Ms }) => figure(p99Ms)),
+      change(before.p99Ms, after.p99Ms),
+      both(figure(REPORTED.p99Ms.before), figure(REPORTED.p99Ms.after), '-98.5 %'),
+    ],
+    [
+      'failures other than 429',
+      ...all.map(({ failureRate }) => percent(failureRate)),
+      change(before.failureRate, after.failureRate),
+      both(percent(REPORTED.failureRate.before), percent(REPORTED.failureRate.after), '-99.5 %'),
+    ],
+    ['mean of a 429, ms', ...all.map(({ mean429Ms }) => figure(mean429Ms)), '', `${REPORTED.mean429Ms.after}`],
+    [
+      'requests/s that reach matching',
+      ...all.map(({ matchingRps }) => figure(matchingRps)),
+      change(before.matchingRps, after.matchingRps),
+      both(figure(REPORTED.matchingRps.before), figure(REPORTED.matchingRps.after), '-72.3 %'),
+    ],
+    [
+      'riders matched',
+      ...all.map(({ ridersMatched }) => figure(ridersMatched)),
+      change(before.ridersMatched, after.ridersMatched),
+    ],
+    ['rides they got', ...all.map(({ rides }) => figure(rides)), change(before.rides, after.rides)],
+    [
+      'wait for matching, p99, ms',
+      ...all.map(({ queueWaitMs }) => figure(queueWaitMs.p99)),
+      change(before.queueWaitMs.p99, after.queueWaitMs.p99),
+      `> ${figure(REPORTED.queueWaitMs.before)} -> < ${figure(REPORTED.queueWaitMs.after)}`,
+    ],
+    [
+      'utilisation of matching',
+      ...all.map(({ utilisation }) => percent(utilisation)),
+      '',
+      `${percent(REPORTED.utilisation.before)} -> ${percent(REPORTED.utilisation.after)}`,
+    ],
+    ['p99 of a decision, ms', ...all.map(({ decisionP99Ms }) => figure(decisionP99Ms)), '', 'below 1'],
+    ['Redis, of one core', ...all.map(({ redisCpu }) => percent(redisCpu)), '', 'below 70 %'],
+    ["429s by the rider's own limit", ...all.map(({ refusedByRider }) => figure(refusedByRider))],
+    ['429s by the one for matching', ...all.map(({ refusedByMatching }) => figure(refusedByMatching))],
+  ];
+  return `${textTable(head, rows)}\n`;
+}
+
+/** Whether the measurement is one: what else could have been the bottleneck, and was not. */
+export function measurement({ before, riders, after }: Results): string {
+  const all = [before, riders, after];
+  const head = ['of one core, unless said', 'no limiter', 'riders alone', 'riders + matching'];
+  const rows = [
+    ['load generator', ...all.map(({ generator }) => percent(generator.cpu))],
+    ['  its event loop busy', ...all.map(({ generator }) => percent(generator.eventLoop))],
+    ['  requests late by, p99, ms', ...all.map(({ generator }) => figure(generator.lateP99Ms))],
+    ['application, all processes', ...all.map(({ podsCpu }) => percent(podsCpu))],
+    ['matching service', ...all.map(({ matchingCpu }) => percent(matchingCpu))],
+    ['rides without a driver', ...all.map(({ withoutDriver }) => figure(withoutDriver))],
+  ];
+  return `${textTable(head, rows)}\n`;
+}
+
+/** How the surge differs from the one that was reported. */
+export function scale({ pods, riders, seconds, demand, queue, patienceMs, seed, store }: SurgeOptions): string {
+  return `${figure(riders)} riders for ${seconds} s, ${pods} processes on ${store === 'redis' ? 'one Redis' : 'in-process stores'}, seed ${seed}.
+Scale: that many riders who never let go of their phones would send ${figure(riders * 5)} requests/s, more than this machine can send and
+answer. Here a rider opens the app, sends 1 to 5 requests 0.1 to 0.3 s apart, closes it and comes again; they come so that
+${figure(demand)} requests/s are sent when answers come at once (reported: 379), and pile up when they do not.
+Matching: 15 workers, 100 ms a ride, 10 ms a fare or a look at the map, ${figure(queue)} places in its queue, patience ${figure(patienceMs / 1000)} s.
+${figure(DRIVERS)} drivers with trips of ${TRIP_SECONDS} s: drivers are not what runs out.
+`;
+}
