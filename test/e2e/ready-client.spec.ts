@@ -61,6 +61,16 @@ describe('a ready client with the defaults of ioredis', () => {
     expect(names.filter((name) => /eval|script|del/.test(name))).toEqual([]);
   });
 
+  it('is said at boot to be used as a duplicate, and in what that differs', async () => {
+    await using app = await handedIn({ username: 'default', maxRetriesPerRequest: 0, commandTimeout: 77 });
+    const said = app.logs.of('log').filter((line) => line.includes('on a duplicate of the client'));
+    expect(said).toHaveLength(1);
+    expect(said[0]).toContain('autoResendUnfulfilledCommands: false');
+    expect(said[0]).toContain('commandTimeout: 2000');
+    expect(said[0]).toContain('retryStrategy');
+    expect(said[0]).not.toMatch(/maxRetriesPerRequest|lazyConnect|username|password/);
+  });
+
   it('is left open at close, while what the module opened beside it is closed', async () => {
     await using app = await handedIn();
     expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });

@@ -5,7 +5,7 @@ import { Deadlines } from './deadlines.js';
 import { MemoryStore } from './memory/memory.store.js';
 import { ConnectedRedisStore } from './redis/connected-redis.store.js';
 import { RedisStore } from './redis/redis.store.js';
-import { duplicateRedis, isRedisClient, openRedis, type RedisClient } from './redis/redis-client.js';
+import { changedOptions, duplicateRedis, isRedisClient, openRedis, type RedisClient } from './redis/redis-client.js';
 import { RememberedRefusals } from './remembered-refusals.js';
 import type { RateLimitStore } from './store.js';
 
@@ -42,15 +42,22 @@ export async function openStore(options: CheckedOptions, monitor: Monitor): Prom
     store: client
       ? new ConnectedRedisStore(client, settings, probeKey, (change) => {
           monitor.storeChanged(change);
-          options.onStoreStateChange?.(change);
+          return options.onStoreStateChange?.(change); // which may be a promise that rejects
         })
       : new RedisStore(redis as RedisClient, settings),
     deadlines,
     refusals,
     keepsTime: true,
     owned: client !== undefined,
-    description: `Limits are kept in Redis, for all processes together${whileAway(options)}`,
+    description: `Limits are kept in Redis, for all processes together${whileAway(options)}${byDuplicate(redis)}`,
   };
+}
+
+/** What was handed in is not used as it is: who looks for its connection, or its retries, should find why. */
+function byDuplicate(redis: CheckedOptions['redis']): string {
+  const changed = isRedisClient(redis) ? changedOptions(redis) : [];
+  if (changed.length === 0) return '';
+  return `; on a duplicate of the client that was handed in, which differs in ${changed.join(', ')}`;
 }
 
 /** What the default means for as long as an outage lasts has to be known before one. */

@@ -41,7 +41,10 @@ export class ConnectedRedisStore extends RedisStore {
     private readonly onStateChange?: RateLimitModuleOptions['onStoreStateChange'],
   ) {
     super(connection, settings);
-    this.health = new Health({ probe: () => this.probe(), ...(onStateChange && { onChange: onStateChange }) });
+    this.health = new Health({
+      probe: () => this.counted(this.probe()),
+      ...(onStateChange && { onChange: onStateChange }),
+    });
     connection.on('error', (error) => (this.lastError = error.message || error.name));
     connection.on('close', () => this.disconnected());
     connection.on('ready', () => this.health.probeNow());
@@ -122,12 +125,22 @@ export class ConnectedRedisStore extends RedisStore {
       const { onStateChange } = this;
       health = new Health({
         node,
-        probe: () => this.probeNode(node),
+        probe: () => this.counted(this.probeNode(node)),
         ...(onStateChange && { onChange: onStateChange }),
       });
       this.nodes.set(node, health);
     }
     return health;
+  }
+
+  /** An outage counts up, though nobody asks. */
+  private async counted(probe: Promise<void>): Promise<void> {
+    try {
+      await probe;
+    } catch (error) {
+      this.settings.monitor?.probeFailed();
+      throw error;
+    }
   }
 
   /** The connection as a whole: of a Cluster it is there once the nodes are known, and each of them has its own probe. */
@@ -158,9 +171,7 @@ export class ConnectedRedisStore extends RedisStore {
     try {
       await (this.settings.deadlines?.within(answer) ?? answer);
     } catch (error) {
-      if (!isTrouble(error as Error)) return;
-      this.settings.monitor?.probeFailed();
-      throw error;
+      if (isTrouble(error as Error)) throw error;
     }
   }
 

@@ -105,3 +105,16 @@ export function duplicateRedis(client: RedisClient): OwnedRedisClient | undefine
   const { lazyConnect: _, ...redisOptions } = { ...options?.redisOptions, ...OPTIONS };
   return duplicate.call(client, [], { ...CLUSTER_OPTIONS, redisOptions });
 }
+
+/** In what the duplicate differs from the client that was handed in: `maxRetriesPerRequest: 0`, functions by their names. */
+export function changedOptions(client: RedisClient): string[] {
+  const { options = {} } = client as { options?: RedisOptions & { redisOptions?: RedisOptions } };
+  const changed = (wanted: object, given: object): string[] =>
+    Object.entries(wanted)
+      .filter(([name, value]) => (given as Record<string, unknown>)[name] !== value)
+      .map(([name, value]) => (typeof value === 'function' ? name : `${name}: ${value}`));
+  const { lazyConnect: _, ...promised } = OPTIONS;
+  if (client.isCluster !== true) return changed(promised, options);
+  const { lazyConnect: __, ...cluster } = CLUSTER_OPTIONS;
+  return [...changed(cluster, options), ...changed(promised, options.redisOptions ?? {})];
+}
