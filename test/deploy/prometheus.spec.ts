@@ -116,9 +116,10 @@ function configurationFor(targets: Readonly<Record<string, string>>): object {
   return {
     ...CONFIGURATION,
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
-    scrape_configs: CONFIGURATION.scrape_configs.map(({ dns_sd_configs: _, ...rest }) => ({
-      ...rest,
-      static_configs: [{ targets: [new URL(targets[rest.job_name]!).host] }],
+    scrape_configs: CONFIGURATION.scrape_configs.map((job) => ({
+      ...job,
+      dns_sd_configs: [],
+      static_configs: [{ targets: [new URL(targets[job.job_name]!).host] }],
     })),
   };
 }
@@ -252,6 +253,17 @@ describe('a real Prometheus', () => {
       const known = await Promise.all(metricsOf(expression).map(async (name) => (await query(name))[0]!.metric));
       for (const label of labels!.split(', ')) expect(known.some((metric) => label in metric)).toBe(true);
     }
+  });
+});
+
+describe('the scrape configuration', () => {
+  it.each(CONFIGURATION.scrape_configs)('finds the pods of $job_name by the name of a headless service', (job) => {
+    const [{ names, port }] = job.dns_sd_configs;
+    const service = all('Service').find(
+      ({ metadata }) => names[0] === `${metadata.name}.ride-hailing.svc.cluster.local`,
+    )!;
+    expect(service.spec.clusterIP).toBe('None');
+    expect(service.spec.ports.map((one) => one.port)).toEqual([port]);
   });
 });
 
