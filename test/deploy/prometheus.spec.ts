@@ -259,11 +259,11 @@ describe('a real Prometheus', () => {
 describe('the scrape configuration', () => {
   it.each(CONFIGURATION.scrape_configs)('finds the pods of $job_name by the name of a headless service', (job) => {
     const [{ names, port }] = job.dns_sd_configs;
-    const service = all('Service').find(
+    const found = all('Service').find(
       ({ metadata }) => names[0] === `${metadata.name}.ride-hailing.svc.cluster.local`,
     )!;
-    expect(service.spec.clusterIP).toBe('None');
-    expect(service.spec.ports.map((one) => one.port)).toEqual([port]);
+    expect(found.spec.clusterIP).toBe('None');
+    expect(found.spec.ports.map((one) => one.port)).toEqual([port]);
   });
 });
 
