@@ -72,7 +72,8 @@ describe('the manifests', () => {
   it('has the Redis behind a headless service, of which it is the stateful set', () => {
     const { kind, spec } = workload('rate-limit-redis');
     expect([kind, spec.replicas, spec.serviceName]).toEqual(['StatefulSet', 1, 'rate-limit-redis']);
-    expect(SERVICES.find(({ metadata }) => metadata.name === spec.serviceName)!.spec.clusterIP).toBe('None');
+    const service = SERVICES.find(({ metadata }) => metadata.name === spec.serviceName)!;
+    expect(service.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
   });
 
   it('gives the Redis what it is to have', () => {
@@ -143,6 +144,15 @@ describe('the manifests', () => {
       expect(spec.ports.map((one) => `${one.port}`)).toEqual([port]);
     }
   });
+
+  it.each(NODE_WORKLOADS)(
+    '%s gets no variable of the service `matching`: the URL in its MATCHING_PORT would end it',
+    (name) => {
+      expect(podOf(name).enableServiceLinks).toBe(false);
+      const linked = { ...variablesOf(containerOf(name), SECRET), MATCHING_PORT: 'tcp://10.0.0.1:4000' };
+      expect(() => readConfiguration(linked)).toThrow('MATCHING_PORT');
+    },
+  );
 
   it.each(NODE_WORKLOADS)('%s is started as package.json starts it, from what the Dockerfile leaves', (name) => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Readonly<

@@ -68,19 +68,20 @@ describe("the manifest's Redis", () => {
     });
   });
 
-  it('is what the application decides with: 20 of 25 rides at once, on two pods together', async () => {
+  it('is what the application decides with: 20 of 50 rides at once, on two pods together', async () => {
     const variables = { RATE_LIMIT: 'on', REDIS_URL: redis.url };
     const pods = [await start('Express', variables), await start('Fastify', variables)];
     try {
       const ask = (i: number): request.Test => request(pods[i % 2]!.url).post('/api/rides/request');
+      const since = performance.now();
       const replies = await Promise.all(
-        Array.from({ length: 25 }, (_, i) => ask(i).set('X-User-Id', 'ada').send(RIDE)),
+        Array.from({ length: 50 }, (_, i) => ask(i).set('X-User-Id', 'ada').send(RIDE)),
       );
-      // Time goes by meanwhile: a tenth of a second is one more.
+      const seconds = (performance.now() - since) / 1000;
       const passed = replies.filter(({ status }) => status === 200).length;
       expect(passed).toBeGreaterThanOrEqual(20);
-      expect(passed).toBeLessThan(25);
-      expect(replies.filter(({ status }) => status === 429)).toHaveLength(25 - passed);
+      expect(passed).toBeLessThanOrEqual(20 + 10 * seconds);
+      expect(replies.filter(({ status }) => status === 429)).toHaveLength(50 - passed);
       for (const { url } of pods) {
         const { body } = await request(url).get('/healthz').expect(200);
         expect(body.status).toBe('ok');

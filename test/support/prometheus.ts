@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { install, onPath, oneLineError } from '../../src/surge/processes/ensure-redis.js';
+import { killWithThisProcess, randomPort } from '../../src/surge/processes/redis-server.js';
 import { until } from './faults/until.js';
-import { randomPort } from './redis-server.js';
 
 const START_LIMIT_MS = 20_000;
 const PORT_ATTEMPTS = 20;
@@ -18,12 +18,16 @@ const PACKAGES = {
   'prometheus-redis-exporter': 'prometheus-redis-exporter',
 } as const;
 
+/** What is named otherwise where it does not come from Debian. */
+const OTHER_NAMES: Partial<Record<Program, string>> = { 'prometheus-redis-exporter': 'redis_exporter' };
+
 export type Program = keyof typeof PACKAGES;
 
 /** The path of a program, which is installed where it can be. For one test file alone: two that install would be in each other's way. */
 export function requireProgram(name: Program): string {
-  if (onPath(name) === undefined) install(PACKAGES[name]);
-  const path = onPath(name);
+  const find = (): string | undefined => onPath(name) ?? onPath(OTHER_NAMES[name] ?? name);
+  if (find() === undefined) install(PACKAGES[name]);
+  const path = find();
   if (path === undefined) {
     throw oneLineError(`The tests of deploy/ need ${name} on PATH: apt install ${PACKAGES[name]}`);
   }
@@ -76,6 +80,7 @@ export class Daemon implements AsyncDisposable {
       const daemon = new Daemon(child, directory, port);
       try {
         await once(child, 'spawn');
+        killWithThisProcess({ child, pid: child.pid!, directory });
         await until(`${program} on port ${port}`, START_LIMIT_MS, () => daemon.isReady(path));
         if (daemon.hasEnded()) throw new Error('It ended');
         return daemon;

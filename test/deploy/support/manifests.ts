@@ -52,6 +52,7 @@ export interface Container {
 export interface PodSpec {
   readonly containers: readonly [Container];
   readonly terminationGracePeriodSeconds?: number;
+  readonly enableServiceLinks?: boolean;
   readonly securityContext: Readonly<Record<string, unknown>>;
   readonly volumes?: readonly {
     readonly name: string;
