@@ -1,5 +1,5 @@
+import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect } from '@jest/globals';
 import {
   type Decision,
   type Policy,
@@ -96,8 +96,8 @@ export class Pod implements AsyncDisposable {
     for (const user of this.regulars()) await this.drain(user);
     const overAdmissions = this.admittedBeyond(bound);
     record(fault, { ...seen, doubles, overAdmissions });
-    expect({ doubles, overAdmissions }).toEqual({ doubles: 0, overAdmissions: 0 });
-    expect(this.app.logs.of('error')).toEqual([]);
+    deepStrictEqual({ doubles, overAdmissions }, { doubles: 0, overAdmissions: 0 });
+    deepStrictEqual(this.app.logs.of('error'), []);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
