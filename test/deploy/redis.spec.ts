@@ -11,6 +11,7 @@ import { findRedisServer } from '../../src/surge/processes/ensure-redis.js';
 import { start } from '../app/support/start-app.js';
 import { RIDE } from '../app/support/requests.js';
 import { confineTo } from '../conformance/conformance.js';
+import { until } from '../support/faults/until.js';
 import { ManifestRedis } from './support/manifest-redis.js';
 import { podOf, type Probe, secretTemplate, variablesOf } from './support/manifests.js';
 
@@ -89,6 +90,30 @@ describe("the manifest's Redis", () => {
       expect(await admin.keys('rl:{user:ada}:*')).toHaveLength(1);
     } finally {
       await Promise.all(pods.map(({ app }) => app.close()));
+    }
+  });
+
+  it('may go: each pod then decides with a twelfth, and says that it is degraded, not down', async () => {
+    await using going = await ManifestRedis.start();
+    const [container] = podOf('ride-hailing').containers;
+    const { MATCHING_URL: _elsewhere, ...variables } = variablesOf(container, going.secret);
+    const pod = await start('Express', { ...variables, RATE_LIMIT: 'on', REDIS_URL: going.url });
+    try {
+      const ride = (): request.Test => request(pod.url).post('/api/rides/request').set('X-User-Id', 'ada').send(RIDE);
+      expect((await ride().expect(200)).headers['x-ratelimit-limit']).toBe('20');
+      await going.server.kill();
+      await until('an outage', 5000, async () => {
+        return (
+          (await request(pod.url).get(container.readinessProbe!.httpGet!.path).expect(200)).body.status === 'degraded'
+        );
+      });
+      const replies = await Promise.all(Array.from({ length: 5 }, ride));
+      // 20 / 12, rounded down.
+      expect(new Set(replies.map(({ headers }) => headers['x-ratelimit-limit']))).toEqual(new Set(['1']));
+      expect(replies.filter(({ status }) => status === 200).length).toBeLessThan(5);
+      expect(replies.map(({ status }) => status)).toContain(200);
+    } finally {
+      await pod.app.close();
     }
   });
 
