@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { type Decision, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { type Decision, type Policy, RateLimiter, RateLimitModule, type StoreStateChange } from 'nestjs-floodgate';
 import { start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
 const STATE_LIMIT_MS = 10_000;
+/** After which a breaker has sent its first. */
+const PROBE_MS = 500;
 const USERS = ['ada', 'bob', 'eve', 'joe'];
 
 const ONE: Policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' };
@@ -60,6 +62,22 @@ it('a Cluster that was handed in forgets what is reset, and is left open', async
   await app.close();
   expect(cluster.status).toBe('ready');
   expect(await cluster.set('still', 'open')).toBe('OK');
+});
+
+it('who asks after the end is answered, and nobody looks for the Cluster any more', async () => {
+  const told: StoreStateChange[] = [];
+  const app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: cluster, onStoreStateChange: (change) => told.push(change) })],
+  });
+  const limiter = app.app.get(RateLimiter);
+  const ada = { kind: 'user', value: 'ada' };
+  expect(await limiter.consume(DAILY, ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  await app.close();
+  const FAILURES = 6; // more than a breaker bears
+  for (let i = 0; i < FAILURES; i++) expect(await limiter.consume(DAILY, ada)).toMatchObject({ decidedBy: 'local' });
+  await delay(PROBE_MS);
+  expect(limiter.stats().storeFailures).toBe(FAILURES); // hers, and no probe's
+  expect(told).toEqual([]);
 });
 
 it('needs no more rights on a Cluster than the README grants', async () => {

@@ -29,6 +29,7 @@ export class ConnectedRedisStore extends RedisStore {
   private readonly nodes = new Map<string, Health>();
   /** The connection's last error, which its closing does not repeat. */
   private lastError = '';
+  private closed = false;
 
   /**
    * @param probeKey where probes count, under the key prefix; the number tells one from the other
@@ -81,6 +82,7 @@ export class ConnectedRedisStore extends RedisStore {
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     for (const health of [this.health, ...this.nodes.values()]) health.close();
     try {
       await within(CLOSE_PATIENCE_MS, this.connection.quit());
@@ -121,7 +123,7 @@ export class ConnectedRedisStore extends RedisStore {
     const node = this.connection.slots?.[slot]?.[0];
     if (node === undefined) return undefined;
     let health = this.nodes.get(node);
-    if (health === undefined && failed) {
+    if (health === undefined && failed && !this.closed) {
       const { onStateChange } = this;
       health = new Health({
         node,
