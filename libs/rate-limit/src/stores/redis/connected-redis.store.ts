@@ -14,8 +14,8 @@ const BOOT_PATIENCE_MS = 1000;
 const CLOSE_PATIENCE_MS = 500;
 /** What a probe charges: needs all that a decision needs, always writes, and is gone after a second. */
 const PROBE = new FixedWindow(1_000_000_000, 1_000_000);
-/** Names tried to find a probe's key in a slot of some node: of a thousand some lie in any hundredth of the slots. */
-const MAX_PROBE_KEYS = 1000;
+/** Names tried to find a probe's key in a slot of some node: one slot takes 16,000 on average, which are 2 ms. */
+const MAX_PROBE_KEYS = 100_000;
 
 /**
  * A `RedisStore` on a client that is its own: it connects at boot, closes at shutdown, and asks nothing of a Redis that does
@@ -154,6 +154,7 @@ export class ConnectedRedisStore extends RedisStore {
   /** A node that has lost all its slots is not asked any more, so that nothing is wrong with it. */
   private async probeNode(node: string): Promise<void> {
     this.connection.refreshSlotsCache?.();
+    if (this.connection.slots?.some((owners) => owners?.[0] === node) !== true) return;
     for (let i = 0; i < MAX_PROBE_KEYS; i++) {
       const key = this.probeKey(i);
       if (this.connection.slots?.[this.slotOf(key)]?.[0] === node) return this.decideForNobody(key);
