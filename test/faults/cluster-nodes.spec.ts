@@ -126,6 +126,23 @@ it('the deadline falls between two slots: what the first was charged is given ba
   });
 });
 
+it('a refusal stands, though a policy behind it lies on a node that hangs', async () => {
+  const owner = await cluster.masterOf('{global:all}');
+  const other = (await cluster.masters()).find((node) => node !== owner)!;
+  const user = await userOf(other, 'refused');
+  const once: Policy = { ...MINE, name: 'once', limit: 1 };
+  expect(await consume(once, user)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  using _ = stopped(owner);
+  const since = performance.now();
+  const decision = await consume([once, ALL], user);
+  expect(performance.now() - since).toBeLessThan(DEADLINE_MS + LATE_MS);
+  expect(decision).toMatchObject({ allowed: false, decidedBy: 'store' });
+  expect(decision.policies).toMatchObject([
+    { policy: 'once', allowed: false, remaining: 0 },
+    { policy: 'all', allowed: true, remaining: 100 },
+  ]);
+});
+
 it('a node that hangs takes its shards with it: the others admit their parts, and no more', async () => {
   const sick = await cluster.masterOf('{global:shards/0.6}');
   const owners = await Promise.all(Array.from({ length: 6 }, (_, i) => cluster.masterOf(`{global:shards/${i}.6}`)));
