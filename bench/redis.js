@@ -9,13 +9,21 @@ const START_LIMIT_MS = 10_000;
 /**
  * A Redis of the bench's own on a free loopback port, which keeps nothing on disk and ends with this process in any case.
  *
- * @returns {Promise<{ url: string, admin: Redis, stop: () => Promise<void> }>}
+ * @returns {Promise<{ url: string, admin: Redis, stop: () => Promise<void>, hang: () => void, goOn: () => void,
+ *   crash: () => Promise<void>, restart: () => Promise<void> }>}
  */
 export async function startRedis() {
   const port = await freePort();
-  const child = await spawnServer(['--bind', HOST, '--port', `${port}`, '--save', '', '--appendonly', 'no']);
-  const dismiss = killWithThisProcess(child);
-  const ended = once(child, 'exit');
+  const args = ['--bind', HOST, '--port', `${port}`, '--save', '', '--appendonly', 'no'];
+  let child;
+  let dismiss;
+  let ended;
+  const launch = async () => {
+    child = await spawnServer(args);
+    dismiss = killWithThisProcess(child);
+    ended = once(child, 'exit');
+  };
+  await launch();
   const admin = new Redis({
     host: HOST,
     port,
@@ -23,14 +31,27 @@ export async function startRedis() {
     maxRetriesPerRequest: null,
   });
   admin.on('error', () => {}); // refused until the server listens; what fails later fails its command
-  const stop = async () => {
-    admin.disconnect();
-    child.kill('SIGTERM');
+  const end = async (signal) => {
+    child.kill(signal);
     await ended;
     dismiss();
   };
+  const stop = async () => {
+    admin.disconnect();
+    await end('SIGTERM');
+  };
   const up = await Promise.race([admin.ping(), ended.then(() => 'ended')]);
-  if (up === 'PONG') return { url: `redis://${HOST}:${port}`, admin, stop };
+  if (up === 'PONG') {
+    return {
+      url: `redis://${HOST}:${port}`,
+      admin,
+      stop,
+      hang: () => child.kill('SIGSTOP'),
+      goOn: () => child.kill('SIGCONT'),
+      crash: () => end('SIGKILL'),
+      restart: launch,
+    };
+  }
   throw new Error(`Redis did not start on port ${port}`);
 }
 

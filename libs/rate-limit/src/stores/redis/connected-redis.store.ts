@@ -43,7 +43,10 @@ export class ConnectedRedisStore extends RedisStore {
     private readonly onStateChange?: RateLimitModuleOptions['onStoreStateChange'],
   ) {
     super(connection, settings);
-    this.health = new Health({ probe: () => this.probe(), ...(onStateChange && { onChange: onStateChange }) });
+    this.health = new Health({
+      probe: () => this.counted(this.probe()),
+      ...(onStateChange && { onChange: onStateChange }),
+    });
     const { deadlines } = settings;
     if (connection.isCluster !== true && deadlines) this.lifeline = new Lifeline(connection, deadlines.ms);
     connection.on('error', (error) => (this.lastError = error.message || error.name));
@@ -128,12 +131,22 @@ export class ConnectedRedisStore extends RedisStore {
       const { onStateChange } = this;
       health = new Health({
         node,
-        probe: () => this.probeNode(node),
+        probe: () => this.counted(this.probeNode(node)),
         ...(onStateChange && { onChange: onStateChange }),
       });
       this.nodes.set(node, health);
     }
     return health;
+  }
+
+  /** An outage counts up, though nobody asks. */
+  private async counted(probe: Promise<void>): Promise<void> {
+    try {
+      await probe;
+    } catch (error) {
+      this.settings.monitor?.probeFailed();
+      throw error;
+    }
   }
 
   /** The connection as a whole: of a Cluster it is there once the nodes are known, and each of them has its own probe. */
@@ -170,9 +183,7 @@ export class ConnectedRedisStore extends RedisStore {
       await (this.settings.deadlines?.within(answer) ?? answer);
     } catch (error) {
       if (error instanceof RateLimitStoreError) this.lifeline?.gaveUp();
-      if (!isTrouble(error as Error)) return;
-      this.settings.monitor?.probeFailed();
-      throw error;
+      if (isTrouble(error as Error)) throw error;
     }
   }
 

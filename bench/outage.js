@@ -1,0 +1,213 @@
+// What callers get while Redis is away, from Floodgate and its peers: npm run bench:outage [-- --json]. See README.md.
+import { once } from 'node:events';
+import { connect as dial, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Redis } from 'ioredis';
+import { openLimiter } from './floodgate.js';
+import { installPeers } from './install.js';
+import { startRedis } from './redis.js';
+import { render } from './table.js';
+
+const { values: given } = parseArgs({ options: { json: { type: 'boolean' } } });
+
+/** How long a caller is watched for an answer: whatever waits longer has hung. */
+const PATIENCE_MS = 3_000;
+/** Requests in a row while Redis is away. */
+const REQUESTS = 20;
+const RECOVERY_LIMIT_MS = 10_000;
+/** What is sent again has arrived by then. */
+const RESEND_MS = 1_000;
+const LIMIT = 1_000_000;
+const WINDOW_S = 3600;
+
+installPeers();
+// Not before: these import the peers.
+const { ThrottlerStorageRedisService } = await import('@nest-lab/throttler-storage-redis');
+const { rateLimit } = await import('express-rate-limit');
+const { RedisStore } = await import('rate-limit-redis');
+const { RateLimiterRedis } = await import('rate-limiter-flexible');
+
+/** Each as its README or wiki has it, on the client that it has there; `charged` is asked of a Redis that answers. */
+const CONTESTANTS = {
+  Floodgate: async (bench) => {
+    // The default, 'local': every request gets a decision. What Redis did not decide is told apart.
+    const limiter = await openLimiter(bench, { redis: bench.url, onStoreFailure: 'local' });
+    const policy = { name: 'rides', algorithm: 'fixed-window', limit: LIMIT, window: '300d' };
+    const ada = { kind: 'user', value: 'ada' };
+    return {
+      ask: () => limiter.consume(policy, ada),
+      decided: ({ decidedBy }) => decidedBy === 'store',
+      charged: async () => {
+        let told;
+        do told = await limiter.peek(policy, ada);
+        while (told.decidedBy !== 'store');
+        return LIMIT - told.policies[0].remaining;
+      },
+    };
+  },
+  'rate-limiter-flexible': (bench) => flexible(bench, { enableOfflineQueue: false }),
+  'the same, on ioredis as it comes': (bench) => flexible(bench, {}),
+  '@nest-lab/throttler-storage-redis': async (bench) => {
+    const client = connect(bench, {});
+    const storage = new ThrottlerStorageRedisService(client);
+    const ttl = WINDOW_S * 1000;
+    return {
+      ask: () => storage.increment('ada', ttl, LIMIT, ttl, 'default'),
+      decided: () => true,
+      charged: async () => Number(await bench.admin.get('{ada:default}:hits')),
+    };
+  },
+  'rate-limit-redis': async (bench) => {
+    const client = connect(bench, {});
+    const store = new RedisStore({ sendCommand: (command, ...args) => client.call(command, ...args) });
+    rateLimit({ windowMs: WINDOW_S * 1000, limit: LIMIT, store });
+    return {
+      ask: () => store.increment('ada'),
+      decided: () => true,
+      charged: async () => Number(await bench.admin.get('rl:ada')),
+    };
+  },
+};
+
+function flexible(bench, options) {
+  const limiter = new RateLimiterRedis({
+    storeClient: connect(bench, options),
+    points: LIMIT,
+    duration: WINDOW_S,
+    keyPrefix: 'rlflx',
+  });
+  return {
+    ask: () => limiter.consume('ada'),
+    decided: () => true,
+    charged: async () => Number(await bench.admin.get('rlflx:ada')),
+  };
+}
+
+function connect(bench, options) {
+  const client = new Redis(bench.url, options);
+  client.on('error', () => {}); // what it costs callers is what is measured
+  bench.onClose(() => client.disconnect());
+  return client;
+}
+
+/** Milliseconds until an answer or an error, and which; `hung` after `PATIENCE_MS`. */
+async function timed(ask) {
+  const since = performance.now();
+  const answer = await Promise.race([
+    ask().then(
+      (value) => ({ value }),
+      (error) => ({ error }),
+    ),
+    delay(PATIENCE_MS, { hung: true }, { ref: false }),
+  ]);
+  return { ...answer, ms: performance.now() - since };
+}
+
+async function untilDecided({ ask, decided }) {
+  const since = performance.now();
+  while (performance.now() - since < RECOVERY_LIMIT_MS) {
+    const { value, error, hung } = await timed(ask);
+    if (!hung && error === undefined && decided(value)) return performance.now() - since;
+    await delay(5);
+  }
+  return Infinity;
+}
+
+/** One after the other, as one client would: the first pays for finding out, the others for what was learned. */
+async function away(contestant, begin, end) {
+  await untilDecided(contestant);
+  await begin();
+  const answers = [];
+  for (let i = 0; i < REQUESTS && !answers.at(-1)?.hung; i++) answers.push(await timed(contestant.ask));
+  await end();
+  return { answers, recoveryMs: await untilDecided(contestant) };
+}
+
+/** Redis runs what it is sent, and the connection is lost before it can say so: how often one request was charged. */
+function answerLost(open) {
+  let proxy;
+  const throughProxy = async ({ url }, closing) => {
+    proxy = await cuttingProxy(url);
+    closing.push(proxy.close);
+    return proxy.url;
+  };
+  return on(open, throughProxy, async (contestant) => {
+    await untilDecided(contestant);
+    const before = await contestant.charged();
+    proxy.cutNext();
+    await timed(contestant.ask);
+    await delay(RESEND_MS);
+    return (await contestant.charged()) - before;
+  });
+}
+
+/** Passes everything on, until it is told to swallow the next answer and to cut the connection in its place. */
+async function cuttingProxy(url) {
+  const { hostname, port } = new URL(url);
+  let cutting = false;
+  const server = createServer((client) => {
+    const upstream = dial(Number(port), hostname);
+    const end = () => [client, upstream].forEach((socket) => socket.destroy());
+    for (const socket of [client, upstream]) socket.on('error', end).on('close', end);
+    client.pipe(upstream);
+    upstream.on('data', (data) => {
+      if (cutting) end();
+      else client.write(data);
+      cutting = false;
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `redis://127.0.0.1:${server.address().port}`,
+    cutNext: () => (cutting = true),
+    close: () => server.close(),
+  };
+}
+
+const ms = (value) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+const recovery = (value) => (value === Infinity ? `not within ${RECOVERY_LIMIT_MS / 1000} s` : ms(value));
+const answer = (told) => {
+  if (told === undefined) return '-';
+  if (told.hung) return `none in ${PATIENCE_MS / 1000} s`;
+  return `${ms(told.ms)}${told.error === undefined ? '' : ', an error'}`;
+};
+
+/** Opens a contestant on a Redis of its own, and closes both. */
+async function on(open, urlOf, measure) {
+  const redis = await startRedis();
+  const closing = [];
+  try {
+    const url = await urlOf(redis, closing);
+    return await measure(await open({ url, admin: redis.admin, onClose: (close) => closing.unshift(close) }), redis);
+  } finally {
+    for (const close of closing) await close();
+    await redis.stop();
+  }
+}
+
+const directly = ({ url }) => url;
+const lines = [];
+const figures = {};
+for (const [name, open] of Object.entries(CONTESTANTS)) {
+  process.stderr.write(`${name} ...\n`);
+  const hung = await on(open, directly, (one, redis) => away(one, redis.hang, redis.goOn));
+  const dead = await on(open, directly, (one, redis) => away(one, redis.crash, redis.restart));
+  const charged = await answerLost(open);
+  const cells = ({ answers, recoveryMs }) => [answer(answers[0]), answer(answers[REQUESTS - 1]), recovery(recoveryMs)];
+  lines.push([name, ...cells(hung), ...cells(dead), String(charged)]);
+  const figure = ({ answers: [first], recoveryMs }) => ({ firstMs: first.hung ? null : first.ms, recoveryMs });
+  figures[name] = { hangs: figure(hung), dies: figure(dead), answerLost: { charged } };
+}
+const head = [
+  '',
+  'hangs: 1st',
+  `${REQUESTS}th`,
+  'decides again',
+  'dies: 1st',
+  `${REQUESTS}th`,
+  'again',
+  'answer lost: charged',
+];
+process.stdout.write(`${render({ title: 'While Redis is away', head, lines })}\n`);
+if (given.json) process.stdout.write(`${JSON.stringify(figures)}\n`);
