@@ -22,7 +22,6 @@ const OWN = [
   'icon.svg',
   'main.js',
   'charts.js',
-  'concert.js',
   'dom.js',
   'feed.js',
   'lane.js',
