@@ -64,7 +64,7 @@ export class Broadcast {
   /** All streams end. */
   close(): void {
     this.closed = true;
-    for (const viewer of [...this.viewers]) viewer.complete();
+    for (const viewer of this.viewers) viewer.complete();
   }
 
   private async turn(): Promise<void> {
@@ -74,7 +74,7 @@ export class Broadcast {
       const { event, gist } = await this.look();
       this.say(event, gist);
     } catch (error) {
-      for (const viewer of [...this.viewers]) viewer.error(error);
+      for (const viewer of this.viewers) viewer.error(error);
     } finally {
       this.looking = false;
     }

@@ -10,6 +10,7 @@ const SECONDS = 60;
 /** What one process can send and answer at the same time on a small machine. */
 const MAX_DEMAND = 600;
 const MAX_RIDERS = 4000;
+const TOO_MUCH = 2.5;
 /** Of 8 requests 5 are rides, which take a worker's time, and 3 are looked up; see `Rider`. */
 const RIDES_SHARE = 5 / 8;
 
@@ -81,7 +82,7 @@ export class Concert implements OnModuleDestroy {
   }
 }
 
-/** Twice what matching can answer, from so many riders that its queue could fill. */
+/** More than twice what matching can answer, from so many riders that its queue could fill. */
 export function crowdFor(matching: Pick<MatchingConfiguration, 'workers' | 'serviceMs' | 'lookupMs' | 'queue'>): {
   riders: number;
   demand: number;
@@ -90,7 +91,7 @@ export function crowdFor(matching: Pick<MatchingConfiguration, 'workers' | 'serv
   const canAnswer = (1000 * matching.workers) / msEach; // Infinity where it takes no time
   return {
     riders: Math.min(MAX_RIDERS, 1000 + matching.queue),
-    demand: Math.round(Math.min(MAX_DEMAND, 2 * canAnswer)),
+    demand: Math.round(Math.min(MAX_DEMAND, TOO_MUCH * canAnswer)),
   };
 }
 

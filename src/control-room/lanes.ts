@@ -13,8 +13,8 @@ import { parametersOf } from './policy-state.js';
 import { type LaneId, SAMPLES } from './trial.js';
 
 /** A limited route. */
-export interface Lane extends LaneDescription {
-  readonly id: LaneId;
+export interface Lane {
+  readonly description: LaneDescription;
   readonly controller: Type;
   /** The name of its handler. */
   readonly handler: string;
@@ -31,14 +31,9 @@ export function lanesOf(configuration: Configuration): Lane[] {
     [controller, handler]: readonly [Type, string],
     ...policies: readonly Policy[]
   ): Lane => ({
-    id,
-    title,
-    method,
-    path,
-    more: SAMPLES[id].more,
+    description: { id, title, method, path, more: SAMPLES[id].more, policies: policies.map(parametersOf) },
     controller,
     handler,
-    policies: policies.map(parametersOf),
   });
   return [
     lane(['rides', 'Ride request'], ['POST', '/api/rides/request'], [RidesController, 'request'], RIDES, ...matching),

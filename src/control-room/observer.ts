@@ -38,7 +38,7 @@ export class Observer {
       mode: this.configuration.controlRoom === 'on' ? 'on' : 'watch',
       switchable: this.enforcement.switchable,
       rider: ROOM_RIDER,
-      lanes: this.lanes.map(({ controller: _, handler: __, ...description }) => description),
+      lanes: this.lanes.map(({ description }) => description),
       concert: this.concert.size,
     };
   }
@@ -51,13 +51,13 @@ export class Observer {
       at: Math.round(at),
       enforced: this.enforcement.on,
       decider: this.decider(),
-      lanes: Object.fromEntries(this.lanes.map((lane, i) => [lane.id, this.laneTick(lane, looks[i])])),
+      lanes: Object.fromEntries(this.lanes.map((lane, i) => [lane.description.id, this.laneTick(lane, looks[i])])),
       matching: this.matchingTick,
       concert: this.concert.tick(),
     };
   }
 
-  private laneTick({ id, controller, handler, policies }: Lane, look: Decision | undefined): LaneTick {
+  private laneTick({ description: { id, policies }, controller, handler }: Lane, look: Decision | undefined): LaneTick {
     const counts = this.traffic.of(routeName(controller, handler));
     if (look === undefined) return { ...counts, state: undefined };
     const before = this.before.get(id);
@@ -84,7 +84,7 @@ export class Observer {
   private askMatching(): void {
     if (this.matchingAsked) return;
     this.matchingAsked = true;
-    this.matching
+    void this.matching
       .statistics()
       .then(({ recent, waiting, workers }): MatchingTick => ({
         utilisation: Math.round(recent.utilisation * 1000) / 1000,

@@ -81,7 +81,7 @@ export function stateOf(
       const added = Array.from({ length: used - known.length }, () => resetAt - windowMs);
       return { algorithm, marks: [...known.slice(Math.max(0, known.length - used)), ...added] };
     }
-    case 'sliding-window-counter': {
+    default: {
       const startedAt = Math.floor(at / windowMs) * windowMs;
       const left = startedAt + windowMs - at;
       // What has been taken in the current window stays until the end of the next one.

@@ -177,7 +177,7 @@ class Chart {
           grid: { show: false },
           size: 26,
           splits: ({ scales }) => [60, 40, 20, 0].map((ago) => (scales['x']?.max ?? 0) - ago),
-          values: () => ['60 s ago', '40 s', '20 s', 'now'],
+          values: () => ['−60 s', '−40 s', '−20 s', 'now'],
         },
         { ...axis, size: 56, space: 36, values: (_, splits) => splits.map(this.format) },
       ],

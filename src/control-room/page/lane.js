@@ -66,7 +66,8 @@ export class Lane {
         ),
       ),
       make('div', 'policies', ...this.views.map(({ element }) => element)),
-      make('div', 'try', make('div', 'buttons', ...this.buttons), this.outcome),
+      make('div', 'buttons', ...this.buttons),
+      this.outcome,
     );
     this.element.dataset['lane'] = id;
   }
@@ -111,7 +112,7 @@ export class Lane {
     try {
       this.show(await send(this.id, many));
     } catch (error) {
-      this.outcome.replaceChildren(make('p', 'refused-text', String(/** @type {Error} */ (error).message)));
+      this.outcome.replaceChildren(make('p', 'refused-text', /** @type {Error} */ (error).message));
     } finally {
       for (const button of this.buttons) button.removeAttribute('aria-busy');
     }
@@ -128,8 +129,8 @@ export class Lane {
     const several = Object.keys(statuses).length > 1;
     this.outcome.replaceChildren(
       make('p', 'tally', ...tally, make('span', 'quiet', `${tookMs} ms`)),
-      ...(several ? [make('p', 'quiet', `Headers of a ${answer.status}:`)] : []),
-      headers.length > 0 ? make('dl', '', ...headers) : make('p', 'quiet', 'No X-RateLimit headers: nobody limits it.'),
+      ...(several ? [make('p', 'quiet', `a ${answer.status} says`)] : []),
+      headers.length > 0 ? make('dl', '', ...headers) : make('p', 'quiet', 'no X-RateLimit headers: nobody limits it'),
     );
   }
 }

@@ -19,25 +19,23 @@ export const ALGORITHMS = {
   'sliding-window-counter': 'Sliding counter',
 };
 
+/** @type {Readonly<Record<State['algorithm'], (policy: Parameters) => Picture>>} */
+const PICTURES = {
+  'token-bucket': bucket,
+  'leaky-bucket': queue,
+  'fixed-window': fixedWindow,
+  'sliding-window-log': log,
+  'sliding-window-counter': counter,
+};
+
 /** @param {Parameters} policy @returns {Picture} */
 export function pictureOf(policy) {
-  switch (policy.algorithm) {
-    case 'token-bucket':
-      return bucket(policy);
-    case 'leaky-bucket':
-      return queue(policy);
-    case 'fixed-window':
-      return fixedWindow(policy);
-    case 'sliding-window-log':
-      return log(policy);
-    case 'sliding-window-counter':
-      return counter(policy);
-  }
+  return PICTURES[policy.algorithm](policy);
 }
 
-/** @param {HTMLElement} element @param {string} name @param {number} share 0 to 1 */
-function share(element, name, share) {
-  element.style.setProperty(name, `${(100 * Math.min(1, Math.max(0, share))).toFixed(2)}%`);
+/** @param {HTMLElement} element @param {string} name @param {number} value 0 to 1 */
+function share(element, name, value) {
+  element.style.setProperty(name, `${(100 * Math.min(1, Math.max(0, value))).toFixed(2)}%`);
 }
 
 let buckets = 0;
@@ -61,7 +59,7 @@ function bucket({ limit, perSecond }) {
     draw: (state, now) => {
       const { fullAt } = /** @type {StateOf<'token-bucket'>} */ (state);
       const tokens = Math.max(0, limit - (Math.max(0, fullAt - now) / 1000) * perSecond);
-      /** @type {SVGElement} */ (level).style.transform = `translateY(${(56 * (1 - tokens / limit)).toFixed(2)}px)`;
+      level.style.transform = `translateY(${(56 * (1 - tokens / limit)).toFixed(2)}px)`;
       return {
         strong: `${shown(Math.floor(tokens))} of ${shown(limit)} tokens`,
         more: `${shown(perSecond)} a second come back`,

@@ -1,16 +1,17 @@
 /** @typedef {import('../live.js').TrialResult} TrialResult */
 
 /**
- * @param {'PUT' | 'POST'} method
  * @param {string} path
- * @param {object} body
+ * @param {'PUT' | 'POST'} method
+ * @param {object} content
  */
-async function ask(method, path, body) {
-  const response = await fetch(`control-room/${path}`, {
+async function ask(path, method, content) {
+  const init = {
     method,
     headers: { 'Content-Type': 'application/json', 'X-Control-Room': '1' },
-    body: JSON.stringify(body),
-  });
+    body: JSON.stringify(content),
+  };
+  const response = await fetch(`control-room/${path}`, init);
   const text = await response.text();
   const answer = text === '' ? undefined : JSON.parse(text);
   if (response.ok) return answer;
@@ -25,7 +26,7 @@ async function ask(method, path, body) {
  * @returns {Promise<TrialResult>}
  */
 export function send(lane, many) {
-  return ask('POST', 'trials', { lane, many });
+  return ask('trials', 'POST', { lane, many });
 }
 
 /**
@@ -34,5 +35,5 @@ export function send(lane, many) {
  * @returns {Promise<void>}
  */
 export function turn(what, on) {
-  return ask('PUT', what, { on });
+  return ask(what, 'PUT', { on });
 }

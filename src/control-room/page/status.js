@@ -1,18 +1,18 @@
-import { byId, say, shown, shownTime } from './dom.js';
+import { byId, make, say, shown, shownTime } from './dom.js';
 import { turn } from './send.js';
 
 /** @typedef {import('../live.js').Room} Room */
 /** @typedef {import('../live.js').Tick} Tick */
 
-/** @type {Readonly<Record<Tick['decider'], string>>} */
+/** @type {Readonly<Record<Tick['decider'], readonly [string, string]>>} */
 const DECIDERS = {
-  redis: 'Redis decides, for all processes together.',
-  process: 'This process decides, for itself alone: it was started without REDIS_URL.',
-  fallback: 'Redis is away: this process decides, with its share of the limits, until Redis is back.',
-  nobody: 'Nobody decides: every request goes through.',
+  redis: ['Redis decides', ', for all processes together.'],
+  process: ['This process decides', ', for itself alone: it was started without REDIS_URL.'],
+  fallback: ['This process decides', ', with its share of the limits, until Redis is back.'],
+  nobody: ['Nobody decides', ': every request goes through.'],
 };
 
-/** Seconds between two sentences to a screen reader. */
+/** Milliseconds between two sentences to a screen reader. */
 const SPEAK_EVERY_MS = 8000;
 
 /** The two controls, and what is said about them. */
@@ -54,8 +54,10 @@ export class Status {
     this.switch.disabled = room.mode === 'watch' || !room.switchable;
     this.switch.setAttribute('aria-checked', String(tick.enforced));
     const decider = byId('decider');
+    if (decider.dataset['decider'] === tick.decider) return;
     decider.dataset['decider'] = tick.decider;
-    say(decider, DECIDERS[tick.decider]);
+    const [who, more] = DECIDERS[tick.decider];
+    decider.replaceChildren(make('b', '', who), more);
   }
 
   /** @param {Tick} tick @param {Room} room */
