@@ -16,6 +16,7 @@ import {
   userIdentity,
 } from 'nestjs-floodgate';
 import { type HttpApp, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { unhandledRejections } from '../support/node-warnings.js';
 import { StillStore } from '../support/still-store.js';
 
 const BUCKET: Policy = { name: 'rider', algorithm: 'token-bucket', capacity: 100, refill: '1/h' };
@@ -248,18 +249,11 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
       )
       by(): void {}
     }
-    const unhandled: unknown[] = [];
-    const note = (reason: unknown): void => void unhandled.push(reason);
-    process.on('unhandledRejection', note);
-    try {
-      const store = new StillStore();
-      await using app = await limited(platform, Several, { store });
-      expect([(await app.send('/')).status, (await app.send('/by')).status]).toEqual([500, 500]);
-      for (let i = 0; i < 3; i++) await turn();
-      expect([unhandled, store.asked]).toEqual([[], []]);
-    } finally {
-      process.off('unhandledRejection', note);
-    }
+    const unhandled = unhandledRejections();
+    const store = new StillStore();
+    await using app = await limited(platform, Several, { store });
+    expect([(await app.send('/')).status, (await app.send('/by')).status]).toEqual([500, 500]);
+    expect([await unhandled(), store.asked]).toEqual([[], []]);
   });
 
   it('says nothing of an API key in its errors, its logs and its headers', async () => {

@@ -81,6 +81,17 @@ describe('requests of one turn of the event loop', () => {
     expect(stats('evalsha').calls).toBe(3);
   });
 
+  it.each([
+    ['of many users', (i: number) => `user-${i}`],
+    ['of one user', () => 'one'],
+  ])('make no more than 1,000 entries of logs in one call, so that nobody else waits long: %s', async (_, userOf) => {
+    const log = { name: 'log', algorithm: 'sliding-window-log', limit: 100_000, window: '1h' } as const;
+    const sent = await sentDuring(() =>
+      inOneTurn(30, (i) => limiter.consume(log, { kind: 'user', value: userOf(i) }, { cost: 100 })),
+    );
+    expect(sent).toEqual(Array(3).fill('EVALSHA'));
+  });
+
   it('do not wait for those of the next', async () => {
     const stats = await commandsDuring(redis.client, async () => {
       const asked: Promise<unknown>[] = [];

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Controller, Get } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
@@ -10,6 +11,7 @@ import {
   SkipRateLimit,
 } from 'nestjs-floodgate';
 import { type HttpApp, limited, PLATFORMS, start } from '../support/http-app.js';
+import { unhandledRejections } from '../support/node-warnings.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -93,12 +95,30 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
     const onDecision = (): void => faults[calls++ % faults.length]!() as void;
     const { app: http } = await app({ onDecision });
     await using _ = http;
+    const unhandled = unhandledRejections();
     const statuses = [];
     for (let i = 0; i < 8; i++) statuses.push((await http.as('ada', '/inherited')).status);
     expect(statuses).toEqual([200, 200, 200, 429, 429, 429, 429, 429]);
     expect(calls).toBe(8);
     expect(http.logs.of('warn')).toEqual(['onDecision failed: meter broken RateLimit']);
     expect(http.logs.of('error')).toEqual([]);
+    expect(await unhandled()).toEqual([]);
+  });
+
+  it('is called in the context of the request, on Redis, too: tracing finds its span', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const seen: string[] = [];
+    const imports = [
+      RateLimitModule.forRoot({ redis: server.url, onDecision: () => seen.push(requests.getStore() ?? 'none') }),
+    ];
+    await using http = await start('Express', { imports });
+    const limiter = http.app.get(RateLimiter);
+    const names = Array.from({ length: 40 }, (_, i) => `request-${i}`);
+    const consume = (name: string): Promise<unknown> =>
+      requests.run(name, () => limiter.consume({ ...THREE, name: 'traced' }, { kind: 'user', value: platform }));
+    await Promise.all(names.map(consume));
+    expect(new Set(seen)).toEqual(new Set(names));
+    expect(seen).toHaveLength(names.length);
   });
 
   it.each<[RateLimitModuleOptions['onStoreFailure'], number[], string[]]>([
@@ -125,6 +145,21 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
       ]),
     );
     for (const { durationMs } of events) expect(durationMs).toBeGreaterThan(0);
+  });
+
+  it('is told of what the middleware decides before routing', async () => {
+    const { app: http, events } = await app({ middleware: [{ ...THREE, name: 'address', by: 'ip' }] });
+    await using _ = http;
+    await http.as('ada', '/inherited');
+    await http.send('/nowhere');
+    expect(events.map(gist)).toEqual([
+      ['RateLimitMiddleware.use', 'store', true, ['address true']],
+      ['Routes.inherited', 'store', true, ['default true']],
+      ['RateLimitMiddleware.use', 'store', true, ['address true']],
+    ]);
+    const { requests, policies } = http.app.get(RateLimiter).stats();
+    expect(requests).toBe(3);
+    expect(policies.find(({ policy }) => policy === 'address')).toMatchObject({ requests: 2, allowed: 2 });
   });
 
   it("tells a refusal that was remembered from the store's", async () => {

@@ -10,6 +10,7 @@ import { Registry } from 'prom-client';
 import { Exposition } from '../support/exposition.js';
 import { until } from '../support/faults/until.js';
 import { type HttpApp, start } from '../support/http-app.js';
+import { unhandledRejections } from '../support/node-warnings.js';
 import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
@@ -17,6 +18,8 @@ jest.setTimeout(30_000); // it is real time, and the machine may be busy
 const POLICY: Policy = { name: 'rides', algorithm: 'token-bucket', capacity: 100, refill: '1/h' };
 const LABELS = { policy: 'rides', algorithm: 'token-bucket' };
 const ADA = { kind: 'user', value: 'ada' };
+/** Of a Redis that hangs, one failure opens no breaker; its connection is given up after a second. */
+const OUTAGE_MS = 3000;
 const RECOVERY_MS = 5000;
 
 let server: RedisServer;
@@ -33,11 +36,16 @@ afterEach(async () => {
   await server.stop();
 });
 
-async function open(onStoreFailure: OnStoreFailure): Promise<void> {
+async function open(onStoreFailure: OnStoreFailure, onStoreStateChange?: () => void): Promise<void> {
   registry = new Registry();
   http = await start('Express', {
     imports: [
-      RateLimitModule.forRoot({ redis: server.url, onStoreFailure, policies: { rides: POLICY } }),
+      RateLimitModule.forRoot({
+        redis: server.url,
+        onStoreFailure,
+        policies: { rides: POLICY },
+        ...(onStoreStateChange && { onStoreStateChange }),
+      }),
       RateLimitMetricsModule.forRoot({ registry }),
     ],
   });
@@ -89,7 +97,7 @@ describe.each<[string, () => void | Promise<void>, () => void | Promise<void>]>(
       await ask(3);
       await end();
       await ask(10);
-      await until('an outage', 1000, async () => (await scrape()).get('rate_limiter_store_deciding') === 0);
+      await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 0);
       expect(limiter.stats().store).toEqual({
         deciding: false,
         reason: expect.stringMatching(/\S/),
@@ -124,6 +132,27 @@ describe.each<[string, () => void | Promise<void>, () => void | Promise<void>]>(
       expect(delta('rate_limiter_store_failures_total')).toBe(0);
     },
   );
+});
+
+it.each<[string, () => unknown]>([
+  [
+    'throws',
+    () => {
+      throw new Error('pager broken');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('pager broken'))],
+])('changes of state are told to a function that %s, which ends nothing', async (_, fail) => {
+  await open('open', () => fail() as void);
+  const unhandled = unhandledRejections();
+  await server.kill();
+  await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 0);
+  await ask(1);
+  await server.restart();
+  await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 1);
+  const said = http.logs.of('error').map((line) => line.startsWith('onStoreStateChange failed: pager broken'));
+  expect(said).toEqual([true, true]);
+  expect(await unhandled()).toEqual([]);
 });
 
 it('that is away at boot is so in the metrics', async () => {

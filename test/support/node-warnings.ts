@@ -16,3 +16,17 @@ export function nodeWarnings(): () => Promise<string[]> {
     return warnings;
   };
 }
+
+/** What nobody handled the rejection of, until it is read, which ends it; it would end a process. */
+export function unhandledRejections(): () => Promise<unknown[]> {
+  const reasons: unknown[] = [];
+  const note = (reason: unknown): void => void reasons.push(reason);
+  const others = real.listeners('unhandledRejection');
+  real.removeAllListeners('unhandledRejection').on('unhandledRejection', note);
+  return async () => {
+    for (let i = 0; i < 2; i++) await turn(); // they are told once the promise queue is empty
+    real.off('unhandledRejection', note);
+    for (const other of others) real.on('unhandledRejection', other);
+    return reasons;
+  };
+}

@@ -84,8 +84,8 @@ export interface RateLimitModuleOptions {
   /** Called when the store stops deciding, and when it decides again. What it throws is logged. */
   onStoreStateChange?: (change: StoreStateChange) => void;
   /**
-   * Called with every decision of the guard and of `RateLimiter.consume`, at once and before the request goes on: for tracing,
-   * audit, meters. What only looks (`peek`, `consume` with `{ cost: 0 }`) is not reported. What it throws or rejects with is
+   * Called with every decision of the guard, of `middleware` and of `RateLimiter.consume`, at once and in the context of the
+   * request (`AsyncLocalStorage`), before it goes on: for tracing, audit, meters. What only looks (`peek`, `consume` with `{ cost: 0 }`) is not reported. What it throws or rejects with is
    * logged, once a second at most, and changes nothing for the request; it must not ask the limiter itself.
    *
    * @example onDecision: ({ decision, source, route, durationMs }) => meter.record(durationMs, { source, route })

@@ -89,7 +89,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         'is imported twice with options: once, in the root module, is right',
       );
     }
-    for (const policy of this.middleware?.fixed ?? []) this.warnOfPlaces(policy, 'RateLimitModule, middleware');
+    for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
     for (const { metatype } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function') continue;
       const prototype = metatype.prototype as Readonly<Record<string, Handler>>;
@@ -97,10 +97,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         const handler = prototype[method]!;
         if (!isRoute(handler)) continue;
         const route = this.routes.of(metatype as Type, handler);
-        for (const policy of route?.fixed ?? []) {
-          this.warnOfPlaces(policy, `${metatype.name}.${method}`);
-          this.monitor.policies.of(policy);
-        }
+        for (const policy of route?.fixed ?? []) this.expect(policy, `${metatype.name}.${method}`);
       }
     }
     for (const place of decoratedInVain(this.discovery, this.scanner)) {
@@ -112,6 +109,12 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     if (proxies !== undefined) this.logger.warn(proxies);
     await this.opened.store.connect?.();
     this.logger.log(this.opened.description);
+  }
+
+  /** A policy is counted from zero, not from its first request on. */
+  private expect(policy: BoundPolicy, place: string): void {
+    this.monitor.policies.of(policy);
+    this.warnOfPlaces(policy, place);
   }
 
   /** A queue that is longer than the requests that may wait in a process answers 503 before it is full. */

@@ -1,5 +1,5 @@
+import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect } from '@jest/globals';
 import {
   type Decision,
   type Policy,
@@ -87,6 +87,14 @@ export class Pod implements AsyncDisposable {
     });
   }
 
+  /** Asks until Redis refuses. */
+  async drain(user = ADA.value): Promise<void> {
+    for (;;) {
+      const decisions = await Promise.all(Array.from({ length: CAPACITY + 1 }, () => this.ask(user)));
+      if (decisions.some(({ decidedBy, allowed }) => decidedBy === 'store' && !allowed)) return;
+    }
+  }
+
   /**
    * What must hold once Redis decides again, whatever the fault was: of those that asked once nobody was charged twice, and
    * nobody passed beyond the bound, not even now that the others take all that Redis has left. Notes the row.
@@ -96,8 +104,8 @@ export class Pod implements AsyncDisposable {
     for (const user of this.regulars()) await this.drain(user);
     const overAdmissions = this.admittedBeyond(bound);
     record(fault, { ...seen, doubles, overAdmissions });
-    expect({ doubles, overAdmissions }).toEqual({ doubles: 0, overAdmissions: 0 });
-    expect(this.app.logs.of('error')).toEqual([]);
+    deepStrictEqual({ doubles, overAdmissions }, { doubles: 0, overAdmissions: 0 });
+    deepStrictEqual(this.app.logs.of('error'), []);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -117,14 +125,6 @@ export class Pod implements AsyncDisposable {
   private async chargedTwice(): Promise<number> {
     const strangers = Array.from({ length: this.strangers }, (_, i) => this.leftInRedis(`stranger-${i}`));
     return (await Promise.all(strangers)).filter((left) => left < CAPACITY - 1).length;
-  }
-
-  /** Asks until Redis refuses. */
-  private async drain(user: string): Promise<void> {
-    for (;;) {
-      const decisions = await Promise.all(Array.from({ length: CAPACITY + 1 }, () => this.ask(user)));
-      if (decisions.some(({ decidedBy, allowed }) => decidedBy === 'store' && !allowed)) return;
-    }
   }
 
   private admittedBeyond({ limits = 1 }: Bound): number {

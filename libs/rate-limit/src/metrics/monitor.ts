@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
 import type { Decision } from '../decision.js';
-import { isPromise } from '../is-promise.js';
 import type { BoundPolicy } from '../policy/route-policies.js';
 import { RationedWarning, reasonOf } from '../rationed-warning.js';
 import type { RateLimitModuleOptions, StoreStateChange } from '../rate-limit.options.js';
+import { tell } from '../tell.js';
 import { type DecisionEvent, type DecisionSource, type Place, routeName } from './decision-event.js';
 import { Histogram } from './histogram.js';
 import { PolicyTallies } from './policy-tallies.js';
@@ -120,11 +120,10 @@ export class Monitor {
     this.sources[source]++;
     if (decision.allowed) this.allowed++;
     this.policies.count(policies, decision);
-    if (since !== 0) this.tell(decision, source, place, since);
+    if (since !== 0) this.watched(decision, source, place, since);
   }
 
-  /** Nothing that a hook does reaches the request, nor a rejection of it the process. */
-  private tell(
+  private watched(
     decision: DecisionEvent['decision'],
     source: DecisionSource,
     place: Place | undefined,
@@ -135,12 +134,6 @@ export class Monitor {
     // At random: every n-th one would be the same client's or policy's each time where these take turns.
     if (this.onDecision === undefined || (this.sampling < 1 && Math.random() >= this.sampling)) return;
     const event: DecisionEvent = { decision, source, route: place && routeName(place), durationMs };
-    const failed = (error: unknown): void => this.hookFailed.warn(`onDecision failed: ${reasonOf(error)}`);
-    try {
-      const returned: unknown = this.onDecision(event);
-      if (isPromise(returned)) returned.then(undefined, failed);
-    } catch (error) {
-      failed(error);
-    }
+    tell(this.onDecision, event, (error) => this.hookFailed.warn(`onDecision failed: ${reasonOf(error)}`));
   }
 }

@@ -3,7 +3,10 @@ import type { DecisionSource } from './decision-event.js';
 
 /** What a limiter has counted in this process since it was made. A snapshot: it does not change any more. */
 export interface RateLimitStats {
-  /** Requests: those of the guard, and `RateLimiter.consume`. Each is one of allowed, rejected and unavailable. */
+  /**
+   * Requests: those of the guard, of the module's `middleware` (one that passes both is two) and of `RateLimiter.consume`.
+   * Each is one of allowed, rejected and unavailable.
+   */
   readonly requests: number;
   /** Requests that passed. */
   readonly allowed: number;
@@ -20,7 +23,10 @@ export interface RateLimitStats {
    * nobody needs the times (neither `RateLimitMetricsModule` nor `onDecision` is there), which are not taken then.
    */
   readonly latencyMs: Distribution | undefined;
-  /** Requests in each call of the Redis that the module opened. */
+  /**
+   * Requests in each call of the Redis that the module opened. On a Cluster a request whose policies lie in several slots is in
+   * several calls.
+   */
   readonly batchSizes: Distribution;
   /**
    * Questions that the store failed to answer or to answer in time: of requests, of `peek`, and the probes that look whether

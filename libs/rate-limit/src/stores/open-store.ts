@@ -42,7 +42,7 @@ export async function openStore(options: CheckedOptions, monitor: Monitor): Prom
     store: client
       ? new ConnectedRedisStore(client, settings, probeKey, (change) => {
           monitor.storeChanged(change);
-          options.onStoreStateChange?.(change);
+          return options.onStoreStateChange?.(change); // which may be a promise that rejects
         })
       : new RedisStore(redis as RedisClient, settings),
     deadlines,

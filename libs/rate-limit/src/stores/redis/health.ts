@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { RateLimitModuleOptions } from '../../rate-limit.options.js';
+import { reasonOf } from '../../rationed-warning.js';
+import { tell } from '../../tell.js';
 import { Breaker } from './breaker.js';
 import { isDisconnection, isTrouble, RedisAwayError } from './redis-failure.js';
 
@@ -68,10 +70,8 @@ export class Health {
     }
     const outageMs = open ? 0 : Math.round(performance.now() - this.since);
     if (!open) this.logger.log(`${this.subject} decides again, after ${outageMs} ms`);
-    try {
-      onChange?.({ deciding: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) });
-    } catch (error) {
-      this.logger.error(`onStoreStateChange failed: ${(error as Error)?.message}`);
-    }
+    if (onChange === undefined) return;
+    const change = { deciding: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) };
+    tell(onChange, change, (error) => this.logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
   }
 }

@@ -1,3 +1,4 @@
+// oxlint-disable-next-line typescript/triple-slash-reference -- an application that builds the library from its sources has to find it
 /// <reference path="./cluster-key-slot.d.ts" />
 import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';

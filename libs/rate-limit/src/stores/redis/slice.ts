@@ -37,6 +37,8 @@ const MAX_COUNT = 2 ** 14 - 1;
 const MORE = 64;
 /** Rows of a slice: few enough that Redis works on one while Node writes the next. */
 const MAX_ROWS = 32;
+/** Entries that its logs may grow by: they are what takes Redis long, 0.8 us each, while everybody else waits. */
+const MAX_ENTRIES = 1_000;
 
 const FAILURES: Readonly<Record<number, string>> = {
   [-1]: 'a key holds a foreign type: something else writes under the key prefix',
@@ -55,6 +57,8 @@ export class Slice {
   /** ARGV[4] but for the counts, which are known at the end: 4 numbers for each charge of each row. */
   private readonly codes: number[] = [];
 
+  private entries = 0;
+
   /** @param slot where its keys lie, on a Cluster */
   constructor(readonly slot = 0) {}
 
@@ -68,16 +72,20 @@ export class Slice {
   /** Takes a request in, or says that it does not fit any more. */
   add(waiter: Waiter): boolean {
     const { charges } = waiter;
+    const entries = entriesOf(charges);
+    if (this.entries + entries > MAX_ENTRIES && this.rows.length > 0) return false;
     const slot = this.slots.get(charges[0]!.key);
     if (slot !== undefined && this.repeats(slot.row, charges)) {
       slot.row.last.next = waiter;
       slot.row.last = waiter;
       slot.row.count++;
+      this.entries += entries;
       return true;
     }
     if (this.rows.length > 0 && (this.isFullFor(charges) || this.mixes(charges))) return false;
     const row = { first: waiter, last: waiter, count: 1 };
     this.rows.push(row);
+    this.entries += entries;
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;
       const more = i < charges.length - 1 ? MORE : 0;
@@ -183,6 +191,15 @@ export class Slice {
     slot.row = row;
     return slot;
   }
+}
+
+/** By how many entries a request makes logs grow, if it is allowed. */
+function entriesOf(charges: readonly Charge[]): number {
+  let entries = 0;
+  for (let i = 0; i < charges.length; i++) {
+    if (charges[i]!.algorithm.name === 'sliding-window-log') entries += Math.max(0, charges[i]!.cost);
+  }
+  return entries;
 }
 
 function reject(first: Waiter, error: Error): void {
