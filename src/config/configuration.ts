@@ -4,6 +4,7 @@ export abstract class Configuration {
   /** Where the rate limits of all processes are kept; undefined keeps them in this process. */
   abstract readonly redisUrl: string | undefined;
   abstract readonly rateLimit: RateLimitMode;
+  abstract readonly controlRoom: ControlRoomMode;
   /** What is let through to matching, for all riders together. */
   abstract readonly matchingLimit: MatchingLimitConfiguration;
   /** Application processes that share the limits: while Redis is away each decides with its share of them. */
@@ -22,6 +23,11 @@ export interface MatchingLimitConfiguration {
 export const RATE_LIMIT_MODES = ['on', 'riders', 'off'] as const;
 
 export type RateLimitMode = (typeof RATE_LIMIT_MODES)[number];
+
+/** `watch`: the page shows what happens, and changes nothing; `off`: there is no page. */
+export const CONTROL_ROOM_MODES = ['on', 'watch', 'off'] as const;
+
+export type ControlRoomMode = (typeof CONTROL_ROOM_MODES)[number];
 
 export interface DriversConfiguration {
   /** Simulated drivers present from the start, so that a first request finds one. */

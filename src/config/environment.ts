@@ -33,9 +33,9 @@ export class Environment {
     return value;
   }
 
-  /** The first choice unless the variable says another. */
-  oneOf<T extends string>(name: string, choices: readonly [T, ...T[]]): T {
-    const text = this.text(name) ?? choices[0];
+  /** The fallback, which is the first choice unless said, unless the variable says another. */
+  oneOf<T extends string>(name: string, choices: readonly [T, ...T[]], fallback: NoInfer<T> = choices[0]): T {
+    const text = this.text(name) ?? fallback;
     const choice = choices.find((each) => each === text);
     if (choice !== undefined) return choice;
     const quoted = choices.map((each) => `"${each}"`);

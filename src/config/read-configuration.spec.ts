@@ -8,6 +8,7 @@ describe('readConfiguration', () => {
       port: 3000,
       redisUrl: undefined,
       rateLimit: 'on',
+      controlRoom: 'on',
       matchingLimit: { perSecond: 150, burst: 60 },
       pods: 1,
       drivers: { seeded: 500, max: 100_000, timeoutMs: 60_000 },
@@ -52,6 +53,7 @@ describe('readConfiguration', () => {
     ['MATCHING_PATIENCE_MS', '1.5', 'MATCHING_PATIENCE_MS is "1.5", expected a whole number from 1 to 600000'],
     ['MATCHING_RADIUS_KM', '-1', 'MATCHING_RADIUS_KM is "-1", expected a number from 0.1 to 50'],
     ['RATE_LIMIT', 'no', 'RATE_LIMIT is "no", expected "on", "riders" or "off"'],
+    ['CONTROL_ROOM', 'yes', 'CONTROL_ROOM is "yes", expected "on", "watch" or "off"'],
     ['REDIS_URL', 'cache:6379', 'REDIS_URL is "cache:6379", expected a URL that starts with redis:// or rediss://'],
     [
       'MATCHING_URL',
@@ -71,6 +73,15 @@ describe('readConfiguration', () => {
       port: 8080,
       matching: { port: 4001 },
     });
+  });
+
+  it('lets nobody start a surge in production, unless it is told so', () => {
+    const production = { NODE_ENV: 'production' };
+    expect(readConfiguration(production).controlRoom).toBe('watch');
+    expect(readConfiguration({ ...production, CONTROL_ROOM: '' }).controlRoom).toBe('watch');
+    expect(readConfiguration({ ...production, CONTROL_ROOM: 'on' }).controlRoom).toBe('on');
+    expect(readConfiguration({ NODE_ENV: 'development' }).controlRoom).toBe('on');
+    expect(readConfiguration({ CONTROL_ROOM: 'off' }).controlRoom).toBe('off');
   });
 
   it('keeps the password of a wrong URL to itself', () => {

@@ -1,4 +1,4 @@
-import { type Configuration, RATE_LIMIT_MODES } from './configuration.js';
+import { type Configuration, CONTROL_ROOM_MODES, RATE_LIMIT_MODES } from './configuration.js';
 import { Environment, type Variables } from './environment.js';
 
 const PORTS = { min: 0, max: 65_535 };
@@ -10,6 +10,8 @@ export function readConfiguration(variables: Variables): Configuration {
     port: env.integer('PORT', 3000, PORTS),
     redisUrl: env.url('REDIS_URL', ['redis:', 'rediss:']),
     rateLimit: env.oneOf('RATE_LIMIT', RATE_LIMIT_MODES),
+    // Who finds the page of a service in production is not therefore to start a surge there.
+    controlRoom: env.oneOf('CONTROL_ROOM', CONTROL_ROOM_MODES, variables['NODE_ENV'] === 'production' ? 'watch' : 'on'),
     matchingLimit: {
       perSecond: env.integer('MATCHING_LIMIT', 150, { min: 1, max: 1_000_000 }),
       // Room for a few riders who ask at once: one alone may have 20.

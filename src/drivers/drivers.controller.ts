@@ -2,10 +2,10 @@ import { Body, Controller, Get, HttpCode, HttpStatus, Post, Query } from '@nestj
 import { RateLimit } from 'nestjs-floodgate';
 import { toMetres, travelSeconds } from '../geo/position.js';
 import { MATCHING_LIMIT } from '../limits/matching-limit.js';
+import { LOCATION_INDEX, NEARBY, REPORTER } from '../limits/policies.js';
 import { Matching } from '../matching/matching.js';
 import type { DriverPosition } from './driver-index.js';
 import { NearbyQuery } from './nearby.query.js';
-import { batchCost } from './position-batch.js';
 import { PositionBatchPipe } from './position-batch.pipe.js';
 
 /** What a map can show without becoming a swarm. */
@@ -24,7 +24,7 @@ export class DriversController {
   constructor(private readonly matching: Matching) {}
 
   @Get('nearby')
-  @RateLimit({ name: 'rider', algorithm: 'token-bucket', capacity: 30, refill: 15 }, MATCHING_LIMIT)
+  @RateLimit(NEARBY, MATCHING_LIMIT)
   async nearby(@Query() { lat, lng, radius_km }: NearbyQuery): Promise<NearbyResponse> {
     const drivers = await this.matching.nearby({ lat, lng }, radius_km, MAX_SHOWN);
     return {
@@ -35,16 +35,9 @@ export class DriversController {
     };
   }
 
-  /**
-   * Everybody's reports go through one leaky bucket: what has to be protected is the index behind it. A bucket for each client
-   * leaves half of it to the others; who says nothing about himself is the client of his address.
-   */
   @Post('location')
   @HttpCode(HttpStatus.OK)
-  @RateLimit(
-    { name: 'reporter', algorithm: 'token-bucket', capacity: 2500, refill: 1500, cost: batchCost },
-    { name: 'location-index', algorithm: 'leaky-bucket', capacity: 5000, drain: 3000, by: 'global', cost: batchCost },
-  )
+  @RateLimit(REPORTER, LOCATION_INDEX)
   async report(@Body(PositionBatchPipe) positions: DriverPosition[]): Promise<LocationResponse> {
     await this.matching.report(positions);
     return { accepted: positions.length };

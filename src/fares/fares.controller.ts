@@ -2,6 +2,7 @@ import { Body, Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
 import { RateLimit } from 'nestjs-floodgate';
 import { travelSeconds } from '../geo/position.js';
 import { MATCHING_LIMIT } from '../limits/matching-limit.js';
+import { FARES } from '../limits/policies.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
 import type { Fare } from './fare.js';
 import { ItineraryDto } from './itinerary.dto.js';
@@ -25,7 +26,7 @@ export class FaresController {
 
   @Post('estimate')
   @HttpCode(HttpStatus.OK)
-  @RateLimit({ name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: 10 }, MATCHING_LIMIT)
+  @RateLimit(FARES, MATCHING_LIMIT)
   async estimate(@Body() body: ItineraryDto): Promise<EstimateResponse> {
     const { zone, metres, surgeFactor, fare } = await this.quotes.quote(toItinerary(body));
     this.traffic.count(zone, 'estimates');

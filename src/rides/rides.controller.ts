@@ -4,6 +4,7 @@ import type { Fare } from '../fares/fare.js';
 import { toItinerary } from '../fares/itinerary.js';
 import { toMetres, travelSeconds } from '../geo/position.js';
 import { MATCHING_LIMIT } from '../limits/matching-limit.js';
+import { RIDES } from '../limits/policies.js';
 import { RideRequestDto } from './ride-request.dto.js';
 import { type Ride, RidesService } from './rides.service.js';
 
@@ -25,7 +26,7 @@ export class RidesController {
 
   @Post('request')
   @HttpCode(HttpStatus.OK)
-  @RateLimit({ name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: 10 }, MATCHING_LIMIT)
+  @RateLimit(RIDES, MATCHING_LIMIT)
   async request(@Body() body: RideRequestDto): Promise<RideResponse> {
     const ride = await this.rides.request(body.rider_id, toItinerary(body));
     return ride ? toResponse(ride) : { status: 'no_driver' };

@@ -3,6 +3,7 @@ import { RateLimit } from 'nestjs-floodgate';
 import type { Fare } from '../fares/fare.js';
 import type { Position } from '../geo/position.js';
 import { isId } from '../http/validation.js';
+import { HISTORY } from '../limits/policies.js';
 import { HistoryQuery } from './history.query.js';
 import { TripLog } from './trip-log.js';
 import type { Trip } from './trip.js';
@@ -28,7 +29,7 @@ export class TripsController {
   constructor(private readonly trips: TripLog) {}
 
   @Get('history')
-  @RateLimit({ algorithm: 'sliding-window-counter', limit: 30, window: '1m' })
+  @RateLimit(HISTORY)
   history(@Query() query: HistoryQuery, @Headers('x-user-id') userId?: string): HistoryResponse {
     const riderId = query.rider_id ?? userId;
     if (!isId(riderId)) throw new BadRequestException(['rider_id or the header X-User-Id must name the rider']);

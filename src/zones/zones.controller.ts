@@ -1,5 +1,6 @@
 import { Body, Controller, Get, Param, Put, Query } from '@nestjs/common';
 import { RateLimit } from 'nestjs-floodgate';
+import { ZONE_STATS, ZONE_SURGE } from '../limits/policies.js';
 import { Matching } from '../matching/matching.js';
 import { StatsQuery } from './stats.query.js';
 import { SurgeDto } from './surge.dto.js';
@@ -23,14 +24,13 @@ export class ZonesController {
   ) {}
 
   @Get('stats')
-  @RateLimit({ algorithm: 'fixed-window', limit: 60, window: '1m' })
+  @RateLimit(ZONE_STATS)
   async stats(@Query() { limit }: StatsQuery): Promise<StatsResponse> {
     return { zones: await this.zones.stats(limit) };
   }
 
-  /** Few, critical, and worth an exact log: a surge changes what everybody in a zone pays. */
   @Put(':zone/surge')
-  @RateLimit({ algorithm: 'sliding-window-log', limit: 5, window: '1m' })
+  @RateLimit(ZONE_SURGE)
   async setSurge(@Param('zone', ZonePipe) zone: string, @Body() { factor }: SurgeDto): Promise<SurgeResponse> {
     await this.matching.setSurgeFactor(zone, factor);
     return { zone, surge_factor: factor };

@@ -147,15 +147,15 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
     for (const { durationMs } of events) expect(durationMs).toBeGreaterThan(0);
   });
 
-  it('is told of what is decided before routing, by no handler', async () => {
+  it('is told of what the middleware decides before routing', async () => {
     const { app: http, events } = await app({ middleware: [{ ...THREE, name: 'address', by: 'ip' }] });
     await using _ = http;
     await http.as('ada', '/inherited');
     await http.send('/nowhere');
     expect(events.map(gist)).toEqual([
-      [undefined, 'store', true, ['address true']],
+      ['RateLimitMiddleware.use', 'store', true, ['address true']],
       ['Routes.inherited', 'store', true, ['default true']],
-      [undefined, 'store', true, ['address true']],
+      ['RateLimitMiddleware.use', 'store', true, ['address true']],
     ]);
     const { requests, policies } = http.app.get(RateLimiter).stats();
     expect(requests).toBe(3);

@@ -10,8 +10,6 @@ jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
 const DEADLINE_MS = 50;
 const LATE_MS = 250;
-/** A connection on which nothing comes back is given up after a second. */
-const DEAD_CONNECTION_MS = 3000;
 
 let server: RedisServer;
 let proxy: TcpProxy;
@@ -75,7 +73,7 @@ describe('a network', () => {
     const answers = await arrivals(pod, 1, 250);
     expect(by(answers, 'local')).toBe(answers.length);
     await proxy.pass();
-    const recoveryMs = await pod.recovered(DEAD_CONNECTION_MS);
+    const recoveryMs = await pod.recovered();
     await expectSettled('answers lost', answers, unheardOf(answers), recoveryMs);
   });
 
@@ -84,8 +82,33 @@ describe('a network', () => {
     const answers = await arrivals(pod, 1, 250);
     expect(by(answers, 'local')).toBe(answers.length);
     await proxy.pass();
-    const recoveryMs = await pod.recovered(DEAD_CONNECTION_MS);
+    const recoveryMs = await pod.recovered();
     await expectSettled('black hole', answers, 0, recoveryMs);
+  });
+
+  it('that swallows everything for longer: connections are left until one is answered', async () => {
+    const { accepted } = proxy;
+    proxy.blackHole();
+    const answers = await arrivals(pod, 1, 900);
+    // Its own time limit alone would leave the first of them after a second.
+    expect(proxy.accepted).toBeGreaterThan(accepted + 1);
+    expect(proxy.accepted).toBeLessThan(accepted + 10);
+    await proxy.pass();
+    const recoveryMs = await pod.recovered();
+    await expectSettled('black hole, 0.9 s', answers, 0, recoveryMs);
+  });
+
+  it('that is slow to answer a new connection: it is not left for that', async () => {
+    await pod.app.close();
+    const { accepted } = proxy;
+    proxy.delay(100);
+    pod = await Pod.start({ redis: proxy.url });
+    expect((await pod.ask()).decidedBy).toBe('local');
+    await delay(1000);
+    expect(proxy.accepted).toBe(accepted + 1);
+    await proxy.pass();
+    await pod.recovered();
+    expect(proxy.accepted).toBe(accepted + 1);
   });
 
   it('that takes 15 ms each way: Redis decides everything', async () => {

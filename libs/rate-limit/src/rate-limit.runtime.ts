@@ -7,10 +7,13 @@ import {
   type Type,
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
+import type { Decision } from './decision.js';
 import { decoratedInVain } from './decorators/in-vain.js';
 import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
 import { trustProxyWarning } from './http/trust-proxy.js';
+import type { Identity } from './identity/identity.js';
+import { identityTag } from './identity/identity-tag.js';
 import { IdentityChain } from './identity/identity-chain.js';
 import { Monitor } from './metrics/monitor.js';
 import { RationedWarning } from './rationed-warning.js';
@@ -122,6 +125,36 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.logger.warn(
       `${place}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +
         `can wait in one process: ${option} is ${this.options[option]}`,
+    );
+  }
+
+  /**
+   * What a request of cost 1 to a route would be told, without charging anything, as `RateLimiter.peek` does for policies
+   * outside of routes: for support tools and dashboards. A policy with a `skipIf` is looked at all the same.
+   *
+   * @param controller the class through which the route is reached
+   * @param method the name of its handler
+   * @param identity whom the policies count; those with `by: 'global'` count everybody together
+   * @returns undefined for a route that nothing limits
+   * @throws {TypeError} when the class has no such handler, or a function chooses the route's policies by the request
+   * @throws {RateLimitUnavailableException} when the store fails and `onStoreFailure` is `'closed'`
+   * @example const decision = await runtime.peek(RidesController, 'request', { kind: 'user', value: 'rider-1' });
+   */
+  async peek(controller: Type, method: string, identity: Identity): Promise<Decision | undefined> {
+    const handler: unknown = controller.prototype[method];
+    const place = `${controller.name}.${method}`;
+    if (typeof handler !== 'function' || !isRoute(handler))
+      throw new TypeError(`${place} is no handler of an HTTP route`);
+    const route = this.routes.of(controller, handler);
+    if (route === undefined) return undefined;
+    if (route.given === undefined) {
+      throw new TypeError(`${place} has policies that a function chooses: there is none without a request`);
+    }
+    const tag = identityTag(identity);
+    return this.limiter.decide(
+      route.given,
+      route.given.map((policy) => this.limiter.charge(policy, tag, 0)),
+      'peek',
     );
   }
 

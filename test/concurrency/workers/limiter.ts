@@ -15,6 +15,8 @@ interface Hammer {
 }
 
 interface Count extends Omit<Hammer, 'policy'> {
+  /** And until it has had as many answers. */
+  readonly atLeast?: number;
   readonly policies: readonly Policy[];
   readonly users: 'one' | 'each its own';
 }
@@ -23,6 +25,8 @@ interface Counts {
   readonly admitted: number;
   readonly refused: number;
   readonly failed: number;
+  /** How long each answer took, in milliseconds. */
+  readonly answers: Float64Array;
 }
 
 interface Scramble {
@@ -47,30 +51,49 @@ export const procedures = {
     ({ limiter } = await openLimiter(redis));
   },
 
+  /** As a process whose clock is ahead, by which it decides. */
+  async connectByOwnClock({ redis, aheadMs }: { redis: string; aheadMs: number }): Promise<void> {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() + aheadMs;
+    ({ limiter } = await openLimiter(redis, 'app'));
+  },
+
   /** Asks for one user as often as it can; a failure fails. */
-  async hammer({ policy, forMs, inFlight }: Hammer): Promise<Float64Array> {
+  async hammer(given: Hammer): Promise<Float64Array> {
+    return (await procedures.hammerTimed(given)).history;
+  },
+
+  /** The same, and how long each answer took, in milliseconds. */
+  async hammerTimed({ policy, forMs, inFlight }: Hammer): Promise<{ history: Float64Array; answers: Float64Array }> {
     const recorder = new Recorder();
+    const answers: number[] = [];
     const until = performance.now() + forMs;
     await inParallel(inFlight, async () => {
-      while (performance.now() < until) recorder.add(await limiter.consume(policy, USERS[0]!));
+      for (let since = performance.now(); since < until; since = performance.now()) {
+        recorder.add(await limiter.consume(policy, USERS[0]!));
+        answers.push(performance.now() - since);
+      }
     });
-    return recorder.take();
+    return { history: recorder.take(), answers: Float64Array.from(answers) };
   },
 
   /** As `hammer`, with policies that are charged together, in either order, and failures counted. */
-  async count({ policies, users, forMs, inFlight }: Count): Promise<Counts> {
+  async count({ policies, users, forMs, atLeast = 0, inFlight }: Count): Promise<Counts> {
     const orders = [policies, policies.toReversed()];
     const counts = { admitted: 0, refused: 0, failed: 0 };
+    const answers: number[] = [];
     const until = performance.now() + forMs;
     await inParallel(inFlight, async (index) => {
-      while (performance.now() < until) {
+      while (performance.now() < until || answers.length < atLeast) {
         const user = users === 'one' ? USERS[0]! : { kind: 'user', value: randomUUID() };
+        const since = performance.now();
         const outcome = await outcomeOf(limiter.consume(orders[index % 2]!, user));
+        answers.push(performance.now() - since);
         counts[outcome]++;
         if (outcome === 'failed') await sleep(5);
       }
     });
-    return counts;
+    return { ...counts, answers: Float64Array.from(answers) };
   },
 
   /** Turns of random requests: several lasting policies in any order, a user, a cost. */
@@ -97,7 +120,7 @@ async function inParallel(count: number, work: (index: number) => Promise<void>)
   await Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 }
 
-async function outcomeOf(answer: Promise<Decision>): Promise<keyof Counts> {
+async function outcomeOf(answer: Promise<Decision>): Promise<'admitted' | 'refused' | 'failed'> {
   try {
     return (await answer).allowed ? 'admitted' : 'refused';
   } catch (error) {

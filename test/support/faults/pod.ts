@@ -1,5 +1,6 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect } from '@jest/globals';
 import {
   type Decision,
   type Policy,
@@ -34,7 +35,8 @@ export interface Bound {
 export class Pod implements AsyncDisposable {
   /** What was admitted of each user's requests, by whom. */
   private readonly admitted = new Map<string, Record<Decision['decidedBy'], number>>();
-  private strangers = 0;
+  /** Who asked only once; pods that follow each other on one Redis have strangers of their own. */
+  private readonly strangers = new Set<string>();
 
   private constructor(
     readonly app: HttpApp,
@@ -61,7 +63,9 @@ export class Pod implements AsyncDisposable {
 
   /** As `timed`, for a user who asks this once: if it was charged twice, that can be seen afterwards. */
   timedOnce(): Promise<Answer> {
-    return this.timed(`stranger-${this.strangers++}`);
+    const stranger = randomUUID();
+    this.strangers.add(stranger);
+    return this.timed(stranger);
   }
 
   /** How many of a user's requests Redis has let pass, as far as was heard. */
@@ -87,6 +91,14 @@ export class Pod implements AsyncDisposable {
     });
   }
 
+  /** Asks until Redis refuses. */
+  async drain(user = ADA.value): Promise<void> {
+    for (;;) {
+      const decisions = await Promise.all(Array.from({ length: CAPACITY + 1 }, () => this.ask(user)));
+      if (decisions.some(({ decidedBy, allowed }) => decidedBy === 'store' && !allowed)) return;
+    }
+  }
+
   /**
    * What must hold once Redis decides again, whatever the fault was: of those that asked once nobody was charged twice, and
    * nobody passed beyond the bound, not even now that the others take all that Redis has left. Notes the row.
@@ -96,8 +108,8 @@ export class Pod implements AsyncDisposable {
     for (const user of this.regulars()) await this.drain(user);
     const overAdmissions = this.admittedBeyond(bound);
     record(fault, { ...seen, doubles, overAdmissions });
-    expect({ doubles, overAdmissions }).toEqual({ doubles: 0, overAdmissions: 0 });
-    expect(this.app.logs.of('error')).toEqual([]);
+    deepStrictEqual({ doubles, overAdmissions }, { doubles: 0, overAdmissions: 0 });
+    deepStrictEqual(this.app.logs.of('error'), []);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -111,20 +123,12 @@ export class Pod implements AsyncDisposable {
   }
 
   private regulars(): string[] {
-    return [...this.admitted.keys()].filter((user) => !user.startsWith('stranger-'));
+    return [...this.admitted.keys()].filter((user) => !this.strangers.has(user));
   }
 
   private async chargedTwice(): Promise<number> {
-    const strangers = Array.from({ length: this.strangers }, (_, i) => this.leftInRedis(`stranger-${i}`));
-    return (await Promise.all(strangers)).filter((left) => left < CAPACITY - 1).length;
-  }
-
-  /** Asks until Redis refuses. */
-  private async drain(user: string): Promise<void> {
-    for (;;) {
-      const decisions = await Promise.all(Array.from({ length: CAPACITY + 1 }, () => this.ask(user)));
-      if (decisions.some(({ decidedBy, allowed }) => decidedBy === 'store' && !allowed)) return;
-    }
+    const left = await Promise.all([...this.strangers].map((stranger) => this.leftInRedis(stranger)));
+    return left.filter((one) => one < CAPACITY - 1).length;
   }
 
   private admittedBeyond({ limits = 1 }: Bound): number {

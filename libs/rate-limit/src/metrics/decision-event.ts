@@ -1,6 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Decision } from '../decision.js';
-import { beforeRouting } from '../http/before-routing.js';
 
 /**
  * Where a decision came from: what `Decision.decidedBy` says, and
@@ -30,8 +29,7 @@ export interface DecisionEvent {
 /** A handler, as an `ExecutionContext` knows it. */
 export type Place = Pick<ExecutionContext, 'getClass' | 'getHandler'>;
 
-/** Class and method, as they are called in the code; undefined before routing. */
-export function routeName(place: Place): string | undefined {
-  if (place.getHandler() === beforeRouting) return undefined;
+/** Class and method, as they are called in the code. */
+export function routeName(place: Place): string {
   return `${place.getClass().name}.${place.getHandler().name}`;
 }

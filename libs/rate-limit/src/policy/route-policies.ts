@@ -18,6 +18,8 @@ export interface Route {
   readonly fixed: readonly BoundPolicy[] | undefined;
   /** The policies of a request; a promise only where a function chooses one. */
   readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
+  /** The same without a request, when no function chooses them; whether `skipIf` leaves one out is not known then. */
+  readonly given: readonly BoundPolicy[] | undefined;
 }
 
 interface Place {
@@ -110,9 +112,10 @@ export class RoutePolicies {
     const given = sources.filter((source) => typeof source !== 'function').map(bind);
     checkTogether(given, place.text);
     if (given.length === sources.length)
-      return { fixed: given.every(isFixed) ? given : undefined, policies: () => given };
+      return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given };
     return {
       fixed: undefined,
+      given: undefined,
       policies: async (context) => {
         // Asynchronous, so that one that throws leaves no promise of another one behind that nobody waits for.
         const choose = async (source: PolicySource): Promise<unknown> =>

@@ -18,7 +18,7 @@ export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
 
   /** @param ms milliseconds that an answer may take */
-  constructor(private readonly ms: number) {}
+  constructor(readonly ms: number) {}
 
   /** Calls `fail` when `answered` was not called in time. */
   ask(fail: (error: RateLimitStoreError) => void): Question {

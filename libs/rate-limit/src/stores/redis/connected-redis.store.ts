@@ -1,8 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { FixedWindow } from '../../algorithms/fixed-window/fixed-window.js';
 import type { RateLimitModuleOptions } from '../../rate-limit.options.js';
-import type { Charge, RateLimitStoreError, Verdict } from '../store.js';
+import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { Health } from './health.js';
+import { Lifeline } from './lifeline.js';
 import { RedisStore, type RedisStoreOptions } from './redis.store.js';
 import type { OwnedRedisClient } from './redis-client.js';
 import { isDisconnection, isTrouble } from './redis-failure.js';
@@ -25,6 +26,7 @@ const MAX_PROBE_KEYS = 100_000;
 export class ConnectedRedisStore extends RedisStore {
   private readonly logger = new Logger('RateLimit');
   private readonly health: Health;
+  private readonly lifeline: Lifeline | undefined;
   /** Of a Cluster's nodes, from their first trouble on. */
   private readonly nodes = new Map<string, Health>();
   /** The connection's last error, which its closing does not repeat. */
@@ -46,6 +48,8 @@ export class ConnectedRedisStore extends RedisStore {
       probe: () => this.counted(this.probe()),
       ...(onStateChange && { onChange: onStateChange }),
     });
+    const { deadlines } = settings;
+    if (connection.isCluster !== true && deadlines) this.lifeline = new Lifeline(connection, deadlines.ms);
     connection.on('error', (error) => (this.lastError = error.message || error.name));
     connection.on('close', () => this.disconnected());
     connection.on('ready', () => this.health.probeNow());
@@ -93,6 +97,7 @@ export class ConnectedRedisStore extends RedisStore {
   }
 
   protected override answered({ slot }: Slice): void {
+    this.lifeline?.heard();
     if (this.connection.isCluster !== true) this.health.answered();
     else if (this.nodes.size > 0) this.nodeOf(slot)?.answered();
   }
@@ -104,6 +109,7 @@ export class ConnectedRedisStore extends RedisStore {
       health?.failed(error);
       return health?.away ?? super.failed(error, slice);
     }
+    if (error instanceof RateLimitStoreError) this.lifeline?.gaveUp();
     if (isDisconnection(error)) this.disconnected();
     else this.health.failed(error);
     return this.health.away ?? super.failed(error, slice);
@@ -147,6 +153,7 @@ export class ConnectedRedisStore extends RedisStore {
 
   /** The connection as a whole: of a Cluster it is there once the nodes are known, and each of them has its own probe. */
   private async probe(): Promise<void> {
+    this.lifeline?.check();
     if (this.connection.isCluster !== true) await this.decideForNobody(this.probeKey(0));
     else if (this.connection.status !== 'ready') throw new Error('no node is connected');
   }
@@ -171,9 +178,14 @@ export class ConnectedRedisStore extends RedisStore {
       next: undefined,
     });
     const answer = this.evaluate(slice);
+    void answer.then(
+      () => this.lifeline?.heard(),
+      () => undefined,
+    );
     try {
       await (this.settings.deadlines?.within(answer) ?? answer);
     } catch (error) {
+      if (error instanceof RateLimitStoreError) this.lifeline?.gaveUp();
       if (isTrouble(error as Error)) throw error;
     }
   }

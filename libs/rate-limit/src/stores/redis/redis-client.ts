@@ -19,11 +19,13 @@ export interface OwnedRedisClient extends RedisClient {
   connect(): Promise<void>;
   quit(): Promise<unknown>;
   disconnect(): void;
+  /** Of a client that is not a Cluster's: the connection. */
+  readonly stream?: { readonly bytesRead: number; destroy(error: Error): unknown };
   /** Of a Cluster: the nodes that have a slot, its master first. */
   readonly slots?: readonly (readonly string[] | undefined)[];
   /** Of a Cluster: asks it anew who has which slots. */
   refreshSlotsCache?(): void;
-  on(event: 'error' | 'close' | 'ready', listener: (error: Error) => void): unknown;
+  on(event: 'error' | 'connecting' | 'connect' | 'close' | 'ready', listener: (error: Error) => void): unknown;
 }
 
 export type { RedisOptions };

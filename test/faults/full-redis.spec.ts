@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
+import { record } from '../support/faults/record.js';
 import { contentsOf, useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
 
@@ -122,10 +123,24 @@ describe('a Redis whose memory is full (noeviction)', () => {
   it('goes on where it stood once there is room again', async () => {
     await prepare();
     await fill();
-    await Promise.allSettled(batch().map((charges) => store.consume(charges)));
+    const answers: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      const since = performance.now();
+      const refused = await Promise.allSettled(batch().map((charges) => store.consume(charges)));
+      expect(refused.filter(({ status }) => status === 'fulfilled')).toEqual([]);
+      answers.push(...refused.map(() => performance.now() - since));
+    }
     await makeRoom();
     const requests = batch();
     const wanted = requests.map((charges) => memory.consume(charges));
-    expect(await Promise.all(requests.map((charges) => store.consume(charges)))).toEqual(wanted);
+    const verdicts = await Promise.all(requests.map((charges) => store.consume(charges)));
+    // Of a batch that was written in part some would have less left than they should.
+    const left = (all: readonly Verdict[]): number[] =>
+      all.flatMap(({ charges }) => charges.map(({ remaining }) => remaining));
+    const [seen, right] = [left(verdicts), left(wanted)];
+    const doubles = seen.filter((remaining, i) => remaining < right[i]!).length;
+    const overAdmissions = seen.filter((remaining, i) => remaining > right[i]!).length;
+    record('OOM: nothing half-written', { answers, doubles, overAdmissions });
+    expect(verdicts).toEqual(wanted);
   });
 });

@@ -1,0 +1,14 @@
+import { Module } from '@nestjs/common';
+import { MatchingModule } from '../matching/matching.module.js';
+import { Concert } from './concert.js';
+import { ControlRoomController } from './control-room.controller.js';
+import { Observer } from './observer.js';
+import { Trial } from './trial.js';
+
+/** A page on which people see what the limits do: lanes, charts, a surge to start and a switch to turn. */
+@Module({
+  imports: [MatchingModule],
+  controllers: [ControlRoomController],
+  providers: [Concert, Observer, Trial],
+})
+export class ControlRoomModule {}

@@ -1,0 +1,30 @@
+import type { IncomingMessage } from 'node:http';
+import { type CanActivate, type ExecutionContext, ForbiddenException, Injectable } from '@nestjs/common';
+import { Configuration } from '../config/configuration.js';
+
+/** For what changes something: only where that is enabled, and only from the page itself. */
+@Injectable()
+export class ControlGuard implements CanActivate {
+  constructor(private readonly configuration: Configuration) {}
+
+  /** @throws ForbiddenException */
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<IncomingMessage>();
+    // Another site's page cannot send this header without asking first, and is not answered.
+    const site = headers['sec-fetch-site'];
+    if (headers['x-control-room'] === undefined || (site !== undefined && site !== 'same-origin')) {
+      throw refusal('cross_origin', 'Only the control room itself may do this: it sends the header X-Control-Room');
+    }
+    if (this.configuration.controlRoom !== 'on') {
+      throw refusal(
+        'control_room_watches',
+        'This process is only watched, as it is in production: CONTROL_ROOM=on enables surge, switch and requests',
+      );
+    }
+    return true;
+  }
+}
+
+function refusal(error: string, message: string): ForbiddenException {
+  return new ForbiddenException({ statusCode: 403, error, message });
+}

@@ -1,0 +1,67 @@
+/**
+ * The element of the page with that id.
+ *
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`the page has no #${id}`);
+  return element;
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {string} className
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function make(tag, className, ...children) {
+  const element = document.createElement(tag);
+  if (className !== '') element.className = className;
+  element.append(...children);
+  return element;
+}
+
+/**
+ * @param {string} tag
+ * @param {Readonly<Record<string, string | number>>} attributes
+ * @param {...Node} children
+ * @returns {SVGElement}
+ */
+export function makeSvg(tag, attributes, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+/**
+ * Writes only what has changed: a screen reader or a selection need not notice the rest.
+ *
+ * @param {Node} element
+ * @param {string} text
+ */
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
+/**
+ * @param {number} value
+ * @returns {string}
+ */
+export function shown(value) {
+  return whole.format(value);
+}
+
+/**
+ * @param {number} ms
+ * @returns {string}
+ */
+export function shownTime(ms) {
+  if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${ms >= 10 || ms === 0 ? Math.round(ms) : ms.toFixed(1)} ms`;
+}

@@ -1,0 +1,44 @@
+/** @typedef {import('../live.js').LiveEvents} LiveEvents */
+
+const RETRY_MS = 4000;
+/** The server says something every second. */
+const SILENCE_MS = 5000;
+
+/**
+ * Follows the server's events, and again after it was away.
+ *
+ * @param {object} on
+ * @param {(room: LiveEvents['room']) => void} on.room
+ * @param {(tick: LiveEvents['tick']) => void} on.tick
+ * @param {(state: 'connecting' | 'live' | 'away') => void} on.state
+ */
+export function follow(on) {
+  /** @type {EventSource | undefined} */
+  let source;
+  let heardAt = 0;
+
+  const connect = () => {
+    source?.close();
+    source = new EventSource('control-room/events');
+    heardAt = performance.now();
+    source.addEventListener('room', ({ data }) => {
+      heardAt = performance.now();
+      on.state('live');
+      on.room(JSON.parse(data));
+    });
+    source.addEventListener('tick', ({ data }) => {
+      heardAt = performance.now();
+      on.state('live');
+      on.tick(JSON.parse(data));
+    });
+    source.addEventListener('error', () => on.state('away'));
+  };
+
+  connect();
+  // An EventSource tries again when a connection breaks, but neither after a refusal nor when it is silent.
+  setInterval(() => {
+    const silent = performance.now() - heardAt > SILENCE_MS;
+    if (silent) on.state('away');
+    if (silent || source?.readyState === EventSource.CLOSED) connect();
+  }, RETRY_MS);
+}

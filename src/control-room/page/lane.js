@@ -1,0 +1,144 @@
+import { make, say } from './dom.js';
+import { ALGORITHMS, pictureOf } from './pictures.js';
+import { send } from './send.js';
+
+/** @typedef {import('../live.js').LaneDescription} LaneDescription */
+/** @typedef {import('../live.js').LaneTick} LaneTick */
+/** @typedef {import('../live.js').TrialResult} TrialResult */
+
+/** What a status means to whoever has never seen one. @type {Readonly<Record<string, string>>} */
+const MEANINGS = { 200: 'OK', 201: 'Created', 429: 'Too Many Requests', 503: 'Service Unavailable' };
+
+/** @param {string} status */
+function withMeaning(status) {
+  return `${status} ${MEANINGS[status] ?? ''}`.trim();
+}
+
+/** A limited endpoint: what its policies hold, what passes, and buttons that send it requests. */
+export class Lane {
+  /** @type {{ at: number, passed: number, refused: number }[]} */
+  counts = [];
+
+  /**
+   * @param {LaneDescription} description
+   * @param {boolean} mayRequest
+   */
+  constructor({ id, title, method, path, more, policies }, mayRequest) {
+    this.id = id;
+    this.views = policies.map((policy) => {
+      const picture = pictureOf(policy);
+      const strong = make('b', 'amount');
+      const rest = make('span', 'rest');
+      const whose = make('i', policy.shared ? 'whose shared' : 'whose', policy.shared ? 'everybody’s' : 'yours');
+      const name = make('h4', '', ALGORITHMS[policy.algorithm], ' ', whose);
+      const element = make(
+        'div',
+        `policy ${policy.algorithm}`,
+        name,
+        picture.element,
+        make('p', 'caption', strong, rest),
+      );
+      element.dataset['policy'] = policy.name;
+      return { picture, strong, rest, element };
+    });
+    this.passed = make('b', '', '0');
+    this.refused = make('b', '', '0');
+    this.outcome = make('div', 'outcome');
+    this.outcome.setAttribute('role', 'status');
+    this.buttons = [
+      this.button(`Send ${id === 'location' ? '30 positions' : '1'}`, title, false),
+      this.button(id === 'location' ? `Send ${more} × 500` : `Send ${more}`, title, true),
+    ];
+    for (const button of this.buttons) button.disabled = !mayRequest;
+    this.element = make(
+      'article',
+      'card lane',
+      make(
+        'div',
+        'about',
+        make('h3', '', title),
+        make('code', '', make('span', 'method', method), ' ', path),
+        make(
+          'p',
+          'legend',
+          make('span', 'key passed', this.passed, ' /s through'),
+          make('span', 'key refused', this.refused, ' /s refused'),
+        ),
+      ),
+      make('div', 'policies', ...this.views.map(({ element }) => element)),
+      make('div', 'buttons', ...this.buttons),
+      this.outcome,
+    );
+    this.element.dataset['lane'] = id;
+  }
+
+  /** @param {LaneTick} tick @param {number} at */
+  hear(tick, at) {
+    this.tick = tick;
+    this.counts.push({ at, passed: tick.passed, refused: tick.refused });
+    while ((this.counts[1]?.at ?? Infinity) <= at - 1000) this.counts.shift();
+    const from = this.counts[0] ?? tick;
+    const seconds = Math.max(1, (at - (this.counts[0]?.at ?? at)) / 1000);
+    say(this.passed, String(Math.round((tick.passed - from.passed) / seconds)));
+    say(this.refused, String(Math.round((tick.refused - from.refused) / seconds)));
+  }
+
+  /** @param {number} now by the clock that decides */
+  draw(now) {
+    const { state } = this.tick ?? {};
+    for (const [i, { picture, strong, rest, element }] of this.views.entries()) {
+      const of = state?.[i];
+      element.toggleAttribute('data-unknown', of === undefined);
+      if (of === undefined) continue;
+      const caption = picture.draw(of, now);
+      say(strong, caption.strong);
+      say(rest, caption.more);
+      element.dataset['full'] = caption.full.toFixed(3);
+    }
+  }
+
+  /** @param {string} text @param {string} title @param {boolean} many */
+  button(text, title, many) {
+    const button = make('button', '', text);
+    button.type = 'button';
+    button.setAttribute('aria-label', `${text}: ${title}`);
+    button.addEventListener('click', () => void this.try(many));
+    return button;
+  }
+
+  /** @param {boolean} many */
+  async try(many) {
+    for (const button of this.buttons) button.setAttribute('aria-busy', 'true');
+    try {
+      this.show(await send(this.id, many));
+    } catch (error) {
+      this.outcome.replaceChildren(make('p', 'refused-text', /** @type {Error} */ (error).message));
+    } finally {
+      for (const button of this.buttons) button.removeAttribute('aria-busy');
+    }
+  }
+
+  /** @param {TrialResult} result */
+  show({ statuses, answer, tookMs }) {
+    const tally = Object.entries(statuses).map(([status, count]) =>
+      make('span', `status s${status[0]}`, count > 1 ? `${count} × ` : '', withMeaning(status)),
+    );
+    const headers = Object.entries(answer.headers).map(([name, value]) =>
+      make('div', '', make('dt', '', properName(name)), make('dd', '', value)),
+    );
+    const several = Object.keys(statuses).length > 1;
+    this.outcome.replaceChildren(
+      make('p', 'tally', ...tally, make('span', 'quiet', `${tookMs} ms`)),
+      ...(several ? [make('p', 'quiet', `a ${answer.status} says`)] : []),
+      headers.length > 0 ? make('dl', '', ...headers) : make('p', 'quiet', 'no X-RateLimit headers: nobody limits it'),
+    );
+  }
+}
+
+/** As the server writes it. @param {string} name in lower case */
+function properName(name) {
+  return name
+    .split('-')
+    .map((word) => (word === 'ratelimit' ? 'RateLimit' : word.charAt(0).toUpperCase() + word.slice(1)))
+    .join('-');
+}

@@ -1,0 +1,58 @@
+import { Charts } from './charts.js';
+import { byId, say } from './dom.js';
+import { follow } from './feed.js';
+import { Lane } from './lane.js';
+import { Status } from './status.js';
+
+/** Buckets fill and marks move between two words of the server. */
+const calm = matchMedia('(prefers-reduced-motion: reduce)');
+const DRAW_MS = 100;
+const CALM_DRAW_MS = 1000;
+
+const charts = new Charts();
+const status = new Status();
+/** @type {Lane[]} */
+let lanes = [];
+/** The clock that decides, by this page's own. */
+let ahead = 0;
+
+const connection = byId('connection');
+
+follow({
+  state: (state) => {
+    connection.dataset['state'] = state;
+    say(connection, state === 'away' ? 'connection lost, trying again' : state);
+  },
+  room: (room) => {
+    status.enter(room);
+    charts.restart();
+    lanes = room.lanes.map((lane) => new Lane(lane, room.mode === 'on'));
+    byId('lane-list').replaceChildren(...lanes.map(({ element }) => element));
+  },
+  tick: (tick) => {
+    ahead = tick.at - performance.now();
+    status.hear(tick);
+    charts.add(tick);
+    for (const lane of lanes) {
+      const of = tick.lanes[lane.id];
+      if (of !== undefined) lane.hear(of, tick.at);
+    }
+    status.speak(charts.last);
+  },
+});
+
+/** @type {ReturnType<typeof setInterval> | undefined} */
+let timer;
+
+function animate() {
+  clearInterval(timer);
+  timer = setInterval(
+    () => {
+      if (document.hidden) return;
+      for (const lane of lanes) lane.draw(performance.now() + ahead);
+    },
+    calm.matches ? CALM_DRAW_MS : DRAW_MS,
+  );
+}
+animate();
+calm.addEventListener('change', animate);

@@ -1,0 +1,39 @@
+/** @typedef {import('../live.js').TrialResult} TrialResult */
+
+/**
+ * @param {string} path
+ * @param {'PUT' | 'POST'} method
+ * @param {object} content
+ */
+async function ask(path, method, content) {
+  const init = {
+    method,
+    headers: { 'Content-Type': 'application/json', 'X-Control-Room': '1' },
+    body: JSON.stringify(content),
+  };
+  const response = await fetch(`control-room/${path}`, init);
+  const text = await response.text();
+  const answer = text === '' ? undefined : JSON.parse(text);
+  if (response.ok) return answer;
+  throw new Error(answer?.message ?? `the server answered ${response.status}`);
+}
+
+/**
+ * Has the server send requests to the lane's endpoint, over HTTP.
+ *
+ * @param {string} lane
+ * @param {boolean} many
+ * @returns {Promise<TrialResult>}
+ */
+export function send(lane, many) {
+  return ask('trials', 'POST', { lane, many });
+}
+
+/**
+ * @param {'concert' | 'enforcement'} what
+ * @param {boolean} on
+ * @returns {Promise<void>}
+ */
+export function turn(what, on) {
+  return ask(what, 'PUT', { on });
+}

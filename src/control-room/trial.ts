@@ -1,0 +1,96 @@
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { Agent } from 'undici';
+import { zoneOf } from '../geo/zone.js';
+import { CENTER } from '../drivers/seeded-drivers.js';
+import type { TrialResult } from './live.js';
+import { ownOrigin } from './own-origin.js';
+
+/** Whom the page's requests come from, in every process: on one Redis they share what they are allowed. */
+export const ROOM_RIDER = 'control-room';
+
+/** What a lane's buttons send: one, or `more` of them at once, which shows the limit. */
+interface Sample {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly path: string;
+  readonly body?: object;
+  readonly more: number;
+  /** Of those, if another one. */
+  readonly moreBody?: object;
+}
+
+const ITINERARY = { pickup_lat: CENTER.lat, pickup_lng: CENTER.lng, dropoff_lat: 40.7484, dropoff_lng: -73.9857 };
+
+export const SAMPLES = {
+  rides: { method: 'POST', path: '/api/rides/request', body: { rider_id: ROOM_RIDER, ...ITINERARY }, more: 30 },
+  fares: { method: 'POST', path: '/api/fares/estimate', body: ITINERARY, more: 30 },
+  nearby: { method: 'GET', path: `/api/drivers/nearby?lat=${CENTER.lat}&lng=${CENTER.lng}&radius_km=1`, more: 40 },
+  location: { method: 'POST', path: '/api/drivers/location', body: positions(30), more: 6, moreBody: positions(500) },
+  history: { method: 'GET', path: `/api/trips/history?rider_id=${ROOM_RIDER}`, more: 10 },
+  stats: { method: 'GET', path: '/api/admin/zones/stats?limit=1', more: 20 },
+  // What every zone has unless somebody says otherwise.
+  surge: { method: 'PUT', path: `/api/admin/zones/${zoneOf(CENTER)}/surge`, body: { factor: 1 }, more: 3 },
+} as const satisfies Record<string, Sample>;
+
+export type LaneId = keyof typeof SAMPLES;
+
+const SHOWN_HEADERS = /^(x-ratelimit-.*|retry-after)$/;
+const SHOWN_TEXT = 400;
+
+/**
+ * Sends requests to this process over HTTP, like any client. Not the page itself: a browser has six connections, and writes
+ * every refusal into its console.
+ */
+@Injectable()
+export class Trial implements OnModuleDestroy {
+  private readonly agent = new Agent({ connections: null });
+
+  constructor(private readonly adapterHost: HttpAdapterHost) {}
+
+  /** @throws ConflictException when this process cannot be reached */
+  async send(lane: LaneId, many: boolean): Promise<TrialResult> {
+    const sample: Sample = SAMPLES[lane];
+    const origin = ownOrigin(this.adapterHost);
+    const since = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: many ? sample.more : 1 }, () => this.ask(origin, sample, many)),
+    );
+    const statuses: Record<string, number> = {};
+    for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
+    // Of several the refusal is what one wants to see.
+    const answer = answers.find(({ status }) => status === 429) ?? answers.at(-1)!;
+    return { statuses, answer, tookMs: Math.round(performance.now() - since) };
+  }
+
+  /** Whoever still waits for an answer then does not hold up the server. */
+  async onModuleDestroy(): Promise<void> {
+    await this.agent.destroy();
+  }
+
+  private async ask(origin: string, { method, path, body, moreBody }: Sample, many: boolean): Promise<TrialAnswer> {
+    const sent = (many ? moreBody : undefined) ?? body;
+    const response = await this.agent.request({
+      origin,
+      method,
+      path,
+      headers: { 'x-user-id': ROOM_RIDER, ...(sent && { 'content-type': 'application/json' }) },
+      ...(sent && { body: JSON.stringify(sent) }),
+    });
+    const text = await response.body.text();
+    const headers = Object.entries(response.headers).flatMap(([name, value]) =>
+      SHOWN_HEADERS.test(name) ? [[name, String(value)] as const] : [],
+    );
+    return { status: response.statusCode, headers: Object.fromEntries(headers), text: text.slice(0, SHOWN_TEXT) };
+  }
+}
+
+type TrialAnswer = TrialResult['answer'];
+
+/** What the phones of some drivers around the garden have buffered. */
+function positions(count: number): object[] {
+  return Array.from({ length: count }, (_, i) => ({
+    driver_id: `${ROOM_RIDER}-${(i % 30) + 1}`,
+    lat: CENTER.lat + 0.0002 * (i % 30),
+    lng: CENTER.lng,
+  }));
+}

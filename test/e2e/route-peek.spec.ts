@@ -1,0 +1,61 @@
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { type DecisionEvent, RateLimit, RateLimitRuntime, SkipRateLimit } from 'nestjs-floodgate';
+import { limited, PLATFORMS } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const THREE = { algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const;
+
+@Controller('shop')
+class Shop {
+  @Get()
+  @RateLimit({ ...THREE, name: 'user' }, { ...THREE, name: 'all', capacity: 5, by: 'global', skipIf: () => false })
+  buy(): void {}
+
+  @Get('chosen')
+  @RateLimit(() => THREE)
+  chosen(): void {}
+
+  @Get('skipped')
+  @SkipRateLimit()
+  skipped(): void {}
+
+  noRoute(): void {}
+}
+
+const ADA = { kind: 'user', value: 'ada' };
+const BOB = { kind: 'user', value: 'bob' };
+
+describe.each(PLATFORMS)('RateLimitRuntime.peek over %s', (platform) => {
+  it('sees of each policy what the requests of that client, and those of all, have left', async () => {
+    const events: DecisionEvent[] = [];
+    const onDecision = (event: DecisionEvent): void => void events.push(event);
+    await using http = await limited(platform, Shop, { store: new StillStore(), onDecision });
+    const runtime = http.app.get(RateLimitRuntime);
+    const left = async (who: typeof ADA): Promise<unknown> => {
+      const { allowed, policies } = (await runtime.peek(Shop, 'buy', who))!;
+      return [allowed, ...policies.map(({ policy, limit, remaining }) => `${policy} ${remaining}/${limit}`)];
+    };
+    expect(await left(ADA)).toEqual([true, 'user 3/3', 'all 5/5']);
+    for (let i = 0; i < 3; i++) {
+      expect((await http.as('ada', '/shop')).status).toBe(200);
+      for (let look = 0; look < 3; look++)
+        expect(await left(ADA)).toEqual([i < 2, `user ${2 - i}/3`, `all ${4 - i}/5`]);
+    }
+    expect(await left(BOB)).toEqual([true, 'user 3/3', 'all 2/5']);
+    expect((await http.as('ada', '/shop')).status).toBe(429);
+    expect(events).toHaveLength(4); // who looks is no request
+  });
+
+  it('knows nothing of a route without a limit, and says what it cannot look at', async () => {
+    await using http = await limited(platform, Shop, { store: new StillStore() });
+    const runtime = http.app.get(RateLimitRuntime);
+    expect(await runtime.peek(Shop, 'skipped', ADA)).toBeUndefined();
+    await expect(runtime.peek(Shop, 'chosen', ADA)).rejects.toThrow(
+      new TypeError('Shop.chosen has policies that a function chooses: there is none without a request'),
+    );
+    for (const method of ['noRoute', 'nothing', 'constructor']) {
+      await expect(runtime.peek(Shop, method, ADA)).rejects.toThrow(`Shop.${method} is no handler of an HTTP route`);
+    }
+  });
+});
