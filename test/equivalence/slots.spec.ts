@@ -198,6 +198,24 @@ describe('a policy that is split among shards', () => {
     }
   });
 
+  it('a token bucket loses what its full shards are not refilled with, and fewer than one request in each', async () => {
+    const clock = new TestClock(NOW);
+    const sharded = store(clock.read);
+    const whole = new MemoryStore({ clock: clock.read });
+    const asked = shared({ algorithm: 'token-bucket', capacity: SHARDS, refill: SHARDS }, 1);
+    const admitted = { sharded: 0, whole: 0 };
+    const ask = async (): Promise<void> => {
+      admitted.sharded += Number((await sharded.consume(asked)).allowed);
+      admitted.whole += Number(whole.consume(asked).allowed);
+    };
+    // One at a time the whole is full before each, and the shards are taken from in turn.
+    for (let i = 0; i < 3 * SHARDS; i++, clock.now += 1_000_000 / SHARDS) await ask();
+    expect(admitted).toEqual({ sharded: 3 * SHARDS, whole: 3 * SHARDS });
+    for (let i = 0; i < SHARDS; i++) await ask();
+    expect(admitted.whole).toBe(4 * SHARDS);
+    expect(admitted.sharded).toBeGreaterThan(3 * SHARDS);
+  });
+
   it('refuses a cost of n only when fewer than n are left in every shard', async () => {
     const sharded = store();
     const policy: Policy = { algorithm: 'fixed-window', limit: 40, window: '300d' };
