@@ -49,9 +49,14 @@ export class RememberedRefusals {
     return undefined;
   }
 
-  /** Remembers what the store has just said, if it was a refusal. @param sentAt when it was asked, by the monotonic clock */
-  note(charges: readonly Charge[], verdict: Verdict, sentAt: number): void {
-    if (!verdict.allowed) this.remember(charges, verdict, sentAt);
+  /**
+   * Remembers what the store has just said, if it was a refusal.
+   *
+   * @param sentAt when it was asked, by the monotonic clock
+   * @param under the key of one of the charges, of which one refusal is remembered at a time; default the first that refused
+   */
+  note(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
+    if (!verdict.allowed) this.remember(charges, verdict, sentAt, under);
   }
 
   forget(keys: readonly string[]): void {
@@ -59,10 +64,10 @@ export class RememberedRefusals {
   }
 
   /** Until the first of the refusing policies could let it pass: so long they all refuse. */
-  private remember(charges: readonly Charge[], verdict: Verdict, sentAt: number): void {
+  private remember(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
     const refusing = verdict.charges.filter(({ allowed }) => !allowed);
     const certainMs = Math.min(this.maxMs, ...refusing.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
-    const { key } = charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!;
+    const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
     this.refusals.set(key, { charges, verdict, receivedAt: this.monotonicMs(), certainUntil: sentAt + certainMs });
   }
 }
