@@ -17,8 +17,9 @@ const DRIFT = 0.998;
 
 /**
  * The refusals that are certain, to be answered without asking again. Once a store has refused, no charge by anybody makes
- * the same question pass before its `retryAfter`; resets, lost states and stepping clocks can, which is why a refusal is
- * remembered for a second at most. A client far over its limit then costs its own process a look-up, and Redis nothing.
+ * the same question pass before its `retryAfter`; resets, give-backs, lost states and stepping clocks can, which is why a
+ * refusal is remembered for a second at most. A client far over its limit then costs its own process a look-up, and Redis
+ * nothing.
  *
  * The verdict is the store's: `remaining`, and what a policy that did not refuse would say, as of the question; `resetAfter`
  * and `retryAfter` counting down from the answer.
