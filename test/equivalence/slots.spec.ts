@@ -119,9 +119,10 @@ describe('policies of a request in several slots of a Cluster', () => {
 
   it('charge nobody, not even for a moment, while one of them is known to refuse', async () => {
     const asked = new RedisStore(client, { clock: () => NOW, refusals: new RememberedRefusals(1000) });
-    const full = { ...DAY, limit: 1 };
-    for (const user of ['a', 'b', 'c']) await asked.consume(request({ [`user:${user}`]: DAY, 'global:known': full }));
-    const told = await asked.consume(request({ 'user:d': DAY, 'global:known': full }));
+    const [full] = request({ 'global:known': { ...DAY, limit: 1 } });
+    const ask = (user: string) => asked.consume([...request({ [`user:${user}`]: DAY }), full!]);
+    for (const user of ['a', 'b', 'c']) await ask(user);
+    const told = await ask('d');
     expect(told.charges).toMatchObject([
       { allowed: true, remaining: 10 },
       { allowed: false, remaining: 0 },
