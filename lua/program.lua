@@ -19,7 +19,8 @@
 --   room(level, policy, cost) -> how many requests of that cost would pass, one after the other
 --   charge(level, policy, times, refused, reply) -> the level after them; appends what describes the level before them
 --   write(level, policy) -> value, forget            no value: nothing to SET
---   giveBack(level, policy, at, resetAt) -> the level without that charge, or nil where nothing of it can be given back
+--   giveBack(level, policy, at, resetAt) -> the level without that charge, or nil where nothing of it can be given back (made
+--                                                    only where ARGV[5] asks for it)
 --   other(policy, key) -> as read, for a key that MGET cannot read    finish(level, key): once every SET is done   (both optional)
 local FOREIGN, UNREADABLE, MINUTE, MORE = -1, -2, 60000, 64
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -65,8 +66,9 @@ local policies, built = cjson.decode(ARGV[3]), {}
 for i = 1, #policies do
   local number = policies[i][1]
   if not built[number] then built[number] = build(number) end
-  local cost = policies[i][2]
-  policies[i].algorithm, policies[i].ask, policies[i][2] = built[number], cost == 0 and 1 or math.abs(cost), max(cost, 0)
+  local policy, cost = policies[i], policies[i][2]
+  policy.algorithm, policy.ask = built[number], cost
+  if cost < 1 then policy.ask, policy[2] = cost < 0 and -cost or 1, 0 end
 end
 
 -- Phase one: read and decide. MGET answers nil for a missing key and a foreign type alike; EXISTS tells them apart.

@@ -31,7 +31,7 @@ local function charge(level, policy, times, refused, reply)
 end
 
 -- In the same window only.
-local function giveBack(level, policy, at, resetAt)
+local giveBack = ARGV[5] and function(level, policy, at, resetAt)
   if level[1] == 0 or now + level[2] ~= resetAt then return nil end
   level[1] = max(0, level[1] - policy[2])
   return level

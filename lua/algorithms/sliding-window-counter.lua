@@ -37,7 +37,7 @@ local function charge(level, policy, times, refused, reply)
 end
 
 -- From the window it went to, which may be the previous one by now.
-local function giveBack(level, policy, at, resetAt)
+local giveBack = ARGV[5] and function(level, policy, at, resetAt)
   local ends = now + level[3]
   local n = ends + policy[4] == resetAt and 1 or ends == resetAt and 2
   if not n or level[n] == 0 then return nil end

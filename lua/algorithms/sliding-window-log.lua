@@ -79,7 +79,7 @@ local function charge(level, policy, times, refused, reply)
 end
 
 -- The entries of its instant.
-local function giveBack(level, policy, at, resetAt)
+local giveBack = ARGV[5] and function(level, policy, at, resetAt)
   local instant = resetAt - level.window
   local last = level.upTo(instant)
   local count = min(policy[2], last - level.upTo(instant - 1))

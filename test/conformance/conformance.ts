@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { ChargeVerdict, RateLimitStore, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { ChargeVerdict, Clock, RateLimitStore, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { useRedis } from '../support/redis-fixture.js';
@@ -39,6 +39,9 @@ export function repeat(times: number, step: (i: number) => Step): Step[] {
   return Array.from({ length: times }, (_, i) => step(i));
 }
 
+/** As the module's keys begin: a Redis user may be confined to them. */
+const KEY_PREFIX = 'rl:';
+
 /** A store whose clock the test sets. */
 export class Timeline {
   private readonly clock = new TestClock(ORIGIN);
@@ -51,7 +54,9 @@ export class Timeline {
   /** Decides one request at an instant counted from `ORIGIN`. */
   async ask(at: number, ...charges: [algorithm: Algorithm, cost: number, key?: string][]): Promise<Verdict> {
     this.clock.now = ORIGIN + at;
-    return this.store.consume(charges.map(([algorithm, cost, key = 'key']) => ({ key, algorithm, cost })));
+    return this.store.consume(
+      charges.map(([algorithm, cost, key = 'key']) => ({ key: KEY_PREFIX + key, algorithm, cost })),
+    );
   }
 
   /** One charge's verdict. */
@@ -61,19 +66,44 @@ export class Timeline {
   }
 
   async reset(...keys: string[]): Promise<void> {
-    await this.store.reset(keys);
+    await this.store.reset(keys.map((key) => KEY_PREFIX + key));
   }
+}
+
+/** A kind of store. */
+export interface Kind {
+  /** As in "in memory". */
+  readonly where: string;
+  /** Called in a `describe`, whose hooks it may use; the stores are opened in tests, each of them empty. */
+  readonly use: () => (options: { clock: Clock; maxSkewMs: number }) => RateLimitStore;
+}
+
+const EVERY_KIND: readonly Kind[] = [
+  { where: 'in memory', use: () => (options) => new MemoryStore(options) },
+  {
+    where: 'in Redis',
+    use: () => {
+      const redis = useRedis();
+      return (options) => new RedisStore(redis.client, options);
+    },
+  },
+];
+
+let kinds = EVERY_KIND;
+
+/** The suite's files that are imported from now on run against this kind alone: a server that is set up in its own way, say. */
+export function confineTo(kind: Kind): void {
+  kinds = [kind];
 }
 
 /** Runs the same tests against every store there is; a store is opened afresh, and empty, for each `open`. */
 export function describeForEveryStore(title: string, tests: (open: (maxSkewMs?: number) => Timeline) => void): void {
-  describe(`${title}, in memory`, () => {
-    tests((maxSkewMs = 0) => new Timeline(({ read }) => new MemoryStore({ clock: read, maxSkewMs })));
-  });
-  describe(`${title}, in Redis`, () => {
-    const redis = useRedis();
-    tests((maxSkewMs = 0) => new Timeline(({ read }) => new RedisStore(redis.client, { clock: read, maxSkewMs })));
-  });
+  for (const { where, use } of kinds) {
+    describe(`${title}, ${where}`, () => {
+      const open = use();
+      tests((maxSkewMs = 0) => new Timeline(({ read }) => open({ clock: read, maxSkewMs })));
+    });
+  }
 }
 
 /** One test for each table: every store gives exactly the decisions that stand there. */

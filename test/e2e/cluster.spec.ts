@@ -1,13 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import { type Decision, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { type Decision, type Policy, RateLimiter, RateLimitModule, type StoreStateChange } from 'nestjs-floodgate';
+import { until } from '../support/faults/until.js';
 import { start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
 const STATE_LIMIT_MS = 10_000;
+/** After which a breaker has sent its first. */
+const PROBE_MS = 500;
 const USERS = ['ada', 'bob', 'eve', 'joe'];
 
 const ONE: Policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' };
@@ -60,6 +64,56 @@ it('a Cluster that was handed in forgets what is reset, and is left open', async
   await app.close();
   expect(cluster.status).toBe('ready');
   expect(await cluster.set('still', 'open')).toBe('OK');
+});
+
+it('who asks after the end is answered, and nobody looks for the Cluster any more', async () => {
+  const told: StoreStateChange[] = [];
+  const app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: cluster, onStoreStateChange: (change) => told.push(change) })],
+  });
+  const limiter = app.app.get(RateLimiter);
+  const ada = { kind: 'user', value: 'ada' };
+  expect(await limiter.consume(DAILY, ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  await app.close();
+  const FAILURES = 6; // more than a breaker bears
+  for (let i = 0; i < FAILURES; i++) expect(await limiter.consume(DAILY, ada)).toMatchObject({ decidedBy: 'local' });
+  await delay(PROBE_MS);
+  expect(limiter.stats().storeFailures).toBe(FAILURES); // hers, and no probe's
+  expect(told).toEqual([]);
+});
+
+it('a node of one slot is asked whether it decides before anybody else is sent to it', async () => {
+  const SLOT = 16_383;
+  await using other = await RedisServer.start({
+    args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--cluster-node-timeout', '60000'],
+  });
+  const [here, there] = [new Redis(server.url), new Redis(other.url)];
+  await here.call('CLUSTER', 'DELSLOTS', SLOT);
+  await there.call('CLUSTER', 'SET-CONFIG-EPOCH', 1);
+  await there.call('CLUSTER', 'ADDSLOTS', SLOT);
+  await here.call('CLUSTER', 'MEET', other.host, other.port);
+  const isWhole = async (node: Redis): Promise<boolean> =>
+    /cluster_state:ok[^]*cluster_slots_assigned:16384/.test(await node.cluster('INFO'));
+  await until('the nodes know each other', STATE_LIMIT_MS, async () => (await isWhole(here)) && isWhole(there));
+  here.disconnect();
+  there.disconnect();
+
+  const changes: StoreStateChange[] = [];
+  await using app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: cluster, onStoreStateChange: (change) => changes.push(change) })],
+  });
+  const limiter = app.app.get(RateLimiter);
+  let i = 0;
+  while (calculateSlot(`{user:${i}}`) !== SLOT) i++;
+  const user = { kind: 'user', value: `${i}` };
+  await until('it decides', STATE_LIMIT_MS, async () => (await limiter.peek(ONE, user)).decidedBy === 'store');
+  other.pause();
+  for (let n = 0; n < 5; n++) expect((await limiter.peek(ONE, user)).decidedBy).toBe('local');
+  await delay(3 * PROBE_MS);
+  expect(changes).toMatchObject([{ deciding: false, node: `${other.host}:${other.port}` }]);
+  other.resume();
+  await until('it decides again', STATE_LIMIT_MS, async () => (await limiter.peek(ONE, user)).decidedBy === 'store');
+  expect(changes.map(({ deciding }) => deciding)).toEqual([false, true]);
 });
 
 it('needs no more rights on a Cluster than the README grants', async () => {

@@ -4,7 +4,7 @@ import { Cluster } from 'ioredis';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
@@ -130,6 +130,37 @@ describe('policies of a request in several slots of a Cluster', () => {
     }
     expect(await counted('{user:a}')).toBe(1);
   });
+
+  it('a queue: who leaves it gives back its own slot, though another policy was asked later', async () => {
+    const queue: Policy = { algorithm: 'leaky-bucket', capacity: 10, drain: 1 };
+    const clock = new TestClock(NOW);
+    let step = 0;
+    const asked = store(() => (clock.now += step));
+    const [place, all] = request({ 'user:a': queue, 'global:all': DAY });
+    await asked.consume([place!]);
+    await asked.consume([place!]);
+    step = 1_000_000; // as long as one departure: at the second question the slot behind hers would be named
+    const hers = await asked.consume([place!, all!]);
+    expect(hers.charges[0]!.delay).toBe(1_000_000);
+    step = 0;
+    const behind = await asked.consume([place!]);
+    await asked.giveBack([{ ...place!, at: hers.at, resetAfter: hers.charges[0]!.resetAfter }]);
+    const next = await asked.consume([place!]);
+    const departure = ({ at, charges }: Verdict): number => at + charges[0]!.delay;
+    expect(departure(next)).toBe(departure(behind) + 1_000_000);
+  });
+
+  it('a clock that throws loses a give-back, and nothing else', async () => {
+    let broken = false;
+    const asked = store(() => {
+      if (broken) throw new Error('no time');
+      return NOW;
+    });
+    const { at, charges } = await asked.consume(request({ 'user:a': DAY }));
+    broken = true;
+    await asked.giveBack([{ ...request({ 'user:a': DAY })[0]!, at, resetAfter: charges[0]!.resetAfter }]);
+    expect(await counted('{user:a}')).toBe(1);
+  });
 });
 
 describe('a policy that is split among shards', () => {
@@ -195,6 +226,37 @@ describe('a policy that is split among shards', () => {
     expect(keys.filter((some) => some.length > 0).length).toBeGreaterThan(1);
   });
 
+  it('is taken from alike by a request that others of its kind stand beside', async () => {
+    const sharded = store();
+    const limit = 10 * SHARDS;
+    const policy: Policy = { algorithm: 'fixed-window', limit, window: '300d' };
+    const charges = ['even', 'odd', 'more', 'most', 'last'].map((tag): Charge => ({
+      key: `{global:${tag}}`,
+      algorithm: algorithmOf(policy),
+      cost: 1,
+      shards: SHARDS,
+    }));
+    for (let i = 0; i < 2 * SHARDS; i++) await sharded.consume(charges);
+    for (const { key } of charges) {
+      const keys = (
+        await Promise.all((await cluster.masters()).map((node) => node.client.keys(`${key.slice(0, -1)}/*`)))
+      ).flat();
+      expect(keys).toHaveLength(SHARDS);
+    }
+  });
+
+  it('says of a refusal when all of it is there again', async () => {
+    const clock = new TestClock(NOW);
+    const sharded = store(clock.read);
+    const asked = shared({ algorithm: 'sliding-window-log', limit: SHARDS, window: '10s' }, 1);
+    for (let i = 0; i < SHARDS; i++) {
+      expect((await sharded.consume(asked)).allowed).toBe(true);
+      clock.now += 1_000_000;
+    }
+    const { charges } = await sharded.consume(asked);
+    expect(charges[0]).toMatchObject({ allowed: false, retryAfter: 5_000_000, resetAfter: 9_000_000 });
+  });
+
   it('is returned to the shard that it was taken from', async () => {
     const sharded = store();
     const policy: Policy = { algorithm: 'fixed-window', limit: SHARDS, window: '300d' };
@@ -205,7 +267,11 @@ describe('a policy that is split among shards', () => {
     )!;
     const full = request({ [later]: { ...DAY, limit: 1 } });
     await sharded.consume(full);
-    for (let i = 0; i < 3 * SHARDS; i++) expect((await sharded.consume([own!, ...full])).allowed).toBe(false);
+    for (let i = 0; i < 3 * SHARDS; i++) {
+      const { allowed, charges } = await sharded.consume([own!, ...full]);
+      expect(allowed).toBe(false);
+      expect(charges[0]).toMatchObject({ allowed: true, remaining: SHARDS });
+    }
     for (let i = 0; i < SHARDS; i++) expect((await sharded.consume([own!])).allowed).toBe(true);
     expect((await sharded.consume([own!])).allowed).toBe(false);
   });

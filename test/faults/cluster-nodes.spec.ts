@@ -5,6 +5,7 @@ import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
 import { Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
+import { TcpProxy } from '../support/faults/tcp-proxy.js';
 import { until } from '../support/faults/until.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
@@ -47,11 +48,6 @@ afterEach(async () => {
   client.disconnect();
 });
 
-/** A user's name in a slot of the master. */
-async function userOf(master: ClusterNode, name: string): Promise<string> {
-  for (let i = 0; ; i++) if ((await cluster.masterOf(`{user:${name}-${i}}`)) === master) return `${name}-${i}`;
-}
-
 function consume(policies: Policy | Policy[], user: string): Promise<Decision> {
   return pod.limiter.consume(policies, { kind: 'user', value: user });
 }
@@ -69,7 +65,7 @@ function stopped(node: ClusterNode): Disposable {
 
 it('a node that hangs: its users cost microseconds once its breaker is open, and one line is said', async () => {
   const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
-  const [bad, good] = [await userOf(sick, 'hung'), await userOf(healthy, 'hung')];
+  const [bad, good] = [await cluster.userOf(sick, 'hung'), await cluster.userOf(healthy, 'hung')];
   const node = `${sick.host}:${sick.port}`;
   const answers: number[] = [];
   {
@@ -95,7 +91,7 @@ it('a node that hangs: its users cost microseconds once its breaker is open, and
 it('the deadline falls between two slots: what the first was charged is given back, and what the second was, too', async () => {
   const owner = await cluster.masterOf('{global:all}');
   const other = (await cluster.masters()).find((node) => node !== owner)!;
-  const user = await userOf(other, 'between');
+  const user = await cluster.userOf(other, 'between');
   expect(await consume([MINE, ALL], user)).toMatchObject({ allowed: true, decidedBy: 'store' });
   const [mine, all] = [await taken(MINE, user), await taken(ALL)];
   const answers: number[] = [];
@@ -126,6 +122,23 @@ it('the deadline falls between two slots: what the first was charged is given ba
   });
 });
 
+it('a refusal stands, though a policy behind it lies on a node that hangs', async () => {
+  const owner = await cluster.masterOf('{global:all}');
+  const other = (await cluster.masters()).find((node) => node !== owner)!;
+  const user = await userOf(other, 'refused');
+  const once: Policy = { ...MINE, name: 'once', limit: 1 };
+  expect(await consume(once, user)).toMatchObject({ allowed: true, decidedBy: 'store' });
+  using _ = stopped(owner);
+  const since = performance.now();
+  const decision = await consume([once, ALL], user);
+  expect(performance.now() - since).toBeLessThan(DEADLINE_MS + LATE_MS);
+  expect(decision).toMatchObject({ allowed: false, decidedBy: 'store' });
+  expect(decision.policies).toMatchObject([
+    { policy: 'once', allowed: false, remaining: 0 },
+    { policy: 'all', allowed: true, remaining: 100 },
+  ]);
+});
+
 it('a node that hangs takes its shards with it: the others admit their parts, and no more', async () => {
   const sick = await cluster.masterOf('{global:shards/0.6}');
   const owners = await Promise.all(Array.from({ length: 6 }, (_, i) => cluster.masterOf(`{global:shards/${i}.6}`)));
@@ -137,4 +150,32 @@ it('a node that hangs takes its shards with it: the others admit their parts, an
   expect(admitted).toHaveLength(60 - 10 * lost);
   // Until its breaker opened, requests that met it first waited for it until their deadline.
   expect(decisions.filter(({ decidedBy }) => decidedBy === 'local').length).toBeLessThanOrEqual(5 * lost);
+});
+
+it('a link to one node that swallows everything, while all others see it: its users are decided locally, and back', async () => {
+  const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
+  const [bad, good] = [await cluster.userOf(sick, 'link'), await cluster.userOf(healthy, 'link')];
+  await using proxy = await TcpProxy.start(sick.port);
+  // Where the Cluster says that the node is, as this pod gets there.
+  const natMap = { [`${sick.host}:${sick.port}`]: { host: proxy.host, port: proxy.port } };
+  const mapped = new Cluster(cluster.addresses, { natMap });
+  mapped.on('error', () => undefined);
+  await using behind = await Pod.start({ redis: mapped, deadlineMs: DEADLINE_MS });
+  await behind.recovered();
+  mapped.disconnect();
+  expect((await behind.ask(bad)).decidedBy).toBe('store');
+  expect(proxy.open).toBeGreaterThan(0);
+  proxy.blackHole();
+  const answers: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    const [one, other] = await Promise.all([behind.timed(bad), behind.timed(good)]);
+    expect([one.decision.decidedBy, other.decision.decidedBy]).toEqual(['local', 'store']);
+    expect(one.ms).toBeLessThan(DEADLINE_MS + LATE_MS);
+    answers.push(one.ms, other.ms);
+  }
+  await proxy.pass();
+  const since = performance.now();
+  await until('it decides again', RECOVERY_MS, async () => (await behind.ask(bad)).decidedBy === 'store');
+  const recoveryMs = performance.now() - since;
+  await behind.conclude('cluster: black hole to a node', { answers, recoveryMs });
 });

@@ -37,11 +37,6 @@ afterEach(async () => {
   client.disconnect();
 });
 
-/** A user's name in a slot of the master. */
-async function userOf(master: ClusterNode, name: string): Promise<string> {
-  for (let i = 0; ; i++) if ((await cluster.masterOf(`{user:${name}-${i}}`)) === master) return `${name}-${i}`;
-}
-
 function charged(user: string): Promise<number> {
   return until('Redis tells what is charged', FAILOVER_MS, async () => {
     const { decidedBy, policies } = await pod.limiter.peek(POLICY, { kind: 'user', value: user });
@@ -63,7 +58,7 @@ it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unkn
   'a master that is %s: its users are decided locally in time, the others by their nodes',
   async (what, begin, end) => {
     const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
-    const [bad, good] = [await userOf(sick, what), await userOf(healthy, what)];
+    const [bad, good] = [await cluster.userOf(sick, what), await cluster.userOf(healthy, what)];
     const before = [await pod.ask(bad), await pod.ask(good)];
     expect(before.map(({ decidedBy }) => decidedBy)).toEqual(['store', 'store']);
     await using _ = { [Symbol.asyncDispose]: async () => void (await end(sick)) };
@@ -94,7 +89,7 @@ it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unkn
 
 it('a slot that moves under load: what was admitted is what is charged', async () => {
   const [from, to] = (await cluster.masters()) as [ClusterNode, ClusterNode];
-  const user = await userOf(from, 'mover');
+  const user = await cluster.userOf(from, 'mover');
   const slot = await cluster.slotOf(`{user:${user}}`);
   const moved = new AbortController();
   const answers: Answer[] = [];

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { timesOf } from '../support/faults/arrivals.js';
+import { arrivals, timesOf } from '../support/faults/arrivals.js';
 import type { BreakableServer } from '../support/faults/breakable-server.js';
 import { type Answer, CAPACITY, Pod } from '../support/faults/pod.js';
 import { RedisSentinel } from '../support/faults/redis-sentinel.js';
+import { TcpProxy } from '../support/faults/tcp-proxy.js';
 import { until } from '../support/faults/until.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
@@ -55,6 +56,26 @@ it.each<[string, (master: BreakableServer) => unknown, (master: BreakableServer)
     await pod.conclude(`sentinel: the master is ${what}`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
   },
 );
+
+it('a link to the master that swallows everything, while all others see it: decided locally in time, and back', async () => {
+  await pod.app.close();
+  const { host, port } = await sentinel.master();
+  await using proxy = await TcpProxy.start(port);
+  // Where the Sentinels say that the master is, as this pod gets there.
+  const natMap = { [`${host}:${port}`]: { host: proxy.host, port: proxy.port } };
+  pod = await Pod.start({ redis: { sentinels: sentinel.addresses, name: sentinel.name, natMap } });
+  await pod.recovered();
+  expect(proxy.open).toBe(1);
+  proxy.blackHole();
+  const answers = await arrivals(pod, 1, 700);
+  expect(answers.filter(({ decision }) => decision.decidedBy !== 'local')).toEqual([]);
+  for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
+  await proxy.pass();
+  const recoveryMs = await pod.recovered();
+  expect((await sentinel.master()).port).toBe(port); // nobody was replaced
+  await pod.conclude('sentinel: black hole to the master', { answers: timesOf(answers), recoveryMs });
+  await pod.app.close(); // before the proxy
+});
 
 it('leaves nothing connected behind when the application closes', async () => {
   const connected = async (): Promise<number> => {

@@ -29,11 +29,12 @@ export function requireRedisServer(): string {
 
 /** Installs one where it can. Jest's globalSetup: runs once, before any worker, so that no two workers install at the same time. */
 export default function ensureRedis(): void {
-  if (!findRedisServer() && canInstall()) install();
+  if (!findRedisServer()) install('redis-server');
   requireRedisServer();
 }
 
-function onPath(name: string): string | undefined {
+/** The executable file of this name, as a shell would find it. */
+export function onPath(name: string): string | undefined {
   for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
     const path = directory && executable(join(directory, name));
     if (path) return path;
@@ -63,18 +64,19 @@ function isDebianLike(): boolean {
   }
 }
 
-function install(): void {
-  process.stderr.write('No redis-server found: installing it with apt-get\n');
+/** Installs a Debian package where that can be done, without starting its service. Who needs it looks whether it is there. */
+export function install(name: string): void {
+  if (!canInstall()) return;
+  process.stderr.write(`No ${name} found: installing it with apt-get\n`);
   const forbidsServices = forbidServiceStarts();
   try {
     // A failing update is not fatal: one unreachable third-party list need not keep the package from installing.
     apt('update');
-    if (apt('install', '-y', '--no-install-recommends', 'redis-server')) return;
-    throw oneLineError(`${HOW_TO_GET_ONE} (apt-get install failed, see above)`);
+    apt('install', '-y', '--no-install-recommends', name);
   } finally {
     if (forbidsServices) rmSync(POLICY_FILE, { force: true });
-    // A policy that was here before may have let the package start its service on port 6379.
-    else spawnSync('service', ['redis-server', 'stop'], { stdio: 'ignore' });
+    // A policy that was here before may have let the package start its service, which takes a port.
+    else spawnSync('service', [name, 'stop'], { stdio: 'ignore' });
   }
 }
 
@@ -99,7 +101,7 @@ function apt(...args: string[]): boolean {
 }
 
 /** Jest prints the stack of an error of globalSetup; of these only the message helps. */
-function oneLineError(message: string): Error {
+export function oneLineError(message: string): Error {
   const error = new Error(message);
   error.stack = message;
   return error;

@@ -31,7 +31,8 @@ export interface RedisServerOptions {
   port?: number;
 }
 
-interface Running {
+/** A process that was started, and what it has on disk. */
+export interface Running {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly directory: string;
@@ -186,10 +187,10 @@ function spawnServer(port: number, args: readonly string[], { directory, logFile
 }
 
 /**
- * Ends the server when this process ends in any way, SIGKILL included: the shell's stdin is a pipe that only this
+ * Ends a process, a server say, when this process ends in any way, SIGKILL included: the shell's stdin is a pipe that only this
  * process holds, so `read` returns then. An exit handler would not do, and in Jest's sandbox it would never be called.
  */
-function killWithThisProcess({ child, pid, directory }: Running): void {
+export function killWithThisProcess({ child, pid, directory }: Running): void {
   const script = 'read -r _; kill -KILL "$1" 2>/dev/null; rm -rf -- "$2"';
   const watchdog = spawn('sh', ['-c', script, 'sh', `${pid}`, directory], {
     stdio: ['pipe', 'ignore', 'ignore'],

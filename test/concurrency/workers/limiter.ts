@@ -51,14 +51,30 @@ export const procedures = {
     ({ limiter } = await openLimiter(redis));
   },
 
+  /** As a process whose clock is ahead, by which it decides. */
+  async connectByOwnClock({ redis, aheadMs }: { redis: string; aheadMs: number }): Promise<void> {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() + aheadMs;
+    ({ limiter } = await openLimiter(redis, 'app'));
+  },
+
   /** Asks for one user as often as it can; a failure fails. */
-  async hammer({ policy, forMs, inFlight }: Hammer): Promise<Float64Array> {
+  async hammer(given: Hammer): Promise<Float64Array> {
+    return (await procedures.hammerTimed(given)).history;
+  },
+
+  /** The same, and how long each answer took, in milliseconds. */
+  async hammerTimed({ policy, forMs, inFlight }: Hammer): Promise<{ history: Float64Array; answers: Float64Array }> {
     const recorder = new Recorder();
+    const answers: number[] = [];
     const until = performance.now() + forMs;
     await inParallel(inFlight, async () => {
-      while (performance.now() < until) recorder.add(await limiter.consume(policy, USERS[0]!));
+      for (let since = performance.now(); since < until; since = performance.now()) {
+        recorder.add(await limiter.consume(policy, USERS[0]!));
+        answers.push(performance.now() - since);
+      }
     });
-    return recorder.take();
+    return { history: recorder.take(), answers: Float64Array.from(answers) };
   },
 
   /** As `hammer`, with policies that are charged together, in either order, and failures counted. */

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Decision,
@@ -34,7 +35,8 @@ export interface Bound {
 export class Pod implements AsyncDisposable {
   /** What was admitted of each user's requests, by whom. */
   private readonly admitted = new Map<string, Record<Decision['decidedBy'], number>>();
-  private strangers = 0;
+  /** Who asked only once; pods that follow each other on one Redis have strangers of their own. */
+  private readonly strangers = new Set<string>();
 
   private constructor(
     readonly app: HttpApp,
@@ -61,7 +63,9 @@ export class Pod implements AsyncDisposable {
 
   /** As `timed`, for a user who asks this once: if it was charged twice, that can be seen afterwards. */
   timedOnce(): Promise<Answer> {
-    return this.timed(`stranger-${this.strangers++}`);
+    const stranger = randomUUID();
+    this.strangers.add(stranger);
+    return this.timed(stranger);
   }
 
   /** How many of a user's requests Redis has let pass, as far as was heard. */
@@ -119,12 +123,12 @@ export class Pod implements AsyncDisposable {
   }
 
   private regulars(): string[] {
-    return [...this.admitted.keys()].filter((user) => !user.startsWith('stranger-'));
+    return [...this.admitted.keys()].filter((user) => !this.strangers.has(user));
   }
 
   private async chargedTwice(): Promise<number> {
-    const strangers = Array.from({ length: this.strangers }, (_, i) => this.leftInRedis(`stranger-${i}`));
-    return (await Promise.all(strangers)).filter((left) => left < CAPACITY - 1).length;
+    const left = await Promise.all([...this.strangers].map((stranger) => this.leftInRedis(stranger)));
+    return left.filter((one) => one < CAPACITY - 1).length;
   }
 
   private admittedBeyond({ limits = 1 }: Bound): number {

@@ -92,6 +92,12 @@ export class RedisCluster implements AsyncDisposable {
     for (let i = 0; ; i++) if (owners[await this.slotOf(`${i}`)] === master.id) return `${i}`;
   }
 
+  /** The name of a user, `<name>-<number>`, whose keys lie in a slot of this master. */
+  async userOf(master: ClusterNode, name: string): Promise<string> {
+    const { owners } = await this.agreed();
+    for (let i = 0; ; i++) if (owners[await this.slotOf(`{user:${name}-${i}}`)] === master.id) return `${name}-${i}`;
+  }
+
   /**
    * Until the nodes that run agree that each slot has an owner that runs, and every replica that runs has its master's
    * data and is known to all. After a master was lost: until it is replaced; after it came back: until it is a replica.

@@ -15,8 +15,8 @@ const BOOT_PATIENCE_MS = 1000;
 const CLOSE_PATIENCE_MS = 500;
 /** What a probe charges: needs all that a decision needs, always writes, and is gone after a second. */
 const PROBE = new FixedWindow(1_000_000_000, 1_000_000);
-/** Names tried to find a probe's key in a slot of some node: of a thousand some lie in any hundredth of the slots. */
-const MAX_PROBE_KEYS = 1000;
+/** Names tried to find a probe's key in a slot of some node: one slot takes 16,000 on average, which are 2 ms. */
+const MAX_PROBE_KEYS = 100_000;
 
 /**
  * A `RedisStore` on a client that is its own: it connects at boot, closes at shutdown, and asks nothing of a Redis that does
@@ -31,6 +31,7 @@ export class ConnectedRedisStore extends RedisStore {
   private readonly nodes = new Map<string, Health>();
   /** The connection's last error, which its closing does not repeat. */
   private lastError = '';
+  private closed = false;
 
   /**
    * @param probeKey where probes count, under the key prefix; the number tells one from the other
@@ -85,6 +86,7 @@ export class ConnectedRedisStore extends RedisStore {
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     for (const health of [this.health, ...this.nodes.values()]) health.close();
     try {
       await within(CLOSE_PATIENCE_MS, this.connection.quit());
@@ -127,7 +129,7 @@ export class ConnectedRedisStore extends RedisStore {
     const node = this.connection.slots?.[slot]?.[0];
     if (node === undefined) return undefined;
     let health = this.nodes.get(node);
-    if (health === undefined && failed) {
+    if (health === undefined && failed && !this.closed) {
       const { onStateChange } = this;
       health = new Health({
         node,
@@ -159,6 +161,7 @@ export class ConnectedRedisStore extends RedisStore {
   /** A node that has lost all its slots is not asked any more, so that nothing is wrong with it. */
   private async probeNode(node: string): Promise<void> {
     this.connection.refreshSlotsCache?.();
+    if (this.connection.slots?.some((owners) => owners?.[0] === node) !== true) return;
     for (let i = 0; i < MAX_PROBE_KEYS; i++) {
       const key = this.probeKey(i);
       if (this.connection.slots?.[this.slotOf(key)]?.[0] === node) return this.decideForNobody(key);

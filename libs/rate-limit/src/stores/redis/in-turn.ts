@@ -29,6 +29,17 @@ interface Course {
   late: boolean;
   /** What it was charged so far. */
   readonly charged: TakenCharge[];
+  /** What it is told at the latest when the deadline falls, once it is refused. */
+  refusal?: Verdict;
+}
+
+/** What a policy's shards have in common. */
+interface Share {
+  readonly shards: number;
+  /** Of each. */
+  readonly algorithm: Algorithm;
+  /** Where the policy's next request begins: each process somewhere else, so that the shards are taken from alike. */
+  next: number;
 }
 
 /** What decides in one slot. */
@@ -53,9 +64,7 @@ export interface SlotStore {
  * request pass.
  */
 export class InTurn {
-  /** Where the next request begins: each process somewhere else, so that the shards are taken from alike. */
-  private nextShard = Math.floor(Math.random() * 2 ** 16);
-  private readonly shares = new WeakMap<Algorithm, { shards: number; algorithm: Algorithm }>();
+  private readonly shares = new WeakMap<Algorithm, Share>();
 
   constructor(
     private readonly store: SlotStore,
@@ -63,7 +72,7 @@ export class InTurn {
     private readonly refusals: RememberedRefusals | undefined,
   ) {}
 
-  /** Rejects with what a slot failed with, or when all of them together were too slow. */
+  /** Rejects with what a slot failed with, or when all of them together were too slow, unless one of them has refused. */
   async decide(charges: readonly Charge[]): Promise<Verdict> {
     const course: Course = { late: false, charged: [] };
     const answer = this.take(charges, course);
@@ -72,6 +81,7 @@ export class InTurn {
     } catch (error) {
       course.late = true;
       this.giveBack(course);
+      if (course.refusal !== undefined) return course.refusal;
       throw error;
     }
   }
@@ -97,7 +107,9 @@ export class InTurn {
     }
     const verdicts: ChargeVerdict[] = [];
     for (const [i, { verdict }] of answers.entries()) place(steps[i]!, verdict.charges, verdicts);
-    return { allowed: true, at: answers.at(-1)!.verdict.at, charges: verdicts };
+    // Of a queue the instant at which it handed out the slot: the two together tell which slot it is, should it be given back.
+    const queued = answers.find(({ verdict }) => verdict.charges.some(({ delay }) => delay > 0));
+    return { allowed: true, at: (queued ?? answers.at(-1)!).verdict.at, charges: verdicts };
   }
 
   private giveBack({ charged }: Course): void {
@@ -129,27 +141,21 @@ export class InTurn {
   ): Promise<Verdict> {
     const { at } = refused.verdict;
     const verdicts: ChargeVerdict[] = [];
-    const untouched = ({ charges: asked, levels }: Answer): readonly ChargeVerdict[] =>
-      verdictOf(asked, levels!, levels!, false, at).charges;
-    for (const [i, answer] of before.entries()) place(steps[i]!, untouched(answer), verdicts);
+    for (const [i, answer] of before.entries()) place(steps[i]!, unchanged(answer, steps[i]!.charges, at), verdicts);
     place(steps[before.length]!, refused.verdict.charges, verdicts);
-    const looks = steps.slice(before.length + 1).map(async (step) => {
-      const said = await this.look(step.charges, at, course);
-      place(step, said, verdicts);
-    });
-    await Promise.all(looks);
-    return { allowed: false, at, charges: verdicts };
+    const behind = steps.slice(before.length + 1);
+    // The refusal is certain already: a slot that does not answer, or not in time, is said to be untouched.
+    for (const step of behind) place(step, untouched(step.charges, at), verdicts);
+    course.refusal = { allowed: false, at, charges: verdicts };
+    const looks = behind.map(async (step) => place(step, await this.look(step.charges, course), verdicts));
+    await Promise.allSettled(looks);
+    return course.refusal;
   }
 
-  /** What they would say. The refusal is certain already: a slot that does not answer is said to be untouched. */
-  private async look(charges: readonly Charge[], at: number, course: Course): Promise<readonly ChargeVerdict[]> {
+  /** What they would say. */
+  private async look(charges: readonly Charge[], course: Course): Promise<readonly ChargeVerdict[]> {
     const looking = charges.map((charge) => ({ ...charge, cost: Math.min(charge.cost, -charge.cost) }));
-    try {
-      return (await this.ask(looking, course)).verdict.charges;
-    } catch {
-      const levels = charges.map(({ algorithm }) => algorithm.read(undefined, at, 0));
-      return verdictOf(looking, levels, levels, false, at).charges;
-    }
+    return (await this.ask(looking, course)).verdict.charges;
   }
 
   private ask(charges: readonly Charge[], course: Course): Promise<Answer> {
@@ -177,12 +183,14 @@ export class InTurn {
 
   /** Fails only where no shard can be asked: those that can are what is left of the limit, and refuse for all. */
   private async askShards(charge: Charge, course: Course): Promise<Answer> {
-    const shards = charge.shards!;
-    const first = this.nextShard++;
+    const share = this.shareOf(charge);
+    const { shards } = share;
+    const first = share.next++;
     const refused: Answer[] = [];
     let failure: unknown;
     for (let i = 0; i < shards && !course.late; i++) {
-      const asked = [this.shardOf(charge, (first + i) % shards)];
+      const key = shardKey(charge.key, (first + i) % shards, shards);
+      const asked = [{ key, algorithm: share.algorithm, cost: charge.cost }];
       const remembered = this.refusals?.find(asked);
       try {
         const answer = remembered ? { charges: asked, verdict: remembered } : await this.askSlot(asked);
@@ -196,13 +204,13 @@ export class InTurn {
     return refusedByAll(refused);
   }
 
-  private shardOf({ key, algorithm, cost, shards }: Charge, number: number): Charge {
+  private shareOf({ algorithm, shards = 1 }: Charge): Share {
     let share = this.shares.get(algorithm);
     if (share === undefined || share.shards !== shards) {
-      share = { shards: shards!, algorithm: algorithm.share(shards!, 1) };
+      share = { shards, algorithm: algorithm.share(shards, 1), next: Math.floor(Math.random() * shards) };
       this.shares.set(algorithm, share);
     }
-    return { key: shardKey(key, number, shards!), algorithm: share.algorithm, cost };
+    return share;
   }
 }
 
@@ -223,6 +231,23 @@ function takenBy({ charges, verdict }: Answer): TakenCharge[] {
     .filter(({ cost }) => cost > 0);
 }
 
+/** What those say that passed it, had it not been charged. */
+function unchanged(
+  { charges: asked, levels }: Answer,
+  charges: readonly Charge[],
+  at: number,
+): readonly ChargeVerdict[] {
+  const answer = { charges: asked, verdict: verdictOf(asked, levels!, levels!, false, at) };
+  const [charge] = charges;
+  return (isSharded(charge!) ? ofAll(answer, charge!) : answer).verdict.charges;
+}
+
+/** What those say of which nothing is taken. */
+function untouched(charges: readonly Charge[], at: number): readonly ChargeVerdict[] {
+  const levels = charges.map(({ algorithm }) => algorithm.read(undefined, at, 0));
+  return verdictOf(charges, levels, levels, false, at).charges;
+}
+
 /** What a shard says, for the whole: as if the others had as much left as it has. */
 function ofAll({ charges, verdict, levels }: Answer, { algorithm, shards }: Charge): Answer {
   const [said] = verdict.charges;
@@ -230,11 +255,12 @@ function ofAll({ charges, verdict, levels }: Answer, { algorithm, shards }: Char
   return { charges, levels, verdict: { ...verdict, charges: [{ ...said!, remaining }] } };
 }
 
-/** What they have left together, and when the first of them lets the request pass. */
+/** What they have left together, when all of that is whole again, and when the first of them lets the request pass. */
 function refusedByAll(refused: readonly Answer[]): Answer {
   const said = refused.map(({ verdict }) => verdict.charges[0]!);
   const soonest = said.reduce((one, other) => (other.retryAfter < one.retryAfter ? other : one));
   const remaining = said.reduce((sum, one) => sum + one.remaining, 0);
+  const resetAfter = said.reduce((longest, one) => Math.max(longest, one.resetAfter), 0);
   const { charges, verdict } = refused[said.indexOf(soonest)]!;
-  return { charges, verdict: { ...verdict, charges: [{ ...soonest, remaining }] } };
+  return { charges, verdict: { ...verdict, charges: [{ ...soonest, remaining, resetAfter }] } };
 }

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Prints the secret of secret.template.yaml with new random passwords:
+#   sh deploy/kubernetes/secret.sh | kubectl apply -f -
+set -eu
+script=''
+for user in APPLICATION PROBE EXPORTER; do
+  password=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
+  hash=$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)
+  script="${script}s/REPLACE_${user}_PASSWORD/$password/;s/REPLACE_${user}_SHA256/$hash/;"
+done
+# Through a pipe: on sed's command line every process of the machine could read it.
+printf '%s' "$script" | sed -f /dev/stdin "$(dirname "$0")/secret.template.yaml"

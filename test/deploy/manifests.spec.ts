@@ -1,0 +1,305 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import request from 'supertest';
+import { RATE_LIMIT } from '../../libs/rate-limit/src/decorators/metadata.js';
+import { readConfiguration } from '../../src/config/read-configuration.js';
+import { type Service as App, start } from '../app/support/start-app.js';
+import { startMatching } from '../app/support/start-matching.js';
+import {
+  all,
+  type Container,
+  DEPLOY,
+  newSecret,
+  type Peer,
+  podOf,
+  type Secret,
+  secretTemplate,
+  type Selector,
+  textOf,
+  variablesOf,
+  workload,
+} from './support/manifests.js';
+
+jest.setTimeout(30_000);
+
+const ROOT = join(DEPLOY, '..');
+const NAMESPACE = 'ride-hailing';
+const SECRET = newSecret();
+const WORKLOADS = all('Deployment', 'StatefulSet').map(({ metadata }) => metadata.name);
+const SERVICES = all('Service');
+const POLICIES = all('NetworkPolicy');
+const NODE_WORKLOADS = ['ride-hailing', 'matching'];
+
+const containerOf = (name: string): Container => podOf(name).containers[0];
+const labelsOf = (name: string): Readonly<Record<string, string>> => workload(name).spec.template.metadata.labels;
+
+/** The workloads whose pods have all these labels. */
+function selected({ matchLabels = {} }: Selector): string[] {
+  return WORKLOADS.filter((name) =>
+    Object.entries(matchLabels).every(([label, value]) => labelsOf(name)[label] === value),
+  );
+}
+
+function portsOf(name: string): number[] {
+  return (containerOf(name).ports ?? []).map(({ containerPort }) => containerPort);
+}
+
+/** Those in this namespace whom a rule names. */
+function inside(peers: readonly Peer[]): string[] {
+  return peers.flatMap(({ podSelector, namespaceSelector }) =>
+    podSelector !== undefined && namespaceSelector === undefined ? selected(podSelector) : [],
+  );
+}
+
+describe('the manifests', () => {
+  it.each(WORKLOADS)('%s selects its own pods', (name) => {
+    expect(selected(workload(name).spec.selector)).toEqual([name]);
+  });
+
+  it.each(SERVICES)('service $metadata.name leads to a port of one workload', ({ spec }) => {
+    const [name, ...others] = selected({ matchLabels: spec.selector });
+    expect(others).toEqual([]);
+    const ports = Object.fromEntries(containerOf(name!).ports!.map((port) => [port.name, port.containerPort]));
+    for (const { port, targetPort } of spec.ports) {
+      // Without an address of its own nothing stands before the pod that could change the port.
+      const reached = spec.clusterIP === 'None' ? port : ports[targetPort];
+      expect([targetPort, reached]).toEqual([targetPort, ports[targetPort] ?? 'no such port']);
+    }
+  });
+
+  it('has the Redis behind a headless service, of which it is the stateful set', () => {
+    const { kind, spec } = workload('rate-limit-redis');
+    expect([kind, spec.replicas, spec.serviceName]).toEqual(['StatefulSet', 1, 'rate-limit-redis']);
+    const service = SERVICES.find(({ metadata }) => metadata.name === spec.serviceName)!;
+    expect(service.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
+  });
+
+  it('gives the Redis what it is to have', () => {
+    const { image, resources, readinessProbe, livenessProbe } = containerOf('rate-limit-redis');
+    expect(image).toBe('redis:7.4-alpine');
+    expect(resources).toEqual({ requests: { cpu: '100m', memory: '300Mi' }, limits: { cpu: '500m', memory: '300Mi' } });
+    expect(readinessProbe).toMatchObject({ initialDelaySeconds: 5, periodSeconds: 10 });
+    expect(livenessProbe).toMatchObject({ initialDelaySeconds: 15, periodSeconds: 20 });
+  });
+
+  it.each(WORKLOADS)('%s runs without privileges, as the namespace demands', (name) => {
+    const { securityContext } = podOf(name);
+    expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(securityContext['runAsUser']).toBeGreaterThan(0);
+    expect(containerOf(name).securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+  });
+
+  it('names secrets, keys and files that there are', () => {
+    const { metadata, stringData } = secretTemplate();
+    expect(metadata.namespace).toBe(NAMESPACE);
+    for (const name of WORKLOADS) {
+      for (const { valueFrom } of containerOf(name).env ?? []) {
+        if (valueFrom === undefined) continue;
+        expect(valueFrom.secretKeyRef.name).toBe(metadata.name);
+        expect(Object.keys(stringData)).toContain(valueFrom.secretKeyRef.key);
+      }
+      for (const { secret } of podOf(name).volumes ?? []) {
+        if (secret === undefined) continue;
+        expect(secret.secretName).toBe(metadata.name);
+        for (const { key } of secret.items) expect(Object.keys(stringData)).toContain(key);
+      }
+      const volumes = (podOf(name).volumes ?? []).map((volume) => volume.name);
+      for (const mount of containerOf(name).volumeMounts ?? []) expect(volumes).toContain(mount.name);
+    }
+    const [{ args, volumeMounts }] = podOf('rate-limit-redis').containers;
+    const { mountPath } = volumeMounts!.find((mount) => mount.name === 'users')!;
+    expect(args![args!.indexOf('--aclfile') + 1]).toBe(`${mountPath}/users.acl`);
+  });
+
+  it('has one budget for each that has to be kept, or may go', () => {
+    const budgets = all('PodDisruptionBudget').map(({ spec }) => selected(spec.selector));
+    expect(budgets).toEqual([['ride-hailing'], ['matching'], ['rate-limit-redis']]);
+  });
+
+  it('sets variables that the application reads, to what it takes', () => {
+    for (const name of NODE_WORKLOADS) {
+      const variables = variablesOf(containerOf(name), SECRET);
+      const read = new Set<string>();
+      const seen = new Proxy(variables, {
+        get: (target, variable: string) => {
+          read.add(variable);
+          return target[variable];
+        },
+      });
+      const configuration = readConfiguration(seen);
+      expect(Object.keys(variables).filter((variable) => !read.has(variable))).toEqual([]);
+      expect(portsOf(name)).toEqual([name === 'matching' ? configuration.matching.port : configuration.port]);
+    }
+    const { pods, matching, redisUrl } = readConfiguration(variablesOf(containerOf('ride-hailing'), SECRET));
+    expect(pods).toBe(workload('ride-hailing').spec.replicas);
+    for (const url of [matching.url!, redisUrl!]) {
+      const { hostname, port } = new URL(url);
+      const { spec } = SERVICES.find(({ metadata }) => `${metadata.name}.${NAMESPACE}.svc` === hostname)!;
+      expect(spec.ports.map((one) => `${one.port}`)).toEqual([port]);
+    }
+  });
+
+  it.each(NODE_WORKLOADS)(
+    '%s gets no variable of the service `matching`: the URL in its MATCHING_PORT would end it',
+    (name) => {
+      expect(podOf(name).enableServiceLinks).toBe(false);
+      const linked = { ...variablesOf(containerOf(name), SECRET), MATCHING_PORT: 'tcp://10.0.0.1:4000' };
+      expect(() => readConfiguration(linked)).toThrow('MATCHING_PORT');
+    },
+  );
+
+  it.each(NODE_WORKLOADS)('%s is started as package.json starts it, from what the Dockerfile leaves', (name) => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Readonly<
+      Record<string, Record<string, string>>
+    >;
+    const dockerfile = textOf('Dockerfile');
+    const [, byDefault] = /^CMD (\[.*\])$/m.exec(dockerfile)!;
+    const command = containerOf(name).command ?? (JSON.parse(byDefault!) as string[]);
+    expect(command.join(' ')).toBe(scripts![name === 'matching' ? 'start:prod:matching' : 'start:prod']);
+  });
+});
+
+describe('the network policies', () => {
+  const to = (name: string): typeof POLICIES =>
+    POLICIES.filter(({ spec }) => selected(spec.podSelector).includes(name));
+
+  it('let nobody reach anybody, to begin with', () => {
+    const nobody = POLICIES.find(({ metadata }) => metadata.name === 'nobody')!;
+    expect(nobody.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+  });
+
+  it('let the application reach Redis, and the exporter, and nobody else', () => {
+    const rules = to('rate-limit-redis').flatMap(({ spec }) => spec.ingress ?? []);
+    const peers = rules.flatMap(({ from }) => from);
+    expect(peers.filter(({ namespaceSelector }) => namespaceSelector !== undefined)).toEqual([]);
+    expect(inside(peers)).toEqual(['ride-hailing', 'rate-limit-redis-exporter']);
+  });
+
+  it.each(WORKLOADS)('open ports of %s that there are, to whom they are open from, too', (name) => {
+    for (const { ports, from } of to(name).flatMap(({ spec }) => spec.ingress ?? [])) {
+      expect(ports.map(({ port }) => port)).toEqual(portsOf(name));
+      for (const peer of inside(from)) {
+        const allowed = to(peer)
+          .flatMap(({ spec }) => spec.egress ?? [])
+          .filter((rule) => inside(rule.to).includes(name));
+        expect(allowed.flatMap((rule) => rule.ports.map(({ port }) => port))).toEqual(portsOf(name));
+      }
+    }
+  });
+
+  it('let Prometheus reach what it scrapes', () => {
+    for (const name of ['ride-hailing', 'rate-limit-redis-exporter']) {
+      const peers = to(name).flatMap(({ spec }) => (spec.ingress ?? []).flatMap(({ from }) => from));
+      expect(peers).toContainEqual({
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } },
+        podSelector: { matchLabels: { 'app.kubernetes.io/name': 'prometheus' } },
+      });
+    }
+  });
+});
+
+describe('the secret', () => {
+  it('has new passwords each time, and no placeholder left', () => {
+    const other = newSecret();
+    for (const key of ['probe-password', 'exporter-password', 'redis-url']) {
+      expect(SECRET.stringData[key]).not.toBe(other.stringData[key]);
+      expect(SECRET.stringData[key]).toMatch(/[0-9a-f]{48}/);
+    }
+    expect(JSON.stringify(SECRET)).not.toContain('REPLACE');
+    expect(Object.keys(SECRET.stringData)).toEqual(Object.keys(secretTemplate().stringData));
+  });
+
+  it('gives Redis hashes only', () => {
+    const { 'users.acl': users, ...others } = SECRET.stringData;
+    const passwords = Object.values(others).map((text) => /[0-9a-f]{48}/.exec(text)![0]);
+    expect(passwords).toHaveLength(3);
+    for (const password of passwords) expect(users).not.toContain(password);
+  });
+
+  it('grants what the README says, to the word', () => {
+    const rightsIn = (text: string): string => /~rl:\*[^\n]*/.exec(text)![0].replace('resetchannels ', '');
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const line = readme.split('\n').find((one) => one.startsWith('ACL SETUSER floodgate'))!;
+    expect(rightsIn(aclLine(SECRET, 'floodgate'))).toBe(rightsIn(line));
+  });
+
+  it('grants nothing to who does not say who he is', () => {
+    expect(aclLine(SECRET, 'default')).toBe('user default off resetpass resetkeys resetchannels -@all');
+  });
+});
+
+function aclLine({ stringData }: Secret, user: string): string {
+  return stringData['users.acl']!.split('\n').find((line) => line.startsWith(`user ${user} `))!;
+}
+
+describe('a pod that ends', () => {
+  const ROOM_S = 3;
+  let app: App;
+
+  beforeAll(async () => {
+    app = await start('Express');
+  });
+  afterAll(() => app.app.close());
+
+  /** Of all routes, in seconds. */
+  function longestWait(): number {
+    const scanner = new MetadataScanner();
+    const controllers = app.app.get(DiscoveryService, { strict: false }).getControllers();
+    const policies = controllers.flatMap(({ metatype, instance }) => {
+      const prototype = Object.getPrototypeOf(instance) as Record<string, object>;
+      const holders = [metatype as object, ...scanner.getAllMethodNames(prototype).map((name) => prototype[name]!)];
+      return holders.flatMap((holder) => (Reflect.getMetadata(RATE_LIMIT, holder) ?? []) as unknown[]);
+    });
+    const waits = policies
+      .filter((policy): policy is { capacity: number; drain: number } => {
+        return (policy as { algorithm?: string }).algorithm === 'leaky-bucket';
+      })
+      .map(({ capacity, drain }) => capacity / drain);
+    expect(waits.length).toBeGreaterThan(0);
+    return Math.max(...waits);
+  }
+
+  const preStop = (name: string): number => {
+    const [sleep, seconds] = containerOf(name).lifecycle!.preStop.exec.command;
+    expect(sleep).toBe('sleep');
+    return Number(seconds);
+  };
+
+  it('goes on until nobody sends it anything, and who waits for a leaky bucket has departed', () => {
+    expect(preStop('ride-hailing')).toBeGreaterThan(longestWait() + ROOM_S);
+  });
+
+  it.each(NODE_WORKLOADS)('%s has time enough for who waits for matching', (name) => {
+    const { matching } = readConfiguration(variablesOf(containerOf(name), SECRET));
+    const longestMs = matching.patienceMs + Math.max(matching.serviceMs, matching.lookupMs) + 1000;
+    const grace = podOf(name).terminationGracePeriodSeconds!;
+    expect(grace).toBeGreaterThan(preStop(name) + longestMs / 1000 + ROOM_S);
+  });
+});
+
+describe('the probes of the processes', () => {
+  it('ask for what there is', async () => {
+    const app = await start('Express', { RATE_LIMIT: 'on' });
+    const matching = await startMatching();
+    try {
+      const urls: Readonly<Record<string, string>> = { 'ride-hailing': app.url, matching: matching.url };
+      for (const name of NODE_WORKLOADS) {
+        const { startupProbe, readinessProbe, livenessProbe, ports } = containerOf(name);
+        for (const probe of [startupProbe, readinessProbe, livenessProbe]) {
+          if (probe === undefined) continue;
+          expect(probe.httpGet!.port).toBe(ports![0]!.name);
+          await request(urls[name]!).get(probe.httpGet!.path).expect(200);
+        }
+      }
+    } finally {
+      await app.app.close();
+      await matching.app.close();
+    }
+  });
+});

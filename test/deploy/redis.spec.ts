@@ -1,0 +1,212 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import request from 'supertest';
+import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { findRedisServer } from '../../src/surge/processes/ensure-redis.js';
+import { start } from '../app/support/start-app.js';
+import { RIDE } from '../app/support/requests.js';
+import { confineTo } from '../conformance/conformance.js';
+import { until } from '../support/faults/until.js';
+import { ManifestRedis } from './support/manifest-redis.js';
+import { podOf, type Probe, secretTemplate, variablesOf } from './support/manifests.js';
+
+jest.setTimeout(30_000);
+
+const SUITE = join(import.meta.dirname, '../conformance');
+const REDIS = podOf('rate-limit-redis').containers[0];
+
+let redis: ManifestRedis;
+let admin: Redis;
+let application: Redis;
+
+beforeAll(async () => {
+  redis = await ManifestRedis.start();
+  admin = new Redis(redis.adminUrl);
+  application = new Redis(redis.url, { enableReadyCheck: true });
+  await admin.script('LOAD', PROGRAM); // a slice that has to be sent again may be overtaken by the next one
+});
+
+afterAll(async () => {
+  admin.disconnect();
+  application.disconnect();
+  await redis[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  await admin.flushdb();
+});
+
+confineTo({
+  where: "on the manifest's Redis, as the application's user",
+  use: () => (options) => new RedisStore(application, options),
+});
+// Those that run against any store. Imported, they declare their tests here.
+for (const file of readdirSync(SUITE).filter((name) => name.endsWith('.spec.ts'))) {
+  const text = readFileSync(join(SUITE, file), 'utf8');
+  if (/^(conform|describeForEveryStore)\(/m.test(text)) await import(`../conformance/${file.replace(/\.ts$/, '.js')}`);
+}
+
+describe("the manifest's Redis", () => {
+  it('was never asked for what the application may not do', async () => {
+    expect(await admin.call('ACL', 'LOG')).toEqual([]);
+  });
+
+  it('is set up as it is to be', async () => {
+    const names = ['maxmemory', 'maxmemory-policy', 'save', 'appendonly', 'tcp-backlog', 'timeout'];
+    const values = await Promise.all(names.map(async (name) => admin.config('GET', name)));
+    expect(Object.fromEntries(values as [string, string][])).toEqual({
+      maxmemory: `${256 * 1024 ** 2}`,
+      'maxmemory-policy': 'noeviction',
+      save: '',
+      appendonly: 'no',
+      'tcp-backlog': '511',
+      timeout: '0',
+    });
+  });
+
+  it('is what the application decides with: 20 of 50 rides at once, on two pods together', async () => {
+    const variables = { RATE_LIMIT: 'on', REDIS_URL: redis.url };
+    const pods = [await start('Express', variables), await start('Fastify', variables)];
+    try {
+      const ask = (i: number): request.Test => request(pods[i % 2]!.url).post('/api/rides/request');
+      const since = performance.now();
+      const replies = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => ask(i).set('X-User-Id', 'ada').send(RIDE)),
+      );
+      const seconds = (performance.now() - since) / 1000;
+      const passed = replies.filter(({ status }) => status === 200).length;
+      expect(passed).toBeGreaterThanOrEqual(20);
+      expect(passed).toBeLessThanOrEqual(20 + 10 * seconds);
+      expect(replies.filter(({ status }) => status === 429)).toHaveLength(50 - passed);
+      for (const { url } of pods) {
+        const { body } = await request(url).get('/healthz').expect(200);
+        expect(body.status).toBe('ok');
+      }
+      expect(await admin.keys('rl:{user:ada}:*')).toHaveLength(1);
+    } finally {
+      await Promise.all(pods.map(({ app }) => app.close()));
+    }
+  });
+
+  it('may go: each pod then decides with a twelfth, and says that it is degraded, not down', async () => {
+    await using going = await ManifestRedis.start();
+    const [container] = podOf('ride-hailing').containers;
+    const { MATCHING_URL: _elsewhere, ...variables } = variablesOf(container, going.secret);
+    const pod = await start('Express', { ...variables, RATE_LIMIT: 'on', REDIS_URL: going.url });
+    try {
+      const ride = (): request.Test => request(pod.url).post('/api/rides/request').set('X-User-Id', 'ada').send(RIDE);
+      expect((await ride().expect(200)).headers['x-ratelimit-limit']).toBe('20');
+      await going.server.kill();
+      await until('an outage', 5000, async () => {
+        return (
+          (await request(pod.url).get(container.readinessProbe!.httpGet!.path).expect(200)).body.status === 'degraded'
+        );
+      });
+      const replies = await Promise.all(Array.from({ length: 5 }, ride));
+      // 20 / 12, rounded down.
+      expect(new Set(replies.map(({ headers }) => headers['x-ratelimit-limit']))).toEqual(new Set(['1']));
+      expect(replies.filter(({ status }) => status === 200).length).toBeLessThan(5);
+      expect(replies.map(({ status }) => status)).toContain(200);
+    } finally {
+      await pod.app.close();
+    }
+  });
+
+  it.each([
+    ['GET', 'rl:{user:ada}:x'],
+    ['KEYS', '*'],
+    ['FLUSHALL'],
+    ['CONFIG', 'SET', 'maxmemory', '1'],
+    ['ACL', 'LIST'],
+    ['SET', 'elsewhere', '1'],
+    ['SCRIPT', 'FLUSH'],
+    ['SHUTDOWN'],
+  ])("keeps the application's user from %s %s", async (command, ...args) => {
+    await expect(application.call(command, ...args)).rejects.toThrow('NOPERM');
+  });
+
+  it('knows nobody who does not say who he is, nor the password of another', async () => {
+    const { 'probe-password': probe, 'exporter-password': exporter } = redis.secret.stringData;
+    const says = (url: string, ...command: [string, ...string[]]): string =>
+      spawnSync(cli(), ['-u', url, '--no-auth-warning', ...command], { encoding: 'utf8' }).stdout;
+    const as = (user: string, password: string): string => redis.server.url.replace('//', `//${user}:${password}@`);
+    expect(says(redis.server.url, 'PING')).toContain('NOAUTH');
+    expect(says(as('exporter', probe!), 'INFO')).toContain('NOAUTH');
+    expect(says(as('probe', probe!), 'PING')).toContain('PONG');
+    expect(says(as('probe', probe!), 'INFO')).toContain('NOPERM');
+    expect(says(as('exporter', exporter!), 'INFO')).toContain('redis_version');
+    expect(says(as('exporter', exporter!), 'SET', 'rl:x', '1')).toContain('NOPERM');
+  });
+
+  it('does not start with the placeholders of the template', async () => {
+    await expect(ManifestRedis.start(secretTemplate())).rejects.toThrow(/ACL|hash/);
+  });
+});
+
+describe.each<[string, Probe]>([
+  ['readiness', REDIS.readinessProbe!],
+  ['liveness', REDIS.livenessProbe!],
+])("the manifest's %s probe", (_, { exec, timeoutSeconds }) => {
+  let directory: string;
+
+  // The probe's own command line; a redis-cli before the other one on PATH knows the port.
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'floodgate-cli-'));
+    const path = join(directory, 'redis-cli');
+    writeFileSync(path, `#!/bin/sh\nexec '${cli()}' -p ${redis.server.port} "$@"\n`);
+    chmodSync(path, 0o755);
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  /** What the kubelet sees: the exit status, or null when the probe was not done in time. */
+  function probe(env: Record<string, string> = {}): number | null {
+    const [file, ...args] = exec!.command;
+    return spawnSync(file, args, {
+      env: {
+        ...process.env,
+        ...variablesOf(REDIS, redis.secret),
+        PATH: `${directory}${delimiter}${process.env['PATH']}`,
+        ...env,
+      },
+      timeout: timeoutSeconds! * 1000,
+      killSignal: 'SIGKILL',
+    }).status;
+  }
+
+  it('succeeds with the password, and fails without it, with a wrong one and as somebody else', () => {
+    expect(probe()).toBe(0);
+    expect(probe({ REDISCLI_AUTH: '' })).toBeGreaterThan(0);
+    expect(probe({ REDISCLI_AUTH: 'wrong' })).toBeGreaterThan(0);
+    expect(probe({ REDISCLI_AUTH: redis.secret.stringData['exporter-password']! })).toBeGreaterThan(0);
+  });
+
+  it('fails where redis-cli alone would not: it exits with 0 on NOAUTH', () => {
+    const { status, stdout } = spawnSync(cli(), ['-p', `${redis.server.port}`, 'ping'], { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([0, expect.stringContaining('NOAUTH')]);
+  });
+
+  it('does not succeed while Redis hangs, nor when it has gone', async () => {
+    redis.server.pause();
+    try {
+      expect(probe()).toBeNull();
+    } finally {
+      redis.server.resume();
+    }
+    expect(probe()).toBe(0);
+    await using gone = await ManifestRedis.start(redis.secret);
+    await gone.server.kill();
+    writeFileSync(join(directory, 'redis-cli'), `#!/bin/sh\nexec '${cli()}' -p ${gone.server.port} "$@"\n`);
+    expect(probe()).toBeGreaterThan(0);
+  });
+});
+
+/** That of the server that is tested. */
+function cli(): string {
+  const server = findRedisServer()!;
+  return join(dirname(server), server.endsWith('valkey-server') ? 'valkey-cli' : 'redis-cli');
+}

@@ -1,0 +1,181 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
+
+export const DEPLOY = join(import.meta.dirname, '../../../deploy');
+const KUBERNETES = join(DEPLOY, 'kubernetes');
+
+interface Labels {
+  readonly [label: string]: string;
+}
+
+export interface Reference {
+  readonly name: string;
+  readonly key: string;
+}
+
+export interface Variable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly secretKeyRef: Reference };
+}
+
+export interface Probe {
+  readonly timeoutSeconds?: number;
+  readonly initialDelaySeconds?: number;
+  readonly periodSeconds: number;
+  readonly exec?: { readonly command: readonly [string, ...string[]] };
+  readonly httpGet?: { readonly path: string; readonly port: string };
+}
+
+export interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly env?: readonly Variable[];
+  readonly envFrom?: readonly { readonly configMapRef: { readonly name: string } }[];
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly lifecycle?: { readonly preStop: { readonly exec: { readonly command: readonly string[] } } };
+  readonly startupProbe?: Probe;
+  readonly readinessProbe?: Probe;
+  readonly livenessProbe?: Probe;
+  readonly resources: {
+    readonly requests: Readonly<Record<string, string>>;
+    readonly limits: Readonly<Record<string, string>>;
+  };
+  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
+}
+
+export interface PodSpec {
+  readonly containers: readonly [Container];
+  readonly terminationGracePeriodSeconds?: number;
+  readonly enableServiceLinks?: boolean;
+  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly volumes?: readonly {
+    readonly name: string;
+    readonly secret?: { readonly secretName: string; readonly items: readonly { key: string; path: string }[] };
+  }[];
+}
+
+export interface Workload {
+  readonly kind: 'Deployment' | 'StatefulSet';
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly replicas: number;
+    readonly serviceName?: string;
+    readonly selector: { readonly matchLabels: Labels };
+    readonly template: {
+      readonly metadata: { readonly labels: Labels; readonly annotations?: Labels };
+      readonly spec: PodSpec;
+    };
+  };
+}
+
+export interface Service {
+  readonly kind: 'Service';
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly clusterIP?: string;
+    readonly selector: Labels;
+    readonly ports: readonly { readonly port: number; readonly targetPort: string }[];
+  };
+}
+
+export interface Selector {
+  readonly matchLabels?: Labels;
+}
+
+export interface Peer {
+  readonly podSelector?: Selector;
+  readonly namespaceSelector?: Selector;
+}
+
+interface Ports {
+  readonly ports: readonly { readonly port: number }[];
+}
+
+export interface NetworkPolicy {
+  readonly kind: 'NetworkPolicy';
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly podSelector: Selector;
+    readonly policyTypes: readonly string[];
+    readonly ingress?: readonly (Ports & { readonly from: readonly Peer[] })[];
+    readonly egress?: readonly (Ports & { readonly to: readonly Peer[] })[];
+  };
+}
+
+interface ConfigMap {
+  readonly kind: 'ConfigMap';
+  readonly metadata: { readonly name: string };
+  readonly data: Readonly<Record<string, string>>;
+}
+
+interface DisruptionBudget {
+  readonly kind: 'PodDisruptionBudget';
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly selector: Selector };
+}
+
+export interface Secret {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly stringData: Readonly<Record<string, string>>;
+}
+
+type Resource = Workload | Service | NetworkPolicy | ConfigMap | DisruptionBudget;
+
+export function textOf(...path: string[]): string {
+  return readFileSync(join(DEPLOY, ...path), 'utf8');
+}
+
+/** What `kubectl apply -k` applies; the parser refuses a key that stands twice. */
+const RESOURCES: readonly Resource[] = (
+  parse(textOf('kubernetes', 'kustomization.yaml')) as { resources: string[] }
+).resources.flatMap((file) =>
+  parseAllDocuments(textOf('kubernetes', file)).map((document) => {
+    if (document.errors.length > 0) throw new Error(`${file}: ${document.errors.join()}`);
+    return document.toJS() as Resource;
+  }),
+);
+
+export function all<K extends Resource['kind']>(...kinds: K[]): Extract<Resource, { kind: K }>[] {
+  return RESOURCES.filter((one): one is Extract<Resource, { kind: K }> => kinds.includes(one.kind as K));
+}
+
+export function workload(name: string): Workload {
+  const found = all('Deployment', 'StatefulSet').find(({ metadata }) => metadata.name === name);
+  if (found === undefined) throw new Error(`No workload is named ${name}`);
+  return found;
+}
+
+export function podOf(name: string): PodSpec {
+  return workload(name).spec.template.spec;
+}
+
+/** The template as it lies there, with placeholders. */
+export function secretTemplate(): Secret {
+  return parse(textOf('kubernetes', 'secret.template.yaml')) as Secret;
+}
+
+/** What secret.sh makes of it. */
+export function newSecret(): Secret {
+  return parse(execFileSync('sh', [join(KUBERNETES, 'secret.sh')], { encoding: 'utf8' })) as Secret;
+}
+
+/** The variables of a container, as its process gets them. */
+export function variablesOf({ env = [], envFrom = [] }: Container, secret: Secret): Record<string, string> {
+  const maps = envFrom.map(({ configMapRef }) => {
+    const map = all('ConfigMap').find(({ metadata }) => metadata.name === configMapRef.name);
+    if (map === undefined) throw new Error(`No ConfigMap is named ${configMapRef.name}`);
+    return map.data;
+  });
+  const own = env.map(({ name, value, valueFrom }): [string, string] => {
+    const given = value ?? secret.stringData[valueFrom!.secretKeyRef.key];
+    if (typeof given !== 'string') throw new Error(`${name} has no value that is a string`);
+    return [name, given];
+  });
+  return Object.assign({}, ...maps, Object.fromEntries(own)) as Record<string, string>;
+}

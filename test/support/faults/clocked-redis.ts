@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RedisServer } from '../redis-server.js';
+
+const FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/local/lib'];
+const LIBRARY = join('faketime', 'libfaketime.so.1');
+
+/**
+ * Where the library is that shows a process another time: Debian's package libfaketime, which is installed where that can be
+ * done. Undefined where it cannot.
+ */
+export function ensureFaketime(): string | undefined {
+  const found = findFaketime();
+  if (found !== undefined || process.getuid?.() !== 0) return found;
+  const limits = ['-o', 'DPkg::Lock::Timeout=60', '-o', 'Acquire::http::Timeout=10', '-o', 'Acquire::Retries=0'];
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  for (const command of [['update'], ['install', '-y', '--no-install-recommends', 'libfaketime']]) {
+    spawnSync('apt-get', ['-qq', ...limits, ...command], { env, stdio: 'ignore' });
+  }
+  return findFaketime();
+}
+
+/** On Debian below the folder of the architecture. */
+function findFaketime(): string | undefined {
+  for (const folder of FOLDERS) {
+    for (const below of ['', ...namesIn(folder)]) {
+      if (namesIn(join(folder, below, 'faketime')).length > 0) return join(folder, below, LIBRARY);
+    }
+  }
+  return undefined;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** A real server whose clock the test sets while it runs; timers and time limits of its own go on by the machine's. */
+export class ClockedRedis implements AsyncDisposable {
+  private constructor(
+    readonly server: RedisServer,
+    private readonly folder: string,
+  ) {}
+
+  /** @param faketime as `ensureFaketime()` found it */
+  static async start(faketime: string): Promise<ClockedRedis> {
+    const folder = mkdtempSync(join(tmpdir(), 'floodgate-clock-'));
+    const env = {
+      // Behind it the C library: its malloc is to be found before jemalloc's, which asks for the time before it works itself.
+      LD_PRELOAD: `${faketime} libc.so.6`,
+      FAKETIME_TIMESTAMP_FILE: join(folder, 'offset'),
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    };
+    writeFileSync(join(folder, 'offset'), '+0');
+    try {
+      return new ClockedRedis(await RedisServer.start({ env }), folder);
+    } catch (error) {
+      rmSync(folder, { recursive: true });
+      throw error;
+    }
+  }
+
+  /** How far its clock is ahead of the machine's, from now on; negative: behind. */
+  setAhead(ms: number): void {
+    const next = join(this.folder, 'next');
+    writeFileSync(next, `${ms < 0 ? '' : '+'}${(ms / 1000).toFixed(6)}`);
+    renameSync(next, join(this.folder, 'offset'));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server.stop();
+    rmSync(this.folder, { recursive: true });
+  }
+}

@@ -1,0 +1,118 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { install, onPath, oneLineError } from '../../src/surge/processes/ensure-redis.js';
+import { killWithThisProcess, randomPort } from '../../src/surge/processes/redis-server.js';
+import { until } from './faults/until.js';
+
+const START_LIMIT_MS = 20_000;
+const PORT_ATTEMPTS = 20;
+
+/** What the tests need of Debian, and its package. */
+const PACKAGES = {
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
+  'prometheus-redis-exporter': 'prometheus-redis-exporter',
+} as const;
+
+/** What is named otherwise where it does not come from Debian. */
+const OTHER_NAMES: Partial<Record<Program, string>> = { 'prometheus-redis-exporter': 'redis_exporter' };
+
+export type Program = keyof typeof PACKAGES;
+
+/** The path of a program, which is installed where it can be. For one test file alone: two that install would be in each other's way. */
+export function requireProgram(name: Program): string {
+  const find = (): string | undefined => onPath(name) ?? onPath(OTHER_NAMES[name] ?? name);
+  if (find() === undefined) install(PACKAGES[name]);
+  const path = find();
+  if (path === undefined) {
+    throw oneLineError(`The tests of deploy/ need ${name} on PATH: apt install ${PACKAGES[name]}`);
+  }
+  return path;
+}
+
+/** Runs promtool; rejects with what it says is wrong. */
+export async function promtool(...args: string[]): Promise<string> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(requireProgram('promtool'), args);
+    return stdout + stderr;
+  } catch (error) {
+    const { stdout = '', stderr = '', message } = error as Error & { stdout?: string; stderr?: string };
+    throw new Error(`promtool ${args.join(' ')}: ${message}\n${stdout}${stderr}`, { cause: error });
+  }
+}
+
+/** A program that listens on a port of the loopback interface until it is disposed of. */
+export class Daemon implements AsyncDisposable {
+  private output = '';
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly directory: string,
+    readonly port: number,
+  ) {
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', (chunk: Buffer) => void (this.output = (this.output + chunk.toString()).slice(-10_000)));
+    }
+  }
+
+  /**
+   * @param args for a port and an empty directory that is removed in the end
+   * @param path what answers 200 once it is ready
+   */
+  static async start(
+    program: Program,
+    args: (port: number, directory: string) => readonly string[],
+    path: string,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Daemon> {
+    const file = requireProgram(program);
+    for (let attempt = 1; ; attempt++) {
+      const port = randomPort();
+      const directory = await mkdtemp(join(tmpdir(), `floodgate-${program}-`));
+      const child = spawn(file, args(port, directory), {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...env },
+      });
+      const daemon = new Daemon(child, directory, port);
+      try {
+        await once(child, 'spawn');
+        killWithThisProcess({ child, pid: child.pid!, directory });
+        await until(`${program} on port ${port}`, START_LIMIT_MS, () => daemon.isReady(path));
+        if (daemon.hasEnded()) throw new Error('It ended');
+        return daemon;
+      } catch (error) {
+        await daemon[Symbol.asyncDispose]();
+        const isTaken = daemon.output.includes('address already in use');
+        if (!isTaken || attempt === PORT_ATTEMPTS) {
+          throw new Error(`${program} did not start:\n${daemon.output}`, { cause: error });
+        }
+      }
+    }
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { child, directory } = this;
+    if (!this.hasEnded() && child.pid !== undefined) {
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exit;
+    }
+    await rm(directory, { recursive: true, force: true });
+  }
+
+  private async isReady(path: string): Promise<boolean> {
+    return this.hasEnded() || (await fetch(this.url + path)).ok; // nobody need wait for what has ended
+  }
+
+  private hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+}
