@@ -125,7 +125,7 @@ it('the deadline falls between two slots: what the first was charged is given ba
 it('a refusal stands, though a policy behind it lies on a node that hangs', async () => {
   const owner = await cluster.masterOf('{global:all}');
   const other = (await cluster.masters()).find((node) => node !== owner)!;
-  const user = await userOf(other, 'refused');
+  const user = await cluster.userOf(other, 'refused');
   const once: Policy = { ...MINE, name: 'once', limit: 1 };
   expect(await consume(once, user)).toMatchObject({ allowed: true, decidedBy: 'store' });
   using _ = stopped(owner);
