@@ -71,7 +71,7 @@ describe('the page', () => {
       getComputedStyle(document.body).backgroundColor,
     ]);
     expect(width).toBeLessThanOrEqual(viewport.width);
-    const [red] = /\d+/.exec(light as string)!;
+    const [red] = /\d+/.exec(light)!;
     expect(Number(red) > 128).toBe(colorScheme === 'light');
     const charts = await page
       .locator('.plot canvas')
@@ -164,6 +164,7 @@ describe('the page', () => {
     await viewer.page.locator('#connection[data-state=away]').waitFor();
     await using _ = await BuiltApp.start({ PORT: new URL(first.url).port });
     await viewer.page.locator('#connection[data-state=live]').waitFor();
+    expect(await viewer.page.locator('.lane').count()).toBe(7);
   });
 });
 
@@ -180,7 +181,7 @@ describe('in production', () => {
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('it is enabled by CONTROL_ROOM=on, and gone with CONTROL_ROOM=off', async () => {
+  it('the page is enabled by CONTROL_ROOM=on, and gone with CONTROL_ROOM=off', async () => {
     await using enabled = await BuiltApp.start({ NODE_ENV: 'production', CONTROL_ROOM: 'on' });
     await using viewer = await Viewer.open(browser, enabled.url);
     expect(await viewer.concert.isEnabled()).toBe(true);
