@@ -39,14 +39,21 @@ export class Lane {
         make('p', 'caption', strong, rest),
       );
       element.dataset['policy'] = policy.name;
-      return { picture, strong, rest, element };
+      return {
+        picture,
+        strong,
+        rest,
+        element,
+        state: /** @type {string | undefined} */ (undefined),
+        heldAt: /** @type {number | undefined} */ (undefined),
+      };
     });
     this.passed = make('b', '', '0');
     this.refused = make('b', '', '0');
     this.outcome = make('div', 'outcome');
     this.outcome.setAttribute('role', 'status');
     this.buttons = [
-      this.button(`Send ${id === 'location' ? '30 positions' : '1'}`, title, false),
+      this.button(`Send 1${id === 'location' ? ' × 30' : ''}`, title, false),
       this.button(id === 'location' ? `Send ${more} × 500` : `Send ${more}`, title, true),
     ];
     for (const button of this.buttons) button.disabled = !mayRequest;
@@ -74,6 +81,12 @@ export class Lane {
 
   /** @param {LaneTick} tick @param {number} at */
   hear(tick, at) {
+    for (const [i, view] of this.views.entries()) {
+      const state = JSON.stringify(tick.state?.[i]);
+      // While requests come, more of them do than can be told: what was seen stays until the next look.
+      view.heldAt = view.state === undefined || view.state === state ? undefined : at;
+      view.state = state;
+    }
     this.tick = tick;
     this.counts.push({ at, passed: tick.passed, refused: tick.refused });
     while ((this.counts[1]?.at ?? Infinity) <= at - 1000) this.counts.shift();
@@ -86,11 +99,11 @@ export class Lane {
   /** @param {number} now by the clock that decides */
   draw(now) {
     const { state } = this.tick ?? {};
-    for (const [i, { picture, strong, rest, element }] of this.views.entries()) {
+    for (const [i, { picture, strong, rest, element, heldAt }] of this.views.entries()) {
       const of = state?.[i];
       element.toggleAttribute('data-unknown', of === undefined);
       if (of === undefined) continue;
-      const caption = picture.draw(of, now);
+      const caption = picture.draw(of, heldAt ?? now);
       say(strong, caption.strong);
       say(rest, caption.more);
       element.dataset['full'] = caption.full.toFixed(3);
@@ -129,7 +142,7 @@ export class Lane {
     const several = Object.keys(statuses).length > 1;
     this.outcome.replaceChildren(
       make('p', 'tally', ...tally, make('span', 'quiet', `${tookMs} ms`)),
-      ...(several ? [make('p', 'quiet', `a ${answer.status} says`)] : []),
+      ...(several ? [make('p', 'quiet', `headers of a ${answer.status}:`)] : []),
       headers.length > 0 ? make('dl', '', ...headers) : make('p', 'quiet', 'no X-RateLimit headers: nobody limits it'),
     );
   }

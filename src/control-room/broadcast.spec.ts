@@ -1,0 +1,118 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { MessageEvent } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import type { Subscription } from 'rxjs';
+import { Broadcast } from './broadcast.js';
+
+const OPTIONS = { periodMs: 20, heartbeatMs: 100, maxViewers: 3 };
+const HELLO: MessageEvent = { type: 'hello', data: '' };
+
+interface Viewer {
+  readonly seen: unknown[];
+  readonly end: Promise<unknown>;
+  readonly leave: () => void;
+}
+
+function join(broadcast: Broadcast): Viewer {
+  const seen: unknown[] = [];
+  let subscription: Subscription;
+  const end = new Promise((resolve) => {
+    subscription = broadcast
+      .watch(() => HELLO)
+      .subscribe({
+        next: ({ data }) => seen.push(data),
+        error: resolve,
+        complete: () => resolve('complete'),
+      });
+  });
+  return { seen, end, leave: () => subscription.unsubscribe() };
+}
+
+/** Says how often it has looked, or always the same. */
+function looker(changing = true): { looks: number; look: () => Promise<{ event: MessageEvent; gist: string }> } {
+  const counted = {
+    looks: 0,
+    look: async () => {
+      const data = ++counted.looks;
+      return { event: { data: String(data) }, gist: changing ? String(data) : '' };
+    },
+  };
+  return counted;
+}
+
+describe('Broadcast', () => {
+  it('looks once for all who watch, no more often than its period, and not at all for nobody', async () => {
+    const things = looker();
+    const broadcast = new Broadcast(things.look, OPTIONS);
+    await delay(60);
+    expect(things.looks).toBe(0);
+    const since = performance.now();
+    const viewers = [join(broadcast), join(broadcast), join(broadcast)];
+    await delay(200);
+    for (const { leave } of viewers) leave();
+    const most = 1 + (performance.now() - since) / (OPTIONS.periodMs - 1); // a timer may be a millisecond early
+    const { looks } = things;
+    expect(looks).toBeGreaterThan(1);
+    expect(looks).toBeLessThanOrEqual(most);
+    for (const { seen } of viewers)
+      expect(seen).toEqual(['', ...Array.from({ length: looks }, (_, i) => String(i + 1))]);
+    await delay(60);
+    expect(things.looks).toBe(looks);
+    expect(broadcast.watched).toBe(0);
+  });
+
+  it('says what did not change only as a heartbeat', async () => {
+    const things = looker(false);
+    const broadcast = new Broadcast(things.look, OPTIONS);
+    const { seen, leave } = join(broadcast);
+    const since = performance.now();
+    await delay(350);
+    leave();
+    expect(seen.length).toBeGreaterThanOrEqual(3);
+    expect(seen.length).toBeLessThanOrEqual(2 + (performance.now() - since) / OPTIONS.heartbeatMs);
+    expect(things.looks).toBeGreaterThan(seen.length);
+  });
+
+  it('goes on when somebody comes while it still looks for one who has gone', async () => {
+    let finish = (): void => undefined;
+    let looks = 0;
+    const broadcast = new Broadcast(async () => {
+      await new Promise<void>((resolve) => (finish = resolve));
+      return { event: { data: String(++looks) }, gist: String(looks) };
+    }, OPTIONS);
+    const first = join(broadcast);
+    await delay(10);
+    first.leave();
+    const second = join(broadcast);
+    finish();
+    await delay(30);
+    finish();
+    await delay(10);
+    expect(first.seen).toEqual(['']);
+    expect(second.seen).toEqual(['', '1', '2']);
+    second.leave();
+  });
+
+  it('has room for so many viewers, and again when one goes', async () => {
+    const broadcast = new Broadcast(looker().look, OPTIONS);
+    const viewers = Array.from({ length: OPTIONS.maxViewers }, () => join(broadcast));
+    const refused = join(broadcast);
+    expect(await refused.end).toMatchObject({ status: 503, message: '3 viewers watch already, which is the most' });
+    expect(refused.seen).toEqual([]);
+    viewers[0]!.leave();
+    expect(join(broadcast).seen).toEqual(['']);
+    broadcast.close();
+  });
+
+  it('ends all streams when it is closed, or cannot look, and begins none after', async () => {
+    const broadcast = new Broadcast(looker().look, OPTIONS);
+    const viewers = [join(broadcast), join(broadcast)];
+    broadcast.close();
+    expect(await Promise.all(viewers.map(({ end }) => end))).toEqual(['complete', 'complete']);
+    expect(await join(broadcast).end).toMatchObject({ status: 503, message: 'shutting down' });
+
+    const blind = new Broadcast(() => Promise.reject(new Error('blind')), OPTIONS);
+    expect(await join(blind).end).toEqual(new Error('blind'));
+    expect(blind.watched).toBe(0);
+  });
+});

@@ -1,0 +1,271 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { RateLimitRuntime } from 'nestjs-floodgate';
+import request from 'supertest';
+import { readConfiguration } from '../../src/config/read-configuration.js';
+import { MAX_VIEWERS } from '../../src/control-room/control-room.controller.js';
+import { lanesOf } from '../../src/control-room/lanes.js';
+import type { TrialResult } from '../../src/control-room/live.js';
+import { until } from '../support/faults/until.js';
+import { RedisServer } from '../support/redis-server.js';
+import { LiveStream } from './support/live-stream.js';
+import { RIDE } from './support/requests.js';
+import { PLATFORMS, type Service, start } from './support/start-app.js';
+
+jest.setTimeout(30_000); // it is real time, and the machine may be busy
+
+const ON = { RATE_LIMIT: 'on' };
+const CONTROLS = [
+  ['put', 'concert', { on: true }],
+  ['put', 'enforcement', { on: false }],
+  ['post', 'trials', { lane: 'rides', many: false }],
+] as const;
+
+const services: Service[] = [];
+
+afterEach(async () => {
+  for (const { app } of services.splice(0)) await app.close();
+});
+
+describe.each(PLATFORMS)('the control room over %s', (platform) => {
+  async function open(variables: Record<string, string> = ON): Promise<Service> {
+    const service = await start(platform, variables);
+    services.push(service);
+    return service;
+  }
+
+  /** As the page does it. */
+  function control({ url }: Service, [method, path, body]: readonly ['put' | 'post', string, object]): request.Test {
+    return request(url)[method](`/control-room/${path}`).set('X-Control-Room', '1').send(body);
+  }
+
+  const enforce = (service: Service, on: boolean): request.Test => control(service, ['put', 'enforcement', { on }]);
+
+  it('is a page with everything it needs, and asks nobody else for anything', async () => {
+    const { url } = await open();
+    const page = await request(url).get('/').expect(200).expect('content-type', 'text/html; charset=utf-8');
+    expect(page.headers['content-security-policy']).toContain("default-src 'none'");
+    const links = Array.from(page.text.matchAll(/(?:href|src)="([^"#]+)"/g), ([, link]) => link!);
+    expect(links.length).toBeGreaterThan(4);
+    const files = new Set(links);
+    for (const file of files) {
+      const response = await fetch(`${url}/${file}`);
+      expect([file, response.status]).toEqual([file, 200]);
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+      for (const [, imported] of (await response.text()).matchAll(/^import .* from '\.\/([^']+)';$/gm)) {
+        files.add(`control-room/files/${imported}`);
+      }
+    }
+    expect([...files]).toEqual(expect.arrayContaining([expect.stringContaining('uplot.js')]));
+  });
+
+  it.each(['nothing.js', '..%2f..%2fpackage.json', 'constructor', '__proto__', 'tsconfig.json', 'uplot.d.ts'])(
+    'has no file %s',
+    async (name) => {
+      const { url } = await open();
+      expect((await request(url).get(`/control-room/files/${name}`)).status).toBe(404);
+    },
+  );
+
+  it('tells of the room first, then what happens: at most four times a second, and at least once', async () => {
+    const service = await open();
+    await using stream = await LiveStream.open(service.url);
+    const rides = setInterval(() => void request(service.url).post('/api/rides/request').send(RIDE).then(), 20);
+    await delay(3000);
+    clearInterval(rides);
+    const [first, ...rest] = stream.events;
+    expect(first).toMatchObject({ type: 'room', data: { mode: 'on', switchable: true, rider: 'control-room' } });
+    expect(rest.every(({ type }) => type === 'tick')).toBe(true);
+    expect(rest.length).toBeGreaterThanOrEqual(3);
+    const seconds = (rest.at(-1)!.atMs - first!.atMs) / 1000;
+    expect(rest.length).toBeLessThanOrEqual(4 * seconds + 1);
+    expect(stream.ticks.at(-1)!.lanes['rides']).toMatchObject({ passed: expect.any(Number) });
+    expect(stream.ticks.at(-1)!.lanes['rides']!.passed).toBeGreaterThan(0);
+  });
+
+  it('has a lane for every limited route, with the limits that the route has', async () => {
+    const { app } = await open();
+    const runtime = app.get(RateLimitRuntime);
+    const lanes = lanesOf(readConfiguration(ON));
+    expect(lanes.map(({ description: { method, path } }) => `${method} ${path}`)).toEqual([
+      'POST /api/rides/request',
+      'POST /api/fares/estimate',
+      'GET /api/drivers/nearby',
+      'POST /api/drivers/location',
+      'GET /api/trips/history',
+      'GET /api/admin/zones/stats',
+      'PUT /api/admin/zones/:zone/surge',
+    ]);
+    for (const { description, controller, handler } of lanes) {
+      const decision = await runtime.peek(controller, handler, { kind: 'user', value: 'anybody' });
+      const real = decision!.policies.map(({ policy: name, algorithm, limit }) => ({ name, algorithm, limit }));
+      expect(description.policies.length).toBe(real.length);
+      for (const policy of real) expect(description.policies).toContainEqual(expect.objectContaining(policy));
+    }
+  });
+
+  it('sends requests and says what came of them, and the lane shows what they took', async () => {
+    const service = await open();
+    await using stream = await LiveStream.open(service.url);
+    const one = await control(service, ['post', 'trials', { lane: 'surge', many: false }]).expect(200);
+    expect(one.body).toEqual({
+      statuses: { 200: 1 },
+      answer: {
+        status: 200,
+        headers: { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '4', 'x-ratelimit-reset': expect.any(String) },
+        text: expect.stringContaining('surge_factor'),
+      },
+      tookMs: expect.any(Number),
+    });
+    await control(service, ['post', 'trials', { lane: 'surge', many: true }]).expect(200);
+    const last = (await control(service, ['post', 'trials', { lane: 'surge', many: true }])).body as TrialResult;
+    expect(last.statuses).toEqual({ 200: 1, 429: 2 });
+    expect(last.answer).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^\d+$/) } });
+    const tick = await until('five marks', 3000, () =>
+      stream.ticks.find(({ lanes }) => {
+        const [state] = lanes['surge']!.state ?? [];
+        return state?.algorithm === 'sliding-window-log' && state.marks.length === 5;
+      }),
+    );
+    expect(tick.lanes['surge']).toMatchObject({ passed: 5, refused: 2 });
+    for (const lane of ['rides', 'fares', 'nearby', 'location', 'history', 'stats']) {
+      const { body } = await control(service, ['post', 'trials', { lane, many: false }]).expect(200);
+      expect([lane, (body as TrialResult).statuses]).toEqual([lane, { 200: 1 }]);
+    }
+    await control(service, ['post', 'trials', { lane: 'other', many: true }]).expect(400);
+  });
+
+  it('switches the limits of this process off and on', async () => {
+    const service = await open();
+    const statuses = async (): Promise<number[]> => {
+      const rides = Array.from({ length: 30 }, () => request(service.url).post('/api/rides/request').send(RIDE));
+      return [...new Set(await Promise.all(rides.map(async (ride) => (await ride).status)))].toSorted((a, b) => a - b);
+    };
+    expect(await statuses()).toEqual([200, 429]);
+    await enforce(service, false).expect(204);
+    expect(await statuses()).toEqual([200]);
+    await using stream = await LiveStream.open(service.url);
+    const off = await until('a tick', 2000, () => stream.ticks[0]);
+    expect(off).toMatchObject({ enforced: false, decider: 'nobody' });
+    await enforce(service, true).expect(204);
+    expect(await statuses()).toEqual([200, 429]);
+    await until('the switch', 2000, () => stream.ticks.at(-1)!.enforced && stream.ticks.at(-1)!.decider === 'process');
+    await enforce(service, 'yes' as unknown as boolean).expect(400);
+  });
+
+  it('switches nothing on where the process was started without a limiter', async () => {
+    const service = await open({ RATE_LIMIT: 'off' });
+    const { body } = await enforce(service, true).expect(409);
+    expect(body.message).toBe('RATE_LIMIT is "off": this process was started without a limiter');
+    await using stream = await LiveStream.open(service.url);
+    await until('the room', 2000, () => stream.room);
+    expect(stream.room!.switchable).toBe(false);
+  });
+
+  it('starts a surge that is more than matching can do, and stops it', async () => {
+    const matching = { MATCHING_WORKERS: '2', MATCHING_SERVICE_MS: '100', MATCHING_QUEUE: '20', MATCHING_LIMIT: '10' };
+    const service = await open({ ...ON, ...matching, MATCHING_BURST: '10' });
+    await using stream = await LiveStream.open(service.url);
+    await control(service, ['put', 'concert', { on: true }]).expect(204);
+    await control(service, ['put', 'concert', { on: true }]).expect(204); // there is one already
+    const limited = await until('refusals', 8000, () => stream.ticks.find(({ concert }) => concert.refused > 20));
+    expect(limited.concert).toMatchObject({ phase: 'running', failed: 0 });
+    await enforce(service, false);
+    await until('a collapse', 8000, () =>
+      stream.ticks.find(({ concert, matching: of }) => concert.failed > 5 && of !== undefined && of.utilisation > 0.95),
+    );
+    await control(service, ['put', 'concert', { on: false }]).expect(204);
+    await until('its end', 8000, () => stream.ticks.at(-1)!.concert.phase === 'quiet');
+  });
+
+  it.each(CONTROLS)('refuses to %s %s in production, and says how to enable it', async (...what) => {
+    const service = await open({ ...ON, NODE_ENV: 'production' });
+    const { body } = await control(service, what).expect(403);
+    expect(body).toEqual({
+      statusCode: 403,
+      error: 'control_room_watches',
+      message: expect.stringContaining('CONTROL_ROOM=on'),
+    });
+    await using stream = await LiveStream.open(service.url);
+    await until('a tick', 2000, () => stream.ticks[0]);
+    expect(stream.room!.mode).toBe('watch');
+    expect(stream.ticks[0]).toMatchObject({ enforced: true, concert: { phase: 'quiet' } });
+  });
+
+  it.each(CONTROLS)('lets no other page %s %s', async (method, path, body) => {
+    const service = await open();
+    await request(service.url)[method](`/control-room/${path}`).send(body).expect(403);
+    const foreign = await control(service, [method, path, body]).set('Sec-Fetch-Site', 'cross-site').expect(403);
+    expect(foreign.body.error).toBe('cross_origin');
+    const asked = await request(service.url)
+      .options(`/control-room/${path}`)
+      .set('Origin', 'https://elsewhere.example')
+      .set('Access-Control-Request-Method', method.toUpperCase())
+      .set('Access-Control-Request-Headers', 'x-control-room');
+    expect(asked.headers['access-control-allow-origin']).toBeUndefined();
+  });
+
+  it('is there in production where it is enabled, and nowhere where it is off', async () => {
+    const enabled = await open({ ...ON, NODE_ENV: 'production', CONTROL_ROOM: 'on' });
+    expect((await enforce(enabled, false)).status).toBe(204);
+    const { url } = await open({ ...ON, CONTROL_ROOM: 'off' });
+    for (const path of ['/', '/control-room/events', '/control-room/files/main.js']) {
+      expect((await request(url).get(path)).status).toBe(404);
+    }
+  });
+
+  it('is never limited', async () => {
+    const { url } = await open();
+    for (let i = 0; i < 100; i++) {
+      const { status, headers } = await request(url).get('/').set('X-User-Id', 'ada');
+      expect([status, headers['x-ratelimit-limit']]).toEqual([200, undefined]);
+    }
+  });
+
+  it('has room for so many who watch, and again when one has gone', async () => {
+    const { url } = await open();
+    const streams = await Promise.all(Array.from({ length: MAX_VIEWERS }, () => LiveStream.open(url)));
+    try {
+      await expect(LiveStream.open(url)).rejects.toThrow('503');
+      await streams.pop()![Symbol.asyncDispose]();
+      streams.push(await until('a free place', 2000, () => LiveStream.open(url)));
+    } finally {
+      await Promise.all(streams.map((stream) => stream[Symbol.asyncDispose]()));
+    }
+  });
+
+  it('ends its streams and its surge when the application closes, which is not held up', async () => {
+    const service = await open({ ...ON, MATCHING_SERVICE_MS: '100' });
+    const stream = await LiveStream.open(service.url);
+    await control(service, ['put', 'concert', { on: true }]).expect(204);
+    await until('a surge', 5000, () => stream.ticks.at(-1)?.concert.phase === 'running');
+    const since = performance.now();
+    services.splice(0);
+    await service.app.close();
+    await stream.end;
+    expect(performance.now() - since).toBeLessThan(5000);
+  });
+
+  it('shows in every process what one client has left in all of them, and who decides while Redis is away', async () => {
+    const redis = await RedisServer.start();
+    try {
+      const variables = { ...ON, REDIS_URL: redis.url };
+      const [one, other] = [await open(variables), await open(variables)];
+      await using stream = await LiveStream.open(other.url);
+      await control(one, ['post', 'trials', { lane: 'stats', many: true }]).expect(200);
+      const seen = await until('the count', 3000, () =>
+        stream.ticks.find(({ lanes }) => {
+          const [state] = lanes['stats']!.state ?? [];
+          return state?.algorithm === 'fixed-window' && state.used === 20;
+        }),
+      );
+      expect(seen).toMatchObject({ decider: 'redis', lanes: { stats: { passed: 0 } } });
+    } finally {
+      await redis.stop();
+    }
+    const other = services.at(-1)!;
+    await using stream = await LiveStream.open(other.url);
+    await until('the fallback', 5000, () => stream.ticks.at(-1)?.decider === 'fallback');
+    expect(stream.ticks.at(-1)!.lanes['rides']!.state).toHaveLength(2);
+  });
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { until } from '../support/faults/until.js';
+import { BuiltApp } from './support/built-app.js';
+import { launch, Viewer } from './support/viewer.js';
+
+/** A matching service that few riders are too many for: a busy machine tells the same story. */
+const SMALL = {
+  MATCHING_WORKERS: '4',
+  MATCHING_SERVICE_MS: '100',
+  MATCHING_QUEUE: '100',
+  MATCHING_LIMIT: '20',
+  MATCHING_BURST: '20',
+};
+
+let browser: Browser;
+let app: BuiltApp;
+
+beforeAll(async () => {
+  [browser, app] = await Promise.all([launch(), BuiltApp.start(SMALL)]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await app.stop();
+});
+
+describe('the story', () => {
+  it('of a concert that ends: refusals, a collapse without limits, and calm again', async () => {
+    await using viewer = await Viewer.open(browser, app.url);
+    const { page } = viewer;
+    expect(await viewer.full('rides', 'matching')).toBe(1);
+    expect(await viewer.value('refused')).toBe(0);
+    await page.locator('summary').click();
+
+    await viewer.concert.click();
+    await until('refusals in the chart', 20_000, async () => (await viewer.value('refused')) > 20);
+    await until('an empty bucket', 10_000, async () => (await viewer.full('rides', 'matching')) < 0.3);
+    expect(await viewer.concert.innerText()).toBe('Stop the surge');
+    await until('refusals in the table', 10_000, async () => {
+      const cells = await page.locator('#figures tr td:nth-child(3)').allInnerTexts();
+      return cells.some((cell) => Number(cell) > 20);
+    });
+    await until('a matching that keeps up', 10_000, async () => (await viewer.value('utilisation')) < 80);
+
+    await viewer.enforcement.click();
+    await until('no refusals', 10_000, async () => (await viewer.value('refused')) === 0);
+    expect(await viewer.enforcement.getAttribute('aria-checked')).toBe('false');
+    expect(await page.locator('#decider').innerText()).toContain('Nobody decides');
+    await until('a busy matching', 20_000, async () => (await viewer.value('utilisation')) > 95);
+    await until('a queue', 20_000, async () => (await viewer.value('waiting')) > 50);
+
+    await viewer.enforcement.click();
+    await until('refusals again', 10_000, async () => (await viewer.value('refused')) > 20);
+    await until('an empty queue', 20_000, async () => (await viewer.value('waiting')) < 5);
+    await viewer.concert.click();
+    await until('a full bucket', 20_000, async () => (await viewer.full('rides', 'matching')) === 1);
+    await page.getByRole('button', { name: 'The concert ends' }).waitFor();
+    expect(viewer.troubles).toEqual([]);
+  });
+
+  it.each(['rides', 'fares', 'nearby', 'location', 'history', 'stats', 'surge'])(
+    'of one request to the lane %s: status and headers',
+    async (lane) => {
+      await using viewer = await Viewer.open(browser, app.url);
+      const one = viewer.lane(lane);
+      await one.getByRole('button').first().click();
+      await one.locator('.tally').waitFor();
+      expect(await one.locator('.outcome').innerText()).toMatch(
+        /200 OK[^]*X-RateLimit-Limit\s*\d+[^]*X-RateLimit-Remaining\s*\d+[^]*X-RateLimit-Reset\s*\d+/,
+      );
+      expect(viewer.troubles).toEqual([]);
+    },
+  );
+
+  it('of a rider who is impatient: a bucket that drains, a 429 with Retry-After, a bucket that fills', async () => {
+    await using viewer = await Viewer.open(browser, app.url);
+    await until('a full bucket', 10_000, async () => (await viewer.full('nearby', 'rider')) === 1);
+    await viewer.lane('nearby').getByRole('button', { name: 'Send 40' }).click();
+    await viewer.lane('nearby').getByText('429 Too Many Requests').waitFor();
+    expect(await viewer.lane('nearby').innerText()).toMatch(/Retry-After\s*1/);
+    const levels: number[] = [];
+    await until('a full bucket', 10_000, async () => {
+      levels.push(await viewer.full('nearby', 'matching'));
+      return levels.at(-1) === 1;
+    });
+    expect(Math.min(...levels)).toBeLessThan(0.7);
+    // It never falls while nobody asks.
+    const lowest = levels.indexOf(Math.min(...levels));
+    expect(levels.slice(lowest)).toEqual(levels.slice(lowest).toSorted((a, b) => a - b));
+    expect(viewer.troubles).toEqual([]);
+  });
+
+  it('of windows: a queue that moves, marks that stay, counts', async () => {
+    await using viewer = await Viewer.open(browser, app.url);
+    const before = await viewer.full('stats', 'default');
+    await viewer.lane('stats').getByRole('button', { name: 'Send 20' }).click();
+    await until('a fuller window', 5000, async () => (await viewer.full('stats', 'default')) >= before + 0.3);
+    await viewer.lane('surge').getByRole('button', { name: 'Send 3' }).click();
+    await until('marks', 5000, async () => (await viewer.lane('surge').locator('.mark').count()) >= 3);
+    await viewer.lane('location').getByRole('button', { name: 'Send 6' }).click();
+    await until('a queue', 5000, async () => (await viewer.full('location', 'location-index')) > 0.05);
+    await until('nobody in it', 5000, async () => (await viewer.full('location', 'location-index')) === 0);
+    expect(viewer.troubles).toEqual([]);
+  });
+});
