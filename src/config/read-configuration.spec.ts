@@ -14,9 +14,8 @@ describe('readConfiguration', () => {
       matching: {
         url: undefined,
         port: 4000,
-        workers: 15,
+        workers: 17,
         serviceMs: 100,
-        lookupMs: 10,
         queue: 1000,
         patienceMs: 5000,
         radiusKm: 5,

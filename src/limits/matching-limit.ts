@@ -8,11 +8,11 @@ export const MATCHING_LIMIT = 'matching';
  * What matching can hold, for everybody together. Riders' own limits do not protect it: a thousand riders who each stay below
  * theirs are a thousand times as much. Stands beside them, in the same step, so that whom one refuses costs the other nothing.
  */
-export function matchingLimit({ matchingLimit, rateLimit }: Configuration): TokenBucketPolicy {
+export function matchingLimit({ matchingLimit: limit, rateLimit }: Configuration): TokenBucketPolicy {
   return {
     algorithm: 'token-bucket',
-    capacity: matchingLimit.burst,
-    refill: matchingLimit.perSecond,
+    capacity: limit.burst,
+    refill: limit.perSecond,
     by: 'global',
     scope: 'app',
     ...(rateLimit === 'riders' && { skipIf: () => true }),

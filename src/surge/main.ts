@@ -5,15 +5,16 @@ import { CASES, type CaseName } from './cases.js';
 import { type CaseFigures, figuresOf } from './figures/figures.js';
 import { readOptions, type SurgeOptions, USAGE, UsageError } from './options.js';
 import { jsonLine } from './output/json-line.js';
-import { caseTable, comparison, measurement, type Results, scale } from './output/text-report.js';
-import { RedisMeter } from './processes/redis-meter.js';
+import { caseTable, comparison, measurement, type Results, scaleOf } from './output/text-report.js';
+import { Processes } from './processes/processes.js';
 import { runCase } from './run-case.js';
 
 const print = (text: string): unknown => process.stdout.write(`${text}\n`);
 
 async function run(options: SurgeOptions): Promise<void> {
-  await using redis = options.store === 'redis' ? await RedisMeter.start() : undefined;
-  print(scale(options));
+  await using processes = await Processes.start(options.pods, options.store === 'redis');
+  const { redis } = processes;
+  print(scaleOf(options));
   print(`${cpus().length} cores, Node ${process.versions.node}${redis ? `, Redis ${await redis.version()}` : ''}\n`);
   const results: Partial<Record<CaseName, CaseFigures>> = {};
   for (const surgeCase of CASES) {
@@ -24,7 +25,7 @@ async function run(options: SurgeOptions): Promise<void> {
       clearOnComplete: true,
     });
     bar.start(options.seconds, 0, { title: surgeCase.title, inApp: 0, waiting: 0, allowed: 0, refused: 0, failed: 0 });
-    const record = await runCase(surgeCase, options, redis, ({ seconds, ...counts }) =>
+    const record = await runCase(surgeCase, options, processes, ({ seconds, ...counts }) =>
       bar.update(Math.floor(seconds), counts),
     );
     bar.stop();

@@ -1,7 +1,7 @@
 import { decisionTimes } from '../processes/decision-meter.js';
 import { type Route, ROUTES } from '../riders/rider.js';
 import { type CaseRecord, TRIP_SECONDS } from '../run-case.js';
-import { doubleMatched, excess, isAdmitted, MATCHING_LIMIT, overAdmitted } from './checks.js';
+import { doubleMatched, excess, isAdmitted, overAdmitted } from './checks.js';
 import { outcomeOf } from './outcome.js';
 import { type Times, timesOf } from './times.js';
 
@@ -48,12 +48,14 @@ export interface CaseFigures {
   readonly generator: { readonly cpu: number; readonly eventLoop: number; readonly lateP99Ms: number };
   readonly podsCpu: number;
   readonly matchingCpu: number;
+  /** What other processes of the machine used, roughly: of the surge's, the one that watches is part of it. */
+  readonly othersCpu: number;
   /** Of the burst of one rider: how many were sent and let through, and how many could be. */
   readonly burst: { readonly sent: number; readonly admitted: number };
 }
 
 export function figuresOf(record: CaseRecord): CaseFigures {
-  const { observations, burst, sentForMs, matching, surgeCase } = record;
+  const { observations, burst, sentForMs, matching, surgeCase, city } = record;
   const seconds = sentForMs / 1000;
   const notRefused = observations.filter((each) => outcomeOf(each) !== 'refused');
   const refused = observations.filter((each) => outcomeOf(each) === 'refused');
@@ -62,24 +64,24 @@ export function figuresOf(record: CaseRecord): CaseFigures {
   const withoutDriver = observations.filter(
     ({ route, status, driverId }) => route === 'rides' && status === 200 && driverId === undefined,
   );
-  const { first, last, end } = matching;
+  const podsCpu = record.pods.reduce((sum, { cpu }) => sum + cpu, 0);
+  const { last, end } = matching;
   const decisions = decisionTimes(record.pods.map((pod) => pod.decisions));
   const wholeSeconds = Array.from({ length: Math.ceil(seconds) }, (_, second) => 1000 * second);
-  const overall =
-    surgeCase.rateLimit === 'on' ? excess(observations.filter(isAdmitted), MATCHING_LIMIT, wholeSeconds) : 0;
+  const overall = surgeCase.rateLimit === 'on' ? excess(observations.filter(isAdmitted), city.limit, wholeSeconds) : 0;
   return {
     routes: [...ROUTES, 'all' as const].map((route) => routeFigures(record, route)),
     p99Ms: timesOf(notRefused.map(latency)).p99,
     failureRate: failed.length / observations.length,
     mean429Ms: timesOf(refused.map(latency)).mean,
-    matchingRps: (last.total.asked - first.total.asked) / seconds,
+    matchingRps: last.total.asked / seconds,
     ridersMatched: new Set(rides.map(({ rider }) => rider)).size,
     rides: rides.length,
     withoutDriver: withoutDriver.length,
     refusedByRider: refused.filter(({ policy }) => policy === 'rider').length,
     refusedByMatching: refused.filter(({ policy }) => policy === 'matching').length,
     queueWaitMs: end.total.waitMs,
-    utilisation: (last.total.busyMs - first.total.busyMs) / (last.workers * sentForMs),
+    utilisation: last.total.busyMs / (last.workers * sentForMs),
     decisionP99Ms: decisions.totalCount === 0 ? NaN : decisions.getValueAtPercentile(99) / 1000,
     redisCpu: record.redisCpu,
     overAdmitted: surgeCase.rateLimit === 'off' ? 0 : overAdmitted(observations) + overAdmitted(burst) + overall,
@@ -88,8 +90,9 @@ export function figuresOf(record: CaseRecord): CaseFigures {
       ...record.generator,
       lateP99Ms: timesOf(observations.map(({ dueAt, sentAt }) => sentAt - dueAt)).p99,
     },
-    podsCpu: record.pods.reduce((sum, { cpu }) => sum + cpu, 0),
+    podsCpu,
     matchingCpu: matching.use.cpu,
+    othersCpu: record.machineCpu - podsCpu - matching.use.cpu - record.generator.cpu - (record.redisCpu ?? 0),
     burst: { sent: burst.length, admitted: burst.filter(isAdmitted).length },
   };
 }

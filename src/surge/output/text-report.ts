@@ -1,7 +1,8 @@
+import { cityOf } from '../city.js';
 import type { CaseName, SurgeCase } from '../cases.js';
 import type { CaseFigures, RouteFigures } from '../figures/figures.js';
 import type { SurgeOptions } from '../options.js';
-import { DRIVERS, TRIP_SECONDS } from '../run-case.js';
+import { DRIVERS, rushOf, TRIP_SECONDS } from '../run-case.js';
 import { REPORTED } from './reported.js';
 import { change, figure, percent, textTable } from './text-table.js';
 
@@ -91,18 +92,32 @@ export function measurement({ before, riders, after }: Results): string {
     ['  requests late by, p99, ms', ...all.map(({ generator }) => figure(generator.lateP99Ms))],
     ['application, all processes', ...all.map(({ podsCpu }) => percent(podsCpu))],
     ['matching service', ...all.map(({ matchingCpu }) => percent(matchingCpu))],
+    ['other processes of the machine', ...all.map(({ othersCpu }) => percent(othersCpu))],
     ['rides without a driver', ...all.map(({ withoutDriver }) => figure(withoutDriver))],
   ];
   return `${textTable(head, rows)}\n`;
 }
 
 /** How the surge differs from the one that was reported. */
-export function scale({ pods, riders, seconds, demand, queue, patienceMs, seed, store }: SurgeOptions): string {
+export function scaleOf({
+  pods,
+  riders,
+  seconds,
+  demand,
+  queue,
+  patienceMs,
+  seed,
+  store,
+  scale,
+}: SurgeOptions): string {
+  const { workers, serviceMs, limit } = cityOf(scale);
+  const city = scale === 1 ? 'in full' : `divided by ${scale}`;
   return `${figure(riders)} riders for ${seconds} s, ${pods} processes on ${store === 'redis' ? 'one Redis' : 'in-process stores'}, seed ${seed}.
-Scale: that many riders who never let go of their phones would send ${figure(riders * 5)} requests/s, more than this machine can send and
-answer. Here a rider opens the app, sends 1 to 5 requests 0.1 to 0.3 s apart, closes it and comes again; they come so that
-${figure(demand)} requests/s are sent when answers come at once (reported: 379), and pile up when they do not.
-Matching: 15 workers, 100 ms a ride, 10 ms a fare or a look at the map, ${figure(queue)} places in its queue, patience ${figure(patienceMs / 1000)} s.
+
+Scale. So many riders who never let go of their phones would send ${figure(riders * 5)} requests/s: more than two cores can send and answer.
+Here a rider opens the app, sends 1 to 3 requests 0.1 to 0.3 s apart, closes it and comes again; they come so that ${figure(demand)} requests/s
+are sent when answers come at once (reported: 379), ${figure(rushOf(demand))} more riders in the first second, and pile up when they do not.
+Matching, ${city}: ${workers} workers of ${serviceMs} ms hold ${figure((1000 * workers) / serviceMs)} requests/s; ${figure(queue)} places in its queue, patience ${figure(patienceMs / 1000)} s. Its limit: ${figure(limit.refill)}/s, burst ${figure(limit.capacity)}.
 ${figure(DRIVERS)} drivers with trips of ${TRIP_SECONDS} s: drivers are not what runs out.
 `;
 }
