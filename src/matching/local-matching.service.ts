@@ -72,11 +72,6 @@ export class LocalMatchingService extends Matching implements OnModuleDestroy {
     return this.pool.statistics();
   }
 
-  /** Counts anew: for a measurement that begins after a warm-up. */
-  restartStatistics(): void {
-    this.pool.restartStatistics();
-  }
-
   async onModuleDestroy(): Promise<void> {
     await this.pool.close();
   }

@@ -19,7 +19,7 @@ interface Waiter {
 export class WorkerPool {
   /** In order of arrival; a set, so that one who loses patience leaves from the middle at no cost. */
   private readonly waiting = new Set<Waiter>();
-  private meter: PoolMeter;
+  private readonly meter: PoolMeter;
   private busy = 0;
   private idle?: () => void;
   private closed = false;
@@ -50,12 +50,6 @@ export class WorkerPool {
     this.closed = true;
     for (const waiter of this.waiting) waiter.refuse('shutting down');
     if (this.busy > 0) await new Promise<void>((resolve) => (this.idle = resolve));
-  }
-
-  /** Counts anew, as if it had started now. */
-  restartStatistics(): void {
-    this.meter = new PoolMeter(this.options.workers);
-    this.meter.busy(this.busy);
   }
 
   statistics(): MatchingStatistics {

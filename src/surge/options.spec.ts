@@ -8,7 +8,7 @@ describe('readOptions', () => {
       riders: 2000,
       seconds: 60,
       scale: 3,
-      demand: 200,
+      demand: 220,
       seed: 1,
       queue: 1000,
       patienceMs: 10_000,

@@ -1,4 +1,5 @@
-import { decisionTimes } from '../processes/decision-meter.js';
+import type { Histogram } from 'hdr-histogram-js';
+import { allTimes } from '../processes/times-histogram.js';
 import { type Route, ROUTES } from '../riders/rider.js';
 import { type CaseRecord, TRIP_SECONDS } from '../run-case.js';
 import { doubleMatched, excess, isAdmitted, overAdmitted } from './checks.js';
@@ -16,6 +17,11 @@ export interface RouteFigures {
   readonly refusedPerSecond: number;
   /** The share that was neither answered nor refused, 0 to 1. */
   readonly failureRate: number;
+}
+
+export interface MedianAndP99 {
+  readonly median: number;
+  readonly p99: number;
 }
 
 /** What came out of a case. Rates are 0 to 1, CPU is of one core. */
@@ -38,8 +44,9 @@ export interface CaseFigures {
   readonly refusedByMatching: number;
   readonly queueWaitMs: { readonly p99: number; readonly max: number };
   readonly utilisation: number;
-  /** Milliseconds; NaN when the store never was asked. */
-  readonly decisionP99Ms: number;
+  /** Milliseconds that a decision took, and a PING of the same Redis at the same time; NaN when there were none. */
+  readonly decisionMs: MedianAndP99;
+  readonly pingMs: MedianAndP99;
   readonly redisCpu: number | undefined;
   /** Must be 0. */
   readonly overAdmitted: number;
@@ -66,7 +73,6 @@ export function figuresOf(record: CaseRecord): CaseFigures {
   );
   const podsCpu = record.pods.reduce((sum, { cpu }) => sum + cpu, 0);
   const { last, end } = matching;
-  const decisions = decisionTimes(record.pods.map((pod) => pod.decisions));
   const wholeSeconds = Array.from({ length: Math.ceil(seconds) }, (_, second) => 1000 * second);
   const overall = surgeCase.rateLimit === 'on' ? excess(observations.filter(isAdmitted), city.limit, wholeSeconds) : 0;
   return {
@@ -82,7 +88,8 @@ export function figuresOf(record: CaseRecord): CaseFigures {
     refusedByMatching: refused.filter(({ policy }) => policy === 'matching').length,
     queueWaitMs: end.total.waitMs,
     utilisation: last.total.busyMs / (last.workers * sentForMs),
-    decisionP99Ms: decisions.totalCount === 0 ? NaN : decisions.getValueAtPercentile(99) / 1000,
+    decisionMs: medianAndP99(allTimes(record.pods.map((pod) => pod.decisions))),
+    pingMs: medianAndP99(allTimes(record.pods.flatMap(({ pings }) => pings ?? []))),
     redisCpu: record.redisCpu,
     overAdmitted: surgeCase.rateLimit === 'off' ? 0 : overAdmitted(observations) + overAdmitted(burst) + overall,
     doubleMatched: doubleMatched(observations, 1000 * TRIP_SECONDS),
@@ -110,6 +117,11 @@ function routeFigures({ observations, sentForMs }: CaseRecord, route: Route | 'a
     refusedPerSecond: refused.length / seconds,
     failureRate: failed.length / mine.length,
   };
+}
+
+function medianAndP99(times: Histogram): MedianAndP99 {
+  const at = (share: number): number => (times.totalCount === 0 ? NaN : times.getValueAtPercentile(share) / 1000);
+  return { median: at(50), p99: at(99) };
 }
 
 function latency({ sentAt, answeredAt }: { sentAt: number; answeredAt: number }): number {

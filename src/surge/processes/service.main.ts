@@ -1,18 +1,19 @@
 // A process of the surge that runs one service after the other: the application, or matching, as it is told to.
 import type { AddressInfo } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
-import { LocalMatchingService } from '../../matching/local-matching.service.js';
 import { Matching } from '../../matching/matching.js';
 import type { MatchingStatistics } from '../../matching/matching-statistics.js';
 import { boot } from '../../serve.js';
 import { MATCHING, RIDE_HAILING } from '../../services.js';
 import { answerCalls } from './answer-calls.js';
 import { DecisionMeter } from './decision-meter.js';
+import { PingMeter } from './ping-meter.js';
 import { ProcessMeter, type ProcessUse } from './process-meter.js';
 
 export interface ServiceUse extends ProcessUse {
-  /** Times of the decisions that the guard had to wait for, as `decisionTimes` reads them. */
+  /** Times of the decisions that the guard had to wait for, and of PINGs beside them, as `allTimes` reads them. */
   readonly decisions: string;
+  readonly pings: string | undefined;
 }
 
 export interface OpenCall {
@@ -36,22 +37,24 @@ export type ServiceProcedures = {
 const decisions = new DecisionMeter();
 const meter = new ProcessMeter();
 let app: INestApplication | undefined;
+let pings: PingMeter | undefined;
 
 answerCalls({
   open: async ({ service, variables }) => {
     app = await boot(service === 'matching' ? MATCHING : RIDE_HAILING, variables, '127.0.0.1');
+    if (variables['REDIS_URL'] !== undefined) pings = new PingMeter(variables['REDIS_URL']);
     return (app.getHttpServer() as { address(): AddressInfo }).address().port;
   },
   close: async () => {
+    pings?.close();
     await app?.close();
-    app = undefined;
+    app = pings = undefined;
   },
   begin: () => {
-    const matching = app!.get(Matching, { strict: false });
-    if (matching instanceof LocalMatchingService) matching.restartStatistics();
     decisions.reset();
+    pings?.reset();
     meter.begin();
   },
-  end: () => ({ ...meter.end(), decisions: decisions.encoded() }),
+  end: () => ({ ...meter.end(), decisions: decisions.encoded(), pings: pings?.encoded() }),
   statistics: () => app!.get(Matching, { strict: false }).statistics(),
 } satisfies ServiceProcedures);

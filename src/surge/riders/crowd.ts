@@ -6,7 +6,7 @@ export interface CrowdOptions {
   readonly riders: number;
   /** Requests a second that they would send if every answer came at once: above 0. */
   readonly demand: number;
-  /** Riders who come in the first second on top, as the doors open: whole, from 0; default 0. */
+  /** Riders who come on top in the first two seconds, as the doors open: whole, from 0; default 0. */
   readonly rush?: number;
   /** Riders of the same seed ask for the same, in every run. */
   readonly seed: number;
@@ -52,7 +52,7 @@ export interface CrowdSnapshot {
 }
 
 /** How long the rush lasts. */
-const RUSH_MS = 1000;
+const RUSH_MS = 2000;
 
 /**
  * The riders of a surge. One opens the app, sends one to three requests, 0.1 to 0.3 s from each answer to the next request, and
@@ -127,7 +127,7 @@ export class Crowd {
 
   private gapMs(): number {
     const rush = this.nextArrivalAt < RUSH_MS ? (this.options.rush ?? 0) : 0;
-    return 1000 / (this.arrivalsPerSecond + rush);
+    return 1000 / (this.arrivalsPerSecond + (1000 * rush) / RUSH_MS);
   }
 
   private open(rider: number, dueAt: number): void {
