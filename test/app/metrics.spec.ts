@@ -125,7 +125,7 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
   });
 
   it('knows of clients that went before they were answered', async () => {
-    service = await start(platform, { MATCHING_LOOKUP_MS: '1500', MATCHING_WORKERS: '1' });
+    service = await start(platform, { MATCHING_SERVICE_MS: '1500', MATCHING_WORKERS: '1' });
     const gone = get(`${service.url}/api/drivers/nearby?lat=${GARDEN.lat}&lng=${GARDEN.lng}`);
     gone.on('error', () => undefined);
     // Its utilisation says that it is being worked on.

@@ -277,7 +277,7 @@ describe('a pod that ends', () => {
 
   it.each(NODE_WORKLOADS)('%s has time enough for who waits for matching', (name) => {
     const { matching } = readConfiguration(variablesOf(containerOf(name), SECRET));
-    const longestMs = matching.patienceMs + Math.max(matching.serviceMs, matching.lookupMs) + 1000;
+    const longestMs = matching.patienceMs + matching.serviceMs + 1000;
     const grace = podOf(name).terminationGracePeriodSeconds!;
     expect(grace).toBeGreaterThan(preStop(name) + longestMs / 1000 + ROOM_S);
   });
