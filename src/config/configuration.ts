@@ -44,10 +44,8 @@ export interface MatchingConfiguration {
   /** Where that service listens. */
   readonly port: number;
   readonly workers: number;
-  /** How long one worker takes to find a rider's driver. */
+  /** How long one worker takes for one request. */
   readonly serviceMs: number;
-  /** And to look up what a fare or a map needs. */
-  readonly lookupMs: number;
   /** Requests that may wait for a worker. */
   readonly queue: number;
   /** The longest that one of them waits. */

@@ -15,9 +15,8 @@ describe('readConfiguration', () => {
       matching: {
         url: undefined,
         port: 4000,
-        workers: 15,
+        workers: 17,
         serviceMs: 100,
-        lookupMs: 10,
         queue: 1000,
         patienceMs: 5000,
         radiusKm: 5,
@@ -38,11 +37,13 @@ describe('readConfiguration', () => {
       DRIVERS_SEEDED: '0',
       MATCHING_QUEUE: '0',
       MATCHING_RADIUS_KM: '2.5',
+      MATCHING_LIMIT: '37.5',
       TRIP_SECONDS: '0.5',
     });
     expect(read).toMatchObject({ port: 0, redisUrl: 'rediss://cache.example:6380', rateLimit: 'off' });
     expect(read.drivers.seeded).toBe(0);
     expect(read.matching).toMatchObject({ queue: 0, radiusKm: 2.5 });
+    expect(read.matchingLimit).toEqual({ perSecond: 37.5, burst: 60 });
     expect(read.trips.durationMs).toBe(500);
   });
 

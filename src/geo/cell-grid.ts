@@ -40,8 +40,8 @@ export class CellGrid<T extends Position> {
     let best: Found<T> | undefined;
     let reachKm = radiusKm;
     for (let ring = 0; distanceToRingKm(ring) <= reachKm; ring++) {
-      for (const found of this.around(center, gridRing(origin, ring), reachKm)) {
-        if ((best && found.distanceKm >= best.distanceKm) || !accepts(found.item)) continue;
+      for (const found of this.around(center, gridRing(origin, ring), reachKm, accepts)) {
+        if (best && found.distanceKm >= best.distanceKm) continue;
         best = found;
         reachKm = found.distanceKm;
       }
@@ -56,9 +56,15 @@ export class CellGrid<T extends Position> {
     yield* this.around(center, gridDisk(cellAt(center), rings), radiusKm);
   }
 
-  private *around(center: Position, cells: readonly string[], radiusKm: number): Generator<Found<T>> {
+  private *around(
+    center: Position,
+    cells: readonly string[],
+    radiusKm: number,
+    accepts: (item: T) => boolean = () => true,
+  ): Generator<Found<T>> {
     for (const cell of cells) {
       for (const item of this.cells.get(cell) ?? []) {
+        if (!accepts(item)) continue;
         const distance = distanceKm(center, item);
         if (distance <= radiusKm) yield { item, distanceKm: distance };
       }

@@ -1,5 +1,3 @@
-import { greatCircleDistance } from 'h3-js';
-
 export interface Position {
   readonly lat: number;
   readonly lng: number;
@@ -8,8 +6,16 @@ export interface Position {
 /** Average speed in a city's traffic, pauses at lights included. */
 const CITY_SPEED_KMH = 24;
 
+/** Of the sphere that H3 lays its cells on. */
+const EARTH_RADIUS_KM = 6371.007180918475;
+const RADIANS = Math.PI / 180;
+
+/** Along a great circle (haversine), as H3's own function has it, whose way into WebAssembly and back costs far more than it. */
 export function distanceKm(from: Position, to: Position): number {
-  return greatCircleDistance([from.lat, from.lng], [to.lat, to.lng], 'km');
+  const sinLat = Math.sin(((to.lat - from.lat) * RADIANS) / 2);
+  const sinLng = Math.sin(((to.lng - from.lng) * RADIANS) / 2);
+  const a = sinLat * sinLat + sinLng * sinLng * Math.cos(from.lat * RADIANS) * Math.cos(to.lat * RADIANS);
+  return 2 * EARTH_RADIUS_KM * Math.atan2(Math.sqrt(a), Math.sqrt(1 - a));
 }
 
 export function distanceMetres(from: Position, to: Position): number {

@@ -36,18 +36,18 @@ export class LocalMatchingService extends Matching implements OnModuleDestroy {
   match(pickup: Position): Promise<Match | undefined> {
     const { matching, trips } = this.configuration;
     const surgeFactor = this.surge.of(zoneOf(pickup));
-    return this.work(matching.serviceMs, async () => {
+    return this.work(async () => {
       const driver = await this.drivers.claimNearest(pickup, matching.radiusKm, trips.durationMs);
       return driver && { ...driver, surgeFactor };
     });
   }
 
   nearby(center: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]> {
-    return this.work(this.configuration.matching.lookupMs, () => this.drivers.nearby(center, radiusKm, limit));
+    return this.work(() => this.drivers.nearby(center, radiusKm, limit));
   }
 
   surgeFactor(zone: string): Promise<number> {
-    return this.work(this.configuration.matching.lookupMs, async () => this.surge.of(zone));
+    return this.work(async () => this.surge.of(zone));
   }
 
   report(positions: readonly DriverPosition[]): Promise<void> {
@@ -77,9 +77,9 @@ export class LocalMatchingService extends Matching implements OnModuleDestroy {
   }
 
   /** The time stands for the routing and scoring that a real search spends its own on. */
-  private work<T>(ms: number, finish: () => Promise<T>): Promise<T> {
+  private work<T>(finish: () => Promise<T>): Promise<T> {
     return this.pool.run(async () => {
-      await new Promise((resolve) => setTimeout(resolve, ms));
+      await new Promise((resolve) => setTimeout(resolve, this.configuration.matching.serviceMs));
       return finish();
     });
   }

@@ -94,9 +94,9 @@ export class PoolMeter {
   }
 }
 
-/** Of microseconds, three digits exact, up to a quarter of an hour without growing. */
+/** Of microseconds, to a hundredth, up to a quarter of an hour without growing. */
 function newHistogram(): Histogram {
-  return build({ highestTrackableValue: 1_000_000_000, numberOfSignificantValueDigits: 3 });
+  return build({ highestTrackableValue: 1_000_000_000, numberOfSignificantValueDigits: 2 });
 }
 
 function summary(waits: Histogram): Waits {

@@ -24,31 +24,30 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
   private readonly pool: Pool;
   /** The path that the service's own begin with. */
   private readonly base: string;
+  /** What waits for a worker may take so long. */
+  private readonly workMs: number;
   private away = false;
 
   /** @param limits how long the service may take */
-  constructor(
-    url: string,
-    private readonly limits: Pick<MatchingConfiguration, 'patienceMs' | 'serviceMs' | 'lookupMs'>,
-  ) {
+  constructor(url: string, { patienceMs, serviceMs }: Pick<MatchingConfiguration, 'patienceMs' | 'serviceMs'>) {
     super();
     const { origin, pathname } = new URL(url);
+    this.workMs = patienceMs + serviceMs;
     this.base = pathname.replace(/\/+$/, '');
     this.pool = new Pool(origin, { connect: { timeout: ON_THE_WAY_MS } });
   }
 
   async match(pickup: Position): Promise<Match | undefined> {
-    const { patienceMs, serviceMs } = this.limits;
-    const { match } = await this.ask<{ match: Match | null }>('POST', '/matches', patienceMs + serviceMs, pickup);
+    const { match } = await this.ask<{ match: Match | null }>('POST', '/matches', this.workMs, pickup);
     return match ?? undefined;
   }
 
   nearby({ lat, lng }: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]> {
-    return this.lookUp(`/drivers/nearby?lat=${lat}&lng=${lng}&radius_km=${radiusKm}&limit=${limit}`);
+    return this.ask('GET', `/drivers/nearby?lat=${lat}&lng=${lng}&radius_km=${radiusKm}&limit=${limit}`, this.workMs);
   }
 
   async surgeFactor(zone: string): Promise<number> {
-    const { factor } = await this.lookUp<{ factor: number }>(`/zones/${zone}/surge`);
+    const { factor } = await this.ask<{ factor: number }>('GET', `/zones/${zone}/surge`, this.workMs);
     return factor;
   }
 
@@ -71,10 +70,6 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     await this.pool.destroy();
-  }
-
-  private lookUp<T>(path: string): Promise<T> {
-    return this.ask('GET', path, this.limits.patienceMs + this.limits.lookupMs);
   }
 
   /** @param takesMs how long the service may take for it */

@@ -10,7 +10,7 @@ export interface SurgeCase {
 export const CASES: readonly SurgeCase[] = [
   { name: 'before', title: 'Without a limiter', rateLimit: 'off' },
   { name: 'riders', title: "Each rider's limits alone", rateLimit: 'riders' },
-  { name: 'after', title: "Each rider's limits and, in the same step, one for matching", rateLimit: 'on' },
+  { name: 'after', title: "Each rider's limits, and one for matching", rateLimit: 'on' },
 ];
 
 export type CaseName = SurgeCase['name'];

@@ -1,47 +1,74 @@
 // The end of the concert, before and after: npm run surge -- --help
+import { accessSync, constants, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { SingleBar } from 'cli-progress';
+import { dirname } from 'node:path';
 import { CASES, type CaseName } from './cases.js';
 import { type CaseFigures, figuresOf } from './figures/figures.js';
+import { seriesOf } from './figures/series.js';
 import { readOptions, type SurgeOptions, USAGE, UsageError } from './options.js';
+import { htmlReport } from './output/html-report.js';
 import { jsonLine } from './output/json-line.js';
-import { caseTable, comparison, measurement, type Results, scale } from './output/text-report.js';
-import { RedisMeter } from './processes/redis-meter.js';
+import { Progress } from './output/progress.js';
+import { caseTable, comparison, measurement, scaleOf } from './output/text-report.js';
+import { verdicts } from './output/verdicts.js';
+import { Processes } from './processes/processes.js';
 import { runCase } from './run-case.js';
 
-const print = (text: string): unknown => process.stdout.write(`${text}\n`);
+/** Prints what it finds, and whether it holds what the limits promise. */
+async function run(options: SurgeOptions): Promise<boolean> {
+  const sections: { heading: string; text: string }[] = [];
+  const show = (heading: string, text: string): void => {
+    process.stdout.write(`${heading}\n\n${text}\n\n`);
+    sections.push({ heading, text });
+  };
+  await using processes = await Processes.start(options.pods, options.store === 'redis');
+  const redis = await processes.redis?.version();
+  const machine = `${cpus().length} cores, Node ${process.versions.node}${redis === undefined ? '' : `, Redis ${redis}`}`;
+  show('The concert ends', `${scaleOf(options)}\n${machine}`);
 
-async function run(options: SurgeOptions): Promise<void> {
-  await using redis = options.store === 'redis' ? await RedisMeter.start() : undefined;
-  print(scale(options));
-  print(`${cpus().length} cores, Node ${process.versions.node}${redis ? `, Redis ${await redis.version()}` : ''}\n`);
-  const results: Partial<Record<CaseName, CaseFigures>> = {};
+  const figures: Partial<Record<CaseName, CaseFigures>> = {};
+  const series = [];
   for (const surgeCase of CASES) {
-    const bar = new SingleBar({
-      format:
-        '{title} {bar} {value}/{total} s, {inApp} in the app, {waiting} waiting: {allowed} allowed, {refused} refused, {failed} failed',
-      stream: process.stderr,
-      clearOnComplete: true,
-    });
-    bar.start(options.seconds, 0, { title: surgeCase.title, inApp: 0, waiting: 0, allowed: 0, refused: 0, failed: 0 });
-    const record = await runCase(surgeCase, options, redis, ({ seconds, ...counts }) =>
-      bar.update(Math.floor(seconds), counts),
-    );
-    bar.stop();
-    results[surgeCase.name] = figuresOf(record);
-    print(caseTable(surgeCase, results[surgeCase.name]!));
+    using progress = new Progress(surgeCase.title, options.seconds);
+    const record = await runCase(surgeCase, options, processes, (snapshot) => progress.show(snapshot));
+    progress[Symbol.dispose]();
+    const found = (figures[surgeCase.name] = figuresOf(record));
+    series.push(seriesOf(record));
+    show(surgeCase.title, caseTable(found));
   }
-  print(comparison(results as Results));
-  print(measurement(results as Results));
-  if (options.json) print(jsonLine(options, results as Results));
+  const results = figures as Record<CaseName, CaseFigures>;
+  show('Side by side', comparison(results));
+  show('Whether that was a measurement', measurement(results));
+  const { text, hold } = verdicts(options, results);
+  show('What must hold', text);
+  if (options.report !== undefined) {
+    writeFileSync(options.report, htmlReport(series, sections));
+    process.stdout.write(`Charts: ${options.report}\n`);
+  }
+  if (options.json) process.stdout.write(`${jsonLine(options, results)}\n`);
+  return hold;
+}
+
+/** Before anything runs: it would be a pity about the minutes. */
+function checkReport({ report }: SurgeOptions): void {
+  if (report === undefined) return;
+  try {
+    accessSync(dirname(report), constants.W_OK);
+  } catch {
+    throw new UsageError(`--report is ${JSON.stringify(report)}, expected a file in a folder that can be written to`);
+  }
 }
 
 try {
   const options = readOptions(process.argv.slice(2));
-  if (options) await run(options);
-  else print(USAGE);
+  if (options === undefined) {
+    process.stdout.write(USAGE);
+  } else {
+    checkReport(options);
+    if (!(await run(options))) process.exitCode = 1;
+  }
 } catch (error) {
-  if (!(error instanceof UsageError)) throw error;
-  process.stderr.write(`${error.message}\n\n${USAGE}`);
-  process.exitCode = 2;
+  const isUsage = error instanceof UsageError;
+  process.stderr.write(isUsage ? `${error.message}\n\n${USAGE}` : `${(error as Error).stack ?? String(error)}\n`);
+  process.exitCode = isUsage ? 2 : 1;
 }

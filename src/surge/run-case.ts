@@ -1,27 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MatchingStatistics } from '../matching/matching-statistics.js';
 import type { SurgeCase } from './cases.js';
+import { type City, cityOf } from './city.js';
 import type { SurgeOptions } from './options.js';
-import { Child } from './processes/child.js';
-import type { GeneratorProcedures } from './processes/generator.main.js';
+import { machineBusyMs } from './processes/machine-meter.js';
 import type { ProcessUse } from './processes/process-meter.js';
-import type { RedisMeter } from './processes/redis-meter.js';
-import type { ServiceProcedures, ServiceUse } from './processes/service.main.js';
+import type { Processes } from './processes/processes.js';
+import type { ServiceUse } from './processes/service.main.js';
 import type { CrowdSnapshot, Observation } from './riders/crowd.js';
 
-/** Enough that drivers are not what runs out: 150 trips begin a second, and last so long. */
-export const DRIVERS = 2500;
+/** Enough that drivers are not what runs out: 170 trips at most begin a second, and last so long. */
+export const DRIVERS = 2000;
 export const TRIP_SECONDS = 10;
 
 /** One rider's requests at once to each process, when the crowd has gone. */
 export const BURST_PER_POD = 30;
 
-const WARM_UP_TIMES = 20;
+const WARM_UP_TIMES = 50;
+const WARM_UP_MATCHING = { MATCHING_PORT: '0', MATCHING_WORKERS: '1000', MATCHING_SERVICE_MS: '0' };
 const SAMPLE_MS = 250;
+
+/** Riders who open the app in the first two seconds, as the doors open: then twice as many come. */
+export function rushOf(demand: number): number {
+  return demand;
+}
 
 /** What happened in a case. */
 export interface CaseRecord {
   readonly surgeCase: SurgeCase;
+  readonly city: City;
   /** Every request of the crowd. */
   readonly observations: readonly Observation[];
   /** Those of one rider who asks as often as can be, when the crowd has gone; none without a limiter. */
@@ -29,8 +36,7 @@ export interface CaseRecord {
   /** How long requests were sent. */
   readonly sentForMs: number;
   readonly matching: {
-    /** When the first request was sent, when the last one was, and when all were answered. */
-    readonly first: MatchingStatistics;
+    /** When the last request was sent, and when all were answered. */
     readonly last: MatchingStatistics;
     readonly end: MatchingStatistics;
     readonly samples: readonly MatchingSample[];
@@ -38,8 +44,10 @@ export interface CaseRecord {
   };
   readonly pods: readonly ServiceUse[];
   readonly generator: ProcessUse;
-  /** Of one core; undefined without Redis. */
+  /** Of one core, as `machineCpu`; undefined without Redis. */
   readonly redisCpu: number | undefined;
+  /** Of all that ran on the machine, the surge's own processes and others. */
+  readonly machineCpu: number;
 }
 
 export interface MatchingSample {
@@ -47,99 +55,98 @@ export interface MatchingSample {
   readonly statistics: MatchingStatistics;
 }
 
-/** Runs a case with processes of its own, which are gone when it is over. */
+/** Runs a case on services and a crowd of its own. */
 export async function runCase(
   surgeCase: SurgeCase,
   options: SurgeOptions,
-  redis: RedisMeter | undefined,
+  { redis, matching, generator, pods }: Processes,
   onProgress: (snapshot: CrowdSnapshot) => void,
 ): Promise<CaseRecord> {
-  const children: AsyncDisposable[] = [];
-  // Those that start at the same time all end, also when one of them could not start.
-  const own = async <T extends AsyncDisposable>(starting: Promise<T>): Promise<T> => {
-    const child = await starting;
-    children.push(child);
-    return child;
-  };
-  try {
-    await redis?.clear();
-    const matching = await own(startMatching(options));
-    const url = `http://127.0.0.1:${await matching.call('port')}`;
-    const started = await Promise.allSettled([
-      own(Child.start<GeneratorProcedures>('The load generator', 'generator')),
-      ...Array.from({ length: options.pods }, () => own(startPod(surgeCase, options, url, redis?.url))),
-    ]);
-    const failed = started.find(({ status }) => status === 'rejected');
-    if (failed) throw (failed as PromiseRejectedResult).reason;
-    const [generator, ...pods] = started.map((each) => (each as PromiseFulfilledResult<unknown>).value) as [
-      Child<GeneratorProcedures>,
-      ...Child<ServiceProcedures>[],
-    ];
-    const ports = await Promise.all(pods.map((pod) => pod.call('port')));
-    const origins = ports.map((port) => `http://127.0.0.1:${port}`);
-    await generator.call('warmUp', { origins, times: WARM_UP_TIMES });
+  const city = cityOf(options.scale);
+  await redis?.clear();
+  // Until all is warm, with a matching that takes no time.
+  const matchingPort = await matching.call('open', { service: 'matching', variables: WARM_UP_MATCHING });
+  const variables = podVariables(surgeCase, city, options, matchingPort, redis?.url);
+  const ports = await Promise.all(pods.map((pod) => pod.call('open', { service: 'application', variables })));
+  await generator.call(
+    'open',
+    ports.map((port) => `http://127.0.0.1:${port}`),
+  );
+  await generator.call('warmUp', WARM_UP_TIMES);
+  await matching.call('close');
+  await matching.call('open', { service: 'matching', variables: matchingVariables(city, options, matchingPort) });
 
-    const services = [matching, ...pods];
-    await Promise.all(services.map((service) => service.call('begin')));
-    const redisBefore = await redis?.cpuSeconds();
-    const first = await matching.call('statistics');
-    const { riders, demand, seed } = options;
-    await generator.call('start', { origins, riders, demand, seed });
-    const since = performance.now();
-    const samples = await watch(since + 1000 * options.seconds, async () => {
-      const [snapshot, statistics] = await Promise.all([generator.call('snapshot'), matching.call('statistics')]);
-      onProgress(snapshot);
-      return { atMs: performance.now() - since, statistics };
-    });
-    const generatorUse = await generator.call('stop');
-    const sentForMs = performance.now() - since;
-    const last = await matching.call('statistics');
-    const redisAfter = await redis?.cpuSeconds();
-    const [matchingUse, ...podUses] = await Promise.all(services.map((service) => service.call('end')));
-    const observations = await generator.call('answers');
-    const end = await matching.call('statistics');
-    const count = BURST_PER_POD * options.pods;
-    const burst =
-      surgeCase.rateLimit === 'off' ? [] : await generator.call('burst', { origins, route: 'rides', count });
-    return {
-      surgeCase,
-      observations,
-      burst,
-      sentForMs,
-      matching: { first, last, end, samples, use: matchingUse! },
-      pods: podUses,
-      generator: generatorUse,
-      redisCpu: redisAfter === undefined ? undefined : (redisAfter - redisBefore!) / (sentForMs / 1000),
-    };
-  } finally {
-    await Promise.all(children.map((child) => child[Symbol.asyncDispose]()));
-  }
+  const services = [matching, ...pods];
+  await Promise.all(services.map((service) => service.call('begin')));
+  const before = { redis: await redis?.cpuSeconds(), machine: machineBusyMs() };
+  const { riders, demand, seed } = options;
+  await generator.call('start', { riders, demand, rush: rushOf(demand), seed });
+  const since = performance.now();
+  const samples = await watch(since + 1000 * options.seconds, async () => {
+    const [snapshot, statistics] = await Promise.all([generator.call('snapshot'), matching.call('statistics')]);
+    onProgress(snapshot);
+    return { atMs: performance.now() - since, statistics };
+  });
+  const generatorUse = await generator.call('stop');
+  const sentForMs = performance.now() - since;
+  const last = await matching.call('statistics');
+  const after = { redis: await redis?.cpuSeconds(), machine: machineBusyMs() };
+  const [matchingUse, ...podUses] = await Promise.all(services.map((service) => service.call('end')));
+
+  const observations = await generator.call('answers');
+  const end = await matching.call('statistics');
+  const count = BURST_PER_POD * options.pods;
+  const burst = surgeCase.rateLimit === 'off' ? [] : await generator.call('burst', { route: 'rides', count });
+  await generator.call('close');
+  await Promise.all(pods.map((pod) => pod.call('close')));
+  await matching.call('close');
+  return {
+    surgeCase,
+    city,
+    observations,
+    burst,
+    sentForMs,
+    matching: { last, end, samples, use: matchingUse! },
+    pods: podUses,
+    generator: generatorUse,
+    redisCpu: after.redis === undefined ? undefined : (1000 * (after.redis - before.redis!)) / sentForMs,
+    machineCpu: (after.machine - before.machine) / sentForMs,
+  };
 }
 
-function startMatching({ queue, patienceMs }: SurgeOptions): Promise<Child<ServiceProcedures>> {
-  return Child.start('The matching service', 'service', ['matching'], {
-    MATCHING_PORT: '0',
+function matchingVariables(
+  { workers, serviceMs }: City,
+  { queue, patienceMs }: SurgeOptions,
+  port: number,
+): Readonly<Record<string, string>> {
+  return {
+    MATCHING_PORT: `${port}`,
+    MATCHING_WORKERS: `${workers}`,
+    MATCHING_SERVICE_MS: `${serviceMs}`,
     MATCHING_QUEUE: `${queue}`,
     MATCHING_PATIENCE_MS: `${patienceMs}`,
     DRIVERS_SEEDED: `${DRIVERS}`,
     TRIP_SECONDS: `${TRIP_SECONDS}`,
-  });
+  };
 }
 
-function startPod(
+function podVariables(
   { rateLimit }: SurgeCase,
+  { limit }: City,
   { pods, patienceMs }: SurgeOptions,
-  matchingUrl: string,
+  matchingPort: number,
   redisUrl: string | undefined,
-): Promise<Child<ServiceProcedures>> {
-  return Child.start('A process of the application', 'service', ['application'], {
+): Readonly<Record<string, string>> {
+  return {
     PORT: '0',
     PODS: `${pods}`,
     RATE_LIMIT: rateLimit,
-    MATCHING_URL: matchingUrl,
+    MATCHING_LIMIT: limit.refill.toFixed(3),
+    MATCHING_BURST: `${limit.capacity}`,
+    MATCHING_URL: `http://127.0.0.1:${matchingPort}`,
     MATCHING_PATIENCE_MS: `${patienceMs}`,
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
-  });
+  };
 }
 
 /** Looks again and again until an instant of `performance.now()`. */

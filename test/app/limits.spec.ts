@@ -67,7 +67,22 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
     expect(passed).toBeGreaterThanOrEqual(10);
     expect(500 * passed).toBeLessThanOrEqual(5000 + 500 + 3000 * seconds);
     expect(seconds).toBeGreaterThan(1.4);
-    expect(responses[0]?.headers['x-ratelimit-limit']).toBe('5000');
+  });
+
+  it('leaves half of that queue to others, whatever one client without a name sends', async () => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    const positions = Array.from({ length: 500 }, (_, i) => ({ driver_id: `d${i}`, ...GARDEN }));
+    const report = (): request.Test => request(service.url).post('/api/drivers/location').send(positions);
+
+    const since = performance.now();
+    const sent = Array.from({ length: 16 }, async () => report());
+    const answered = await Promise.all(sent);
+    const seconds = (performance.now() - since) / 1000;
+    const refused = answered.filter(({ status }) => status === 429);
+    expect(refused.every(({ body }) => body.policy === 'reporter')).toBe(true);
+    expect(500 * (16 - refused.length)).toBeGreaterThanOrEqual(2500);
+    expect(500 * (16 - refused.length)).toBeLessThanOrEqual(2500 + 1500 * seconds);
+    await as('phone', report()).expect(200);
   });
 
   it.each([[[]], [null], ['text'], [{}], [Array.from({ length: 501 }, () => ({}))]])(
@@ -89,6 +104,58 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
       expect(response.status).toBe(200);
       expect(response.headers).not.toHaveProperty('x-ratelimit-limit');
     }
+  });
+
+  describe('what matching can hold', () => {
+    const asked = { ride, estimate, nearby };
+    const NEVER = { RATE_LIMIT: 'on', MATCHING_LIMIT: '0.001' };
+
+    it('is limited for all riders together, however little each of them asks', async () => {
+      service = await start(platform, { RATE_LIMIT: 'on' });
+      const since = performance.now();
+      const responses = await Promise.all(Array.from({ length: 200 }, async (_, i) => ride(`rider-${i % 40}`)));
+      const seconds = (performance.now() - since) / 1000;
+      const passed = responses.filter(({ status }) => status === 200).length;
+      expect(passed).toBeGreaterThanOrEqual(60);
+      expect(passed).toBeLessThanOrEqual(60 + 150 * seconds);
+      const refused = responses.filter(({ status }) => status === 429);
+      expect(refused).toHaveLength(200 - passed);
+      expect(refused.every(({ body }) => body.policy === 'matching')).toBe(true);
+    });
+
+    it('is one limit for all that it works for', async () => {
+      service = await start(platform, { ...NEVER, MATCHING_BURST: '3' });
+      for (const [name, send] of Object.entries(asked)) await send(name).expect(200);
+      for (const [name, send] of Object.entries(asked)) {
+        const { body } = await send(name).expect(429);
+        expect(body.policy).toBe('matching');
+      }
+      await history('ride').expect(200);
+    });
+
+    it('costs a rider nothing of his own when there is too much to do', async () => {
+      service = await start(platform, { ...NEVER, MATCHING_BURST: '1' });
+      await ride('alice').expect(200);
+      // A charge for each refusal would have his own limit refuse from the 21st on.
+      for (let i = 0; i < 25; i++) expect((await ride('bob').expect(429)).body.policy).toBe('matching');
+    });
+
+    it('is not limited where only riders are', async () => {
+      service = await start(platform, { ...NEVER, RATE_LIMIT: 'riders', MATCHING_BURST: '1' });
+      const responses = await Promise.all(Array.from({ length: 80 }, async (_, i) => ride(`rider-${i % 4}`)));
+      expect(responses.every(({ status }) => status === 200)).toBe(true);
+      const { body } = (await Promise.all(Array.from({ length: 30 }, async () => ride('rider-0')))).find(
+        ({ status }) => status === 429,
+      )!;
+      expect(body.policy).toBe('rider');
+    });
+  });
+
+  it('divides the limits among the processes while Redis is away', async () => {
+    service = await start(platform, { RATE_LIMIT: 'on', REDIS_URL: 'redis://127.0.0.1:1', PODS: '4' });
+    const responses = await Promise.all(Array.from({ length: 20 }, async () => surge('alice')));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(19);
   });
 
   it('limits nothing when it is off, and needs no Redis then', async () => {

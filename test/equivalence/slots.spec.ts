@@ -4,6 +4,7 @@ import { Cluster } from 'ioredis';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { RememberedRefusals } from '../../libs/rate-limit/src/stores/remembered-refusals.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
@@ -116,6 +117,20 @@ describe('policies of a request in several slots of a Cluster', () => {
     }
   });
 
+  it('charge nobody, not even for a moment, while one of them is known to refuse', async () => {
+    const asked = new RedisStore(client, { clock: () => NOW, refusals: new RememberedRefusals(1000) });
+    const [full] = request({ 'global:known': { ...DAY, limit: 1 } });
+    const ask = (user: string) => asked.consume([...request({ [`user:${user}`]: DAY }), full!]);
+    for (const user of ['a', 'b', 'c']) await ask(user);
+    const told = await ask('d');
+    expect(told.charges).toMatchObject([
+      { allowed: true, remaining: 10 },
+      { allowed: false, remaining: 0 },
+    ]);
+    // A charge that was given back leaves a state behind: those who asked after the first refusal have none.
+    expect(await Promise.all(['b', 'c', 'd'].map((user) => client.exists(`{user:${user}}`)))).toEqual([1, 0, 0]);
+  });
+
   it('a refused request leaves nobody else refused: what it was charged is there again', async () => {
     const full = { ...DAY, limit: 1 };
     const asked = store();
@@ -144,7 +159,7 @@ describe('policies of a request in several slots of a Cluster', () => {
     expect(hers.charges[0]!.delay).toBe(1_000_000);
     step = 0;
     const behind = await asked.consume([place!]);
-    await asked.giveBack([{ ...place!, at: hers.at, resetAfter: hers.charges[0]!.resetAfter }]);
+    await asked.giveBack([{ ...place!, at: hers.at, resetAt: hers.at + hers.charges[0]!.resetAfter }]);
     const next = await asked.consume([place!]);
     const departure = ({ at, charges }: Verdict): number => at + charges[0]!.delay;
     expect(departure(next)).toBe(departure(behind) + 1_000_000);
@@ -158,7 +173,7 @@ describe('policies of a request in several slots of a Cluster', () => {
     });
     const { at, charges } = await asked.consume(request({ 'user:a': DAY }));
     broken = true;
-    await asked.giveBack([{ ...request({ 'user:a': DAY })[0]!, at, resetAfter: charges[0]!.resetAfter }]);
+    await asked.giveBack([{ ...request({ 'user:a': DAY })[0]!, at, resetAt: at + charges[0]!.resetAfter }]);
     expect(await counted('{user:a}')).toBe(1);
   });
 });
@@ -196,6 +211,24 @@ describe('a policy that is split among shards', () => {
       expect(shardedSum).toBeLessThanOrEqual(wholeSum);
       expect(shardedSum).toBeGreaterThan(wholeSum - SHARDS);
     }
+  });
+
+  it('a token bucket loses what its full shards are not refilled with, and fewer than one request in each', async () => {
+    const clock = new TestClock(NOW);
+    const sharded = store(clock.read);
+    const whole = new MemoryStore({ clock: clock.read });
+    const asked = shared({ algorithm: 'token-bucket', capacity: SHARDS, refill: SHARDS }, 1);
+    const admitted = { sharded: 0, whole: 0 };
+    const ask = async (): Promise<void> => {
+      admitted.sharded += Number((await sharded.consume(asked)).allowed);
+      admitted.whole += Number(whole.consume(asked).allowed);
+    };
+    // One at a time the whole is full before each, and the shards are taken from in turn.
+    for (let i = 0; i < 3 * SHARDS; i++, clock.now += 1_000_000 / SHARDS) await ask();
+    expect(admitted).toEqual({ sharded: 3 * SHARDS, whole: 3 * SHARDS });
+    for (let i = 0; i < SHARDS; i++) await ask();
+    expect(admitted.whole).toBe(4 * SHARDS);
+    expect(admitted.sharded).toBeGreaterThan(3 * SHARDS);
   });
 
   it('refuses a cost of n only when fewer than n are left in every shard', async () => {

@@ -9,7 +9,7 @@ import { RedisServer } from '../support/redis-server.js';
 const SKEW_MS = 100;
 /** How far each process's clock is ahead. */
 const AHEAD_MS = [0, SKEW_MS, 0, SKEW_MS];
-const FOR_MS = 1200;
+const FOR_MS = 800;
 const RATE = 200;
 const LIMIT = 100;
 const WINDOW_MS = 250;

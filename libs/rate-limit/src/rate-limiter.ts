@@ -167,16 +167,14 @@ export class RateLimiter {
     const i = charges.findIndex(({ algorithm }) => algorithm.name === 'leaky-bucket');
     if (i < 0 || decidedBy !== 'store') return;
     // Whole microseconds of today are whole again after a division by 1000.
-    const [at, resetAfter] = [Math.round(decidedAtMs * 1000), Math.round(policies[i]!.resetAfterMs * 1000)];
+    const at = Math.round(decidedAtMs * 1000);
     if (this.left.length === 0) setImmediate(() => this.giveBackSlots());
-    this.left.push({ ...charges[i]!, at, resetAfter });
+    this.left.push({ ...charges[i]!, at, resetAt: at + Math.round(policies[i]!.resetAfterMs * 1000) });
   }
 
   /** Those who left together, the last of the queue first: then nobody stands behind the next one, either. */
   private giveBackSlots(): void {
-    this.gateway.giveBack(
-      this.left.splice(0).toSorted((one, other) => other.at + other.resetAfter - (one.at + one.resetAfter)),
-    );
+    this.gateway.giveBack(this.left.splice(0).toSorted((one, other) => other.resetAt - one.resetAt));
   }
 
   private undecided(

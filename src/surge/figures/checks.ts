@@ -15,9 +15,6 @@ export const RIDER_LIMITS: Readonly<Record<Route, Bucket>> = {
   nearby: { capacity: 30, refill: 15 },
 };
 
-/** What all riders together may ask of matching, as the configuration has it. */
-export const MATCHING_LIMIT: Bucket = { capacity: 60, refill: 150 };
-
 type Admitted = Pick<Observation, 'sentAt' | 'answeredAt'>;
 
 /** Whether a request got past the limiter, whatever became of it then. One without an answer may have, or not. */

@@ -1,7 +1,8 @@
-import { decisionTimes } from '../processes/decision-meter.js';
+import type { Histogram } from 'hdr-histogram-js';
+import { allTimes } from '../processes/times-histogram.js';
 import { type Route, ROUTES } from '../riders/rider.js';
 import { type CaseRecord, TRIP_SECONDS } from '../run-case.js';
-import { doubleMatched, excess, isAdmitted, MATCHING_LIMIT, overAdmitted } from './checks.js';
+import { doubleMatched, excess, isAdmitted, overAdmitted } from './checks.js';
 import { outcomeOf } from './outcome.js';
 import { type Times, timesOf } from './times.js';
 
@@ -16,6 +17,11 @@ export interface RouteFigures {
   readonly refusedPerSecond: number;
   /** The share that was neither answered nor refused, 0 to 1. */
   readonly failureRate: number;
+}
+
+export interface MedianAndP99 {
+  readonly median: number;
+  readonly p99: number;
 }
 
 /** What came out of a case. Rates are 0 to 1, CPU is of one core. */
@@ -38,8 +44,9 @@ export interface CaseFigures {
   readonly refusedByMatching: number;
   readonly queueWaitMs: { readonly p99: number; readonly max: number };
   readonly utilisation: number;
-  /** Milliseconds; NaN when the store never was asked. */
-  readonly decisionP99Ms: number;
+  /** Milliseconds that a decision took, and a PING of the same Redis at the same time; NaN when there were none. */
+  readonly decisionMs: MedianAndP99;
+  readonly pingMs: MedianAndP99;
   readonly redisCpu: number | undefined;
   /** Must be 0. */
   readonly overAdmitted: number;
@@ -48,12 +55,14 @@ export interface CaseFigures {
   readonly generator: { readonly cpu: number; readonly eventLoop: number; readonly lateP99Ms: number };
   readonly podsCpu: number;
   readonly matchingCpu: number;
+  /** What other processes of the machine used, roughly: of the surge's, the one that watches is part of it. */
+  readonly othersCpu: number;
   /** Of the burst of one rider: how many were sent and let through, and how many could be. */
   readonly burst: { readonly sent: number; readonly admitted: number };
 }
 
 export function figuresOf(record: CaseRecord): CaseFigures {
-  const { observations, burst, sentForMs, matching, surgeCase } = record;
+  const { observations, burst, sentForMs, matching, surgeCase, city } = record;
   const seconds = sentForMs / 1000;
   const notRefused = observations.filter((each) => outcomeOf(each) !== 'refused');
   const refused = observations.filter((each) => outcomeOf(each) === 'refused');
@@ -62,25 +71,25 @@ export function figuresOf(record: CaseRecord): CaseFigures {
   const withoutDriver = observations.filter(
     ({ route, status, driverId }) => route === 'rides' && status === 200 && driverId === undefined,
   );
-  const { first, last, end } = matching;
-  const decisions = decisionTimes(record.pods.map((pod) => pod.decisions));
+  const podsCpu = record.pods.reduce((sum, { cpu }) => sum + cpu, 0);
+  const { last, end } = matching;
   const wholeSeconds = Array.from({ length: Math.ceil(seconds) }, (_, second) => 1000 * second);
-  const overall =
-    surgeCase.rateLimit === 'on' ? excess(observations.filter(isAdmitted), MATCHING_LIMIT, wholeSeconds) : 0;
+  const overall = surgeCase.rateLimit === 'on' ? excess(observations.filter(isAdmitted), city.limit, wholeSeconds) : 0;
   return {
     routes: [...ROUTES, 'all' as const].map((route) => routeFigures(record, route)),
     p99Ms: timesOf(notRefused.map(latency)).p99,
     failureRate: failed.length / observations.length,
     mean429Ms: timesOf(refused.map(latency)).mean,
-    matchingRps: (last.total.asked - first.total.asked) / seconds,
+    matchingRps: last.total.asked / seconds,
     ridersMatched: new Set(rides.map(({ rider }) => rider)).size,
     rides: rides.length,
     withoutDriver: withoutDriver.length,
     refusedByRider: refused.filter(({ policy }) => policy === 'rider').length,
     refusedByMatching: refused.filter(({ policy }) => policy === 'matching').length,
     queueWaitMs: end.total.waitMs,
-    utilisation: (last.total.busyMs - first.total.busyMs) / (last.workers * sentForMs),
-    decisionP99Ms: decisions.totalCount === 0 ? NaN : decisions.getValueAtPercentile(99) / 1000,
+    utilisation: last.total.busyMs / (last.workers * sentForMs),
+    decisionMs: medianAndP99(allTimes(record.pods.map((pod) => pod.decisions))),
+    pingMs: medianAndP99(allTimes(record.pods.flatMap(({ pings }) => pings ?? []))),
     redisCpu: record.redisCpu,
     overAdmitted: surgeCase.rateLimit === 'off' ? 0 : overAdmitted(observations) + overAdmitted(burst) + overall,
     doubleMatched: doubleMatched(observations, 1000 * TRIP_SECONDS),
@@ -88,8 +97,9 @@ export function figuresOf(record: CaseRecord): CaseFigures {
       ...record.generator,
       lateP99Ms: timesOf(observations.map(({ dueAt, sentAt }) => sentAt - dueAt)).p99,
     },
-    podsCpu: record.pods.reduce((sum, { cpu }) => sum + cpu, 0),
+    podsCpu,
     matchingCpu: matching.use.cpu,
+    othersCpu: record.machineCpu - podsCpu - matching.use.cpu - record.generator.cpu - (record.redisCpu ?? 0),
     burst: { sent: burst.length, admitted: burst.filter(isAdmitted).length },
   };
 }
@@ -107,6 +117,11 @@ function routeFigures({ observations, sentForMs }: CaseRecord, route: Route | 'a
     refusedPerSecond: refused.length / seconds,
     failureRate: failed.length / mine.length,
   };
+}
+
+function medianAndP99(times: Histogram): MedianAndP99 {
+  const at = (share: number): number => (times.totalCount === 0 ? NaN : times.getValueAtPercentile(share) / 1000);
+  return { median: at(50), p99: at(99) };
 }
 
 function latency({ sentAt, answeredAt }: { sentAt: number; answeredAt: number }): number {

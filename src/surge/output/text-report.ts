@@ -1,7 +1,8 @@
-import type { CaseName, SurgeCase } from '../cases.js';
+import { cityOf } from '../city.js';
+import type { CaseName } from '../cases.js';
 import type { CaseFigures, RouteFigures } from '../figures/figures.js';
 import type { SurgeOptions } from '../options.js';
-import { DRIVERS, TRIP_SECONDS } from '../run-case.js';
+import { DRIVERS, rushOf, TRIP_SECONDS } from '../run-case.js';
 import { REPORTED } from './reported.js';
 import { change, figure, percent, textTable } from './text-table.js';
 
@@ -15,9 +16,9 @@ const PATHS = {
 } as const;
 
 /** What a case's requests got, milliseconds. */
-export function caseTable({ title }: SurgeCase, figures: CaseFigures): string {
+export function caseTable(figures: CaseFigures): string {
   const head = ['ms', 'requests', 'mean', 'median', 'min', 'max', 'p95', 'p99', 'per second', 'failed'];
-  return `${title}\n\n${textTable(head, figures.routes.flatMap(routeRows))}\n`;
+  return textTable(head, figures.routes.flatMap(routeRows));
 }
 
 function routeRows({ route, times, refused, perSecond, refusedPerSecond, failureRate }: RouteFigures): string[][] {
@@ -73,12 +74,14 @@ export function comparison({ before, riders, after }: Results): string {
       '',
       `${percent(REPORTED.utilisation.before)} -> ${percent(REPORTED.utilisation.after)}`,
     ],
-    ['p99 of a decision, ms', ...all.map(({ decisionP99Ms }) => figure(decisionP99Ms)), '', 'below 1'],
+    ['a decision: median, ms', ...all.map(({ decisionMs }) => figure(decisionMs.median))],
+    ['  p99, ms', ...all.map(({ decisionMs }) => figure(decisionMs.p99)), '', 'below 1'],
+    ['  of a bare PING meanwhile', ...all.map(({ pingMs }) => figure(pingMs.p99))],
     ['Redis, of one core', ...all.map(({ redisCpu }) => percent(redisCpu)), '', 'below 70 %'],
     ["429s by the rider's own limit", ...all.map(({ refusedByRider }) => figure(refusedByRider))],
     ['429s by the one for matching', ...all.map(({ refusedByMatching }) => figure(refusedByMatching))],
   ];
-  return `${textTable(head, rows)}\n`;
+  return textTable(head, rows);
 }
 
 /** Whether the measurement is one: what else could have been the bottleneck, and was not. */
@@ -91,18 +94,31 @@ export function measurement({ before, riders, after }: Results): string {
     ['  requests late by, p99, ms', ...all.map(({ generator }) => figure(generator.lateP99Ms))],
     ['application, all processes', ...all.map(({ podsCpu }) => percent(podsCpu))],
     ['matching service', ...all.map(({ matchingCpu }) => percent(matchingCpu))],
+    ['other processes of the machine', ...all.map(({ othersCpu }) => percent(othersCpu))],
     ['rides without a driver', ...all.map(({ withoutDriver }) => figure(withoutDriver))],
   ];
-  return `${textTable(head, rows)}\n`;
+  return textTable(head, rows);
 }
 
 /** How the surge differs from the one that was reported. */
-export function scale({ pods, riders, seconds, demand, queue, patienceMs, seed, store }: SurgeOptions): string {
+export function scaleOf({
+  pods,
+  riders,
+  seconds,
+  demand,
+  queue,
+  patienceMs,
+  seed,
+  store,
+  scale,
+}: SurgeOptions): string {
+  const { workers, serviceMs, limit } = cityOf(scale);
+  const city = scale === 1 ? 'in full' : `divided by ${scale}`;
   return `${figure(riders)} riders for ${seconds} s, ${pods} processes on ${store === 'redis' ? 'one Redis' : 'in-process stores'}, seed ${seed}.
-Scale: that many riders who never let go of their phones would send ${figure(riders * 5)} requests/s, more than this machine can send and
-answer. Here a rider opens the app, sends 1 to 5 requests 0.1 to 0.3 s apart, closes it and comes again; they come so that
-${figure(demand)} requests/s are sent when answers come at once (reported: 379), and pile up when they do not.
-Matching: 15 workers, 100 ms a ride, 10 ms a fare or a look at the map, ${figure(queue)} places in its queue, patience ${figure(patienceMs / 1000)} s.
-${figure(DRIVERS)} drivers with trips of ${TRIP_SECONDS} s: drivers are not what runs out.
-`;
+
+Scale. So many riders who never let go of their phones would send ${figure(riders * 5)} requests/s: more than two cores can send and answer.
+Here a rider opens the app, sends 1 to 3 requests 0.1 to 0.3 s apart, closes it and comes again; they come so that ${figure(demand)} requests/s
+are sent when answers come at once (reported: 379), ${figure(rushOf(demand))} riders more in the first two seconds, and pile up when they do not.
+Matching, ${city}: ${workers} workers of ${serviceMs} ms hold ${figure((1000 * workers) / serviceMs)} requests/s; ${figure(queue)} places in its queue, patience ${figure(patienceMs / 1000)} s. Its limit: ${figure(limit.refill)}/s, burst ${figure(limit.capacity)}.
+${figure(DRIVERS)} drivers with trips of ${TRIP_SECONDS} s: drivers are not what runs out.`;
 }

@@ -29,8 +29,6 @@ export class Child<P extends Procedures> implements AsyncDisposable {
   private constructor(
     private readonly name: string,
     script: string,
-    args: readonly string[],
-    environment: Readonly<Record<string, string>>,
   ) {
     const passedOn = PASSED_ON.flatMap((variable) => {
       const value = process.env[variable];
@@ -38,8 +36,8 @@ export class Child<P extends Procedures> implements AsyncDisposable {
     });
     // Built it is JavaScript, in tests TypeScript: as this file is.
     const url = new URL(`${script}.main${extname(import.meta.url)}`, import.meta.url);
-    this.process = fork(fileURLToPath(url), args, {
-      env: { ...(Object.fromEntries(passedOn) as Record<string, string>), NO_COLOR: '1', ...environment },
+    this.process = fork(fileURLToPath(url), {
+      env: { ...(Object.fromEntries(passedOn) as Record<string, string>), NO_COLOR: '1' },
       serialization: 'advanced', // typed arrays and Infinity as they are
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
@@ -56,13 +54,8 @@ export class Child<P extends Procedures> implements AsyncDisposable {
   }
 
   /** @param script the file's name without `.main.ts` */
-  static async start<P extends Procedures>(
-    name: string,
-    script: string,
-    args: readonly string[] = [],
-    environment: Readonly<Record<string, string>> = {},
-  ): Promise<Child<P>> {
-    const child = new Child<P>(name, script, args, environment);
+  static async start<P extends Procedures>(name: string, script: string): Promise<Child<P>> {
+    const child = new Child<P>(name, script);
     await child.answer(0); // the first message has no number: the process is ready
     return child;
   }

@@ -1,12 +1,13 @@
-import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
+import type { Histogram } from 'hdr-histogram-js';
 import { RateLimitGuard } from 'nestjs-floodgate';
+import { encodedTimes, newTimes } from './times-histogram.js';
 
 /**
  * Times the guard from the outside, which is what a request waits for: Redis, the way there and back, and the turns of a busy
  * event loop. Only where the guard had to wait: refusals that are certain take it no time.
  */
 export class DecisionMeter {
-  private readonly times = newHistogram();
+  private readonly times: Histogram = newTimes();
 
   constructor() {
     const { times } = this;
@@ -26,17 +27,6 @@ export class DecisionMeter {
   }
 
   encoded(): string {
-    return encodeIntoCompressedBase64(this.times);
+    return encodedTimes(this.times);
   }
-}
-
-/** What several meters have measured: microseconds. */
-export function decisionTimes(encoded: readonly string[]): Histogram {
-  const times = newHistogram();
-  for (const text of encoded) times.add(decodeFromCompressedBase64(text));
-  return times;
-}
-
-function newHistogram(): Histogram {
-  return build({ highestTrackableValue: 1_000_000_000, numberOfSignificantValueDigits: 3 });
 }

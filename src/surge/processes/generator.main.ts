@@ -6,50 +6,58 @@ import { answerCalls } from './answer-calls.js';
 import { ProcessMeter, type ProcessUse } from './process-meter.js';
 
 export interface CrowdCall {
-  readonly origins: readonly string[];
   readonly riders: number;
   readonly demand: number;
+  readonly rush: number;
   readonly seed: number;
 }
 
 export interface BurstCall {
-  readonly origins: readonly string[];
   readonly route: Route;
   readonly count: number;
 }
 
-// An alias, since an interface has no index signature.
+/** What the parent may ask. An alias, since an interface has no index signature. */
 export type GeneratorProcedures = {
-  /** Every route of every process some times, so that what is measured has been compiled. */
-  readonly warmUp: (call: { origins: readonly string[]; times: number }) => Promise<void>;
+  /** Where everything is sent to from now on. */
+  readonly open: (origins: readonly string[]) => void;
+  readonly close: () => Promise<void>;
+  /** Every route of every process so many times, so that what is measured then has been compiled. */
+  readonly warmUp: (times: number) => Promise<void>;
   readonly start: (call: CrowdCall) => void;
   readonly snapshot: () => CrowdSnapshot;
-  /** Nothing more is sent; what it took until now. */
+  /** Nothing more is sent. @returns what it took until now */
   readonly stop: () => ProcessUse;
   /** Every answer, once all are there. */
   readonly answers: () => Promise<Observation[]>;
-  /** One rider's requests at once, over all processes in turn. */
+  /** One rider's requests at once, to all processes in turn. */
   readonly burst: (call: BurstCall) => Promise<Observation[]>;
 };
 
 const meter = new ProcessMeter();
-const observations: Observation[] = [];
+let origins: readonly string[] = [];
+let sender = new HttpSender(origins);
+let observations: Observation[] = [];
 let crowd: Crowd | undefined;
 let stopping: Promise<void> | undefined;
 
 answerCalls({
-  warmUp: async ({ origins, times }) => {
-    const { send } = new HttpSender(origins);
+  open: (opened) => {
+    origins = opened;
+    sender = new HttpSender(origins);
+  },
+  close: () => sender.close(),
+  warmUp: async (times) => {
     for (let i = 0; i < times; i++) {
       const rider = new Rider(i, 1_000_000 + i); // nobody of the crowd
-      const asked = ROUTES.flatMap((route) => origins.map((_, pod) => send({ ...rider.next(), route }, pod)));
+      const asked = ROUTES.flatMap((route) => origins.map((_, pod) => sender.send({ ...rider.next(), route }, pod)));
       await Promise.all(asked);
     }
   },
-  start: ({ origins, riders, demand, seed }) => {
-    const { send } = new HttpSender(origins);
+  start: (call) => {
+    observations = [];
     const onAnswer = (observation: Observation): unknown => observations.push(observation);
-    crowd = new Crowd({ riders, demand, seed, pods: origins.length, send, onAnswer });
+    crowd = new Crowd({ ...call, pods: origins.length, send: sender.send, onAnswer });
     meter.begin();
     crowd.start();
   },
@@ -62,8 +70,7 @@ answerCalls({
     await stopping;
     return observations;
   },
-  burst: ({ origins, route, count }) => {
-    const { send } = new HttpSender(origins);
+  burst: ({ route, count }) => {
     const rider = new Rider(0, 2_000_000);
     const since = performance.now();
     const now = (): number => performance.now() - since;
@@ -71,7 +78,7 @@ answerCalls({
       Array.from({ length: count }, async (_, i): Promise<Observation> => {
         const pod = i % origins.length;
         const sentAt = now();
-        const answer = await send({ ...rider.next(), route }, pod);
+        const answer = await sender.send({ ...rider.next(), route }, pod);
         return { ...answer, route, rider: 0, pod, dueAt: sentAt, sentAt, answeredAt: now() };
       }),
     );

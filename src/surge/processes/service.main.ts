@@ -1,4 +1,4 @@
-// One process of the surge: `application` or `matching`, configured by the environment like any other.
+// A process of the surge that runs one service after the other: the application, or matching, as it is told to.
 import type { AddressInfo } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
 import { Matching } from '../../matching/matching.js';
@@ -7,17 +7,27 @@ import { boot } from '../../serve.js';
 import { MATCHING, RIDE_HAILING } from '../../services.js';
 import { answerCalls } from './answer-calls.js';
 import { DecisionMeter } from './decision-meter.js';
+import { PingMeter } from './ping-meter.js';
 import { ProcessMeter, type ProcessUse } from './process-meter.js';
 
 export interface ServiceUse extends ProcessUse {
-  /** Times of the decisions that were not made in the process, as `decisionTimes` reads them. */
+  /** Times of the decisions that the guard had to wait for, and of PINGs beside them, as `allTimes` reads them. */
   readonly decisions: string;
+  readonly pings: string | undefined;
 }
 
-/** What the parent may ask. */
-// An alias, since an interface has no index signature.
+export interface OpenCall {
+  readonly service: 'application' | 'matching';
+  /** Its environment. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** What the parent may ask. An alias, since an interface has no index signature. */
 export type ServiceProcedures = {
-  readonly port: () => number;
+  /** Starts a service on the loopback interface, with nothing left of the one before. @returns its port */
+  readonly open: (call: OpenCall) => Promise<number>;
+  readonly close: () => Promise<void>;
+  /** Measures from here on: what happened before was to warm up. */
   readonly begin: () => void;
   readonly end: () => ServiceUse;
   /** Of matching. */
@@ -26,14 +36,25 @@ export type ServiceProcedures = {
 
 const decisions = new DecisionMeter();
 const meter = new ProcessMeter();
-const app: INestApplication = await boot(process.argv[2] === 'matching' ? MATCHING : RIDE_HAILING, '127.0.0.1');
+let app: INestApplication | undefined;
+let pings: PingMeter | undefined;
 
 answerCalls({
-  port: () => (app.getHttpServer() as { address(): AddressInfo }).address().port,
+  open: async ({ service, variables }) => {
+    app = await boot(service === 'matching' ? MATCHING : RIDE_HAILING, variables, '127.0.0.1');
+    if (variables['REDIS_URL'] !== undefined) pings = new PingMeter(variables['REDIS_URL']);
+    return (app.getHttpServer() as { address(): AddressInfo }).address().port;
+  },
+  close: async () => {
+    pings?.close();
+    await app?.close();
+    app = pings = undefined;
+  },
   begin: () => {
     decisions.reset();
+    pings?.reset();
     meter.begin();
   },
-  end: () => ({ ...meter.end(), decisions: decisions.encoded() }),
-  statistics: () => app.get(Matching).statistics(),
+  end: () => ({ ...meter.end(), decisions: decisions.encoded(), pings: pings?.encoded() }),
+  statistics: () => app!.get(Matching, { strict: false }).statistics(),
 } satisfies ServiceProcedures);

@@ -46,6 +46,18 @@ it('sends what is demanded when answers come at once', async () => {
   expect(seen.length / 20).toBeLessThan(630);
 });
 
+it('begins with a rush when the doors open', async () => {
+  const { crowd, seen } = crowdOf({ rush: 300, demand: 200 });
+  crowd.start();
+  await jest.advanceTimersByTimeAsync(10_000);
+  await stop(crowd);
+  const ridersFrom = (fromMs: number): number =>
+    new Set(seen.filter(({ sentAt }) => sentAt >= fromMs && sentAt < fromMs + 2000).map(({ rider }) => rider)).size;
+  expect(ridersFrom(0)).toBeGreaterThan(450);
+  expect(ridersFrom(0)).toBeLessThanOrEqual(501);
+  expect(ridersFrom(8000)).toBeLessThan(270);
+});
+
 it('waits 0.1 to 0.3 s from an answer to the next request of a rider, and never has two under way', async () => {
   const { crowd, seen } = crowdOf({ send: (_, pod) => after(50 * pod, { status: 200 }) });
   crowd.start();

@@ -6,6 +6,8 @@ export interface CrowdOptions {
   readonly riders: number;
   /** Requests a second that they would send if every answer came at once: above 0. */
   readonly demand: number;
+  /** Riders who come on top in the first two seconds, as the doors open: whole, from 0; default 0. */
+  readonly rush?: number;
   /** Riders of the same seed ask for the same, in every run. */
   readonly seed: number;
   /** Processes to send to, in turn. */
@@ -49,8 +51,11 @@ export interface CrowdSnapshot {
   readonly failed: number;
 }
 
+/** How long the rush lasts. */
+const RUSH_MS = 2000;
+
 /**
- * The riders of a surge. One opens the app, sends one to five requests, 0.1 to 0.3 s from each answer to the next request, and
+ * The riders of a surge. One opens the app, sends one to three requests, 0.1 to 0.3 s from each answer to the next request, and
  * closes it; so many come that `demand` requests a second would be sent if every answer came at once. Nobody tries a request
  * again. When answers take long, riders stay and more come, until all of them wait: as after a concert.
  *
@@ -66,7 +71,7 @@ export class Crowd {
   private readonly riders: readonly Rider[];
   /** Those without the app open; who has waited for longest comes next. */
   private readonly outside: number[];
-  private readonly gapMs: number;
+  private readonly arrivalsPerSecond: number;
   private readonly sessions = new Set<Promise<void>>();
   private readonly count = { allowed: 0, matched: 0, refused: 0, failed: 0 };
   private waiting = 0;
@@ -82,7 +87,7 @@ export class Crowd {
     const { riders, demand, seed } = options;
     this.riders = Array.from({ length: riders }, (_, index) => new Rider(seed, index));
     this.outside = new Random(seed, riders).shuffled(this.riders.keys());
-    this.gapMs = (1000 * REQUESTS_PER_VISIT) / demand;
+    this.arrivalsPerSecond = demand / REQUESTS_PER_VISIT;
   }
 
   /** @throws Error when it has been started before */
@@ -112,12 +117,17 @@ export class Crowd {
   /** Lets all those in who should have come by now. A timer that fires late makes nobody stay away. */
   private arrive(): void {
     if (this.stopped) return;
-    for (; this.nextArrivalAt <= this.now(); this.nextArrivalAt += this.gapMs) {
+    for (; this.nextArrivalAt <= this.now(); this.nextArrivalAt += this.gapMs()) {
       const rider = this.outside.shift();
       // All are in the app already: who would have come is waiting.
       if (rider !== undefined) this.open(rider, this.nextArrivalAt);
     }
-    this.arrival = setTimeout(() => this.arrive(), this.nextArrivalAt - this.now());
+    this.arrival = setTimeout(() => this.arrive(), Math.ceil(this.nextArrivalAt - this.now()));
+  }
+
+  private gapMs(): number {
+    const rush = this.nextArrivalAt < RUSH_MS ? (this.options.rush ?? 0) : 0;
+    return 1000 / (this.arrivalsPerSecond + (1000 * rush) / RUSH_MS);
   }
 
   private open(rider: number, dueAt: number): void {

@@ -54,9 +54,9 @@ it('does the same for the same seed, and something else for another one or as an
   );
 });
 
-it('sends one to five requests a visit, three on average', () => {
+it('sends one to three requests a visit, two on average', () => {
   const visits = Array.from({ length: 5000 }, (_, index) => new Rider(1, index).visit());
-  expect(new Set(visits)).toEqual(new Set([1, 2, 3, 4, 5]));
+  expect(new Set(visits)).toEqual(new Set([1, 2, 3]));
   expect(visits.reduce((sum, visit) => sum + visit) / visits.length).toBeCloseTo(REQUESTS_PER_VISIT, 1);
 });
 

@@ -21,7 +21,7 @@ const PICKUP_DEGREES = 0.01;
 const DROPOFF_DEGREES = 0.05;
 const MIN_WAIT_MS = 100;
 const MAX_WAIT_MS = 300;
-const MAX_REQUESTS = 5;
+const MAX_REQUESTS = 3;
 
 /** Requests of one visit, on average. */
 export const REQUESTS_PER_VISIT = (1 + MAX_REQUESTS) / 2;

@@ -18,7 +18,7 @@ export interface Service {
 }
 
 /** Drivers at once and no limits, unless a test says otherwise. */
-export const QUICK = { MATCHING_SERVICE_MS: '0', MATCHING_LOOKUP_MS: '0', RATE_LIMIT: 'off' };
+export const QUICK = { MATCHING_SERVICE_MS: '0', RATE_LIMIT: 'off' };
 
 /** The whole application with its real configuration, on a port of its own. */
 export async function start(platform: Platform, variables: Record<string, string> = {}): Promise<Service> {

@@ -74,10 +74,11 @@ interface PolicyBase {
    * On a Redis Cluster, among how many keys a policy `by: 'global'` splits its state, so that they lie on several nodes: 1
    * (default) to 64. Its limit must be a multiple of it; not for leaky buckets. Each shard has an equal part of the limit and
    * the rate, and a request asks one after the other (those known to be empty it passes over) until one lets it pass.
-   * Together they never admit more than the whole would; less only in that a request of cost n finds the limit exhausted
-   * when each shard has fewer than n left: at most `shards` x (n - 1) tokens, none for cost 1. Shards whose node is away are
-   * missing from the limit. `remaining` is an estimate from the shard that was asked. Elsewhere than on a Cluster it changes
-   * nothing.
+   * Together they never admit more than the whole would; less by what is left over in each: a request of cost n is refused
+   * when every shard has fewer than n. Of windows that is `shards` x (n - 1) at most, nothing for cost 1; of token buckets and
+   * sliding window counters, which have fractions, fewer than `shards` x n. And a token bucket's shard that is full is not
+   * refilled while others are not, so let each have room for many requests. Shards whose node is away are missing from the
+   * limit. `remaining` is an estimate from the shard that was asked. Elsewhere than on a Cluster it changes nothing.
    *
    * @example { name: 'all-rides', algorithm: 'token-bucket', capacity: 30_000, refill: 15_000, by: 'global', shards: 6 }
    */

@@ -17,8 +17,9 @@ const DRIFT = 0.998;
 
 /**
  * The refusals that are certain, to be answered without asking again. Once a store has refused, no charge by anybody makes
- * the same question pass before its `retryAfter`; resets, lost states and stepping clocks can, which is why a refusal is
- * remembered for a second at most. A client far over its limit then costs its own process a look-up, and Redis nothing.
+ * the same question pass before its `retryAfter`; resets, give-backs, lost states and stepping clocks can, which is why a
+ * refusal is remembered for a second at most. A client far over its limit then costs its own process a look-up, and Redis
+ * nothing.
  *
  * The verdict is the store's: `remaining`, and what a policy that did not refuse would say, as of the question; `resetAfter`
  * and `retryAfter` counting down from the answer.
@@ -48,9 +49,14 @@ export class RememberedRefusals {
     return undefined;
   }
 
-  /** Remembers what the store has just said, if it was a refusal. @param sentAt when it was asked, by the monotonic clock */
-  note(charges: readonly Charge[], verdict: Verdict, sentAt: number): void {
-    if (!verdict.allowed) this.remember(charges, verdict, sentAt);
+  /**
+   * Remembers what the store has just said, if it was a refusal.
+   *
+   * @param sentAt when it was asked, by the monotonic clock
+   * @param under the key of one of the charges, of which one refusal is remembered at a time; default the first that refused
+   */
+  note(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
+    if (!verdict.allowed) this.remember(charges, verdict, sentAt, under);
   }
 
   forget(keys: readonly string[]): void {
@@ -58,10 +64,10 @@ export class RememberedRefusals {
   }
 
   /** Until the first of the refusing policies could let it pass: so long they all refuse. */
-  private remember(charges: readonly Charge[], verdict: Verdict, sentAt: number): void {
+  private remember(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
     const refusing = verdict.charges.filter(({ allowed }) => !allowed);
     const certainMs = Math.min(this.maxMs, ...refusing.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
-    const { key } = charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!;
+    const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
     this.refusals.set(key, { charges, verdict, receivedAt: this.monotonicMs(), certainUntil: sentAt + certainMs });
   }
 }

@@ -15,8 +15,8 @@ export interface Charge {
 export interface TakenCharge extends Charge {
   /** `at` of the verdict that made it. */
   readonly at: number;
-  /** `resetAfter` of its verdict. */
-  readonly resetAfter: number;
+  /** That instant plus `resetAfter` of its verdict: it tells the window, or the departure slot, that it went to. */
+  readonly resetAt: number;
 }
 
 /** What one policy says to a request. Times are whole microseconds. */

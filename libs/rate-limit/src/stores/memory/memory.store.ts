@@ -146,11 +146,11 @@ export class MemoryStore implements RateLimitStore {
 
   giveBack(taken: readonly TakenCharge[]): void {
     const now = this.clock();
-    for (const { key, algorithm, cost, at, resetAfter } of taken) {
+    for (const { key, algorithm, cost, at, resetAt } of taken) {
       const entry = this.entries.get(key);
       // A clock that stepped back has moved the charge to nobody knows where.
       if (entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) continue;
-      algorithm.giveBack(entry.state, now, cost, at, at + resetAfter);
+      algorithm.giveBack(entry.state, now, cost, at, resetAt);
     }
   }
 

@@ -23,6 +23,13 @@ interface Step {
   readonly places: number[];
 }
 
+/** A step that refuses, and when it was asked. */
+interface Refused {
+  readonly step: Step;
+  readonly answer: Answer;
+  readonly sentAt: number;
+}
+
 /** A request under way. */
 interface Course {
   /** Whether nobody waits for it any more. */
@@ -87,10 +94,12 @@ export class InTurn {
   }
 
   private async take(charges: readonly Charge[], course: Course): Promise<Verdict> {
-    const sentAt = performance.now();
     const steps = this.stepsOf(charges);
+    const known = this.rememberedBy(steps);
+    if (known !== undefined) return this.refusal(charges, steps, [], known, course);
     const answers: Answer[] = [];
     for (const step of steps) {
+      const sentAt = performance.now();
       const answer = await this.ask(step.charges, course);
       course.charged.push(...takenBy(answer));
       if (course.late) {
@@ -99,9 +108,7 @@ export class InTurn {
       }
       if (!answer.verdict.allowed) {
         this.giveBack(course);
-        const verdict = await this.refusal(steps, answers, answer, course);
-        this.refusals?.note(charges, verdict, sentAt);
-        return verdict;
+        return this.refusal(charges, steps, answers, { step, answer, sentAt }, course);
       }
       answers.push(answer);
     }
@@ -132,23 +139,39 @@ export class InTurn {
     return steps.toSorted((one, other) => one.order - other.order || byKey(one, other));
   }
 
-  /** What each policy says to a request that one of them refuses: those before it as if they were not asked, those behind it are. */
+  /** A step that is certain to refuse: then nobody is charged, and given back, only to be told so. */
+  private rememberedBy(steps: readonly Step[]): Refused | undefined {
+    const sentAt = performance.now();
+    for (const step of steps) {
+      const verdict = isSharded(step.charges[0]!) ? undefined : this.refusals?.find(step.charges);
+      if (verdict !== undefined) return { step, answer: { charges: step.charges, verdict }, sentAt };
+    }
+    return undefined;
+  }
+
+  /**
+   * What each policy says to a request that one step refuses: those that were asked before as if they had not been, the others
+   * are asked now.
+   */
   private async refusal(
+    charges: readonly Charge[],
     steps: readonly Step[],
     before: readonly Answer[],
-    refused: Answer,
+    { step: refusing, answer, sentAt }: Refused,
     course: Course,
   ): Promise<Verdict> {
-    const { at } = refused.verdict;
+    const { at } = answer.verdict;
     const verdicts: ChargeVerdict[] = [];
-    for (const [i, answer] of before.entries()) place(steps[i]!, unchanged(answer, steps[i]!.charges, at), verdicts);
-    place(steps[before.length]!, refused.verdict.charges, verdicts);
-    const behind = steps.slice(before.length + 1);
+    for (const [i, one] of before.entries()) place(steps[i]!, unchanged(one, steps[i]!.charges, at), verdicts);
+    place(refusing, answer.verdict.charges, verdicts);
+    const others = steps.slice(before.length).filter((step) => step !== refusing);
     // The refusal is certain already: a slot that does not answer, or not in time, is said to be untouched.
-    for (const step of behind) place(step, untouched(step.charges, at), verdicts);
+    for (const step of others) place(step, untouched(step.charges, at), verdicts);
     course.refusal = { allowed: false, at, charges: verdicts };
-    const looks = behind.map(async (step) => place(step, await this.look(step.charges, course), verdicts));
+    const looks = others.map(async (step) => place(step, await this.look(step.charges, course), verdicts));
     await Promise.allSettled(looks);
+    // Under the client's key: under one that counts everybody stands what that step says to all of them.
+    this.refusals?.note(charges, course.refusal, sentAt, steps[0]!.charges[0]!.key);
     return course.refusal;
   }
 
@@ -227,7 +250,7 @@ function takenBy({ charges, verdict }: Answer): TakenCharge[] {
   if (!verdict.allowed) return [];
   const { at } = verdict;
   return charges
-    .map((charge, i) => ({ ...charge, at, resetAfter: verdict.charges[i]!.resetAfter }))
+    .map((charge, i) => ({ ...charge, at, resetAt: at + verdict.charges[i]!.resetAfter }))
     .filter(({ cost }) => cost > 0);
 }
 

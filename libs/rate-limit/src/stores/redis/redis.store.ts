@@ -106,9 +106,9 @@ export class RedisStore implements RateLimitStore {
   async giveBack(taken: readonly TakenCharge[]): Promise<void> {
     // One by one: their slots may differ.
     await Promise.allSettled(
-      taken.map(async ({ key, algorithm, cost, at, resetAfter }) => {
+      taken.map(async ({ key, algorithm, cost, at, resetAt }) => {
         const policy = `[[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]]`;
-        const args = [this.now(), this.maxSkew, policy, '', `[[${at},${at + resetAfter}]]`];
+        const args = [this.now(), this.maxSkew, policy, '', `[[${at},${resetAt}]]`];
         return this.client.evalsha(SHA1, 1, key, ...args);
       }),
     );

@@ -22,7 +22,7 @@ interface Row {
 }
 
 /** What a slice knows of one of its keys. */
-interface Slot {
+interface KeyEntry {
   readonly number: number;
   /** The one algorithm that its requests share. */
   readonly algorithm: Algorithm;
@@ -52,7 +52,7 @@ const FAILURES: Readonly<Record<number, string>> = {
  */
 export class Slice {
   private readonly rows: Row[] = [];
-  private readonly slots = new Map<string, Slot>();
+  private readonly keys = new Map<string, KeyEntry>();
   private readonly policies: Charge[] = [];
   /** ARGV[4] but for the counts, which are known at the end: 4 numbers for each charge of each row. */
   private readonly codes: number[] = [];
@@ -74,11 +74,11 @@ export class Slice {
     const { charges } = waiter;
     const entries = entriesOf(charges);
     if (this.entries + entries > MAX_ENTRIES && this.rows.length > 0) return false;
-    const slot = this.slots.get(charges[0]!.key);
-    if (slot !== undefined && this.repeats(slot.row, charges)) {
-      slot.row.last.next = waiter;
-      slot.row.last = waiter;
-      slot.row.count++;
+    const entry = this.keys.get(charges[0]!.key);
+    if (entry !== undefined && this.repeats(entry.row, charges)) {
+      entry.row.last.next = waiter;
+      entry.row.last = waiter;
+      entry.row.count++;
       this.entries += entries;
       return true;
     }
@@ -89,14 +89,14 @@ export class Slice {
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;
       const more = i < charges.length - 1 ? MORE : 0;
-      this.codes.push(this.policyNumber(charge) + more, this.slotOf(charge, row).number, 0, 1);
+      this.codes.push(this.policyNumber(charge) + more, this.entryOf(charge, row).number, 0, 1);
     }
     return true;
   }
 
   /** KEYS of the program. */
   encodeKeys(): string[] {
-    return [...this.slots.keys()];
+    return [...this.keys.keys()];
   }
 
   /** ARGV[3] and ARGV[4] of the program. */
@@ -153,23 +153,21 @@ export class Slice {
   /** Whether a request is the row's once more, with nothing between them that touched its keys. */
   private repeats(row: Row, charges: readonly Charge[]): boolean {
     if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
-    for (let i = 1; i < charges.length; i++) if (this.slots.get(charges[i]!.key)!.row !== row) return false;
+    for (let i = 1; i < charges.length; i++) if (this.keys.get(charges[i]!.key)!.row !== row) return false;
     return true;
   }
 
   private isFullFor({ length }: readonly Charge[]): boolean {
     return (
-      this.rows.length >= MAX_ROWS ||
-      this.slots.size + length > MAX_KEYS ||
-      this.policies.length + length > MAX_POLICIES
+      this.rows.length >= MAX_ROWS || this.keys.size + length > MAX_KEYS || this.policies.length + length > MAX_POLICIES
     );
   }
 
   /** Whether a key is here with another algorithm: what its state means would depend on which of them reads it. */
   private mixes(charges: readonly Charge[]): boolean {
     for (let i = 0; i < charges.length; i++) {
-      const slot = this.slots.get(charges[i]!.key);
-      if (slot !== undefined && slot.algorithm !== charges[i]!.algorithm) return true;
+      const entry = this.keys.get(charges[i]!.key);
+      if (entry !== undefined && entry.algorithm !== charges[i]!.algorithm) return true;
     }
     return false;
   }
@@ -182,14 +180,14 @@ export class Slice {
     return policies.push(charge);
   }
 
-  private slotOf({ key, algorithm }: Charge, row: Row): Slot {
-    let slot = this.slots.get(key);
-    if (slot === undefined) {
-      slot = { number: this.slots.size + 1, algorithm, row };
-      this.slots.set(key, slot);
+  private entryOf({ key, algorithm }: Charge, row: Row): KeyEntry {
+    let entry = this.keys.get(key);
+    if (entry === undefined) {
+      entry = { number: this.keys.size + 1, algorithm, row };
+      this.keys.set(key, entry);
     }
-    slot.row = row;
-    return slot;
+    entry.row = row;
+    return entry;
   }
 }
 

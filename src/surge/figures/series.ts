@@ -1,0 +1,47 @@
+import type { CaseName } from '../cases.js';
+import type { CaseRecord } from '../run-case.js';
+import { groupBy } from './group-by.js';
+import { outcomeOf } from './outcome.js';
+import { timesOf } from './times.js';
+
+/** A case over time, one value a second; null where there was nothing. */
+export interface CaseSeries {
+  readonly name: CaseName;
+  readonly title: string;
+  readonly seconds: readonly number[];
+  /** Milliseconds, of requests sent in that second that were not refused. */
+  readonly median: readonly (number | null)[];
+  readonly p99: readonly (number | null)[];
+  /** Answers that came in that second. */
+  readonly allowed: readonly number[];
+  readonly refused: readonly number[];
+  readonly failed: readonly number[];
+  /** In the queue of matching, and the share of its workers' time that was used, 0 to 1. */
+  readonly waiting: readonly (number | null)[];
+  readonly utilisation: readonly (number | null)[];
+}
+
+export function seriesOf({ surgeCase, observations, sentForMs, matching }: CaseRecord): CaseSeries {
+  const lastMs = observations.reduce((last, { answeredAt }) => Math.max(last, answeredAt), sentForMs);
+  const seconds = Array.from({ length: Math.ceil(lastMs / 1000) }, (_, second) => second);
+  const notRefused = observations.filter((each) => outcomeOf(each) !== 'refused');
+  const sent = groupBy(notRefused, ({ sentAt }) => Math.floor(sentAt / 1000));
+  const times = seconds.map((second) => {
+    const latencies = (sent.get(second) ?? []).map(({ sentAt, answeredAt }) => answeredAt - sentAt);
+    return latencies.length > 0 ? timesOf(latencies) : undefined;
+  });
+  const answered = groupBy(observations, (each) => `${outcomeOf(each)} ${Math.floor(each.answeredAt / 1000)}`);
+  const samples = new Map(matching.samples.map(({ atMs, statistics }) => [Math.floor(atMs / 1000), statistics]));
+  return {
+    name: surgeCase.name,
+    title: surgeCase.title,
+    seconds,
+    median: times.map((each) => each?.median ?? null),
+    p99: times.map((each) => each?.p99 ?? null),
+    allowed: seconds.map((second) => answered.get(`allowed ${second}`)?.length ?? 0),
+    refused: seconds.map((second) => answered.get(`refused ${second}`)?.length ?? 0),
+    failed: seconds.map((second) => answered.get(`failed ${second}`)?.length ?? 0),
+    waiting: seconds.map((second) => samples.get(second)?.waiting ?? null),
+    utilisation: seconds.map((second) => samples.get(second)?.recent.utilisation ?? null),
+  };
+}
