@@ -11,8 +11,6 @@ const SECONDS = 60;
 const MAX_DEMAND = 600;
 const MAX_RIDERS = 4000;
 const TOO_MUCH = 2.5;
-/** Of 8 requests 5 are rides, which take a worker's time, and 3 are looked up; see `Rider`. */
-const RIDES_SHARE = 5 / 8;
 
 const QUIET = { inApp: 0, waiting: 0, allowed: 0, refused: 0, failed: 0 };
 
@@ -83,12 +81,11 @@ export class Concert implements OnModuleDestroy {
 }
 
 /** More than twice what matching can answer, from so many riders that its queue could fill. */
-export function crowdFor(matching: Pick<MatchingConfiguration, 'workers' | 'serviceMs' | 'lookupMs' | 'queue'>): {
+export function crowdFor(matching: Pick<MatchingConfiguration, 'workers' | 'serviceMs' | 'queue'>): {
   riders: number;
   demand: number;
 } {
-  const msEach = RIDES_SHARE * matching.serviceMs + (1 - RIDES_SHARE) * matching.lookupMs;
-  const canAnswer = (1000 * matching.workers) / msEach; // Infinity where it takes no time
+  const canAnswer = (1000 * matching.workers) / matching.serviceMs; // Infinity where it takes no time
   return {
     riders: Math.min(MAX_RIDERS, 1000 + matching.queue),
     demand: Math.round(Math.min(MAX_DEMAND, TOO_MUCH * canAnswer)),
