@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import {
   Body,
   Controller,
@@ -11,6 +12,7 @@ import {
   Param,
   Post,
   Put,
+  Req,
   Res,
   Sse,
   UseGuards,
@@ -18,7 +20,7 @@ import {
 import { HttpAdapterHost } from '@nestjs/core';
 import { IsBoolean, IsIn } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
-import type { Observable } from 'rxjs';
+import { finalize, type Observable } from 'rxjs';
 import { Enforcement } from '../limits/enforcement.js';
 import { Broadcast } from './broadcast.js';
 import { Concert } from './concert.js';
@@ -54,6 +56,8 @@ const CONTENT_SECURITY_POLICY =
 export class ControlRoomController implements OnModuleDestroy {
   private readonly files = readPageFiles();
   private readonly broadcast: Broadcast;
+  /** Of those who watch. */
+  private readonly sockets = new Set<Socket>();
 
   constructor(
     private readonly adapterHost: HttpAdapterHost,
@@ -95,8 +99,11 @@ export class ControlRoomController implements OnModuleDestroy {
 
   /** Who is one too many gets a 503. */
   @Sse('control-room/events', { maxPendingDataLength: MAX_PENDING })
-  events(): Observable<MessageEvent> {
-    return this.broadcast.watch(() => ({ type: 'room', data: this.observer.room() }));
+  events(@Req() { socket }: { readonly socket: Socket }): Observable<MessageEvent> {
+    this.sockets.add(socket);
+    return this.broadcast
+      .watch(() => ({ type: 'room', data: this.observer.room() }))
+      .pipe(finalize(() => this.sockets.delete(socket)));
   }
 
   @Put('control-room/concert')
@@ -121,8 +128,14 @@ export class ControlRoomController implements OnModuleDestroy {
     return this.trial.send(lane, many);
   }
 
-  /** Before the server closes, which waits for every response to end. */
+  /**
+   * Before the server closes, which waits for every connection. A browser would use those of the streams for asking again, and
+   * again, and the server would never be closed.
+   */
   onModuleDestroy(): void {
+    const sockets = [...this.sockets];
     this.broadcast.close();
+    // The ends of the streams are on their way by then.
+    setImmediate(() => sockets.forEach((socket) => socket.destroySoon()));
   }
 }

@@ -157,10 +157,10 @@ describe('the page', () => {
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('finds back to a process that was restarted', async () => {
+  it('does not keep a process from ending, and finds back to it when it is restarted', async () => {
     const first = await BuiltApp.start();
     await using viewer = await Viewer.open(browser, first.url);
-    await first.stop();
+    expect(await first.stop()).toBe('SIGTERM');
     await viewer.page.locator('#connection[data-state=away]').waitFor();
     await using _ = await BuiltApp.start({ PORT: new URL(first.url).port });
     await viewer.page.locator('#connection[data-state=live]').waitFor();

@@ -41,7 +41,7 @@ describe('the story', () => {
       const cells = await page.locator('#figures tr td:nth-child(3)').allInnerTexts();
       return cells.some((cell) => Number(cell) > 20);
     });
-    await until('a matching that keeps up', 10_000, async () => (await viewer.value('utilisation')) < 80);
+    await until('a matching that keeps up', 10_000, async () => (await viewer.value('utilisation')) < 85);
 
     await viewer.enforcement.click();
     await until('no refusals', 10_000, async () => (await viewer.value('refused')) === 0);

@@ -38,14 +38,15 @@ export class BuiltApp implements AsyncDisposable {
     }
   }
 
-  /** As an orchestrator does it. */
-  async stop(): Promise<void> {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+  /** As an orchestrator does it; the signal that ended it, SIGKILL where SIGTERM did not within its time. */
+  async stop(): Promise<NodeJS.Signals | null> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return this.process.signalCode;
     const exit = once(this.process, 'exit');
     this.process.kill('SIGTERM');
     const kill = setTimeout(() => this.process.kill('SIGKILL'), 10_000);
     await exit;
     clearTimeout(kill);
+    return this.process.signalCode;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
