@@ -8,6 +8,7 @@ const HOW_TO_GET_ONE =
   'apt install redis-server, brew install redis, or set REDIS_SERVER_BIN';
 
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
+const APT_LOCK = '/run/lock/floodgate-apt';
 
 /** The server that tests and the surge run against: REDIS_SERVER_BIN if set, else redis-server or valkey-server on PATH. */
 export function findRedisServer(): string | undefined {
@@ -91,7 +92,9 @@ function forbidServiceStarts(): boolean {
 }
 
 function apt(...args: string[]): boolean {
-  const { status, stdout, stderr } = spawnSync('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=60', ...args], {
+  // One after the other: an update fails where another one runs, and an installation while one runs.
+  const inTurn = [APT_LOCK, 'apt-get', '-qq', '-o', 'DPkg::Lock::Timeout=60', ...args];
+  const { status, stdout, stderr } = spawnSync('flock', inTurn, {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     stdio: ['ignore', 'pipe', 'pipe'],
     encoding: 'utf8',

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { install } from '../../../src/surge/processes/ensure-redis.js';
 import { RedisServer } from '../redis-server.js';
 
 const FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/local/lib'];
@@ -12,13 +12,7 @@ const LIBRARY = join('faketime', 'libfaketime.so.1');
  * done. Undefined where it cannot.
  */
 export function ensureFaketime(): string | undefined {
-  const found = findFaketime();
-  if (found !== undefined || process.getuid?.() !== 0) return found;
-  const limits = ['-o', 'DPkg::Lock::Timeout=60', '-o', 'Acquire::http::Timeout=10', '-o', 'Acquire::Retries=0'];
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  for (const command of [['update'], ['install', '-y', '--no-install-recommends', 'libfaketime']]) {
-    spawnSync('apt-get', ['-qq', ...limits, ...command], { env, stdio: 'ignore' });
-  }
+  if (findFaketime() === undefined) install('libfaketime');
   return findFaketime();
 }
 
