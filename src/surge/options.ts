@@ -35,7 +35,7 @@ export const USAGE = `npm run surge -- [options]
   --demand N        requests a second that riders would send if every answer came at once (660 / scale)
   --seed N          riders of the same seed ask for the same (1)
   --queue N         places in the queue of the matching service (1000)
-  --patience-ms N   the longest wait in it (10000; quick: 5000)
+  --patience-ms N   the longest wait in it (10000; quick: 4000)
   --store S         redis, or memory: each process then counts for itself (redis)
   --quick           cases of 7 seconds: under a minute in all
   --json            ends with the figures as one line of JSON
@@ -44,7 +44,7 @@ export const USAGE = `npm run surge -- [options]
 `;
 
 const QUICK_SECONDS = 7;
-const QUICK_PATIENCE_MS = 5000;
+const QUICK_PATIENCE_MS = 4000;
 
 /** What the limit lets through, more than four times. */
 const DEMAND = 660;
