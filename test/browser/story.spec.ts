@@ -81,7 +81,7 @@ describe('the story', () => {
     expect(await viewer.lane('nearby').innerText()).toMatch(/Retry-After\s*1/);
     const levels: number[] = [];
     await until('a full bucket', 10_000, async () => {
-      levels.push(await viewer.full('nearby', 'matching'));
+      levels.push(await viewer.full('nearby', 'rider'));
       return levels.at(-1) === 1;
     });
     expect(Math.min(...levels)).toBeLessThan(0.7);
