@@ -6,6 +6,7 @@ import type { SurgeOptions } from './options.js';
 import { machineBusyMs } from './processes/machine-meter.js';
 import type { ProcessUse } from './processes/process-meter.js';
 import type { Processes } from './processes/processes.js';
+import { randomPort } from './processes/redis-server.js';
 import type { ServiceUse } from './processes/service.main.js';
 import type { CrowdSnapshot, Observation } from './riders/crowd.js';
 
@@ -16,8 +17,8 @@ export const TRIP_SECONDS = 10;
 /** One rider's requests at once to each process, when the crowd has gone. */
 export const BURST_PER_POD = 30;
 
+const PORT_ATTEMPTS = 20;
 const WARM_UP_TIMES = 50;
-const WARM_UP_MATCHING = { MATCHING_PORT: '0', MATCHING_WORKERS: '1000', MATCHING_SERVICE_MS: '0' };
 const SAMPLE_MS = 250;
 
 /** Riders who open the app in the first two seconds, as the doors open: then twice as many come. */
@@ -64,8 +65,7 @@ export async function runCase(
 ): Promise<CaseRecord> {
   const city = cityOf(options.scale);
   await redis?.clear();
-  // Until all is warm, with a matching that takes no time.
-  const matchingPort = await matching.call('open', { service: 'matching', variables: WARM_UP_MATCHING });
+  const matchingPort = await openWarmUpMatching(matching);
   const variables = podVariables(surgeCase, city, options, matchingPort, redis?.url);
   const ports = await Promise.all(pods.map((pod) => pod.call('open', { service: 'application', variables })));
   await generator.call(
@@ -112,6 +112,21 @@ export async function runCase(
     redisCpu: after.redis === undefined ? undefined : (1000 * (after.redis - before.redis!)) / sentForMs,
     machineCpu: (after.machine - before.machine) / sentForMs,
   };
+}
+
+/**
+ * A matching that takes no time, until all is warm. The one that is measured comes to its port, so that this must be none that
+ * the system gives away meanwhile.
+ */
+async function openWarmUpMatching(matching: Processes['matching']): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    const variables = { MATCHING_PORT: `${randomPort()}`, MATCHING_WORKERS: '1000', MATCHING_SERVICE_MS: '0' };
+    try {
+      return await matching.call('open', { service: 'matching', variables });
+    } catch (error) {
+      if (!(error as Error).message.includes('EADDRINUSE') || attempt === PORT_ATTEMPTS) throw error;
+    }
+  }
 }
 
 function matchingVariables(

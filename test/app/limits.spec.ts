@@ -140,6 +140,17 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
       for (let i = 0; i < 25; i++) expect((await ride('bob').expect(429)).body.policy).toBe('matching');
     });
 
+    it('is not for one who asks more than all others together', async () => {
+      service = await start(platform, { ...NEVER, MATCHING_BURST: '60' });
+      const asking = Array.from({ length: 300 }, (_, i) => (i % 6 === 0 ? `rider-${i}` : 'script'));
+      const since = performance.now();
+      const responses = await Promise.all(asking.map(async (client) => ({ client, ...(await ride(client)) })));
+      const seconds = (performance.now() - since) / 1000;
+      const passed = responses.filter(({ status }) => status === 200);
+      expect(passed).toHaveLength(60);
+      expect(passed.filter(({ client }) => client === 'script').length).toBeLessThanOrEqual(20 + 10 * seconds);
+    });
+
     it('is not limited where only riders are', async () => {
       service = await start(platform, { ...NEVER, RATE_LIMIT: 'riders', MATCHING_BURST: '1' });
       const responses = await Promise.all(Array.from({ length: 80 }, async (_, i) => ride(`rider-${i % 4}`)));

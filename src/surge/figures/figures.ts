@@ -48,6 +48,8 @@ export interface CaseFigures {
   readonly decisionMs: MedianAndP99;
   readonly pingMs: MedianAndP99;
   readonly redisCpu: number | undefined;
+  /** Decisions that Redis did not make within the deadline: a process made them, with its share of the limits. */
+  readonly decidedLocally: number;
   /** Must be 0. */
   readonly overAdmitted: number;
   readonly doubleMatched: number;
@@ -91,6 +93,7 @@ export function figuresOf(record: CaseRecord): CaseFigures {
     decisionMs: medianAndP99(allTimes(record.pods.map((pod) => pod.decisions))),
     pingMs: medianAndP99(allTimes(record.pods.flatMap(({ pings }) => pings ?? []))),
     redisCpu: record.redisCpu,
+    decidedLocally: record.pods.reduce((sum, pod) => sum + pod.decidedLocally, 0),
     overAdmitted: surgeCase.rateLimit === 'off' ? 0 : overAdmitted(observations) + overAdmitted(burst) + overall,
     doubleMatched: doubleMatched(observations, 1000 * TRIP_SECONDS),
     generator: {

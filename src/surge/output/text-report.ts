@@ -77,6 +77,7 @@ export function comparison({ before, riders, after }: Results): string {
     ['a decision: median, ms', ...all.map(({ decisionMs }) => figure(decisionMs.median))],
     ['  p99, ms', ...all.map(({ decisionMs }) => figure(decisionMs.p99)), '', 'below 1'],
     ['  of a bare PING meanwhile', ...all.map(({ pingMs }) => figure(pingMs.p99))],
+    ['  Redis was too late', ...all.map(({ decidedLocally }) => figure(decidedLocally))],
     ['Redis, of one core', ...all.map(({ redisCpu }) => percent(redisCpu)), '', 'below 70 %'],
     ["429s by the rider's own limit", ...all.map(({ refusedByRider }) => figure(refusedByRider))],
     ['429s by the one for matching', ...all.map(({ refusedByMatching }) => figure(refusedByMatching))],

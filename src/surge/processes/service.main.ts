@@ -1,6 +1,7 @@
 // A process of the surge that runs one service after the other: the application, or matching, as it is told to.
 import type { AddressInfo } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
+import { RateLimiter } from 'nestjs-floodgate';
 import { Matching } from '../../matching/matching.js';
 import type { MatchingStatistics } from '../../matching/matching-statistics.js';
 import { boot } from '../../serve.js';
@@ -14,6 +15,8 @@ export interface ServiceUse extends ProcessUse {
   /** Times of the decisions that the guard had to wait for, and of PINGs beside them, as `allTimes` reads them. */
   readonly decisions: string;
   readonly pings: string | undefined;
+  /** Decisions that Redis did not make in time. */
+  readonly decidedLocally: number;
 }
 
 export interface OpenCall {
@@ -37,10 +40,18 @@ export type ServiceProcedures = {
 const decisions = new DecisionMeter();
 const meter = new ProcessMeter();
 let app: INestApplication | undefined;
+let service: OpenCall['service'];
 let pings: PingMeter | undefined;
+let locallyBefore = 0;
+
+/** Of the matching service there are none. */
+function decidedLocally(): number {
+  return service === 'application' ? app!.get(RateLimiter, { strict: false }).stats().sources.local : 0;
+}
 
 answerCalls({
-  open: async ({ service, variables }) => {
+  open: async ({ service: asked, variables }) => {
+    service = asked;
     app = await boot(service === 'matching' ? MATCHING : RIDE_HAILING, variables, '127.0.0.1');
     if (variables['REDIS_URL'] !== undefined) pings = new PingMeter(variables['REDIS_URL']);
     return (app.getHttpServer() as { address(): AddressInfo }).address().port;
@@ -51,10 +62,16 @@ answerCalls({
     app = pings = undefined;
   },
   begin: () => {
+    locallyBefore = decidedLocally();
     decisions.reset();
     pings?.reset();
     meter.begin();
   },
-  end: () => ({ ...meter.end(), decisions: decisions.encoded(), pings: pings?.encoded() }),
+  end: () => ({
+    ...meter.end(),
+    decisions: decisions.encoded(),
+    pings: pings?.encoded(),
+    decidedLocally: decidedLocally() - locallyBefore,
+  }),
   statistics: () => app!.get(Matching, { strict: false }).statistics(),
 } satisfies ServiceProcedures);
