@@ -144,11 +144,11 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
       service = await start(platform, { ...NEVER, MATCHING_BURST: '60' });
       const asking = Array.from({ length: 300 }, (_, i) => (i % 6 === 0 ? `rider-${i}` : 'script'));
       const since = performance.now();
-      const responses = await Promise.all(asking.map(async (client) => ({ client, ...(await ride(client)) })));
+      const statuses = await Promise.all(asking.map(async (client) => (await ride(client)).status));
       const seconds = (performance.now() - since) / 1000;
-      const passed = responses.filter(({ status }) => status === 200);
+      const passed = asking.filter((_, i) => statuses[i] === 200);
       expect(passed).toHaveLength(60);
-      expect(passed.filter(({ client }) => client === 'script').length).toBeLessThanOrEqual(20 + 10 * seconds);
+      expect(passed.filter((client) => client === 'script').length).toBeLessThanOrEqual(20 + 10 * seconds);
     });
 
     it('is not limited where only riders are', async () => {

@@ -76,15 +76,16 @@ describe('the story', () => {
   it('of a rider who is impatient: a bucket that drains, a 429 with Retry-After, a bucket that fills', async () => {
     await using viewer = await Viewer.open(browser, app.url);
     await until('a full bucket', 10_000, async () => (await viewer.full('nearby', 'rider')) === 1);
+    const levels: number[] = [];
+    // From before the click on: a busy machine may look away for longer than the bucket takes to fill.
+    const refilled = until('a bucket that has drained, and is full again', 15_000, async () => {
+      levels.push(await viewer.full('nearby', 'rider'));
+      return Math.min(...levels) < 0.7 && levels.at(-1) === 1;
+    });
     await viewer.lane('nearby').getByRole('button', { name: 'Send 40' }).click();
     await viewer.lane('nearby').getByText('429 Too Many Requests').waitFor();
     expect(await viewer.lane('nearby').innerText()).toMatch(/Retry-After\s*1/);
-    const levels: number[] = [];
-    await until('a full bucket', 10_000, async () => {
-      levels.push(await viewer.full('nearby', 'matching'));
-      return levels.at(-1) === 1;
-    });
-    expect(Math.min(...levels)).toBeLessThan(0.7);
+    await refilled;
     // It never falls while nobody asks.
     const lowest = levels.indexOf(Math.min(...levels));
     expect(levels.slice(lowest)).toEqual(levels.slice(lowest).toSorted((a, b) => a - b));

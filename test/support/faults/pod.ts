@@ -19,6 +19,7 @@ export const ADA = { kind: 'user', value: 'ada' };
 
 /** Promised are 500 from the moment at which Redis answers; to start it, and a busy machine, take their own time. */
 export const RECOVERY_MS = 1500;
+const DRAINED_MS = 5000;
 
 export interface Answer {
   readonly decision: Decision;
@@ -93,10 +94,11 @@ export class Pod implements AsyncDisposable {
 
   /** Asks until Redis refuses. */
   async drain(user = ADA.value): Promise<void> {
-    for (;;) {
+    // With pauses: what is decided locally takes no turn of the event loop, in which Redis could be heard of again.
+    await until('Redis refuses', DRAINED_MS, async () => {
       const decisions = await Promise.all(Array.from({ length: CAPACITY + 1 }, () => this.ask(user)));
-      if (decisions.some(({ decidedBy, allowed }) => decidedBy === 'store' && !allowed)) return;
-    }
+      return decisions.some(({ decidedBy, allowed }) => decidedBy === 'store' && !allowed);
+    });
   }
 
   /**
