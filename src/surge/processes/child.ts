@@ -47,7 +47,7 @@ export class Child<P extends Procedures> implements AsyncDisposable {
       });
     }
     this.process.on('message', (message: Reply) => this.settle(message));
-    this.process.once('error', (error) => this.end(error));
+    this.process.on('error', (error) => this.end(error));
     this.process.once('close', (code, signal) =>
       this.end(new Error(`${this.name} ended (${code ?? signal}):\n${this.output}`)),
     );
