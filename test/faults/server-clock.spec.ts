@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Policy } from 'nestjs-floodgate';
-import { ClockedRedis, ensureFaketime } from '../support/faults/clocked-redis.js';
+import { ClockedRedis } from '../support/faults/clocked-redis.js';
 import { type Answer, Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 
@@ -23,10 +23,7 @@ const POLICIES: readonly Policy[] = [
 /** The first in a leaky bucket takes no place. */
 const limitOf = ({ algorithm }: Policy): number => LIMIT + Number(algorithm === 'leaky-bucket');
 
-const faketime = ensureFaketime();
-const where = faketime === undefined ? describe.skip : describe;
-
-where(`the server's clock${faketime ? '' : ' (not without libfaketime: apt install libfaketime)'}`, () => {
+describe('the server’s clock', () => {
   let redis: ClockedRedis;
   let admin: Redis;
   let pod: Pod;
@@ -35,7 +32,7 @@ where(`the server's clock${faketime ? '' : ' (not without libfaketime: apt insta
   let answers: Answer[];
 
   beforeAll(async () => {
-    redis = await ClockedRedis.start(faketime!);
+    redis = await ClockedRedis.start();
     admin = new Redis(redis.server.url);
     // No process remembers what the server's clock makes untrue; and who is late here is late because of the machine.
     pod = await Pod.start({ redis: redis.server.url, rememberRefusalsMs: 0, deadlineMs: 1000 });

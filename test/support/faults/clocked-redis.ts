@@ -8,12 +8,16 @@ const FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/local/lib'];
 const LIBRARY = join('faketime', 'libfaketime.so.1');
 
 /**
- * Where the library is that shows a process another time: Debian's package libfaketime, which is installed where that can be
- * done. Undefined where it cannot.
+ * Path of the library that shows a process another time: Debian's package libfaketime, which is installed where that can be
+ * done.
+ *
+ * @throws {Error} that says how to get it
  */
-export function ensureFaketime(): string | undefined {
+export function ensureFaketime(): string {
   if (findFaketime() === undefined) install('libfaketime');
-  return findFaketime();
+  const path = findFaketime();
+  if (path === undefined) throw new Error('The tests that set clocks need libfaketime: apt install libfaketime');
+  return path;
 }
 
 /** On Debian below the folder of the architecture. */
@@ -41,8 +45,8 @@ export class ClockedRedis implements AsyncDisposable {
     private readonly folder: string,
   ) {}
 
-  /** @param faketime as `ensureFaketime()` found it */
-  static async start(faketime: string): Promise<ClockedRedis> {
+  static async start(): Promise<ClockedRedis> {
+    const faketime = ensureFaketime();
     const folder = mkdtempSync(join(tmpdir(), 'floodgate-clock-'));
     const env = {
       // Behind it the C library: its malloc is to be found before jemalloc's, which asks for the time before it works itself.
