@@ -3,6 +3,7 @@ import type { RateLimitModuleOptions } from '../../rate-limit.options.js';
 import { reasonOf } from '../../rationed-warning.js';
 import { tell } from '../../tell.js';
 import { Breaker } from './breaker.js';
+import { StateLog } from './state-log.js';
 import { isDisconnection, isTrouble, RedisAwayError } from './redis-failure.js';
 
 /** Whom the breaker is around, and what it is to ask and to tell. */
@@ -13,9 +14,10 @@ export interface HealthSettings {
   readonly onChange?: RateLimitModuleOptions['onStoreStateChange'];
 }
 
-/** Whether one Redis, or one node of a Cluster, decides: a breaker that says each change in one line and with one event. */
+/** Whether one Redis, or one node of a Cluster, decides: a breaker that tells each change to the application, and to the log. */
 export class Health {
   private readonly logger = new Logger('RateLimit');
+  private readonly lines = new StateLog(this.logger);
   private readonly breaker: Breaker;
   private readonly subject: string;
   private since = 0;
@@ -59,6 +61,7 @@ export class Health {
 
   close(): void {
     this.breaker.close();
+    this.lines.close();
   }
 
   private changed(open: boolean, reason: string): void {
@@ -66,10 +69,10 @@ export class Health {
     if (open) {
       this.since = performance.now();
       this.reason = reason;
-      this.logger.warn(`${this.subject} does not decide: ${reason}. Until it does, requests go by onStoreFailure`);
+      this.lines.warn(`${this.subject} does not decide: ${reason}. Until it does, requests go by onStoreFailure`);
     }
     const outageMs = open ? 0 : Math.round(performance.now() - this.since);
-    if (!open) this.logger.log(`${this.subject} decides again, after ${outageMs} ms`);
+    if (!open) this.lines.log(`${this.subject} decides again, after ${outageMs} ms`);
     if (onChange === undefined) return;
     const change = { deciding: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) };
     tell(onChange, change, (error) => this.logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
