@@ -66,7 +66,7 @@ describe('a ready client with the defaults of ioredis', () => {
     const said = app.logs.of('log').filter((line) => line.includes('on a duplicate of the client'));
     expect(said).toHaveLength(1);
     expect(said[0]).toContain('autoResendUnfulfilledCommands: false');
-    expect(said[0]).toContain('commandTimeout: 2000');
+    expect(said[0]).toContain('commandTimeout: undefined');
     expect(said[0]).toContain('retryStrategy');
     expect(said[0]).not.toMatch(/maxRetriesPerRequest|lazyConnect|username|password/);
   });
@@ -118,7 +118,9 @@ it('ioredis options of the module are kept, but for what is promised to every re
     autoResendUnfulfilledCommands: true,
     maxRetriesPerRequest: 9,
   };
-  const { options } = (await openRedis(given)) as Redis;
-  expect(options).toMatchObject({ connectTimeout: 5000, retryStrategy: given.retryStrategy, socketTimeout: 1000 });
+  const { client: opened } = await openRedis(given);
+  const { options } = opened as Redis;
+  expect(options).toMatchObject({ connectTimeout: 5000 });
+  expect([1, 100].map((attempt) => options.retryStrategy?.(attempt))).toEqual([7, 7]);
   expect(options).toMatchObject({ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, lazyConnect: true });
 });

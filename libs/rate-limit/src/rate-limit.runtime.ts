@@ -107,6 +107,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     const proxies = trustProxyWarning(this.adapterHost);
     if (proxies !== undefined) this.logger.warn(proxies);
+    if (this.opened.warning !== undefined) this.logger.warn(this.opened.warning);
     await this.opened.store.connect?.();
     this.logger.log(this.opened.description);
   }

@@ -10,6 +10,8 @@ const PORT_ATTEMPTS = 20;
 /** What happens to bytes on their way, and to connections. */
 interface Weather {
   readonly delayMs: number;
+  /** Milliseconds from the beginning of a connection before which no answer arrives. */
+  readonly firstAnswerMs: number;
   readonly losesRequests: boolean;
   readonly losesReplies: boolean;
   readonly resets: boolean;
@@ -17,7 +19,14 @@ interface Weather {
   readonly cut: { readonly containing: string; times: number } | undefined;
 }
 
-const FAIR: Weather = { delayMs: 0, losesRequests: false, losesReplies: false, resets: false, cut: undefined };
+const FAIR: Weather = {
+  delayMs: 0,
+  firstAnswerMs: 0,
+  losesRequests: false,
+  losesReplies: false,
+  resets: false,
+  cut: undefined,
+};
 
 /**
  * A TCP proxy on the loopback interface whose weather a test changes while it runs, for the connections there are and for
@@ -71,6 +80,11 @@ export class TcpProxy implements AsyncDisposable {
   /** Every byte takes `ms` longer, each way. */
   delay(ms: number): void {
     this.weather = { ...FAIR, delayMs: ms };
+  }
+
+  /** On each new connection the first answer comes no sooner than `ms` after it was accepted; nothing else is slow. */
+  answerLate(ms: number): void {
+    this.weather = { ...FAIR, firstAnswerMs: ms };
   }
 
   /** Accepts and reads, and that is all: nobody hears of the other, nor of the other's end. */
@@ -151,7 +165,12 @@ class Connection {
     tell: { cut: () => void; closed: () => void },
   ) {
     const requests = new Direction(server, () => ({ ...weather(), loses: weather().losesRequests }));
-    const replies = new Direction(client, () => ({ ...weather(), loses: this.cut || weather().losesReplies }));
+    const acceptedAt = performance.now();
+    const replies = new Direction(client, () => {
+      const { delayMs, firstAnswerMs, losesReplies } = weather();
+      const late = Math.max(delayMs, acceptedAt + firstAnswerMs - performance.now());
+      return { delayMs: late, loses: this.cut || losesReplies };
+    });
     client.on('data', (bytes) => this.request(requests, bytes));
     server.on('data', (bytes) => replies.pass(bytes));
     for (const socket of [client, server]) socket.on('error', () => undefined); // 'close' follows, which tells all.

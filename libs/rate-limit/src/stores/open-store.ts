@@ -19,6 +19,8 @@ interface OpenedStore {
   readonly owned: boolean;
   /** One line for the log at boot. */
   readonly description: string;
+  /** Options without effect, if any are given. */
+  readonly warning?: string;
 }
 
 /** The store that the module's options ask for, not connected yet. */
@@ -34,7 +36,7 @@ export async function openStore(options: CheckedOptions, monitor: Monitor): Prom
       'Limits are kept in this process (no Redis is configured): with several processes, each client gets its limit once from every one';
     return { store: new MemoryStore(), deadlines, keepsTime: true, owned: true, description };
   }
-  const client = isRedisClient(redis) ? duplicateRedis(redis) : await openRedis(redis);
+  const { client, ignored = [] } = isRedisClient(redis) ? { client: duplicateRedis(redis) } : await openRedis(redis);
   const refusals = rememberRefusalsMs === 0 ? undefined : new RememberedRefusals(rememberRefusalsMs);
   const settings = { clock, deadlines, monitor, ...(refusals && { refusals }) };
   const probeKey = (number: number): string => keyOf(options.keyPrefix, `probe${number || ''}`, '');
@@ -49,6 +51,9 @@ export async function openStore(options: CheckedOptions, monitor: Monitor): Prom
     refusals,
     keepsTime: true,
     owned: client !== undefined,
+    ...(ignored.length > 0 && {
+      warning: `RateLimitModule, redis: these options are ignored, since promises rest on them; what holds is ${ignored.join(', ')}`,
+    }),
     description: `Limits are kept in Redis, for all processes together${whileAway(options)}${byDuplicate(redis)}`,
   };
 }

@@ -3,9 +3,10 @@ import { FixedWindow } from '../../algorithms/fixed-window/fixed-window.js';
 import type { RateLimitModuleOptions } from '../../rate-limit.options.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { Health } from './health.js';
-import { Lifeline } from './lifeline.js';
+import { withinLoopTime } from '../loop-timer.js';
+import { ConnectionWatchdog } from './connection-watchdog.js';
 import { RedisStore, type RedisStoreOptions } from './redis.store.js';
-import type { OwnedRedisClient } from './redis-client.js';
+import { type ClusterNodeConnection, opensItself, type OwnedRedisClient, type RedisOptions } from './redis-client.js';
 import { isDisconnection, isTrouble } from './redis-failure.js';
 import { isSharded } from './in-turn.js';
 import { Slice, type Waiter } from './slice.js';
@@ -26,7 +27,9 @@ const MAX_PROBE_KEYS = 100_000;
 export class ConnectedRedisStore extends RedisStore {
   private readonly logger = new Logger('RateLimit');
   private readonly health: Health;
-  private readonly lifeline: Lifeline | undefined;
+  /** Not for a Cluster, which has one for each node. */
+  private readonly watchdog: ConnectionWatchdog | undefined;
+  private readonly nodeWatchdogs = new WeakMap<ClusterNodeConnection, ConnectionWatchdog>();
   /** Of a Cluster's nodes, from their first trouble on. */
   private readonly nodes = new Map<string, Health>();
   /** The connection's last error, which its closing does not repeat. */
@@ -48,8 +51,11 @@ export class ConnectedRedisStore extends RedisStore {
       probe: () => this.counted(this.probe()),
       ...(onStateChange && { onChange: onStateChange }),
     });
-    const { deadlines } = settings;
-    if (connection.isCluster !== true && deadlines) this.lifeline = new Lifeline(connection, deadlines.ms);
+    if (connection.isCluster === true) {
+      connection.on('+node', (node) => void this.nodeWatchdogs.set(node, this.watch(node)));
+    } else {
+      this.watchdog = this.watch(connection);
+    }
     connection.on('error', (error) => (this.lastError = error.message || error.name));
     connection.on('close', () => this.disconnected());
     connection.on('ready', () => this.health.probeNow());
@@ -78,7 +84,7 @@ export class ConnectedRedisStore extends RedisStore {
   /** Goes on when Redis is away: the client keeps trying, and until then requests go by `onStoreFailure`. */
   async connect(): Promise<void> {
     try {
-      await within(BOOT_PATIENCE_MS, this.connection.connect());
+      await withinLoopTime(BOOT_PATIENCE_MS, this.connection.connect());
       await this.warnOfEviction();
     } catch (error) {
       this.trip(this.lastError || (error as Error).message);
@@ -89,7 +95,7 @@ export class ConnectedRedisStore extends RedisStore {
     this.closed = true;
     for (const health of [this.health, ...this.nodes.values()]) health.close();
     try {
-      await within(CLOSE_PATIENCE_MS, this.connection.quit());
+      await withinLoopTime(CLOSE_PATIENCE_MS, this.connection.quit());
     } catch {
       // It was not connected, or is not answered.
     }
@@ -97,7 +103,6 @@ export class ConnectedRedisStore extends RedisStore {
   }
 
   protected override answered({ slot }: Slice): void {
-    this.lifeline?.heard();
     if (this.connection.isCluster !== true) this.health.answered();
     else if (this.nodes.size > 0) this.nodeOf(slot)?.answered();
   }
@@ -106,10 +111,12 @@ export class ConnectedRedisStore extends RedisStore {
     // A node of a Cluster in trouble must not keep the others from being asked.
     if (this.connection.isCluster === true) {
       const health = this.nodeOf(slice.slot, true);
+      if (error instanceof RateLimitStoreError)
+        this.nodeWatchdog(this.connection.slots?.[slice.slot]?.[0])?.missedDeadline();
       health?.failed(error);
       return health?.away ?? super.failed(error, slice);
     }
-    if (error instanceof RateLimitStoreError) this.lifeline?.gaveUp();
+    if (error instanceof RateLimitStoreError) this.watchdog?.missedDeadline();
     if (isDisconnection(error)) this.disconnected();
     else this.health.failed(error);
     return this.health.away ?? super.failed(error, slice);
@@ -153,8 +160,7 @@ export class ConnectedRedisStore extends RedisStore {
 
   /** The connection as a whole: of a Cluster it is there once the nodes are known, and each of them has its own probe. */
   private async probe(): Promise<void> {
-    this.lifeline?.check();
-    if (this.connection.isCluster !== true) await this.decideForNobody(this.probeKey(0));
+    if (this.connection.isCluster !== true) await this.decideForNobody(this.probeKey(0), this.watchdog);
     else if (this.connection.status !== 'ready') throw new Error('no node is connected');
   }
 
@@ -164,12 +170,14 @@ export class ConnectedRedisStore extends RedisStore {
     if (this.connection.slots?.some((owners) => owners?.[0] === node) !== true) return;
     for (let i = 0; i < MAX_PROBE_KEYS; i++) {
       const key = this.probeKey(i);
-      if (this.connection.slots?.[this.slotOf(key)]?.[0] === node) return this.decideForNobody(key);
+      if (this.connection.slots?.[this.slotOf(key)]?.[0] === node) {
+        return this.decideForNobody(key, this.nodeWatchdog(node));
+      }
     }
   }
 
   /** A decision that nobody asked for. What it says does not matter: Redis could say it. */
-  private async decideForNobody(key: string): Promise<void> {
+  private async decideForNobody(key: string, watchdog: ConnectionWatchdog | undefined): Promise<void> {
     const slice = new Slice();
     slice.add({
       charges: [{ key, algorithm: PROBE, cost: 1 }],
@@ -178,23 +186,30 @@ export class ConnectedRedisStore extends RedisStore {
       next: undefined,
     });
     const answer = this.evaluate(slice);
-    void answer.then(
-      () => this.lifeline?.heard(),
-      () => undefined,
-    );
     try {
       await (this.settings.deadlines?.within(answer) ?? answer);
     } catch (error) {
-      if (error instanceof RateLimitStoreError) this.lifeline?.gaveUp();
+      if (error instanceof RateLimitStoreError) watchdog?.missedDeadline();
       if (isTrouble(error as Error)) throw error;
     }
+  }
+
+  private watch(connection: OwnedRedisClient | ClusterNodeConnection): ConnectionWatchdog {
+    const options = (connection as { options?: RedisOptions }).options ?? {};
+    return new ConnectionWatchdog(connection, this.settings.deadlines?.ms ?? 0, opensItself(options));
+  }
+
+  /** @param node host and port, as the slots name it */
+  private nodeWatchdog(node: string | undefined): ConnectionWatchdog | undefined {
+    const connection = this.connection.nodes?.().find(({ options: { host, port } }) => `${host}:${port}` === node);
+    return connection && this.nodeWatchdogs.get(connection);
   }
 
   /** A Redis that evicts keys resets limits, and says nothing. */
   private async warnOfEviction(): Promise<void> {
     try {
       const policy =
-        /^maxmemory_policy:(\S+)/m.exec(await within(BOOT_PATIENCE_MS, this.connection.info('memory')))?.[1] ??
+        /^maxmemory_policy:(\S+)/m.exec(await withinLoopTime(BOOT_PATIENCE_MS, this.connection.info('memory')))?.[1] ??
         'noeviction';
       if (policy === 'noeviction') return;
       this.logger.warn(
@@ -203,17 +218,5 @@ export class ConnectedRedisStore extends RedisStore {
     } catch {
       // It may not ask.
     }
-  }
-}
-
-async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const impatience = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([answer, impatience]);
-  } finally {
-    clearTimeout(timer);
   }
 }

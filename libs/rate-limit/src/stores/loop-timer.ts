@@ -1,0 +1,46 @@
+/** Parts of the waiting time. Each ends with a turn of the event loop, so that a stall uses up one part at most. */
+const PARTS = 5;
+
+/**
+ * Runs a task once the event loop has been free to read answers for a while. A plain timer fires right after a stall of the
+ * loop, before the answers that arrived meanwhile are read.
+ *
+ * @param ms milliseconds of a loop that turns; a stall of any length counts as a fifth of them
+ * @returns cancels the task
+ */
+export function afterLoopTime(ms: number, task: () => void): () => void {
+  let left = PARTS;
+  let timer: NodeJS.Timeout | undefined;
+  let turn: NodeJS.Immediate | undefined;
+  const wait = (): void => {
+    timer = setTimeout(() => {
+      // The first turn may have begun before the stall ended: the second one reads all that lies ready.
+      turn = setImmediate(() => {
+        turn = setImmediate(() => (--left === 0 ? task() : wait()));
+      });
+    }, ms / PARTS).unref();
+  };
+  wait();
+  return () => {
+    left = 0;
+    clearTimeout(timer);
+    clearImmediate(turn);
+  };
+}
+
+/**
+ * The answer, or an error when it takes longer than `ms` milliseconds of a loop that turns.
+ *
+ * @throws {Error} that says how long it waited
+ */
+export async function withinLoopTime<T>(ms: number, answer: PromiseLike<T>): Promise<T> {
+  let cancel: (() => void) | undefined;
+  const impatience = new Promise<never>((_, reject) => {
+    cancel = afterLoopTime(ms, () => reject(new Error(`no answer within ${ms} ms`)));
+  });
+  try {
+    return await Promise.race([answer, impatience]);
+  } finally {
+    cancel?.();
+  }
+}

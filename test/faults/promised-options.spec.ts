@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { RateLimitModuleOptions } from 'nestjs-floodgate';
+import { CAPACITY, Pod } from '../support/faults/pod.js';
+import { TcpProxy } from '../support/faults/tcp-proxy.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(30_000); // it is real time, and the machine may be busy
+
+/** What would send a charge again, or keep it for later. */
+const UNDOING = {
+  autoResendUnfulfilledCommands: true,
+  maxRetriesPerRequest: 20,
+  enableOfflineQueue: true,
+  enableAutoPipelining: true,
+  commandTimeout: 10,
+  socketTimeout: 10,
+  lazyConnect: false,
+  monitor: true,
+  readOnly: true,
+  reconnectOnError: () => 2 as const,
+};
+
+let server: RedisServer;
+let proxy: TcpProxy;
+
+beforeEach(async () => {
+  server = await RedisServer.start();
+  proxy = await TcpProxy.start(server.port);
+});
+
+afterEach(async () => {
+  await proxy.stop();
+  await server.stop();
+});
+
+const query = (options: object): string =>
+  Object.entries(options)
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+    .join('&');
+
+describe.each<[string, () => RateLimitModuleOptions['redis']]>([
+  ['the query of a URL', () => `${proxy.url}?${query(UNDOING)}`],
+  ['an object', () => ({ host: proxy.host, port: proxy.port, ...UNDOING })],
+])('options in %s that a promise rests on', (_, redis) => {
+  it('do not make a request be charged twice', async () => {
+    await using pod = await Pod.start({ redis: redis() });
+    await pod.recovered();
+    for (let i = 0; i < 3; i++) {
+      proxy.cut({ containing: 'evalsha', times: 3 });
+      await pod.timedOnce();
+      await proxy.pass();
+      await pod.recovered();
+    }
+    await pod.ask();
+    expect(CAPACITY - (await pod.leftInRedis())).toBe(1);
+    await pod.conclude('options that would resend', { answers: [] });
+  });
+
+  it('do not let a timer of ioredis decide', async () => {
+    await using pod = await Pod.start({ redis: redis(), deadlineMs: 500 });
+    await pod.recovered();
+    proxy.delay(30);
+    expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
+  });
+
+  it('are said at boot to be ignored, each with what holds', async () => {
+    await using pod = await Pod.start({ redis: redis() });
+    const said = pod.app.logs.of('warn').filter((line) => line.includes('ignored'));
+    expect(said).toHaveLength(1);
+    for (const name of Object.keys(UNDOING)) expect(said[0]).toContain(name);
+    expect(said[0]).toContain('maxRetriesPerRequest: 0');
+    expect(said[0]).not.toContain(String(proxy.port));
+  });
+});
+
+it('options that no promise rests on hold, and nothing is said', async () => {
+  await using pod = await Pod.start({ redis: `${server.url}?db=3&keyPrefix=shop:&connectTimeout=700` });
+  expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
+  expect(pod.app.logs.of('warn')).toEqual([]);
+});
+
+it('a retryStrategy that gives up does not: Redis decides again', async () => {
+  await using pod = await Pod.start({ redis: { port: proxy.port, host: proxy.host, retryStrategy: () => null } });
+  await pod.recovered();
+  proxy.reset();
+  expect(await pod.ask()).toMatchObject({ decidedBy: 'local' });
+  await proxy.pass();
+  const recoveryMs = await pod.recovered();
+  await pod.conclude('a retryStrategy that gives up', { answers: [], recoveryMs });
+});
