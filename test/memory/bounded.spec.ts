@@ -45,6 +45,26 @@ describe('the memory of a process, measured in one of its own', () => {
     expect(largest).toBeLessThan(50_000 * 1_500);
   });
 
+  it.each(['custom', 'plain client'] as const)(
+    'keeps nothing of a million requests that the store never answers: %s',
+    async (store) => {
+      const { tenth, all, failed } = await measured('unanswered', store);
+      expect(failed).toBe(1_010_000);
+      expect(tenth).toBeLessThan(1 * MB);
+      expect(all).toBeLessThan(1 * MB);
+    },
+  );
+
+  it('keeps no request of a call that the client itself keeps for ever', async () => {
+    const { all, calls } = await measured('unanswered', 'client that keeps its calls');
+    expect(all / calls).toBeLessThan(12_000); // the arguments of 32 requests; 27 KB with the requests
+  });
+
+  it('keeps no answered question behind one that is not', async () => {
+    const { left } = await measured('outOfOrder', undefined);
+    expect(left).toBeLessThan(1 * MB);
+  });
+
   it('does not keep the asynchronous context of the requests that were decided, refused or kept waiting', async () => {
     const pinned = await measured('pinned', undefined);
     expect(pinned).toEqual({ states: false, refused: false, departed: false, timer: true }); // a timer would

@@ -3,8 +3,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Departures } from '../../../libs/rate-limit/src/departures.js';
+import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { RememberedRefusals } from '../../../libs/rate-limit/src/stores/remembered-refusals.js';
+import { StoreGateway } from '../../../libs/rate-limit/src/stores/store-gateway.js';
 import type { Charge } from '../../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algorithm-of.js';
 import { serve } from '../../support/processes/serve.js';
@@ -109,6 +112,41 @@ const procedures = {
       if (refusals.find([{ ...charge, cost: charge.algorithm.maxCost + 1 }])) remembered++;
     }
     return { largest, remembered };
+  },
+
+  /** A million requests that the store never answers: bytes that a tenth of them left behind, and then the others. */
+  unanswered: async (store: 'custom' | 'plain client' | 'client that keeps its calls') => {
+    const deadlines = new Deadlines(5);
+    const kept: unknown[] = [];
+    const never = (): Promise<never> =>
+      new Promise((resolve) => void (store === 'client that keeps its calls' && kept.push(resolve)));
+    const client = { evalsha: never, eval: never, del: never };
+    const custom = { consume: never, reset: () => undefined };
+    const ownTime = store !== 'custom';
+    const asked = ownTime ? new RedisStore(client, { deadlines }) : custom;
+    const gateway = new StoreGateway(asked, deadlines, ownTime, undefined);
+    let failed = 0;
+    const crowd = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i += 1_000) {
+        const answers = Array.from({ length: 1_000 }, async (_, j) => gateway.consume(chargeOf(i + j)));
+        failed += (await Promise.allSettled(answers)).filter(({ status }) => status === 'rejected').length;
+      }
+    };
+    await crowd(10_000); // what is compiled and allocated at the first use
+    const before = retained();
+    await crowd(100_000);
+    const tenth = retained() - before;
+    await crowd(900_000);
+    return { tenth, all: retained() - before, failed, calls: kept.length };
+  },
+
+  /** A million answers that come while an older question has none. */
+  outOfOrder: async () => {
+    const deadlines = new Deadlines(3_600_000);
+    deadlines.ask(() => undefined);
+    const before = retained();
+    for (let i = 0; i < 1_000_000; i++) deadlines.answered(deadlines.ask(() => undefined));
+    return { left: retained() - before, deadlineMs: deadlines.ms };
   },
 
   /** What keeps the asynchronous context in which a request came. */

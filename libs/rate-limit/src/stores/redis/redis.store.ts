@@ -2,7 +2,7 @@
 /// <reference path="./cluster-key-slot.d.ts" />
 import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';
-import type { Deadlines } from '../deadlines.js';
+import type { Deadlines, Question } from '../deadlines.js';
 import type { Monitor } from '../../metrics/monitor.js';
 import type { RememberedRefusals } from '../remembered-refusals.js';
 import {
@@ -161,18 +161,21 @@ export class RedisStore implements RateLimitStore {
     let late = false;
     const question = this.deadlines?.ask((error) => {
       late = true;
+      this.inFlight--; // Redis may never answer
       slice.fail(this.failed(error, slice));
+      if (this.inTurn === undefined) slice.forget(); // on a Cluster what was charged late is given back
     });
     const sentAt = performance.now();
     this.inFlight++;
     this.monitor?.batch(slice.size);
     try {
-      const reply = await this.evaluate(slice);
+      const reply = await this.evaluate(slice, question);
       this.answered(slice);
-      slice.settle(reply, this.refusals, sentAt);
+      if (!late || this.inTurn !== undefined) slice.settle(reply, this.refusals, sentAt);
     } catch (error) {
       if (!late) slice.fail(this.failed(error as Error, slice));
     }
+    if (late) return;
     this.inFlight--;
     if (question !== undefined) this.deadlines?.answered(question);
   }
@@ -186,7 +189,7 @@ export class RedisStore implements RateLimitStore {
     return new RateLimitStoreError(`Redis did not decide: ${error.message}`, { cause: error });
   }
 
-  protected async evaluate(slice: Slice): Promise<number[]> {
+  protected async evaluate(slice: Slice, question?: Question): Promise<number[]> {
     const keys = slice.encodeKeys();
     const args = [...keys, this.now(), this.maxSkew, ...slice.encodeArguments()];
     try {
@@ -195,6 +198,8 @@ export class RedisStore implements RateLimitStore {
       // Redis has forgotten the script (flushed, restarted, failed over) and so has run nothing: the only error after which
       // sending again cannot charge twice.
       if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
+      // Once it has expired, the requests have their answers, and nobody is to be charged for them.
+      if (question !== undefined && this.deadlines?.sendAgain(question) === false) throw error;
       return (await this.client.eval(PROGRAM, keys.length, ...args)) as number[];
     }
   }

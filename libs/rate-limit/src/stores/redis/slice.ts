@@ -51,11 +51,11 @@ const FAILURES: Readonly<Record<number, string>> = {
  * what they get.
  */
 export class Slice {
-  private readonly rows: Row[] = [];
-  private readonly keys = new Map<string, KeyEntry>();
-  private readonly policies: Charge[] = [];
+  private rows: Row[] = [];
+  private keys = new Map<string, KeyEntry>();
+  private policies: Charge[] = [];
   /** ARGV[4] but for the counts, which are known at the end: 4 numbers for each charge of each row. */
-  private readonly codes: number[] = [];
+  private codes: number[] = [];
 
   private entries = 0;
 
@@ -148,6 +148,14 @@ export class Slice {
   /** Answers every request with the failure of all. */
   fail(error: Error): void {
     for (const { first } of this.rows) reject(first, error);
+  }
+
+  /** Lets go of every request, when all have failed and the reply, which the client may wait for for ever, says nothing new. */
+  forget(): void {
+    this.rows = [];
+    this.keys = new Map();
+    this.policies = [];
+    this.codes = [];
   }
 
   /** Whether a request is the row's once more, with nothing between them that touched its keys. */

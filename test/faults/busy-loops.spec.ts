@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Agent, get } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import * as fc from 'fast-check';
+import { Processes } from '../support/processes/processes.js';
+import { SEED } from '../support/property-runs.js';
+import { RedisServer } from '../support/redis-server.js';
+import type { Busy, Phase } from './workers/busy.js';
+
+jest.setTimeout(120_000); // it is real time, and the machine may be busy
+
+const RUNS = 20;
+const CONNECTIONS = 10_000;
+/** Of the routes in workers/busy.ts. */
+const LIMIT = 10;
+const BURST_LIMIT = 3_000;
+
+let server: RedisServer;
+let processes: Processes<Busy>;
+let port: number;
+const agent = new Agent({ keepAlive: true });
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  processes = await Processes.start<Busy>(new URL('./workers/busy.ts', import.meta.url), 1);
+  [port] = (await processes.all('start', () => server.url)) as [number];
+});
+
+afterAll(async () => {
+  agent.destroy();
+  await processes?.stop();
+  await server?.stop();
+});
+
+/** Requests of one client, one after the other. */
+interface Lane {
+  readonly route: 'limited' | 'free';
+  readonly phase: Phase;
+  readonly requests: number;
+  /** How long each handler computes, and the client waits between its requests, in milliseconds. */
+  readonly ms: number;
+  readonly pauseMs: number;
+}
+
+const lane: fc.Arbitrary<Lane> = fc.record({
+  route: fc.constantFrom('limited', 'limited', 'free'),
+  phase: fc.constantFrom('at once', 'at once', 'tick', 'immediate', 'timer'),
+  requests: fc.integer({ min: 1, max: 4 }),
+  ms: fc.oneof(fc.constant(0), fc.integer({ min: 20, max: 60 })),
+  pauseMs: fc.integer({ min: 0, max: 60 }),
+});
+
+function statusOf(path: string, user: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get({ agent, port, host: '127.0.0.1', path, headers: { 'X-Lane': user } }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode!));
+    }).on('error', reject);
+  });
+}
+
+it('handlers that compute, in any phase of the event loop, let a limit admit exactly its number', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(lane, { minLength: 10, maxLength: 30 }), async (lanes) => {
+      const user = randomUUID();
+      const statuses: number[] = [];
+      const run = async ({ route, phase, requests, ms, pauseMs }: Lane): Promise<void> => {
+        for (let i = 0; i < requests; i++) {
+          await delay(pauseMs);
+          const query = new URLSearchParams({ phase, ms: String(ms) }).toString();
+          const status = await statusOf(`/${route}?${query}`, user);
+          if (route === 'limited') statuses.push(status);
+        }
+      };
+      await Promise.all(lanes.map(run));
+      const allowed = statuses.filter((status) => status === 200).length;
+      const rejected = statuses.filter((status) => status === 429).length;
+      const admitted = Math.min(LIMIT, statuses.length);
+      expect({ allowed, rejected }).toEqual({ allowed: admitted, rejected: statuses.length - admitted });
+    }),
+    { numRuns: RUNS, seed: SEED, endOnFailure: true },
+  );
+});
+
+it(`${CONNECTIONS} connections that all ask at once: a limit of ${BURST_LIMIT} admits ${BURST_LIMIT}`, async () => {
+  const sockets: Socket[] = [];
+  for (let i = 0; i < CONNECTIONS; i++) {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    if (i % 100 === 99) await once(socket, 'connect');
+  }
+  const statuses = sockets.map(async (socket) => {
+    const [bytes] = (await once(socket, 'data')) as [Buffer];
+    return bytes.toString('latin1', 9, 12);
+  });
+  for (const socket of sockets) socket.write('GET /burst HTTP/1.1\r\nHost: a\r\n\r\n');
+  const seen: Record<string, number> = {};
+  for (const status of await Promise.all(statuses)) seen[status] = (seen[status] ?? 0) + 1;
+  for (const socket of sockets) socket.destroy();
+  expect(seen).toEqual({ 200: BURST_LIMIT, 429: CONNECTIONS - BURST_LIMIT });
+});

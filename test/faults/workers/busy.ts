@@ -1,0 +1,68 @@
+import type { AddressInfo } from 'node:net';
+import { Controller, Get, Module, Query } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import type { Request } from 'express';
+import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { serve } from '../../support/processes/serve.js';
+
+/** Where in the event loop a handler computes. */
+export type Phase = 'at once' | 'tick' | 'immediate' | 'timer';
+
+const DEADLINE_MS = 50;
+
+function compute(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+function computeIn(phase: Phase, ms: number): void {
+  if (phase === 'at once') compute(ms);
+  else if (phase === 'tick') process.nextTick(compute, ms);
+  else if (phase === 'immediate') setImmediate(compute, ms);
+  else setTimeout(compute, 1, ms);
+}
+
+@Controller()
+class Routes {
+  @Get('limited')
+  @RateLimit({
+    algorithm: 'token-bucket',
+    capacity: 10,
+    refill: '1/h',
+    by: (context) => ({
+      kind: 'lane',
+      value: context.switchToHttp().getRequest<Request>().headers['x-lane'] as string,
+    }),
+  })
+  limited(@Query('phase') phase: Phase, @Query('ms') ms: string): void {
+    computeIn(phase, Number(ms));
+  }
+
+  @Get('free')
+  free(@Query('phase') phase: Phase, @Query('ms') ms: string): void {
+    computeIn(phase, Number(ms));
+  }
+
+  @Get('burst')
+  @RateLimit({ name: 'burst', algorithm: 'token-bucket', capacity: 3_000, refill: '1/h', by: 'global' })
+  burst(): void {}
+}
+
+const procedures = {
+  /** An application with a Redis, and the deadline that is the default. Returns its port. */
+  async start(redis: string): Promise<number> {
+    const imports = [RateLimitModule.forRoot({ redis, deadlineMs: DEADLINE_MS, rememberRefusalsMs: 0 })];
+    @Module({ imports, controllers: [Routes] })
+    class Root {}
+    const app = await NestFactory.create(Root, new ExpressAdapter(), { logger: ['error', 'fatal'] });
+    await app.listen({ port: 0, host: '127.0.0.1', backlog: 16_384 });
+    const warm = { name: 'warm', algorithm: 'token-bucket', capacity: 1, refill: 1 } as const;
+    for (let i = 0; i < 50; i++) await app.get(RateLimiter).consume(warm, { kind: 'user', value: `${i}` });
+    return (app.getHttpServer().address() as AddressInfo).port;
+  },
+};
+
+export type Busy = typeof procedures;
+
+serve(procedures);
