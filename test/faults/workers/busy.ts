@@ -56,7 +56,7 @@ const procedures = {
     @Module({ imports, controllers: [Routes] })
     class Root {}
     const app = await NestFactory.create(Root, new ExpressAdapter(), { logger: ['error', 'fatal'] });
-    await app.listen({ port: 0, host: '127.0.0.1', backlog: 16_384 });
+    await app.listen(0, '127.0.0.1');
     const warm = { name: 'warm', algorithm: 'token-bucket', capacity: 1, refill: 1 } as const;
     for (let i = 0; i < 50; i++) await app.get(RateLimiter).consume(warm, { kind: 'user', value: `${i}` });
     return (app.getHttpServer().address() as AddressInfo).port;

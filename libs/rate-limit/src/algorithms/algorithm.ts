@@ -7,6 +7,11 @@ export function shareOfLimit(limit: number, processes: number, atLeast: number):
   return Math.min(limit, Math.max(atLeast, Math.floor(limit / processes)));
 }
 
+/** Whether a value is a whole number within a range, and one that a double represents exactly. */
+export function isWhole(value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
+}
+
 /**
  * An algorithm with its parameters: pure functions from a state and an instant to a level, and from a level to a verdict.
  * It is the in-process twin of `lua/algorithms/<name>.lua`; which store keeps the state, and how concurrent it is, is not
@@ -40,6 +45,12 @@ export interface Algorithm<Level = unknown, State = unknown> {
   isAhead(state: State, now: number, maxSkew: number): boolean;
   /** The level of `state` at `now`; of a state that is ahead, the level of that state brought back to `now` (rebased). */
   read(state: State | undefined, now: number, maxSkew: number): Level;
+  /**
+   * Whether `reply[offset]` and what follows can describe a level: anything else did not come from the program.
+   *
+   * @param maxSkew microseconds that a state may lie further ahead than the algorithm can have put it
+   */
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean;
   /** The level that Redis described at `reply[offset]`. */
   decode(reply: readonly number[], offset: number): Level;
   /** Whether a request of `cost` (at least 1) is allowed. */

@@ -1,5 +1,5 @@
 import type { ExactRate } from '../policy/rate.js';
-import type { Algorithm, AlgorithmName } from './algorithm.js';
+import { type Algorithm, type AlgorithmName, isWhole } from './algorithm.js';
 
 /** The instant at which nothing is owed any more: whole microseconds and `ticks` (fewer than one microsecond has) more. */
 export interface Instant {
@@ -46,6 +46,10 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   read(state: Instant | undefined, now: number, maxSkew: number): number {
     if (state === undefined) return 0;
     return this.isAhead(state, now, maxSkew) ? this.full : Math.max(0, this.debt(state, now));
+  }
+
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    return isWhole(reply[offset], 0, this.full + maxSkew * this.ticksPerMicrosecond);
   }
 
   decode(reply: readonly number[], offset: number): number {

@@ -1,4 +1,4 @@
-import { type Algorithm, shareOfLimit } from '../algorithm.js';
+import { type Algorithm, isWhole, shareOfLimit } from '../algorithm.js';
 
 interface Window {
   /** First microsecond. */
@@ -49,6 +49,10 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     // A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its count moves here.
     const current = this.isAhead(state, now, maxSkew) ? start : state.start;
     return { count: state.count, left: current + this.window - now };
+  }
+
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    return isWhole(reply[offset], 0) && isWhole(reply[offset + 1], 1, this.window + maxSkew);
   }
 
   decode(reply: readonly number[], offset: number): WindowLevel {

@@ -1,4 +1,4 @@
-import { type Algorithm, shareOfLimit } from '../algorithm.js';
+import { type Algorithm, isWhole, shareOfLimit } from '../algorithm.js';
 
 interface Windows {
   /** First microsecond of the current window. */
@@ -59,6 +59,12 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
       return { current: state.current, previous: state.previous, left: left + ahead };
     }
     return { current: 0, previous: state.start === start - this.window ? state.current : 0, left };
+  }
+
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    return (
+      isWhole(reply[offset], 0) && isWhole(reply[offset + 1], 0) && isWhole(reply[offset + 2], 1, this.window + maxSkew)
+    );
   }
 
   decode(reply: readonly number[], offset: number): WindowsLevel {

@@ -1,4 +1,4 @@
-import { type Algorithm, shareOfLimit } from '../algorithm.js';
+import { type Algorithm, isWhole, shareOfLimit } from '../algorithm.js';
 
 /** The admitted instants, oldest first; those before `first` have expired. */
 interface Log {
@@ -69,6 +69,16 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     const used = end - first + added;
     const expiry = (n: number): number => (first + n - 1 < end ? instants[first + n - 1]! : stamp) + this.window - now;
     return { used, left: used > 0 ? newest + this.window - now : 0, expiry, first, end, added, stamp };
+  }
+
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    const used = reply[offset];
+    const longest = used === 0 ? 0 : this.window + maxSkew;
+    return (
+      isWhole(used, 0) &&
+      isWhole(reply[offset + 1], Number(used !== 0), longest) &&
+      isWhole(reply[offset + 2], 0, this.window + maxSkew)
+    );
   }
 
   decode(reply: readonly number[], offset: number): LogLevel {

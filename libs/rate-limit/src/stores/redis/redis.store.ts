@@ -50,7 +50,8 @@ const SHA1 = hash('sha1', PROGRAM);
  */
 export class RedisStore implements RateLimitStore {
   private readonly clock: Clock | undefined;
-  private readonly maxSkew: string;
+  /** Microseconds. */
+  private readonly maxSkew: number;
   /** What the client puts before every key; a Cluster's slots depend on it. */
   private readonly keyPrefix: string;
   private readonly deadlines: Deadlines | undefined;
@@ -89,7 +90,7 @@ export class RedisStore implements RateLimitStore {
     this.monitor = options.monitor;
     if (clock !== 'redis') this.clock = clock === 'app' ? wallClock : clock;
     this.keyPrefix = client.options?.keyPrefix ?? '';
-    this.maxSkew = this.clock === undefined ? '0' : String(maxSkewMs * 1000);
+    this.maxSkew = this.clock === undefined ? 0 : maxSkewMs * 1000;
   }
 
   consume(charges: readonly Charge[]): Promise<Verdict> {
@@ -108,7 +109,7 @@ export class RedisStore implements RateLimitStore {
     await Promise.allSettled(
       taken.map(async ({ key, algorithm, cost, at, resetAt }) => {
         const policy = `[[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]]`;
-        const args = [this.now(), this.maxSkew, policy, '', `[[${at},${resetAt}]]`];
+        const args = [textOf(this.clock?.()), String(this.maxSkew), policy, '', `[[${at},${resetAt}]]`];
         return this.client.evalsha(SHA1, 1, key, ...args);
       }),
     );
@@ -189,23 +190,27 @@ export class RedisStore implements RateLimitStore {
     return new RateLimitStoreError(`Redis did not decide: ${error.message}`, { cause: error });
   }
 
-  protected async evaluate(slice: Slice, question?: Question): Promise<number[]> {
+  protected async evaluate(slice: Slice, question?: Question): Promise<readonly number[]> {
     const keys = slice.encodeKeys();
-    const args = [...keys, this.now(), this.maxSkew, ...slice.encodeArguments()];
+    const now = this.clock?.();
+    const args = [...keys, textOf(now), String(this.maxSkew), ...slice.encodeArguments()];
+    let reply: unknown;
     try {
-      return (await this.client.evalsha(SHA1, keys.length, ...args)) as number[];
+      reply = await this.client.evalsha(SHA1, keys.length, ...args);
     } catch (error) {
       // Redis has forgotten the script (flushed, restarted, failed over) and so has run nothing: the only error after which
       // sending again cannot charge twice.
       if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
       // Once it has expired, the requests have their answers, and nobody is to be charged for them.
       if (question !== undefined && this.deadlines?.sendAgain(question) === false) throw error;
-      return (await this.client.eval(PROGRAM, keys.length, ...args)) as number[];
+      reply = await this.client.eval(PROGRAM, keys.length, ...args);
     }
+    slice.check(reply, now, this.maxSkew);
+    return reply;
   }
+}
 
-  /** ARGV[1] of the program. */
-  private now(): string {
-    return this.clock === undefined ? 'redis' : String(this.clock());
-  }
+/** ARGV[1] of the program. */
+function textOf(now: number | undefined): string {
+  return now === undefined ? 'redis' : String(now);
 }

@@ -1,6 +1,7 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { algorithmNumber } from '../../algorithms/registry.js';
 import type { RememberedRefusals } from '../remembered-refusals.js';
+import { isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { allFit, chargeAll, sameCharges, verdictOf } from '../verdict.js';
 
@@ -40,9 +41,11 @@ const MAX_ROWS = 32;
 /** Entries that its logs may grow by: they are what takes Redis long, 0.8 us each, while everybody else waits. */
 const MAX_ENTRIES = 1_000;
 
+const FOREIGN = -1;
+const UNREADABLE = -2;
 const FAILURES: Readonly<Record<number, string>> = {
-  [-1]: 'a key holds a foreign type: something else writes under the key prefix',
-  [-2]: 'a key holds an unreadable state: something else writes under the key prefix',
+  [FOREIGN]: 'a key holds a foreign type: something else writes under the key prefix',
+  [UNREADABLE]: 'a key holds an unreadable state: something else writes under the key prefix',
 };
 
 /**
@@ -116,7 +119,33 @@ export class Slice {
     return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }
 
-  /** Answers every request from the program's reply. */
+  /**
+   * Whether a reply is the program's: as long as the requests need, and every number one that it can have sent.
+   *
+   * @param now what the program was told to decide by; undefined: Redis's clock
+   * @param maxSkew as ARGV[2], in microseconds
+   * @throws {UnusableReplyError}
+   */
+  check(reply: unknown, now: number | undefined, maxSkew: number): asserts reply is readonly number[] {
+    if (this.rows.length === 0) return; // forgotten: nobody reads it
+    if (!Array.isArray(reply) || !isInstant(reply[0], now)) throw new UnusableReplyError(reply);
+    let offset = 1;
+    for (const { first } of this.rows) {
+      if (reply[offset] === FOREIGN || reply[offset] === UNREADABLE) {
+        offset++;
+        continue;
+      }
+      const { charges } = first;
+      for (let i = 0; i < charges.length; i++) {
+        const { algorithm } = charges[i]!;
+        if (!algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
+        offset += algorithm.replyLength;
+      }
+    }
+    if (offset !== reply.length) throw new UnusableReplyError(reply);
+  }
+
+  /** Answers every request from the program's reply, which was checked. */
   settle(reply: readonly number[], refusals: RememberedRefusals | undefined, sentAt: number): void {
     const at = reply[0]!;
     let offset = 1;

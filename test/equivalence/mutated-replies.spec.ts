@@ -1,0 +1,135 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { MemoryStore, RateLimitStoreError, RedisStore, type Verdict } from 'nestjs-floodgate';
+import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/registry.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { policyOf } from '../support/arbitrary-policies.js';
+import { HISTORIES, HISTORY_TIMEOUT_MS, SEED } from '../support/property-runs.js';
+import { useRedis } from '../support/redis-fixture.js';
+
+type Mutation = (reply: unknown[]) => unknown;
+
+const strange = fc.constantFrom<unknown>(
+  null,
+  undefined,
+  '',
+  'NaN',
+  '12',
+  NaN,
+  Infinity,
+  -5,
+  0.5,
+  2 ** 53,
+  [1],
+  {},
+  true,
+);
+const place = fc.nat();
+
+/** What no program sends. */
+const broken: fc.Arbitrary<Mutation> = fc.oneof(
+  fc.constantFrom<Mutation>(
+    () => 'OK',
+    () => null,
+    () => [],
+    (reply) => reply.slice(1),
+    (reply) => reply.slice(0, -1),
+    (reply) => [...reply, 0],
+    (reply) => [reply],
+    (reply) => reply.map(String),
+  ),
+  fc.tuple(place, strange).map(
+    ([at, value]): Mutation =>
+      (reply) =>
+        reply.with(at % reply.length, value),
+  ),
+  place.map(
+    (at): Mutation =>
+      (reply) =>
+        reply.toSpliced(at % reply.length, 1),
+  ),
+);
+
+/** Numbers that a program could have sent, or not. */
+const shifted: fc.Arbitrary<Mutation> = fc.tuple(place, fc.oneof(fc.maxSafeInteger(), fc.nat({ max: 5_000 }))).map(
+  ([at, value]): Mutation =>
+    (reply) =>
+      reply.with(at % reply.length, value),
+);
+
+describe('a reply that was changed on its way', () => {
+  const redis = useRedis();
+  let histories = 0;
+
+  /** Some requests are charged, then others get a reply that was changed. Those of them that were admitted, and those that failed. */
+  async function played(
+    name: (typeof ALGORITHM_NAMES)[number],
+    mutation: Mutation,
+    counts: readonly [number, number],
+    policy: Parameters<typeof algorithmOf>[0],
+  ) {
+    let mutate: Mutation | undefined;
+    const { client } = redis;
+    const changed = (reply: unknown): unknown => (mutate === undefined ? reply : mutate(reply as unknown[]));
+    const store = new RedisStore({
+      evalsha: async (sha, keys, ...args) => changed(await client.evalsha(sha, keys, ...args)),
+      eval: async (program, keys, ...args) => changed(await client.eval(program, keys, ...args)),
+      del: (key) => client.del(key),
+    });
+    const algorithm = algorithmOf(policy);
+    const charges = [{ key: `${name}-${SEED}-${histories++}`, algorithm, cost: 1 }];
+    const batch = (count: number) => Array.from({ length: count }, () => store.consume(charges));
+    await Promise.all(batch(counts[0]));
+    mutate = mutation;
+    const settled = await Promise.allSettled(batch(counts[1]));
+    const verdicts = settled.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
+    const errors = settled.filter((one) => one.status === 'rejected').map(({ reason }) => reason as unknown);
+    const memory = new MemoryStore();
+    const fresh = Array.from({ length: counts[1] }, () => memory.consume(charges)).filter(
+      ({ allowed }) => allowed,
+    ).length;
+    return { verdicts, errors, fresh };
+  }
+
+  const counts = fc.tuple(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 8 }));
+
+  it.each(ALGORITHM_NAMES)(
+    'to what is no reply is a failure of the store for all of the batch: %s',
+    async (name) => {
+      await fc.assert(
+        fc.asyncProperty(policyOf(name), broken, counts, async (policy, mutation, both) => {
+          const { verdicts, errors } = await played(name, mutation, both, policy);
+          expect(verdicts).toEqual([]);
+          expect(errors.filter((error) => !(error instanceof RateLimitStoreError))).toEqual([]);
+        }),
+        { numRuns: Math.ceil(HISTORIES / 5), seed: SEED },
+      );
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it.each(ALGORITHM_NAMES)(
+    'to other numbers admits no more than a fresh state does, and every number of a verdict is one: %s',
+    async (name) => {
+      const numbersOf = ({ at, charges }: Verdict): number[] => [
+        at,
+        ...charges.flatMap(({ remaining, resetAfter, retryAfter, delay }) => [
+          remaining,
+          resetAfter,
+          retryAfter,
+          delay,
+        ]),
+      ];
+      await fc.assert(
+        fc.asyncProperty(policyOf(name), shifted, counts, async (policy, mutation, both) => {
+          const { verdicts, errors, fresh } = await played(name, mutation, both, policy);
+          expect(verdicts.filter(({ allowed }) => allowed).length).toBeLessThanOrEqual(fresh);
+          expect(verdicts.flatMap(numbersOf).filter((number) => !(number >= 0))).toEqual([]);
+          expect(errors.filter((error) => !(error instanceof RateLimitStoreError))).toEqual([]);
+        }),
+        { numRuns: Math.ceil(HISTORIES / 5), seed: SEED },
+      );
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+});
