@@ -54,6 +54,41 @@ it.each<[string, [Policy, ...Policy[]]]>([
   expect(app.logs.of('warn')).toEqual([]);
 });
 
+const ADA = { kind: 'user', value: 'ada' };
+const ALL: Policy = { name: 'all', by: 'global', algorithm: 'fixed-window', limit: 2, window: '300d' };
+const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 1_000, window: '300d' };
+
+it.each<[string, Policy]>([
+  ['one key', ALL],
+  ['two shards', { ...ALL, shards: 2 }],
+])('what counts everybody is reset: its own process sees it at once, others within a second (%s)', async (_, all) => {
+  await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  await using other = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  const [mine, theirs] = [own, other].map(({ app }) => app.get(RateLimiter)) as [RateLimiter, RateLimiter];
+  const ask = (limiter: RateLimiter): Promise<Decision> => limiter.consume([all, MINE], ADA);
+  for (let i = 0; i < 2; i++) expect((await ask(mine)).allowed).toBe(true);
+  // Just before what is remembered ends it is asked for again, which must not prolong it.
+  for (const pauseMs of [0, 500, 450]) {
+    await delay(pauseMs);
+    for (const limiter of [mine, theirs]) expect((await ask(limiter)).allowed).toBe(false);
+    expect((await theirs.consume([all], ADA)).allowed).toBe(false);
+  }
+  await mine.reset(all, ADA);
+  const resetAt = performance.now();
+  expect((await ask(mine)).allowed).toBe(true);
+  await until('another process sees it', 1_200, async () => (await ask(theirs)).allowed);
+  expect(performance.now() - resetAt).toBeLessThan(1_100);
+});
+
+it('a rejection that is under way while its policy is reset is not remembered', async () => {
+  await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  const limiter = own.app.get(RateLimiter);
+  for (let i = 0; i < 2; i++) await limiter.consume([ALL, MINE], ADA);
+  const underWay = limiter.consume([MINE, ALL], ADA);
+  await Promise.all([limiter.reset(ALL, ADA), underWay]);
+  expect((await limiter.consume([MINE, ALL], ADA)).allowed).toBe(true);
+});
+
 it('a Cluster that was handed in forgets what is reset, and is left open', async () => {
   const app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
   const limiter = app.app.get(RateLimiter);

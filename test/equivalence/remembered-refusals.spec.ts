@@ -141,6 +141,54 @@ describe('a remembered refusal', () => {
     expect(remembering.consume(charges).allowed).toBe(true);
   });
 
+  describe('once one of its keys was reset', () => {
+    const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1d' });
+    const charges = ['client', 'global'].map((key): Charge => ({ key, algorithm, cost: 1 }));
+    const store = new MemoryStore({ clock: () => START });
+    store.consume(charges);
+    const rejection = store.consume(charges);
+
+    it.each([
+      ['noted before', 'client', 0, 10],
+      ['noted under another key before', 'global', 0, 10],
+      ['sent before and noted after it', 'global', 20, 10],
+    ])('is not certain: %s', (_, reset, notedAt, resetAt) => {
+      let now = 0;
+      const refusals = new RememberedRefusals(MAX_MS, () => now);
+      const note = (): void => refusals.note(charges, rejection, 0, 'client');
+      for (now = 0; now <= 20; now++) {
+        if (now === notedAt) note();
+        if (now === resetAt) refusals.forget([reset]);
+      }
+      expect(refusals.find(charges)).toBeUndefined();
+      expect(refusals.find(charges.slice(1))).toBeUndefined();
+    });
+
+    it('is certain if it was sent after that, and so are those of other keys', () => {
+      let now = 5;
+      const refusals = new RememberedRefusals(MAX_MS, () => now);
+      refusals.forget(['global', 'another']);
+      now = 7;
+      refusals.note(charges, rejection, 6, 'client');
+      expect(refusals.find(charges)).toBeDefined();
+      refusals.forget(['a third']);
+      expect(refusals.find(charges)).toBeDefined();
+    });
+
+    it('is not certain however many others were reset after it, and these are not kept', () => {
+      let now = 1;
+      const refusals = new RememberedRefusals(MAX_MS, () => now);
+      refusals.note(charges, rejection, 0, 'client');
+      refusals.forget(['global']);
+      for (now = 2; now < 500; now += 0.01) refusals.forget([`other-${now}`]);
+      expect(refusals.find(charges)).toBeUndefined();
+      refusals.note(charges, rejection, now, 'client');
+      now++;
+      expect(refusals.find(charges)).toBeDefined();
+      expect((refusals as unknown as { resets: Map<string, number> }).resets.size).toBeLessThanOrEqual(10_000);
+    });
+  });
+
   it('is forgotten by a reset through this process, and says nothing of a smaller cost or another policy', () => {
     const { remembering } = setUp();
     const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: 1 });

@@ -5,6 +5,8 @@ import { sameCharges } from './verdict.js';
 interface Refusal {
   readonly charges: readonly Charge[];
   readonly verdict: Verdict;
+  /** By the monotonic clock, milliseconds: when the question was sent. */
+  readonly sentAt: number;
   /** By the monotonic clock, milliseconds: when the answer came in, and until when it is certain. */
   readonly receivedAt: number;
   readonly certainUntil: number;
@@ -12,6 +14,8 @@ interface Refusal {
 
 /** Requests remembered at most: those of clients that go on asking. */
 const MAX_REFUSALS = 50_000;
+/** Resets known one by one; beyond it all that was sent before is asked again. */
+const MAX_RESETS = 10_000;
 /** This process's clock and the store's run apart by less than what is missing to 1. */
 const DRIFT = 0.998;
 
@@ -27,6 +31,10 @@ const DRIFT = 0.998;
 export class RememberedRefusals {
   /** By the key of a charge that was refused. */
   private readonly refusals = new LRUCache<string, Refusal>({ max: MAX_REFUSALS });
+  /** When each key was reset last, by the monotonic clock: what was sent before says nothing about it any more. */
+  private readonly resets = new Map<string, number>();
+  /** The same for all keys. */
+  private resetAt = -Infinity;
 
   /**
    * @param maxMs milliseconds that a refusal is remembered at most
@@ -39,12 +47,19 @@ export class RememberedRefusals {
 
   /** What the store is certain to say to a request, or undefined. */
   find(charges: readonly Charge[]): Verdict | undefined {
+    return this.findSent(charges)?.verdict;
+  }
+
+  /** The same, and when the store was asked: what is derived from it must not last longer. */
+  findSent(charges: readonly Charge[]): Pick<Refusal, 'verdict' | 'sentAt'> | undefined {
     for (let i = 0; i < charges.length; i++) {
       const refusal = this.refusals.get(charges[i]!.key);
       // Of the same question only: cost 2 can be refused where cost 1 is not.
       if (refusal === undefined || !sameCharges(refusal.charges, charges)) continue;
       const now = this.monotonicMs();
-      if (now < refusal.certainUntil) return countedDown(refusal, now);
+      if (now < refusal.certainUntil && !this.isReset(refusal)) {
+        return { verdict: countedDown(refusal, now), sentAt: refusal.sentAt };
+      }
     }
     return undefined;
   }
@@ -59,8 +74,29 @@ export class RememberedRefusals {
     if (!verdict.allowed) this.remember(charges, verdict, sentAt, under);
   }
 
+  /**
+   * Keys were reset: no rejection that was sent before and depends on one of them is certain any more. It may be noted under
+   * another key of its request, or be under way still.
+   */
   forget(keys: readonly string[]): void {
-    for (const key of keys) this.refusals.delete(key);
+    const now = this.monotonicMs();
+    for (const key of keys) {
+      this.refusals.delete(key);
+      this.resets.delete(key); // so that the map's order is that of the resets
+      this.resets.set(key, now);
+    }
+    for (const [key, at] of this.resets) {
+      // A rejection that was sent earlier than that is certain no more in any case.
+      if (at + this.maxMs >= now && this.resets.size <= MAX_RESETS) break;
+      if (at + this.maxMs >= now) this.resetAt = at;
+      this.resets.delete(key);
+    }
+  }
+
+  private isReset({ charges, sentAt }: Refusal): boolean {
+    if (sentAt <= this.resetAt) return true;
+    if (this.resets.size === 0) return false;
+    return charges.some(({ key }) => sentAt <= (this.resets.get(key) ?? -Infinity));
   }
 
   /** Until the first of the refusing policies could let it pass: so long they all refuse. */
@@ -68,7 +104,13 @@ export class RememberedRefusals {
     const refusing = verdict.charges.filter(({ allowed }) => !allowed);
     const certainMs = Math.min(this.maxMs, ...refusing.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
     const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
-    this.refusals.set(key, { charges, verdict, receivedAt: this.monotonicMs(), certainUntil: sentAt + certainMs });
+    this.refusals.set(key, {
+      charges,
+      verdict,
+      sentAt,
+      receivedAt: this.monotonicMs(),
+      certainUntil: sentAt + certainMs,
+    });
   }
 }
 

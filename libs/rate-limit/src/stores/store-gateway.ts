@@ -43,8 +43,11 @@ export class StoreGateway {
 
   /** Within the deadline as well; its failure is for the caller alone. */
   async reset(keys: readonly string[]): Promise<void> {
-    await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
-    this.refusals?.forget(keys);
+    try {
+      await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
+    } finally {
+      this.refusals?.forget(keys); // what failed may be reset all the same
+    }
   }
 
   /** Nobody waits for it, and what is lost stays charged. */

@@ -13,6 +13,8 @@ interface Answer {
   readonly charges: readonly Charge[];
   readonly verdict: Verdict;
   readonly levels?: readonly unknown[] | undefined;
+  /** When the slot was asked, of a remembered refusal. */
+  readonly sentAt?: number;
 }
 
 /** The charges of a request that share a slot, and their places in the request. */
@@ -108,7 +110,8 @@ export class InTurn {
       }
       if (!answer.verdict.allowed) {
         this.giveBack(course);
-        return this.refusal(charges, steps, answers, { step, answer, sentAt }, course);
+        const { sentAt: rememberedSince = sentAt } = answer;
+        return this.refusal(charges, steps, answers, { step, answer, sentAt: rememberedSince }, course);
       }
       answers.push(answer);
     }
@@ -141,10 +144,10 @@ export class InTurn {
 
   /** A step that is certain to refuse: then nobody is charged, and given back, only to be told so. */
   private rememberedBy(steps: readonly Step[]): Refused | undefined {
-    const sentAt = performance.now();
     for (const step of steps) {
-      const verdict = isSharded(step.charges[0]!) ? undefined : this.refusals?.find(step.charges);
-      if (verdict !== undefined) return { step, answer: { charges: step.charges, verdict }, sentAt };
+      const known = isSharded(step.charges[0]!) ? undefined : this.refusals?.findSent(step.charges);
+      if (known === undefined) continue;
+      return { step, answer: { charges: step.charges, verdict: known.verdict }, sentAt: known.sentAt };
     }
     return undefined;
   }
@@ -214,9 +217,9 @@ export class InTurn {
     for (let i = 0; i < shards && !course.late; i++) {
       const key = shardKey(charge.key, (first + i) % shards, shards);
       const asked = [{ key, algorithm: share.algorithm, cost: charge.cost }];
-      const remembered = this.refusals?.find(asked);
+      const remembered = this.refusals?.findSent(asked);
       try {
-        const answer = remembered ? { charges: asked, verdict: remembered } : await this.askSlot(asked);
+        const answer = remembered ? { charges: asked, ...remembered } : await this.askSlot(asked);
         if (answer.verdict.allowed) return ofAll(answer, charge);
         refused.push(answer);
       } catch (error) {
@@ -285,5 +288,10 @@ function refusedByAll(refused: readonly Answer[]): Answer {
   const remaining = said.reduce((sum, one) => sum + one.remaining, 0);
   const resetAfter = said.reduce((longest, one) => Math.max(longest, one.resetAfter), 0);
   const { charges, verdict } = refused[said.indexOf(soonest)]!;
-  return { charges, verdict: { ...verdict, charges: [{ ...soonest, remaining, resetAfter }] } };
+  const sentAt = refused.reduce((first, one) => Math.min(first, one.sentAt ?? Infinity), Infinity);
+  return {
+    charges,
+    verdict: { ...verdict, charges: [{ ...soonest, remaining, resetAfter }] },
+    ...(sentAt < Infinity && { sentAt }),
+  };
 }
