@@ -75,7 +75,8 @@ export interface RateLimitModuleOptions {
    * Among how many processes the limits are divided while each decides for itself (`'local'`): a whole number from 1 to
    * 10,000, default 1, or a function that is asked at each such decision. With the default every process admits the whole
    * limit, so that 12 of them admit 12 times as much for as long as the store is away. A process's share is rounded down,
-   * but never below 1 or a policy's constant cost.
+   * but never below 1 or a policy's constant cost. When the function's value changes, what the process has taken counts
+   * under the new share. If the function fails, its last valid value is kept.
    *
    * @example localShare: 12
    * @example localShare: () => discovery.podCount

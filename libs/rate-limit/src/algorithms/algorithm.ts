@@ -1,3 +1,5 @@
+import type { SharedTime } from './shared-time.js';
+
 /** The five algorithms, by the names that policies use. */
 export type AlgorithmName =
   'token-bucket' | 'leaky-bucket' | 'fixed-window' | 'sliding-window-log' | 'sliding-window-counter';
@@ -40,7 +42,12 @@ export interface Algorithm<Level = unknown, State = unknown> {
    * The same algorithm with one process's part of the limit and the rate, where `processes` share them: never more than an
    * equal part, but of the limit at least `atLeast` (and at most all of it).
    */
-  share(processes: number, atLeast: number): Algorithm<Level, State>;
+  share(processes: number, atLeast: number): Algorithm;
+  /**
+   * The share of one of `time.processes` processes, for states that outlive a change of that number: what was taken under
+   * one share counts under the next, unit by unit. Of the limit it is at least `atLeast`, and at most all of it.
+   */
+  localShare(time: SharedTime, atLeast: number): Algorithm;
   /** Whether the state lies further ahead than it can have been put, plus `maxSkew`: then a clock has stepped back. */
   isAhead(state: State, now: number, maxSkew: number): boolean;
   /** The level of `state` at `now`; of a state that is ahead, the level of that state brought back to `now` (rebased). */
@@ -69,6 +76,8 @@ export interface Algorithm<Level = unknown, State = unknown> {
   giveBack(state: State, now: number, cost: number, at: number, resetAt: number): void;
   /** The first instant at which the state means the same as none. */
   expiresAt(level: Level, now: number): number;
+  /** Whether `state` still means something after the instant that `expiresAt` gave; without the method, never. */
+  outlives?(state: State, now: number): boolean;
 
   /** Requests of cost 1 that would pass at once (of a leaky bucket: free waiting places); 0 to `limit`. */
   remaining(level: Level): number;

@@ -1,5 +1,6 @@
 import type { ExactRate } from '../policy/rate.js';
 import { type Algorithm, type AlgorithmName, isWhole } from './algorithm.js';
+import type { SharedTime } from './shared-time.js';
 
 /** The instant at which nothing is owed any more: whole microseconds and `ticks` (fewer than one microsecond has) more. */
 export interface Instant {
@@ -22,7 +23,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   /** The deepest debt, in ticks. */
   protected readonly full: number;
   /** p: ticks in a microsecond. */
-  protected readonly ticksPerMicrosecond: number;
+  readonly ticksPerMicrosecond: number;
   /** q: ticks that a token or a departure is worth. */
   protected readonly ticksPerToken: number;
 
@@ -97,6 +98,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   protected abstract returnable(debt: number, now: number, cost: number, at: number, resetAt: number): number;
 
   abstract share(processes: number, atLeast: number): Bucket;
+  abstract localShare(time: SharedTime, atLeast: number): Algorithm;
   abstract delay(debt: number): number;
 
   private debt(state: Instant, now: number): number {

@@ -1,4 +1,5 @@
 import { type Algorithm, isWhole, shareOfLimit } from '../algorithm.js';
+import type { SharedTime } from '../shared-time.js';
 
 interface Window {
   /** First microsecond. */
@@ -37,6 +38,11 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     if (processes === 1) return this;
     const limit = shareOfLimit(this.limit, processes, atLeast);
     return new FixedWindow(limit, this.window);
+  }
+
+  /** A state carries no limit: its counts carry on under another one. */
+  localShare({ processes }: SharedTime, atLeast: number): FixedWindow {
+    return this.share(processes, atLeast);
   }
 
   isAhead(state: Window, now: number, maxSkew: number): boolean {

@@ -1,6 +1,8 @@
 import { Bucket } from '../bucket.js';
 import { type ExactRate, shareOfRate } from '../../policy/rate.js';
 import { shareOfLimit } from '../algorithm.js';
+import { BucketShare } from '../bucket-share.js';
+import type { SharedTime } from '../shared-time.js';
 
 /**
  * Leaky bucket as a queue: requests depart exactly 1/drain apart (n/drain after one of cost n), and up to `capacity` of them
@@ -20,6 +22,11 @@ export class LeakyBucket extends Bucket {
     if (processes === 1) return this;
     const capacity = shareOfLimit(this.limit, processes, atLeast);
     return new LeakyBucket(capacity, shareOfRate(this.exactRate, processes, capacity + 1));
+  }
+
+  localShare(time: SharedTime, atLeast: number): BucketShare {
+    const capacity = shareOfLimit(this.limit, time.processes, atLeast);
+    return new BucketShare(new LeakyBucket(capacity, this.exactRate), this.rate, true, time);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { type Algorithm, isWhole, shareOfLimit } from '../algorithm.js';
+import type { SharedTime } from '../shared-time.js';
 
 interface Windows {
   /** First microsecond of the current window. */
@@ -43,6 +44,11 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     if (processes === 1) return this;
     const limit = shareOfLimit(this.limit, processes, atLeast);
     return new SlidingWindowCounter(limit, this.window);
+  }
+
+  /** A state carries no limit: its counts carry on under another one. */
+  localShare({ processes }: SharedTime, atLeast: number): SlidingWindowCounter {
+    return this.share(processes, atLeast);
   }
 
   isAhead(state: Windows, now: number, maxSkew: number): boolean {

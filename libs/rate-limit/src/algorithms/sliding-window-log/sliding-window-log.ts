@@ -1,4 +1,5 @@
 import { type Algorithm, isWhole, shareOfLimit } from '../algorithm.js';
+import type { SharedTime } from '../shared-time.js';
 
 /** The admitted instants, oldest first; those before `first` have expired. */
 interface Log {
@@ -47,6 +48,11 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     if (processes === 1) return this;
     const limit = shareOfLimit(this.limit, processes, atLeast);
     return new SlidingWindowLog(limit, this.window, Math.min(limit, this.maxCost));
+  }
+
+  /** A state carries no limit: its instants carry on under another one. */
+  localShare({ processes }: SharedTime, atLeast: number): SlidingWindowLog {
+    return this.share(processes, atLeast);
   }
 
   isAhead(log: Log, now: number, maxSkew: number): boolean {

@@ -1,6 +1,8 @@
 import { Bucket } from '../bucket.js';
 import { type ExactRate, shareOfRate } from '../../policy/rate.js';
 import { shareOfLimit } from '../algorithm.js';
+import { BucketShare } from '../bucket-share.js';
+import type { SharedTime } from '../shared-time.js';
 
 /**
  * Token bucket: `capacity` tokens at most, refilled at a constant rate; a request takes its cost or is refused. In any
@@ -21,6 +23,11 @@ export class TokenBucket extends Bucket {
     if (processes === 1) return this;
     const capacity = shareOfLimit(this.limit, processes, atLeast);
     return new TokenBucket(capacity, shareOfRate(this.exactRate, processes, capacity));
+  }
+
+  localShare(time: SharedTime, atLeast: number): BucketShare {
+    const capacity = shareOfLimit(this.limit, time.processes, atLeast);
+    return new BucketShare(new TokenBucket(capacity, this.exactRate), this.rate, false, time);
   }
 
   /**

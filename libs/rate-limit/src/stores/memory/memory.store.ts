@@ -157,6 +157,7 @@ export class MemoryStore implements RateLimitStore {
   private read({ algorithm }: Charge, entry: Entry | undefined, now: number): unknown {
     if (entry === undefined) return algorithm.read(undefined, now, this.maxSkew);
     entry.seen = this.again; // refused or not: who goes on asking is active
+    entry.algorithm = algorithm; // the limit of a key may change
     return algorithm.read(entry.state, now, this.maxSkew);
   }
 
@@ -185,8 +186,8 @@ export class MemoryStore implements RateLimitStore {
         this.hand = this.entries.entries();
         return;
       }
-      const [key, { expiresAt }] = next.value;
-      if (expiresAt + this.spare > now) continue;
+      const [key, entry] = next.value;
+      if (!this.hasExpired(entry, now)) continue;
       this.entries.delete(key);
       this.toSweep = Math.min(MAX_SWEEP, this.toSweep + SWEEP_EXPIRED);
     }
@@ -233,8 +234,13 @@ export class MemoryStore implements RateLimitStore {
     return least < Loss.TooMuch && this.entries.delete(victim);
   }
 
-  private lossOf({ algorithm, state, expiresAt, seen }: Entry, now: number): Loss {
-    if (expiresAt + this.spare <= now) return Loss.Nothing;
+  private hasExpired({ algorithm, state, expiresAt }: Entry, now: number): boolean {
+    return expiresAt + this.spare <= now && algorithm.outlives?.(state, now) !== true;
+  }
+
+  private lossOf(entry: Entry, now: number): Loss {
+    if (this.hasExpired(entry, now)) return Loss.Nothing;
+    const { algorithm, state, seen } = entry;
     const idle = seen < (this.tick - ACTIVE_TICKS) * 2;
     const taken = algorithm.limit - algorithm.remaining(algorithm.read(state, now, this.maxSkew));
     if (taken > algorithm.limit * LIGHT) return idle ? Loss.Idle : Loss.TooMuch;
