@@ -83,6 +83,10 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     return wait < 0 ? { debt, passed, wait: 0, waitTicks: 0 } : { debt, passed, wait, waitTicks: state.slotTicks };
   }
 
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    return this.bucket.isLevel(reply, offset, maxSkew);
+  }
+
   /** As Redis would describe it, which keeps no shares of one process. */
   decode(reply: readonly number[], offset: number): ShareLevel {
     return { debt: this.bucket.decode(reply, offset), passed: 0, wait: 0, waitTicks: 0 };
