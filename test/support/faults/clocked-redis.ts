@@ -45,7 +45,8 @@ export class ClockedRedis implements AsyncDisposable {
     private readonly folder: string,
   ) {}
 
-  static async start(): Promise<ClockedRedis> {
+  /** @param args further command line arguments of the server */
+  static async start(args: readonly string[] = []): Promise<ClockedRedis> {
     const faketime = ensureFaketime();
     const folder = mkdtempSync(join(tmpdir(), 'floodgate-clock-'));
     const env = {
@@ -57,7 +58,7 @@ export class ClockedRedis implements AsyncDisposable {
     };
     writeFileSync(join(folder, 'offset'), '+0');
     try {
-      return new ClockedRedis(await RedisServer.start({ env }), folder);
+      return new ClockedRedis(await RedisServer.start({ args, env }), folder);
     } catch (error) {
       rmSync(folder, { recursive: true });
       throw error;

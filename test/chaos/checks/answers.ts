@@ -1,0 +1,90 @@
+import { overlap, type Span, union } from '../clock.js';
+import { policyOf, DEADLINE_MS, ROUTES } from '../policies.js';
+import type { Sent } from '../run/load.js';
+import { type Failure, faultsAround, type Run, touches, type Verdict } from './check.js';
+
+/** What a decision may take beyond the deadline, apart from stalls of its process: two turns of a busy event loop. */
+export const DECISION_SLACK_MS = 100;
+/** And an answer: the gate and the route decide one after the other, and there is HTTP around them. */
+export const ANSWER_SLACK_MS = 300;
+/** Reads of a small file take a thread of libuv, which lookups must not hold. */
+export const FILE_MS = 150;
+/** After a stall, in which requests were collected, the process needs time to answer them all. */
+const CATCH_UP = 0.5;
+
+/** Whether everybody was answered in time who asked a process that lives, and what with. */
+export function checkAnswers(run: Run): Verdict & { readonly slowestMs: { decision: number; answer: number } } {
+  const failures: Failure[] = [];
+  const decision = checkDecisions(run, failures);
+  checkFiles(run, failures);
+  const answer = checkHttp(run, failures);
+  const seen = `slowest decision ${decision.toFixed(0)} ms, slowest answer ${answer.toFixed(0)} ms, stalls of processes and clients subtracted`;
+  return { name: 'answers', failures, seen, slowestMs: { decision, answer } };
+}
+
+/** Of questions in the process: the slowest, without stalls. */
+function checkDecisions(run: Run, failures: Failure[]): number {
+  let slowest = 0;
+  for (const { decided: all, stalls, pod, path } of run.histories) {
+    for (const { askedAt, decidedAt, request, before } of all) {
+      const stalled = stalledMs(stalls, { from: askedAt, to: decidedAt });
+      const ms = decidedAt - askedAt - stalled;
+      slowest = Math.max(slowest, ms);
+      if (ms <= DEADLINE_MS + DECISION_SLACK_MS) continue;
+      const who = before ? 'the gate' : request.policies.join(' + ');
+      const text = `${request.id}: ${who} took ${ms.toFixed(0)} ms to decide, besides ${stalled.toFixed(0)} ms of stalls; ${faultsAround(run, pod, decidedAt)}`;
+      failures.push({ at: decidedAt, text, path });
+    }
+  }
+  return slowest;
+}
+
+function stalledMs(stalls: readonly Span[], span: Span): number {
+  const ms = overlap(stalls, span);
+  return ms * (1 + CATCH_UP);
+}
+
+function checkFiles(run: Run, failures: Failure[]): void {
+  for (const { files, stalls, pod, path } of run.histories) {
+    for (const file of files) {
+      const ms = file.to - file.from - stalledMs(stalls, file);
+      if (ms <= FILE_MS || touches(run.slow, file)) continue;
+      const text = `a file took ${ms.toFixed(0)} ms to read; ${faultsAround(run, pod, file.to)}`;
+      failures.push({ at: file.to, text, path });
+    }
+  }
+}
+
+/** Of requests over HTTP, as clients saw them. */
+function checkHttp(run: Run, failures: Failure[]): number {
+  const stalls = run.away.map((_, pod) => {
+    const ofPod = run.histories.filter((history) => history.pod === pod).flatMap((history) => history.stalls);
+    return union([...ofPod, ...run.clientStalled]);
+  });
+  const delays = new Map<string, number>();
+  for (const { requests } of run.histories) {
+    for (const { id, decided } of requests) if (decided?.delayMs) delays.set(id, decided.delayMs);
+  }
+  let slowest = 0;
+  for (const sent of run.sent) {
+    const span = { from: sent.sentAt, to: sent.endedAt };
+    if (touches(run.away[sent.pod]!, span)) continue;
+    const stalled = stalledMs(stalls[sent.pod]!, span);
+    const ms = span.to - span.from - stalled - (delays.get(sent.id) ?? 0);
+    slowest = Math.max(slowest, ms);
+    const wrong = wrongWith(sent, ms);
+    if (wrong === undefined) continue;
+    const text = `${sent.id}, GET /${sent.route} of pod ${sent.pod}: ${wrong}; ${faultsAround(run, sent.pod, sent.endedAt)}`;
+    failures.push({ at: sent.endedAt, text });
+  }
+  return slowest;
+}
+
+function wrongWith({ status, error, route }: Sent, ms: number): string | undefined {
+  if (status === 0) return `no answer (${error})`;
+  const closed = ROUTES[route].some((name) => policyOf(name).policy.onStoreFailure === 'closed');
+  if (![200, 429].includes(status) && !(status === 503 && closed)) return `status ${status}`;
+  if (ms > 2 * DEADLINE_MS + ANSWER_SLACK_MS)
+    return `answered after ${ms.toFixed(0)} ms, stalls and its slot subtracted`;
+  return undefined;
+}

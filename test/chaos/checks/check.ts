@@ -1,0 +1,84 @@
+import { type Span, union } from '../clock.js';
+import type { Decided, ProcessHistory } from '../history.js';
+import type { PlannedFault } from '../plan.js';
+import type { Injury } from '../run/perform.js';
+import type { Sent } from '../run/load.js';
+import type { Turn } from '../run/redis.js';
+import { type Epoch, epochsOf, type Outages, outagesOf } from '../times.js';
+
+/** What a check says: nothing, or what was wrong, each with when and where. */
+export interface Failure {
+  readonly at: number;
+  readonly text: string;
+  /** The history in which it can be seen. */
+  readonly path?: string;
+}
+
+export interface Verdict {
+  readonly name: string;
+  readonly failures: readonly Failure[];
+  /** Figures for the report. */
+  readonly seen: string;
+}
+
+/** All that a run left behind, as the checks need it. */
+export interface Evidence {
+  readonly began: number;
+  readonly ended: number;
+  readonly injuries: readonly Injury[];
+  readonly histories: readonly ProcessHistory[];
+  readonly sent: readonly Sent[];
+  readonly turns: readonly Turn[];
+  /** Writes to keys that are asked for once. */
+  readonly writes: ReadonlyMap<string, number>;
+  /** When the machine was slow, and when the clients were. */
+  readonly slow: readonly Span[];
+  readonly clientStalls: readonly Span[];
+  readonly wallAheadMs: number;
+  /** By pod: when no process of it served. */
+  readonly away: readonly (readonly Span[])[];
+  /** What the run itself saw go wrong: ends of processes. */
+  readonly wrong: readonly Failure[];
+}
+
+/** The evidence, and what follows from it. */
+export interface Run extends Evidence {
+  readonly epochs: readonly Epoch[];
+  /** By pod. */
+  readonly outages: readonly Outages[];
+  readonly clientStalled: readonly Span[];
+}
+
+export function runOf(evidence: Evidence): Run {
+  const { turns, began, injuries, slow, away, clientStalls } = evidence;
+  return {
+    ...evidence,
+    epochs: epochsOf(turns, began - BOOT_MS),
+    outages: away.map((_, pod) => outagesOf(pod, injuries, slow)),
+    clientStalled: union(clientStalls),
+  };
+}
+
+/** Requests of the start are in the first epoch, too. */
+const BOOT_MS = 60_000;
+
+/** Whether one of the spans has an instant in common with `span`. */
+export function touches(sorted: readonly Span[], { from, to }: Span): boolean {
+  return sorted.some((one) => one.from <= to && one.to >= from);
+}
+
+/** Whether something kept Redis from the process at the time, which is no fault of the library's. */
+export function isExcused({ outages }: Pick<Run, 'outages'>, { process, askedAt, decidedAt }: Decided): boolean {
+  return touches(outages[process.pod]!.excused, { from: askedAt, to: decidedAt });
+}
+
+/** What happened around an instant, for whoever looks for the cause. */
+export function faultsAround({ injuries }: Pick<Run, 'injuries'>, pod: number, at: number): string {
+  const near = ({ fault, from, to }: Injury): boolean =>
+    (fault.pod === undefined || fault.pod === pod) && from <= at && to >= at - AROUND_MS;
+  const text = ({ kind }: PlannedFault): string => kind;
+  const names = injuries.filter(near).map(({ fault }) => text(fault));
+  return names.length === 0 ? 'no fault around it' : `around it: ${names.join(', ')}`;
+}
+
+const AROUND_MS = 3000;

@@ -1,0 +1,33 @@
+import type { PolicyRow } from './exact.js';
+import type { Failure, Run, Verdict } from './check.js';
+
+/** What a run of a minute has to have seen, or its checks had nothing to check. */
+const PER_MINUTE = { requests: 5000, store: 4000, elsewhere: 30, rejected: 500 };
+
+export function checkCoverage(run: Run, rows: readonly PolicyRow[]): Verdict {
+  const minutes = (run.ended - run.began) / 60_000;
+  const sum = (of: (row: PolicyRow) => number): number => rows.reduce((total, row) => total + of(row), 0);
+  const seen = {
+    requests: run.histories.reduce((total, { requests }) => total + requests.length, 0),
+    store: sum(({ store }) => store),
+    elsewhere: sum(({ local, open, closed }) => local + open + closed),
+    rejected: sum(({ store, remembered, local, open, admitted }) => store + remembered + local + open - admitted),
+  };
+  const failures = (Object.keys(PER_MINUTE) as (keyof typeof PER_MINUTE)[])
+    .filter((name) => seen[name] < PER_MINUTE[name] * minutes)
+    .map((name): Failure => ({ at: run.ended, text: `only ${seen[name]} ${name} in ${minutes.toFixed(1)} minutes` }));
+  const slowMs = run.slow.reduce((total, { from, to }) => total + to - from, 0);
+  const share = slowMs / (run.ended - run.began);
+  if (share > MOST_SLOW) {
+    const text = `the machine was too busy for ${(share * 100).toFixed(0)} % of the time: nothing can be said of this run`;
+    failures.push({ at: run.ended, text });
+  }
+  const text = Object.entries(seen).map(([name, count]) => `${count} ${name}`);
+  return {
+    name: 'coverage',
+    failures,
+    seen: `${text.join(', ')}; the machine was too busy for ${(share * 100).toFixed(1)} % of the time`,
+  };
+}
+
+const MOST_SLOW = 0.2;

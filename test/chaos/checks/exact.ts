@@ -1,0 +1,150 @@
+import type { Decided } from '../history.js';
+import { policyOf, type PolicyName, POLICIES, SHARE } from '../policies.js';
+import { decidedAt, epochOf } from '../times.js';
+import { type Failure, faultsAround, isExcused, type Run, type Verdict } from './check.js';
+
+/** What became of a policy's requests. */
+export interface PolicyRow {
+  readonly policy: PolicyName;
+  store: number;
+  remembered: number;
+  local: number;
+  open: number;
+  closed: number;
+  admitted: number;
+  /** Admissions that the textbook does not make. */
+  over: number;
+  overLocally: number;
+  /** Decisions without Redis that nothing excuses. */
+  unexcused: number;
+}
+
+interface Admission {
+  readonly decided: Decided;
+  /** In microseconds, of one clock. */
+  readonly at: number;
+}
+
+/**
+ * Replays what was admitted. Whoever takes some requests out of an exact history has an exact history: so a textbook that is
+ * asked for the admissions that were heard of, and for no others, must make all of them. Answers that were lost cannot
+ * cause an alarm.
+ *
+ * - what Redis decided, over all processes, between two losses of its keys and two steps of its clock. What a process
+ *   decided itself although nothing kept it from Redis is added: it had to be decided there
+ * - what a process decided itself: its share of the limit, as long as the process lives
+ */
+export function checkExactness(run: Run): { verdict: Verdict; rows: readonly PolicyRow[] } {
+  const rows = new Map((Object.keys(POLICIES) as PolicyName[]).map((policy) => [policy, emptyRow(policy)]));
+  const failures: Failure[] = [];
+  const shared = new Map<string, Admission[]>();
+  const local = new Map<string, Admission[]>();
+  let unplaced = 0;
+  for (const history of run.histories) {
+    for (const decided of history.decided) {
+      for (const policy of decided.policies) count(rows.get(policy)!, decided);
+      const excused = decided.source === 'store' || decided.source === 'remembered' || isExcused(run, decided);
+      if (!excused) {
+        for (const policy of decided.policies) rows.get(policy)!.unexcused++;
+        if (decided.source !== 'closed' || !decided.before) failures.push(unexcused(run, decided));
+      }
+      if (decided.source === 'store' && epochOf(decided, run.epochs, run.wallAheadMs) === undefined) {
+        unplaced++;
+        failures.push(misplaced(run, decided));
+        continue;
+      }
+      if (!decided.allowed) continue;
+      for (const policy of chargedBy(decided)) {
+        if (decided.source === 'local' && policyOf(policy).policy.onStoreFailure === 'local') {
+          add(local, `${history.name} ${policy} ${whom(policy, decided)}`, { decided, at: decided.at });
+        }
+        if (decided.source !== 'store' && excused) continue;
+        const [index, at] = place(run, decided);
+        add(shared, `${index} ${policy} ${whom(policy, decided)}`, { decided, at });
+      }
+    }
+  }
+  const replay = (admissions: Map<string, Admission[]>, share: bigint, over: 'over' | 'overLocally'): void => {
+    for (const [key, list] of admissions) {
+      const policy = key.split(' ')[1] as PolicyName;
+      const beyond = beyondTextbook(policy, list, share);
+      rows.get(policy)![over] += beyond.length;
+      for (const one of beyond) failures.push(overAdmission(run, policy, one, over));
+    }
+  };
+  replay(shared, 1n, 'over');
+  replay(local, BigInt(SHARE), 'overLocally');
+  const sum = (field: 'over' | 'overLocally' | 'unexcused'): number =>
+    [...rows.values()].reduce((total, row) => total + row[field], 0);
+  const seen = `${sum('over')} over-admissions by the shared limits, ${sum('overLocally')} by local ones; ${sum('unexcused')} decisions without Redis that nothing excuses, ${unplaced} answers of another time`;
+  return { verdict: { name: 'exact', failures, seen }, rows: [...rows.values()] };
+}
+
+/** A request that is open for one policy and local for another is charged the latter only. */
+function chargedBy({ source, policies, remaining }: Decided): readonly PolicyName[] {
+  return source === 'local' ? policies.filter((policy) => policy in remaining) : policies;
+}
+
+function beyondTextbook(policy: PolicyName, admissions: Admission[], share: bigint): Admission[] {
+  const textbook = policyOf(policy).textbook(share);
+  return admissions
+    .toSorted((a, b) => a.at - b.at)
+    .filter(({ at, decided: { request } }) => {
+      let allowed = true;
+      for (let i = 0; i < request.cost; i++) allowed = textbook.ask(BigInt(at)).allowed && allowed;
+      return !allowed;
+    });
+}
+
+/** The epoch's number, and the instant by Redis's clock, be it that it was not asked. */
+function place(run: Run, decided: Decided): [epoch: number, at: number] {
+  const { epochs, wallAheadMs } = run;
+  if (decided.source === 'store') return [epochs.indexOf(epochOf(decided, epochs, wallAheadMs)!), decided.at];
+  const index = epochs.findLastIndex(({ from }) => from <= decided.decidedAt);
+  return [index, Math.round((decided.decidedAt + epochs[index]!.aheadMs + wallAheadMs) * 1000)];
+}
+
+/** The state's owner, by what the client said of itself: a key that the library got wrong is another state. */
+function whom(policy: PolicyName, { request }: Decided): string {
+  const { by } = policyOf(policy);
+  return by === 'global' ? '' : by === 'user' ? request.user : request.address;
+}
+
+function emptyRow(policy: PolicyName): PolicyRow {
+  const none = { store: 0, remembered: 0, local: 0, open: 0, closed: 0, admitted: 0 };
+  return { policy, ...none, over: 0, overLocally: 0, unexcused: 0 };
+}
+
+function count(row: PolicyRow, { source, allowed }: Decided): void {
+  row[source]++;
+  if (allowed) row.admitted++;
+}
+
+function add<T>(map: Map<string, T[]>, key: string, value: T): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [value]);
+  else list.push(value);
+}
+
+function describe({ request, process, source, before }: Decided): string {
+  return `${process.name}, ${request.id} (${before ? 'gate' : request.policies.join(' + ')}), decided by ${source}`;
+}
+
+function unexcused(run: Run, decided: Decided): Failure {
+  const around = faultsAround(run, decided.process.pod, decided.decidedAt);
+  const text = `${describe(decided)}, though nothing kept Redis from it; ${around}`;
+  return { at: decided.decidedAt, text, path: decided.process.path };
+}
+
+function misplaced(run: Run, decided: Decided): Failure {
+  const last = run.epochs.findLast(({ from }) => from <= decided.decidedAt)!;
+  const off = decidedAt(decided, last, run.wallAheadMs) - decided.decidedAt;
+  const text = `${describe(decided)} at an instant outside of its life: ${off.toFixed(3)} ms from its answer, which took ${decided.durationMs.toFixed(3)} ms`;
+  return { at: decided.decidedAt, text, path: decided.process.path };
+}
+
+function overAdmission(run: Run, policy: PolicyName, { decided, at }: Admission, how: string): Failure {
+  const around = faultsAround(run, decided.process.pod, decided.decidedAt);
+  const text = `'${policy}' admitted ${describe(decided)} beyond its ${how === 'over' ? 'limit' : 'local share'}, at ${at}; ${around}`;
+  return { at: decided.decidedAt, text, path: decided.process.path };
+}

@@ -1,0 +1,35 @@
+import type { ProcessHistory } from '../history.js';
+import type { Failure, Run, Verdict } from './check.js';
+
+/** What a process may keep at the end beyond what it kept before: caches fill, code is compiled. */
+export const ALLOWED_BYTES = 4_000_000;
+/** A process is new for so long. */
+const NEW_MS = 15_000;
+/** Fewer figures are no trend. */
+const MIN_FIGURES = 6;
+
+const MB = 1_000_000;
+
+/** What lives on the heaps of the processes that ran all the time does not grow. */
+export function checkHeap(run: Run): Verdict & { readonly heaps: readonly string[] } {
+  const failures: Failure[] = [];
+  const heaps: string[] = [];
+  for (const history of run.histories) {
+    const bytes = figuresOf(history);
+    if (bytes.length < MIN_FIGURES) continue;
+    const third = Math.floor(bytes.length / 3);
+    // The least of several: what a burst leaves behind is gone at the next figure.
+    const [first, last] = [Math.min(...bytes.slice(0, third)), Math.min(...bytes.slice(-third))];
+    heaps.push(`${history.name} ${(first / MB).toFixed(1)} to ${(last / MB).toFixed(1)} MB`);
+    if (last - first <= ALLOWED_BYTES) continue;
+    const text = `the heap of ${history.name} grows from ${(first / MB).toFixed(1)} to ${(last / MB).toFixed(1)} MB, of which ${ALLOWED_BYTES / MB} are allowed; figures: ${bytes.map((one) => (one / MB).toFixed(1)).join(' ')}`;
+    failures.push({ at: run.ended, text, path: history.path });
+  }
+  if (heaps.length === 0) failures.push({ at: run.ended, text: 'no process had enough figures to tell a trend' });
+  return { name: 'heap', failures, heaps, seen: heaps.join(', ') };
+}
+
+function figuresOf({ heaps, requests }: ProcessHistory): number[] {
+  const first = requests[0]?.askedAt ?? Infinity;
+  return heaps.filter(({ at }) => at >= first + NEW_MS).map(({ bytes }) => bytes);
+}

@@ -1,0 +1,44 @@
+import type { Request } from '../history.js';
+import { epochOf } from '../times.js';
+import type { Failure, Run, Verdict } from './check.js';
+
+/** A departure each so many microseconds, which may be rounded. */
+const DEPARTURE = 40_000;
+const ROUNDING = 1;
+/** Milliseconds by which two clocks, read one after the other, may differ. */
+const SLACK_MS = 1.5;
+
+/** The leaky bucket: slots are never closer than its rate, and no handler runs before its slot. */
+export function checkQueue(run: Run): Verdict {
+  const failures: Failure[] = [];
+  const slots = new Map<unknown, { readonly slot: number; readonly request: Request; readonly path: string }[]>();
+  let handled = 0;
+  for (const { requests, path } of run.histories) {
+    for (const request of requests) {
+      const { decided, handledAt } = request;
+      // Those who left gave their slots back, so that somebody else may have them.
+      if (decided?.source !== 'store' || handledAt === undefined || !request.policies.includes('queue')) continue;
+      handled++;
+      const early = decided.decidedAt + decided.delayMs - handledAt;
+      if (early > SLACK_MS) {
+        failures.push({ at: handledAt, text: `${request.id} was handled ${early} ms before its slot`, path });
+      }
+      const epoch = epochOf(decided, run.epochs, run.wallAheadMs);
+      if (epoch === undefined) continue;
+      let list = slots.get(epoch);
+      if (list === undefined) slots.set(epoch, (list = []));
+      list.push({ slot: decided.at + Math.round(decided.delayMs * 1000), request, path });
+    }
+  }
+  for (const list of slots.values()) {
+    list.sort((a, b) => a.slot - b.slot);
+    for (let i = 1; i < list.length; i++) {
+      const { slot, request, path } = list[i]!;
+      const apart = slot - list[i - 1]!.slot;
+      if (apart >= DEPARTURE - ROUNDING) continue;
+      const text = `slots of ${list[i - 1]!.request.id} and ${request.id} are ${apart} us apart`;
+      failures.push({ at: request.askedAt, text, path });
+    }
+  }
+  return { name: 'slots', failures, seen: `${handled} requests waited for their slots` };
+}

@@ -1,0 +1,40 @@
+import { overlap } from '../clock.js';
+import { RECOVERY_MS } from '../times.js';
+import { type Failure, faultsAround, type Run, touches, type Verdict } from './check.js';
+
+/** After each fault, where no other follows too soon to tell: how long it is until Redis decides again, and goes on so. */
+export function checkRecovery(run: Run): Verdict & { readonly recoveriesMs: readonly number[] } {
+  const failures: Failure[] = [];
+  const recoveriesMs: number[] = [];
+  for (const [pod, { faults }] of run.outages.entries()) {
+    const decided = run.histories
+      .filter((history) => history.pod === pod)
+      .flatMap((history) => history.decided)
+      .toSorted((a, b) => a.decidedAt - b.decidedAt);
+    const stalls = run.histories.filter((history) => history.pod === pod).flatMap((history) => history.stalls);
+    for (const [i, { to }] of faults.entries()) {
+      const next = faults[i + 1]?.from ?? run.ended;
+      if (next - to < 2 * RECOVERY_MS || touches(run.away[pod]!, { from: to, to: to + 2 * RECOVERY_MS })) continue;
+      const span = { from: to, to: to + 2 * RECOVERY_MS };
+      // A machine that is busy, or a process that stands still, recovers later.
+      if (overlap(run.slow, span) > 0) continue;
+      const after = decided.filter(({ askedAt }) => askedAt >= span.from && askedAt <= span.to);
+      const without = after.findLast(({ source }) => source !== 'store' && source !== 'remembered');
+      const lastWithout = without?.decidedAt ?? to;
+      const back = after.find(({ source, decidedAt }) => source === 'store' && decidedAt > lastWithout);
+      const at = back?.decidedAt ?? span.to;
+      const ms = at - to - overlap(stalls, { from: to, to: at });
+      recoveriesMs.push(ms);
+      if (back !== undefined && ms <= RECOVERY_MS) continue;
+      const text = `pod ${pod} decides by Redis again ${back === undefined ? 'not within' : 'after'} ${ms.toFixed(0)} ms; ${faultsAround(run, pod, to)}`;
+      failures.push({ at: to, text });
+    }
+  }
+  const slowest = Math.max(0, ...recoveriesMs);
+  return {
+    name: 'recovery',
+    failures,
+    recoveriesMs,
+    seen: `${recoveriesMs.length} recoveries, the slowest after ${slowest.toFixed(0)} ms of ${RECOVERY_MS}`,
+  };
+}

@@ -1,0 +1,107 @@
+import type { Decided, Request } from '../history.js';
+import { LEDGER_LIMIT } from '../policies.js';
+import { decidedAt, epochOf } from '../times.js';
+import { type Failure, type Run, type Verdict } from './check.js';
+
+/** How long a question may be under way before Redis gets it: a process, or a network, that stands still. */
+const UNDER_WAY_MS = 20_000;
+
+interface Numbered {
+  readonly decided: Decided;
+  /** By the machine's clock, in milliseconds. */
+  readonly at: number;
+  /** The charges that the ledger has counted, with this one's and without. */
+  readonly before: number;
+  readonly after: number;
+}
+
+/**
+ * Nobody is charged twice. The key of a client who asks once is written once, whatever became of the answer, as MONITOR tells.
+ * And the ledger, which each charge passes, numbers the charges: two admissions never have the same number, later ones have
+ * higher numbers, and numbers that nobody was told are no more than the requests whose answers were not heard.
+ */
+export function checkCharges(run: Run): Verdict {
+  const failures: Failure[] = [];
+  for (const [key, count] of run.writes) {
+    if (count > 1) failures.push({ at: run.ended, text: `${key} was asked for once and written ${count} times` });
+  }
+  const [numbered, losses] = numberedByLoss(run);
+  const unheard = unheardOf(run);
+  let lost = 0;
+  for (const [i, list] of numbered.entries()) {
+    const { from } = losses[i]!;
+    let gaps = 0;
+    let last = 0;
+    for (const { decided, at, before, after } of list) {
+      const path = decided.process.path;
+      const name = decided.request.id;
+      if (before < last) {
+        const text = `${name} has charges ${before + 1} to ${after} of the ledger, of which ${last} was somebody's already`;
+        failures.push({ at, text, path });
+      } else gaps += before - last;
+      last = Math.max(last, after);
+      // Those that were under way when the keys were lost may be charged after it.
+      const possible = unheard(from - UNDER_WAY_MS, at);
+      if (gaps > possible) {
+        const text = `${name} finds ${gaps} charges in the ledger that nobody was told, of ${possible} unheard requests`;
+        failures.push({ at, text, path });
+        gaps = possible; // told once
+      }
+    }
+    lost += gaps;
+  }
+  const seen = `${run.writes.size} clients asked once; ${lost} charges were made whose answers were lost`;
+  return { name: 'never twice', failures, seen };
+}
+
+/** What Redis charged with the ledger and was heard of, by the loss of keys before it, in Redis's order. */
+function numberedByLoss(run: Run): [Numbered[][], { from: number }[]] {
+  const lists: Numbered[][] = [];
+  const losses: { from: number }[] = [];
+  for (const { losses: count, from } of run.epochs) {
+    if (losses[count] === undefined) {
+      losses[count] = { from };
+      lists[count] = [];
+    }
+  }
+  for (const { decided: all } of run.histories) {
+    for (const decided of all) {
+      const left = decided.remaining['ledger'];
+      if (decided.source !== 'store' || !decided.allowed || left === undefined) continue;
+      const epoch = epochOf(decided, run.epochs, run.wallAheadMs);
+      if (epoch === undefined) continue;
+      const after = LEDGER_LIMIT - left;
+      const at = decidedAt(decided, epoch, run.wallAheadMs);
+      lists[epoch.losses]!.push({ decided, at, after, before: after - decided.request.cost });
+    }
+  }
+  // Those of one instant were decided in the order of their numbers.
+  for (const list of lists) list.sort((a, b) => (Math.abs(a.at - b.at) < INSTANT_MS ? a.after - b.after : a.at - b.at));
+  return [lists, losses];
+}
+
+/** What a clock's step may blur. */
+const INSTANT_MS = 0.002;
+
+/** Tells how much the requests may have been charged that were asked in a time and whose answers were not heard. */
+function unheardOf({ histories }: Run): (from: number, to: number) => number {
+  const unheard: { readonly at: number; readonly sum: number }[] = [];
+  const isUnheard = ({ policies, before, decided }: Request): boolean =>
+    policies.includes('ledger') &&
+    before?.allowed !== false &&
+    decided?.source !== 'store' &&
+    decided?.source !== 'remembered';
+  const all = histories.flatMap(({ requests }) => requests.filter(isUnheard)).toSorted((a, b) => a.askedAt - b.askedAt);
+  let sum = 0;
+  for (const { askedAt, cost } of all) unheard.push({ at: askedAt, sum: (sum += cost) });
+  const until = (at: number): number => {
+    let [low, high] = [0, unheard.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (unheard[middle]!.at <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low === 0 ? 0 : unheard[low - 1]!.sum;
+  };
+  return (from, to) => until(to) - until(from);
+}

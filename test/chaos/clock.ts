@@ -1,0 +1,60 @@
+/** Milliseconds of a clock that never steps and that all processes of a machine share. */
+export function now(): number {
+  return Number(process.hrtime.bigint()) / 1_000_000;
+}
+
+/** From one instant of `now()` to a later one. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** How much of `span` the spans of a list cover, which is sorted and has no two that overlap. */
+export function overlap(sorted: readonly Span[], { from, to }: Span): number {
+  let low = 0;
+  for (let high = sorted.length; low < high;) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]!.to <= from) low = middle + 1;
+    else high = middle;
+  }
+  let sum = 0;
+  for (let i = low; i < sorted.length && sorted[i]!.from < to; i++) {
+    sum += Math.min(to, sorted[i]!.to) - Math.max(from, sorted[i]!.from);
+  }
+  return sum;
+}
+
+/** The same time as spans that are sorted and do not overlap. */
+export function union(spans: readonly Span[]): Span[] {
+  const sorted: { from: number; to: number }[] = [];
+  for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {
+    const last = sorted.at(-1);
+    if (last !== undefined && from <= last.to) last.to = Math.max(last.to, to);
+    else sorted.push({ from, to });
+  }
+  return sorted;
+}
+
+/** Notes when the event loop of this process was away: busy, stopped, or without a processor. */
+export class StallMeter {
+  private readonly timer: NodeJS.Timeout;
+
+  /** @param found called with each stall, as soon as it is over */
+  constructor(found: (stall: Span) => void) {
+    let last = now();
+    this.timer = setInterval(() => {
+      const at = now();
+      // What is left over belongs to the timer itself.
+      if (at - last > STALL_MS) found({ from: last, to: at });
+      last = at;
+    }, TICK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+}
+
+const TICK_MS = 10;
+/** Shorter ones are in the slack. */
+const STALL_MS = 25;

@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { requireRedisServer } from '../../src/surge/processes/ensure-redis.js';
+import ensureRedis from '../../src/surge/processes/ensure-redis.js';
+import { ensureFaketime } from '../support/faults/clocked-redis.js';
+import { checkAnswers } from './checks/answers.js';
+import { type Run, runOf, type Verdict } from './checks/check.js';
+import { checkCoverage } from './checks/coverage.js';
+import { checkExactness, type PolicyRow } from './checks/exact.js';
+import { checkHandlers } from './checks/handlers.js';
+import { checkHeap } from './checks/heap.js';
+import { checkLogs } from './checks/logs.js';
+import { checkProcesses } from './checks/processes.js';
+import { checkQueue } from './checks/queue.js';
+import { checkRecovery } from './checks/recovery.js';
+import { checkCharges } from './checks/twice.js';
+import { now } from './clock.js';
+import { readHistory } from './history.js';
+import { type ChaosOptions, readOptions, USAGE, UsageError } from './options.js';
+import { planOf, type Storm } from './plan.js';
+import { printPlan, printReport } from './report.js';
+import { perform } from './run/perform.js';
+import { Scene } from './run/scene.js';
+
+const PROGRESS_MS = 1000;
+
+function prepare(): string {
+  ensureRedis();
+  requireRedisServer();
+  const faketime = ensureFaketime();
+  if (faketime === undefined) {
+    throw new UsageError('the clock of Redis is set with libfaketime, which is not here: apt install libfaketime');
+  }
+  return faketime;
+}
+
+/** @returns what it left behind */
+async function injure(options: ChaosOptions, storms: readonly Storm[], folder: string, faketime: string): Promise<Run> {
+  await using scene = await Scene.start(folder, options.seed, faketime);
+  const began = now();
+  let last = 'nothing yet';
+  const progress = (): void => {
+    const line = `${((now() - began) / 1000).toFixed(0)} s, ${scene.load.sent.length} requests over HTTP, last fault: ${last}`;
+    if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`);
+    else console.log(line);
+  };
+  const timer = setInterval(progress, PROGRESS_MS);
+  const load = scene.load.run();
+  const injuries = await perform(
+    scene,
+    storms,
+    ({ kind, pod }) => (last = `${kind}${pod === undefined ? '' : ` (pod ${pod})`}`),
+  );
+  const ended = now();
+  scene.load.end();
+  await load;
+  clearInterval(timer);
+  if (process.stdout.isTTY) process.stdout.write('\n');
+  await Promise.all(scene.pods.map((pod) => pod.stop('SIGTERM')));
+  await scene.collectSlow();
+  const histories = scene.pods.flatMap((pod) =>
+    pod.histories.map(({ name, path }) => readHistory(name, path, pod.index)),
+  );
+  return runOf({
+    began,
+    ended,
+    injuries,
+    histories,
+    sent: scene.load.sent,
+    turns: scene.redis.turns,
+    writes: scene.redis.writes,
+    slow: scene.slow,
+    clientStalls: scene.stalls,
+    wallAheadMs: scene.wallAheadMs,
+    away: scene.pods.map(({ away }) => away),
+    wrong: [...scene.wrong, ...scene.pods.flatMap(({ wrong }) => wrong)],
+  });
+}
+
+function judge(run: Run): { rows: readonly PolicyRow[]; verdicts: Verdict[] } {
+  const { verdict, rows } = checkExactness(run);
+  return {
+    rows,
+    verdicts: [
+      verdict,
+      checkQueue(run),
+      checkHandlers(run),
+      checkCharges(run),
+      checkAnswers(run),
+      checkRecovery(run),
+      checkHeap(run),
+      checkLogs(run),
+      checkProcesses(run),
+      checkCoverage(run, rows),
+    ],
+  };
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (options === undefined) {
+    console.log(USAGE);
+    return 0;
+  }
+  const storms = planOf(options.seed, options.minutes * 60_000);
+  console.log(`chaos: seed ${options.seed}, ${options.minutes} minutes`);
+  printPlan(storms);
+  if (options.plan) return 0;
+  const faketime = prepare();
+  const folder = mkdtempSync(join(tmpdir(), 'floodgate-chaos-'));
+  const run = await injure(options, storms, folder, faketime);
+  const { rows, verdicts } = judge(run);
+  printReport(run, rows, verdicts);
+  const failed = verdicts.filter(({ failures }) => failures.length > 0);
+  if (options.json !== undefined) {
+    const result = { numPassedTests: verdicts.length - failed.length, numFailedTests: failed.length };
+    writeFileSync(options.json, JSON.stringify(result));
+  }
+  if (failed.length === 0 && !options.keep) rmSync(folder, { recursive: true });
+  else console.log(`\nThe histories are in ${folder}`);
+  const again = `npm run test:chaos -- --minutes ${options.minutes} --seed ${options.seed}`;
+  console.log(failed.length === 0 ? `\npassed: ${again}` : `\n${failed.length} checks failed: ${again}`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(`${error.message}\n\n${USAGE}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,89 @@
+import { connect, type Socket } from 'node:net';
+import { TcpProxy } from '../../support/faults/tcp-proxy.js';
+import { serve } from '../../support/processes/serve.js';
+import { now, type Span, StallMeter } from '../clock.js';
+import { LatePipe } from './late-pipe.js';
+
+/** What the network between a pod and Redis does. */
+export type Weather =
+  | { readonly kind: 'fair' | 'black-hole' | 'replies-lost' | 'reset' | 'refuse' }
+  | { readonly kind: 'delay' | 'late'; readonly ms: number }
+  | { readonly kind: 'cut'; readonly times: number };
+
+const PING_MS = 25;
+/** A machine on which Redis takes so long for nothing is too busy to be judged. */
+const SLOW_MS = 30;
+const HOST = '127.0.0.1';
+
+let proxies: TcpProxy[] = [];
+let pipes: LatePipe[] = [];
+let slow: Span[] = [];
+let redisPort = 0;
+
+/** The network between the pods and Redis, in a process of its own: what else the run does must not delay it. */
+export const procedures = {
+  /** @returns the ports at which the pods find Redis */
+  async open({ port, count }: { port: number; count: number }): Promise<number[]> {
+    redisPort = port;
+    proxies = await Promise.all(Array.from({ length: count }, () => TcpProxy.start(port)));
+    pipes = await Promise.all(proxies.map((proxy) => LatePipe.start(proxy.port)));
+    ping();
+    return pipes.map((pipe) => pipe.port);
+  },
+
+  async set({ pod, weather }: { pod: number; weather: Weather }): Promise<void> {
+    const proxy = proxies[pod]!;
+    pipes[pod]!.lateMs = weather.kind === 'late' ? weather.ms : 0;
+    await proxy.pass();
+    if (weather.kind === 'late') proxy.reset();
+    if (weather.kind === 'late') await proxy.pass();
+    if (weather.kind === 'delay') proxy.delay(weather.ms);
+    if (weather.kind === 'black-hole') proxy.blackHole();
+    if (weather.kind === 'replies-lost') proxy.dropReplies();
+    if (weather.kind === 'reset') proxy.reset();
+    if (weather.kind === 'refuse') await proxy.refuse();
+    if (weather.kind === 'cut') proxy.cut({ containing: 'evalsha', times: weather.times });
+  },
+
+  /** Resets the connections of a pod, once. */
+  async reset(pod: number): Promise<void> {
+    proxies[pod]!.reset();
+    await proxies[pod]!.pass();
+  },
+
+  /** When this process, or the way to Redis past all proxies, was slow since it was asked last. */
+  slow(): Span[] {
+    return slow.splice(0);
+  },
+
+  async close(): Promise<void> {
+    for (const pipe of pipes) pipe.close();
+    await Promise.all(proxies.map((proxy) => proxy.stop()));
+  },
+};
+
+/** Asks Redis for nothing, again and again, past the proxies. Any answer will do. */
+function ping(): void {
+  let sentAt = 0;
+  let socket: Socket | undefined;
+  const open = (): void => {
+    socket = connect(redisPort, HOST);
+    sentAt = 0;
+    socket.on('error', () => undefined);
+    socket.on('close', () => setTimeout(open, PING_MS).unref());
+    socket.on('data', () => {
+      const at = now();
+      if (at - sentAt > SLOW_MS) slow.push({ from: sentAt, to: at });
+      sentAt = 0;
+    });
+  };
+  open();
+  setInterval(() => {
+    if (sentAt !== 0 || socket?.writable !== true || socket.connecting) return;
+    sentAt = now();
+    socket.write('PING\r\n');
+  }, PING_MS).unref();
+}
+
+new StallMeter((stall) => slow.push(stall));
+serve(procedures);

@@ -1,0 +1,70 @@
+import { parseArgs } from 'node:util';
+
+export interface ChaosOptions {
+  /** How long the faults go on. */
+  readonly minutes: number;
+  /** Everything that the run draws is drawn from it. */
+  readonly seed: number;
+  /** Where the result goes, with the names that Jest's has. */
+  readonly json: string | undefined;
+  /** Whether the run ends when its plan is printed. */
+  readonly plan: boolean;
+  /** Whether the histories stay when nothing failed. */
+  readonly keep: boolean;
+}
+
+export const USAGE = `npm run test:chaos -- [options]
+
+  --minutes N   how long faults are injected, 0.2 to 120 (1); the start and the replay take some 15 seconds more
+  --seed N      a whole number; the same seed plans the same faults (drawn and printed when it is not given)
+  --plan        print the plan of the faults, and do nothing
+  --json FILE   write the result, as numPassedTests and numFailedTests
+  --keep        keep the histories even when nothing failed
+  --help
+
+It needs redis-server, and libfaketime for the clock of Redis. As root on Debian or Ubuntu it installs them.
+`;
+
+/** The command line is wrong. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const OPTIONS = {
+  minutes: { type: 'string' },
+  seed: { type: 'string' },
+  json: { type: 'string' },
+  plan: { type: 'boolean' },
+  keep: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const;
+
+const MIN_MINUTES = 0.2;
+const MAX_MINUTES = 120;
+const MAX_SEED = 2 ** 31 - 1;
+
+/**
+ * @returns undefined when help is asked for
+ * @throws {UsageError} naming the option, what was given and what would be right
+ */
+export function readOptions(args: readonly string[]): ChaosOptions | undefined {
+  const given = parse(args);
+  if (given.help === true) return undefined;
+  const { minutes = '1', seed, json, plan = false, keep = false } = given;
+  if (!(/^\d+(\.\d+)?$/.test(minutes) && Number(minutes) >= MIN_MINUTES && Number(minutes) <= MAX_MINUTES)) {
+    throw new UsageError(`--minutes must be a number from ${MIN_MINUTES} to ${MAX_MINUTES}, got '${minutes}'`);
+  }
+  if (seed !== undefined && !(/^\d+$/.test(seed) && Number(seed) <= MAX_SEED)) {
+    throw new UsageError(`--seed must be a whole number from 0 to ${MAX_SEED}, got '${seed}'`);
+  }
+  const drawn = Math.floor(Math.random() * MAX_SEED);
+  return { minutes: Number(minutes), seed: seed === undefined ? drawn : Number(seed), json, plan, keep };
+}
+
+function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values;
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}

@@ -1,0 +1,145 @@
+import { type Random, randomOf } from '../support/random.js';
+
+/** A fault that is planned: when it begins and for how long, in milliseconds from the beginning of the run. */
+export interface PlannedFault {
+  readonly kind: FaultKind;
+  readonly at: number;
+  readonly forMs: number;
+  /** Of a fault that befalls one pod, or the way from it to Redis. */
+  readonly pod?: number;
+  /** What else was drawn, by kind: milliseconds, counts. */
+  readonly amount: number;
+}
+
+/** Faults at random and overlapping, then none, so that everything can recover. */
+export interface Storm {
+  readonly faults: readonly PlannedFault[];
+  /** Until when nothing happens. */
+  readonly calmUntil: number;
+}
+
+interface Kind {
+  /** What a fault needs for itself: two that need the same do not overlap. */
+  readonly needs: 'redis' | 'network' | 'lookup' | 'pod' | 'clients' | 'share' | 'clock';
+  /** Milliseconds, from and to. */
+  readonly lasts: readonly [number, number];
+  readonly amount?: readonly [number, number];
+}
+
+export const KINDS = {
+  // Redis
+  'redis stopped': { needs: 'redis', lasts: [300, 4000] },
+  'redis killed': { needs: 'redis', lasts: [100, 2500] },
+  'keys flushed': { needs: 'redis', lasts: [1, 1] },
+  'scripts flushed': { needs: 'redis', lasts: [500, 2000], amount: [20, 200] },
+  'clients killed': { needs: 'redis', lasts: [500, 2500], amount: [20, 200] },
+  'redis asleep': { needs: 'redis', lasts: [300, 2000] },
+  'redis full': { needs: 'redis', lasts: [500, 3000] },
+  'redis cannot save': { needs: 'redis', lasts: [500, 3000] },
+  'redis without replicas': { needs: 'redis', lasts: [500, 3000] },
+  'redis demoted': { needs: 'redis', lasts: [500, 3000] },
+  'right withdrawn': { needs: 'redis', lasts: [500, 3000] },
+  'password changed': { needs: 'redis', lasts: [500, 3000] },
+  'clients paused': { needs: 'redis', lasts: [300, 2000] },
+  'redis clock jumps': { needs: 'clock', lasts: [1, 1], amount: [60_000, 3_600_000] },
+  // the network of a pod
+  'latency below the deadline': { needs: 'network', lasts: [1000, 4000], amount: [3, 20] },
+  'latency above the deadline': { needs: 'network', lasts: [500, 4000], amount: [80, 500] },
+  'network stalls': { needs: 'network', lasts: [500, 3000], amount: [1000, 3000] },
+  'black hole': { needs: 'network', lasts: [300, 3000] },
+  'answers lost': { needs: 'network', lasts: [300, 3000] },
+  'answer lost after execution': { needs: 'network', lasts: [300, 1500], amount: [1, 4] },
+  'connections reset': { needs: 'network', lasts: [300, 2500] },
+  'connections refused': { needs: 'network', lasts: [300, 2500] },
+  'first answer late': { needs: 'network', lasts: [3000, 5000], amount: [200, 900] },
+  'lookups slow': { needs: 'lookup', lasts: [3000, 5000], amount: [200, 900] },
+  'lookups hang': { needs: 'lookup', lasts: [1000, 4000] },
+  // the process
+  'process computes': { needs: 'pod', lasts: [30, 3000] },
+  'process computes again and again': { needs: 'pod', lasts: [1000, 3000], amount: [30, 150] },
+  'handlers compute': { needs: 'pod', lasts: [1500, 3000], amount: [30, 60] },
+  'process stopped': { needs: 'pod', lasts: [100, 3000] },
+  'process restarted': { needs: 'pod', lasts: [4000, 4000], amount: [1, 2] },
+  'process killed': { needs: 'pod', lasts: [4000, 4000], amount: [1, 2] },
+  'clock of the process jumps': { needs: 'pod', lasts: [1, 1], amount: [1000, 3_600_000] },
+  'localShare changes': { needs: 'share', lasts: [1000, 3000] },
+  // clients
+  'burst over many connections': { needs: 'clients', lasts: [1, 1], amount: [100, 250] },
+  'requests reset after sending': { needs: 'clients', lasts: [500, 2000], amount: [20, 60] },
+  'requests half sent': { needs: 'clients', lasts: [1000, 4000], amount: [20, 60] },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+export type FaultKind = keyof typeof KINDS;
+
+export const PODS = 4;
+/** The others are never restarted, so that a heap that grows can be seen. */
+const RESTARTED = [2, 3];
+
+const FIRST_AT_MS = 3000;
+const STORM_MS = [3000, 6000] as const;
+const CALM_MS = [3500, 4500] as const;
+const FAULTS = [3, 6] as const;
+
+/** The same for the same seed and length. Kinds come as cards of a pack: none comes again before all have come. */
+export function planOf(seed: number, forMs: number): readonly Storm[] {
+  const random = randomOf(seed);
+  const storms: Storm[] = [];
+  let pack: FaultKind[] = [];
+  for (let at = FIRST_AT_MS; at < forMs;) {
+    const until = at + between(random, STORM_MS);
+    const faults: PlannedFault[] = [];
+    for (let i = between(random, FAULTS); i > 0; i--) {
+      if (pack.length === 0) pack = shuffled(Object.keys(KINDS) as FaultKind[], random);
+      const fault = draw(pack.pop()!, random, at, until);
+      if (faults.every((other) => !collide(fault, other))) faults.push(fault);
+      else pack.splice(random(pack.length + 1), 0, fault.kind);
+    }
+    const ends = faults.map((fault) => fault.at + fault.forMs);
+    const calmUntil = Math.max(until, ...ends) + between(random, CALM_MS);
+    storms.push({ faults: faults.toSorted((a, b) => a.at - b.at), calmUntil });
+    at = calmUntil;
+  }
+  return storms;
+}
+
+function draw(kind: FaultKind, random: Random, from: number, to: number): PlannedFault {
+  const { needs, lasts, amount = [0, 0] }: Kind = KINDS[kind];
+  const anyPod = random(PODS);
+  const restarted = RESTARTED[random(RESTARTED.length)]!;
+  const pod = kind === 'process restarted' || kind === 'process killed' ? restarted : anyPod;
+  const ofPod = needs === 'network' || needs === 'lookup' || needs === 'pod' || needs === 'clients';
+  const fault = { kind, at: from + random(to - from), forMs: between(random, lasts), amount: between(random, amount) };
+  return ofPod ? { ...fault, pod } : fault;
+}
+
+/** Each way from a pod to Redis has one fault at a time, as has each process, and Redis. */
+function collide(a: PlannedFault, b: PlannedFault): boolean {
+  if (a.at > b.at + b.forMs || b.at > a.at + a.forMs) return false;
+  const [one, other] = [needOf(a), needOf(b)];
+  return one.some((need) => other.includes(need));
+}
+
+function needOf({ kind, pod }: PlannedFault): string[] {
+  const { needs } = KINDS[kind];
+  // The library connects anew: what it is to find then, one fault at a time decides.
+  if (needs === 'lookup') return [`lookup ${pod}`, `network ${pod}`];
+  // A new process has lookups that nobody spoilt.
+  if (kind === 'process restarted' || kind === 'process killed') return [`pod ${pod}`, `lookup ${pod}`];
+  return [pod === undefined ? needs : `${needs} ${pod}`];
+}
+
+function between(random: Random, [from, to]: readonly [number, number]): number {
+  return from + random(to - from + 1);
+}
+
+function shuffled<T>(items: readonly T[], random: Random): T[] {
+  const rest = [...items];
+  return items.map(() => rest.splice(random(rest.length), 1)[0]!);
+}
+
+/** A line of the report. */
+export function textOf({ kind, at, forMs, pod, amount }: PlannedFault): string {
+  const whom = pod === undefined ? '' : `, pod ${pod}`;
+  const how = amount === 0 ? '' : `, ${amount}`;
+  return `${(at / 1000).toFixed(1).padStart(6)} s  ${kind}${whom}${forMs > 1 ? `, ${forMs} ms` : ''}${how}`;
+}

@@ -1,0 +1,96 @@
+import { Controller, type DynamicModule, Get, Headers, Inject, Injectable, Module } from '@nestjs/common';
+import { ipIdentity, RateLimit, RateLimitModule, userIdentity } from 'nestjs-floodgate';
+import { DEADLINE_MS, POLICIES, type PolicyName } from '../policies.js';
+import type { Recorder } from './recorder.js';
+
+const RECORDER = Symbol('recorder');
+
+/** What handlers do besides, as the run says. */
+@Injectable()
+export class Work {
+  /** Milliseconds for which a handler computes. */
+  busyMs = 0;
+}
+
+/** What keeps the event loop of this process. */
+export function compute(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+@Controller()
+class Routes {
+  constructor(
+    @Inject(RECORDER) private readonly recorder: Recorder,
+    @Inject(Work) private readonly work: Work,
+  ) {}
+
+  @Get('tokens')
+  @RateLimit('tokens', 'ledger')
+  tokens(@Headers('x-request-id') id: string): string {
+    return this.handle(id);
+  }
+
+  @Get('queue')
+  @RateLimit('queue', 'ledger')
+  queue(@Headers('x-request-id') id: string): string {
+    return this.handle(id);
+  }
+
+  @Get('window')
+  @RateLimit('window', 'rider')
+  window(@Headers('x-request-id') id: string): string {
+    return this.handle(id);
+  }
+
+  @Get('counter')
+  @RateLimit('counter')
+  counter(@Headers('x-request-id') id: string): string {
+    return this.handle(id);
+  }
+
+  @Get('address')
+  @RateLimit('address')
+  address(@Headers('x-request-id') id: string): string {
+    return this.handle(id);
+  }
+
+  @Get('ride')
+  @RateLimit('rider', 'ledger')
+  ride(@Headers('x-request-id') id: string): string {
+    return this.handle(id);
+  }
+
+  private handle(id: string): string {
+    this.recorder.handled(id);
+    if (this.work.busyMs > 0) compute(this.work.busyMs);
+    return id;
+  }
+}
+
+export interface PodOptions {
+  readonly redisPort: number;
+  readonly recorder: Recorder;
+  readonly localShare: () => number;
+}
+
+@Module({})
+export class PodModule {
+  static of({ redisPort, recorder, localShare }: PodOptions): DynamicModule {
+    const policies = Object.fromEntries(
+      (Object.keys(POLICIES) as PolicyName[]).map((name) => [name, POLICIES[name].policy]),
+    );
+    const limits = RateLimitModule.forRoot({
+      redis: { host: 'redis.chaos', port: redisPort },
+      policies,
+      middleware: ['gate'],
+      identity: [userIdentity(), ipIdentity()],
+      deadlineMs: DEADLINE_MS,
+      onStoreFailure: 'local',
+      localShare,
+      onDecision: (event) => recorder.decided(event),
+    });
+    const providers = [{ provide: RECORDER, useValue: recorder }, Work];
+    return { module: PodModule, imports: [limits], controllers: [Routes], providers };
+  }
+}

@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { RateLimiter } from 'nestjs-floodgate';
+import { randomOf } from '../../support/random.js';
+import { now, StallMeter } from '../clock.js';
+import { SHARE } from '../policies.js';
+import { compute, PodModule, Work } from './application.js';
+import { Lookup, type LookupWeather } from './lookup.js';
+import { type Asked, asking, Recorder } from './recorder.js';
+import { askDirectly } from './traffic.js';
+
+/** What a pod is started with: JSON in the environment variable `CHAOS_POD`. */
+export interface PodSettings {
+  readonly name: string;
+  readonly platform: 'Express' | 'Fastify';
+  readonly redisPort: number;
+  readonly history: string;
+  readonly fifo: string;
+  readonly seed: number;
+}
+
+/** What a pod is told while it runs. */
+export type Order =
+  | { readonly compute: number }
+  | { readonly handlersCompute: number }
+  | { readonly clockAhead: number }
+  | { readonly lookup: LookupWeather }
+  | { readonly share: number }
+  | { readonly heap: true };
+
+const FILE_PROBE_MS = 200;
+/** Connections that are idle, or half a request, do not keep the process from ending. */
+const GRACE_MS = 500;
+
+const settings = JSON.parse(process.env['CHAOS_POD']!) as PodSettings;
+const recorder = new Recorder(settings.history);
+const lookup = new Lookup(settings.fifo);
+let share = SHARE;
+
+process.on('unhandledRejection', (error) => {
+  recorder.wrong(`unhandled rejection: ${error instanceof Error ? error.stack : String(error)}`);
+  process.exit(70);
+});
+process.on('uncaughtExceptionMonitor', (error) => recorder.wrong(`uncaught exception: ${error.stack}`));
+process.on('warning', (warning) => {
+  if (warning.name !== 'ExperimentalWarning') recorder.wrong(`warning: ${warning.name}: ${warning.message}`);
+});
+process.once('disconnect', () => process.exit());
+
+const say =
+  (level: string) =>
+  (...parts: unknown[]): void =>
+    recorder.add(['log', now(), level, parts.map(String).join(' ')]);
+const logger = { log: say('log'), warn: say('warn'), error: say('error'), fatal: say('fatal') };
+
+const root = PodModule.of({ redisPort: settings.redisPort, recorder, localShare: () => share });
+const adapter = settings.platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
+const app: INestApplication = await NestFactory.create(root, adapter, { logger, abortOnError: false });
+app.enableShutdownHooks();
+const server = app.getHttpServer() as Server;
+// A client that reuses a connection must not meet its end.
+server.keepAliveTimeout = 600_000;
+server.prependListener('request', ({ headers, url = '' }) => {
+  const asked: Asked = {
+    id: String(headers['x-request-id']),
+    what: url.slice(1),
+    user: String(headers['x-user-id'] ?? ''),
+    address: String(headers['x-source']),
+    cost: 1,
+  };
+  recorder.asked(asked);
+  asking.enterWith(asked);
+});
+process.once('SIGTERM', () => setTimeout(() => server.closeAllConnections(), GRACE_MS));
+
+process.on('message', (order: Order) => {
+  if ('compute' in order) compute(order.compute);
+  else if ('handlersCompute' in order) app.get(Work).busyMs = order.handlersCompute;
+  else if ('clockAhead' in order) setClock(order.clockAhead);
+  else if ('lookup' in order) lookup.set(order.lookup);
+  else if ('share' in order) share = order.share;
+  else collect();
+});
+
+/** Node's clock, which code asks for with `Date`; what C code asks the machine for stays. */
+const { now: dateNow } = Date;
+function setClock(aheadMs: number): void {
+  Date.now = () => dateNow() + aheadMs;
+}
+
+function collect(): void {
+  for (let i = 0; i < 2; i++) globalThis.gc!();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  recorder.add(['heap', now(), heapUsed + arrayBuffers]);
+}
+
+/** Whether files can be read meanwhile: that needs a thread of libuv, as a lookup does. */
+async function readFiles(): Promise<never> {
+  for (;;) {
+    const since = now();
+    await readFile(import.meta.filename);
+    recorder.add(['file', since, now()]);
+    await delay(FILE_PROBE_MS);
+  }
+}
+
+const meter = new StallMeter((stall) => recorder.stalled(stall));
+process.once('exit', () => {
+  meter.stop();
+  recorder.flush();
+});
+await app.listen(0, '127.0.0.1');
+process.send!({ port: (server.address() as AddressInfo).port });
+void readFiles();
+void askDirectly(settings.name, app.get(RateLimiter), recorder, randomOf(settings.seed));

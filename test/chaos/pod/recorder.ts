@@ -1,0 +1,102 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { openSync, writeSync } from 'node:fs';
+import type { DecisionEvent } from 'nestjs-floodgate';
+import { now, type Span } from '../clock.js';
+
+/** A request, as whoever sent it described it. */
+export interface Asked {
+  readonly id: string;
+  /** The route, or the policies of a direct question. */
+  readonly what: string;
+  readonly user: string;
+  readonly address: string;
+  readonly cost: number;
+}
+
+/** A line of a pod's history: what it is, when (`now()`), and more. */
+export type Line =
+  | readonly ['asked', number, string, string, string, string, number]
+  | readonly [
+      'decided',
+      at: number,
+      id: string,
+      source: DecisionEvent['source'],
+      allowed: 0 | 1,
+      decidedAtUs: number,
+      durationMs: number,
+      delayMs: number,
+      before: 0 | 1,
+      remaining: Readonly<Record<string, number>>,
+    ]
+  | readonly ['handled', number, string]
+  | readonly ['answered', number, string, number, number]
+  | readonly ['stall', number, number]
+  | readonly ['log', number, string, string]
+  | readonly ['file', number, number]
+  | readonly ['heap', number, number]
+  | readonly ['wrong', number, string];
+
+/** In whose name code runs. */
+export const asking = new AsyncLocalStorage<Asked>();
+
+/**
+ * What this process saw, written to its file at the end of each turn of the event loop: whoever kills the process
+ * loses one turn.
+ */
+export class Recorder {
+  private readonly file: number;
+  private lines: Line[] = [];
+
+  constructor(path: string) {
+    this.file = openSync(path, 'a');
+  }
+
+  asked({ id, what, user, address, cost }: Asked): void {
+    this.add(['asked', now(), id, what, user, address, cost]);
+    this.flush(); // before Redis can be asked: who kills this process must not hide a charge
+  }
+
+  /** The module's `onDecision`. */
+  decided({ decision, source, route, durationMs }: DecisionEvent): void {
+    const asked = asking.getStore();
+    if (asked === undefined) this.wrong(`onDecision was called outside of a request's context (${route})`);
+    const { allowed, decidedAtMs, delayMs, policies } = decision;
+    this.add([
+      'decided',
+      now(),
+      asked?.id ?? '?',
+      source,
+      allowed ? 1 : 0,
+      Math.round(decidedAtMs * 1000),
+      durationMs,
+      delayMs,
+      route?.startsWith('RateLimitMiddleware') === true ? 1 : 0,
+      Object.fromEntries(policies.map(({ policy, remaining }) => [policy, remaining])),
+    ]);
+  }
+
+  handled(id: string): void {
+    this.add(['handled', now(), id]);
+  }
+
+  stalled({ from, to }: Span): void {
+    this.add(['stall', from, to]);
+  }
+
+  /** Something that must not happen. */
+  wrong(text: string): void {
+    this.add(['wrong', now(), text]);
+    this.flush();
+  }
+
+  add(line: Line): void {
+    if (this.lines.push(line) === 1) setImmediate(() => this.flush());
+  }
+
+  flush(): void {
+    const { lines } = this;
+    if (lines.length === 0) return;
+    this.lines = [];
+    writeSync(this.file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  }
+}

@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type RateLimiter, RateLimitUnavailableException } from 'nestjs-floodgate';
+import type { Random } from '../../support/random.js';
+import { now } from '../clock.js';
+import { DIRECT, type PolicyName, RIDERS } from '../policies.js';
+import { asking, type Recorder } from './recorder.js';
+
+const PAUSE_MS = 80;
+const TOGETHER = 4;
+const MAX_COST = 2;
+
+/** Asks the limiter as a queue consumer does, without HTTP: some 40 questions a second, several in a turn. */
+export async function askDirectly(
+  name: string,
+  limiter: RateLimiter,
+  recorder: Recorder,
+  random: Random,
+): Promise<never> {
+  for (let turn = 0; ; turn++) {
+    const count = 1 + random(TOGETHER);
+    for (let i = 0; i < count; i++) {
+      const policies = [DIRECT[random(DIRECT.length)]!];
+      const other = DIRECT[random(DIRECT.length)]!;
+      if (random(2) === 0 && other !== policies[0]) policies.push(other);
+      if (random(8) === 0) void peek(limiter, recorder, policies, RIDERS[random(RIDERS.length)]!);
+      void ask(limiter, recorder, {
+        id: `${name}-${turn}-${i}`,
+        policies: [...policies, 'ledger'],
+        user: RIDERS[random(RIDERS.length)]!,
+        cost: random(4) === 0 ? 1 + random(MAX_COST) : 1,
+      });
+    }
+    await delay(random(2 * PAUSE_MS));
+  }
+}
+
+interface Question {
+  readonly id: string;
+  readonly policies: readonly PolicyName[];
+  readonly user: string;
+  readonly cost: number;
+}
+
+async function ask(limiter: RateLimiter, recorder: Recorder, question: Question): Promise<void> {
+  const { id, policies, user, cost } = question;
+  const asked = { id, what: policies.join(), user, address: '', cost };
+  recorder.asked(asked);
+  const since = now();
+  try {
+    await asking.run(asked, () => limiter.consume(policies, { kind: 'user', value: user }, { cost }));
+  } catch (error) {
+    if (!(error instanceof RateLimitUnavailableException)) recorder.wrong(`consume failed: ${String(error)}`);
+  }
+  recorder.add(['answered', now(), id, since, 0]);
+}
+
+/** Charges nothing, or the ledger would tell. */
+async function peek(
+  limiter: RateLimiter,
+  recorder: Recorder,
+  policies: readonly PolicyName[],
+  user: string,
+): Promise<void> {
+  try {
+    await limiter.peek([...policies, 'ledger'], { kind: 'user', value: user });
+  } catch (error) {
+    if (!(error instanceof RateLimitUnavailableException)) recorder.wrong(`peek failed: ${String(error)}`);
+  }
+}

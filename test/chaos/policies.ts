@@ -1,0 +1,147 @@
+import type { OnStoreFailure, Policy } from 'nestjs-floodgate';
+import {
+  type Textbook,
+  TextbookCounter,
+  TextbookFixedWindow,
+  TextbookLeakyBucket,
+  TextbookLog,
+  TextbookTokenBucket,
+} from '../concurrency/support/textbook.js';
+
+/** A policy of the run, and what a textbook says to it. */
+export interface ChaosPolicy {
+  readonly policy: Policy & { readonly onStoreFailure: OnStoreFailure };
+  readonly by: 'global' | 'user' | 'address';
+  /** @param share among how many processes it is divided */
+  readonly textbook: (share: bigint) => Textbook;
+}
+
+const SECOND = 1_000_000n;
+
+function tokens(by: ChaosPolicy['by'], onStoreFailure: OnStoreFailure, capacity: number, refill: number): ChaosPolicy {
+  return {
+    policy: { algorithm: 'token-bucket', capacity, refill, onStoreFailure, ...counts(by) },
+    by,
+    // A share's rate is a fraction: the textbook counts in `share` parts of a token.
+    textbook: (share) => new SharedBucket(BigInt(capacity), BigInt(refill), share),
+  };
+}
+
+/** Who is counted; all policies of the run have scope `'app'`: routes and direct questions share their states. */
+function counts(by: ChaosPolicy['by']): Pick<Policy, 'by' | 'scope'> {
+  return { by: by === 'address' ? 'ip' : by, scope: 'app' };
+}
+
+/** A token bucket of a `share`-th of the capacity (rounded down) and of the rate (as it is). */
+class SharedBucket implements Textbook {
+  private readonly whole: TextbookTokenBucket;
+
+  constructor(
+    capacity: bigint,
+    refill: bigint,
+    private readonly share: bigint,
+  ) {
+    // Time goes by `share` times more slowly, so that the rate is whole again.
+    this.whole = new TextbookTokenBucket(capacity / share, refill);
+    if (capacity % share !== 0n) throw new RangeError('choose a capacity that can be shared');
+  }
+
+  ask(at: bigint): { allowed: boolean; departsAt: bigint } {
+    // Rounded up: a fraction of a microsecond must not be held against anybody.
+    const { allowed } = this.whole.ask((at + this.share - 1n) / this.share);
+    return { allowed, departsAt: at };
+  }
+}
+
+/** How many processes divide the limits, at least: the run also lets `localShare` change. */
+export const SHARE = 4;
+export const OTHER_SHARE = 8;
+
+/** Counts every charge that Redis makes: what is left of it numbers them. */
+export const LEDGER_LIMIT = 1_000_000_000;
+
+export const POLICIES = {
+  tokens: tokens('global', 'closed', 40, 32),
+  queue: {
+    policy: { algorithm: 'leaky-bucket', capacity: 10, drain: 25, onStoreFailure: 'closed', ...counts('global') },
+    by: 'global',
+    textbook: () => new TextbookLeakyBucket(10n, 25n),
+  },
+  window: {
+    policy: { algorithm: 'fixed-window', limit: 64, window: '2s', onStoreFailure: 'local', ...counts('global') },
+    by: 'global',
+    textbook: (share) => new TextbookFixedWindow(64n / share, 2n * SECOND),
+  },
+  log: {
+    policy: { algorithm: 'sliding-window-log', limit: 48, window: '1s', onStoreFailure: 'local', ...counts('global') },
+    by: 'global',
+    textbook: (share) => new TextbookLog(48n / share, SECOND),
+  },
+  // More entries than a packed log has.
+  'long-log': {
+    policy: {
+      algorithm: 'sliding-window-log',
+      limit: 200,
+      window: '5s',
+      onStoreFailure: 'closed',
+      ...counts('global'),
+    },
+    by: 'global',
+    textbook: (share) => new TextbookLog(200n / share, 5n * SECOND),
+  },
+  counter: {
+    policy: {
+      algorithm: 'sliding-window-counter',
+      limit: 64,
+      window: '2s',
+      onStoreFailure: 'open',
+      ...counts('global'),
+    },
+    by: 'global',
+    textbook: (share) => new TextbookCounter(64n / share, 2n * SECOND),
+  },
+  rider: tokens('user', 'local', 8, 4),
+  address: tokens('address', 'closed', 16, 8),
+  // The module's middleware.
+  gate: tokens('global', 'local', 400, 320),
+  ledger: {
+    policy: {
+      algorithm: 'fixed-window',
+      limit: LEDGER_LIMIT,
+      window: '36500d',
+      onStoreFailure: 'open',
+      ...counts('global'),
+    },
+    by: 'global',
+    textbook: () => new TextbookFixedWindow(BigInt(LEDGER_LIMIT), 36_500n * 86_400n * SECOND),
+  },
+} as const satisfies Readonly<Record<string, ChaosPolicy>>;
+
+export type PolicyName = keyof typeof POLICIES;
+
+export function policyOf(name: PolicyName): ChaosPolicy {
+  return POLICIES[name];
+}
+
+/** What each route of the application charges, besides the gate. */
+export const ROUTES = {
+  tokens: ['tokens', 'ledger'],
+  queue: ['queue', 'ledger'],
+  window: ['window', 'rider'],
+  counter: ['counter'],
+  address: ['address'],
+  ride: ['rider', 'ledger'],
+} as const satisfies Readonly<Record<string, readonly PolicyName[]>>;
+
+export type RouteName = keyof typeof ROUTES;
+
+/** What direct questions take one or two of, with the ledger. */
+export const DIRECT: readonly PolicyName[] = ['tokens', 'window', 'log', 'long-log', 'counter', 'rider'];
+
+/** The users whom all pods serve; everybody else asks once. */
+export const RIDERS: readonly string[] = ['ada', 'bea', 'cem', 'dan', 'eve'];
+/** Addresses of the loopback interface from which clients ask. */
+export const ADDRESSES: readonly string[] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
+
+/** Milliseconds that a decision may take. */
+export const DEADLINE_MS = 100;

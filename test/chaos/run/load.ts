@@ -1,0 +1,94 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Random } from '../../support/random.js';
+import { now } from '../clock.js';
+import { ADDRESSES, RIDERS, type RouteName, ROUTES } from '../policies.js';
+import type { Pod } from './pod.js';
+
+/** What became of a request. */
+export interface Sent {
+  readonly id: string;
+  readonly pod: number;
+  readonly route: RouteName;
+  readonly sentAt: number;
+  /** When it was answered, or failed. */
+  readonly endedAt: number;
+  /** An HTTP status; 0 when there was none. */
+  readonly status: number;
+  readonly error: string;
+}
+
+const HOST = '127.0.0.1';
+/** Mean of the pause between two requests to a pod. */
+const PAUSE_MS = 28;
+const PATIENCE_MS = 20_000;
+const NAMES = Object.keys(ROUTES) as RouteName[];
+
+/** Asks all pods over HTTP, at a pace that does not depend on how they answer. */
+export class Load {
+  readonly sent: Sent[] = [];
+  private readonly agents = [HOST, ...ADDRESSES].map(
+    (localAddress) => new Agent({ keepAlive: true, maxSockets: 500, localAddress }),
+  );
+  private readonly pending = new Set<Promise<void>>();
+  private count = 0;
+  private ended = false;
+
+  constructor(
+    private readonly pods: readonly Pod[],
+    private readonly random: Random,
+  ) {}
+
+  async run(): Promise<void> {
+    await Promise.all(this.pods.map((pod) => this.runOn(pod)));
+    await Promise.all(this.pending);
+    for (const agent of this.agents) agent.destroy();
+  }
+
+  end(): void {
+    this.ended = true;
+  }
+
+  /** Headers of a request of its own: who asks, and from where. */
+  draw(route: RouteName): { id: string; headers: Record<string, string>; from: number } {
+    const { random } = this;
+    const id = `http-${this.count++}`;
+    const from = 1 + random(ADDRESSES.length);
+    const user = random(2) === 0 ? `once-${id}` : RIDERS[random(RIDERS.length)]!;
+    const headers = { 'x-request-id': id, 'x-source': ADDRESSES[from - 1]! };
+    return { id, from, headers: route === 'address' ? headers : { ...headers, 'x-user-id': user } };
+  }
+
+  private async runOn(pod: Pod): Promise<void> {
+    while (!this.ended) {
+      await delay(this.random(2 * PAUSE_MS));
+      if (!pod.serves) continue;
+      const route = NAMES[this.random(NAMES.length)]!;
+      const sending = this.send(pod, route).finally(() => this.pending.delete(sending));
+      this.pending.add(sending);
+    }
+  }
+
+  private async send(pod: Pod, route: RouteName): Promise<void> {
+    const { id, headers, from } = this.draw(route);
+    const sentAt = now();
+    const done = (status: number, error = ''): void => {
+      this.sent.push({ id, pod: pod.index, route, sentAt, endedAt: now(), status, error });
+    };
+    await new Promise<void>((resolve) => {
+      const options = { agent: this.agents[from]!, host: HOST, port: pod.port, path: `/${route}`, headers };
+      const sending = request(options, (response) => {
+        response.resume();
+        response.on('end', () => done(response.statusCode!));
+        response.on('error', (error) => done(0, error.message));
+        response.on('close', resolve);
+      });
+      sending.setTimeout(PATIENCE_MS, () => sending.destroy(new Error(`no answer in ${PATIENCE_MS} ms`)));
+      sending.on('error', (error) => {
+        done(0, error.message);
+        resolve();
+      });
+      sending.end();
+    });
+  }
+}

@@ -1,0 +1,123 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { now, type Span } from '../clock.js';
+import type { Order, PodSettings } from '../pod/main.js';
+
+const SCRIPT = fileURLToPath(new URL('../pod/main.ts', import.meta.url));
+const TYPESCRIPT = new URL('../../support/typescript-loader.js', import.meta.url).href;
+const BOOT_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 10_000;
+const MAX_OUTPUT = 10_000;
+
+/** One process of the application, from its start to its end; another one takes its place. */
+interface Life {
+  readonly child: ChildProcess;
+  readonly history: string;
+  readonly name: string;
+  ended: boolean;
+}
+
+export interface PodOfRun {
+  readonly index: number;
+  readonly platform: PodSettings['platform'];
+  readonly redisPort: number;
+  readonly folder: string;
+  readonly fifo: string;
+  readonly seed: number;
+}
+
+/** A place in which one process after the other runs the application. */
+export class Pod {
+  port = 0;
+  /** The histories of its processes. */
+  readonly histories: { readonly name: string; readonly path: string }[] = [];
+  /** From the moment on at which a process was told to end, until the next one serves. */
+  readonly away: Span[] = [];
+  /** Ends that were not asked for, processes that did not end in time. */
+  readonly wrong: { readonly at: number; readonly text: string }[] = [];
+  private life: Life | undefined;
+  private awaySince: number | undefined;
+
+  constructor(private readonly options: PodOfRun) {}
+
+  get index(): number {
+    return this.options.index;
+  }
+
+  get serves(): boolean {
+    return this.life !== undefined && this.awaySince === undefined;
+  }
+
+  async start(): Promise<void> {
+    const { index, platform, redisPort, folder, fifo, seed } = this.options;
+    const name = `pod-${index}-${this.histories.length}`;
+    const history = join(folder, `${name}.jsonl`);
+    const settings: PodSettings = { name, platform, redisPort, history, fifo, seed: seed + this.histories.length };
+    const child = fork(SCRIPT, {
+      execArgv: [
+        '--import',
+        TYPESCRIPT,
+        '--enable-source-maps',
+        '--expose-gc',
+        '--disable-warning=ExperimentalWarning',
+      ],
+      env: { ...process.env, CHAOS_POD: JSON.stringify(settings), NO_COLOR: '1' },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    const life: Life = { child, history, name, ended: false };
+    this.life = life;
+    this.histories.push({ name, path: history });
+    let output = '';
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-MAX_OUTPUT)));
+    }
+    child.on('error', () => undefined);
+    child.once('close', (code, signal) => {
+      if (!life.ended) this.report(`${name} ended by itself (${code ?? signal}): ${output.trim()}`);
+      else if (output.trim() !== '') this.report(`${name} wrote: ${output.trim()}`);
+    });
+    const limit = AbortSignal.timeout(BOOT_LIMIT_MS);
+    const [message] = (await Promise.race([
+      once(child, 'message', { signal: limit }),
+      once(child, 'close').then(() => [{ port: 0 }]),
+    ])) as [{ port: number }];
+    this.port = message.port;
+    if (this.awaySince !== undefined) this.away.push({ from: this.awaySince, to: now() });
+    this.awaySince = undefined;
+  }
+
+  tell(order: Order): void {
+    const { child } = this.life!;
+    if (child.connected) child.send(order, () => undefined);
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.life!.child.kill(signal);
+  }
+
+  /** Ends the process, as an operator or as a crash does. */
+  async stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const life = this.life!;
+    const { child } = life;
+    this.awaySince ??= now();
+    life.ended = true;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill(signal);
+    const timer = setTimeout(() => {
+      this.report(`${life.name} did not end within ${STOP_LIMIT_MS} ms of ${signal}`);
+      child.kill('SIGKILL');
+    }, STOP_LIMIT_MS);
+    const [code, by] = (await exit) as [number | null, string | null];
+    clearTimeout(timer);
+    if (signal === 'SIGTERM' && by !== 'SIGTERM' && code !== 0) {
+      this.report(`${life.name} ended by ${code ?? by} after SIGTERM`);
+    }
+  }
+
+  private report(text: string): void {
+    this.wrong.push({ at: now(), text });
+  }
+}

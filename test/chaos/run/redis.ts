@@ -1,0 +1,117 @@
+import { connect, type Socket } from 'node:net';
+import { Redis } from 'ioredis';
+import { ClockedRedis } from '../../support/faults/clocked-redis.js';
+import { now } from '../clock.js';
+
+/** Who has this name is not touched by what is done to the pods' connections, rights and password. */
+const OPERATOR = 'operator';
+const ARGS = [
+  ...['--user', OPERATOR, 'on', `>${OPERATOR}`, '~*', '&*', '+@all'],
+  ...['--enable-debug-command', 'yes', '--enable-protected-configs', 'yes'],
+];
+const RECONNECT_MS = 10;
+
+/** When the keys were lost, or the clock stepped: an instant after the one that was, and before the one that is. */
+export interface Turn {
+  readonly kind: 'keys lost' | 'clock steps';
+  /** The machine's clock (`now()`). */
+  readonly from: number;
+  readonly to: number;
+  /** Redis's clock in microseconds, where it was asked in the same step. */
+  readonly at?: number;
+  /** How far Redis's clock is ahead of the machine's from then on, in milliseconds. */
+  readonly aheadMs: number;
+}
+
+/** The server of a run, its operator, and what every one of its keys was charged, as MONITOR shows it. */
+export class ChaosRedis implements AsyncDisposable {
+  readonly turns: Turn[] = [];
+  /** Writes to the keys of those who ask once, by key. */
+  readonly writes = new Map<string, number>();
+  aheadMs = 0;
+  private monitor: Socket | undefined;
+  private closed = false;
+
+  private constructor(
+    readonly clocked: ClockedRedis,
+    readonly operator: Redis,
+  ) {}
+
+  static async start(faketime: string): Promise<ChaosRedis> {
+    const clocked = await ClockedRedis.start(faketime, ARGS);
+    const { host, port } = clocked.server;
+    const operator = new Redis({
+      host,
+      port,
+      username: OPERATOR,
+      password: OPERATOR,
+      retryStrategy: () => RECONNECT_MS,
+      enableReadyCheck: false,
+      maxRetriesPerRequest: null,
+    });
+    operator.on('error', () => undefined); // The server is there to be killed.
+    await operator.ping();
+    const redis = new ChaosRedis(clocked, operator);
+    redis.watch();
+    return redis;
+  }
+
+  get port(): number {
+    return this.clocked.server.port;
+  }
+
+  async flush(): Promise<void> {
+    const from = now();
+    // Between the two times nothing else is decided.
+    const replies = await this.operator.multi().call('TIME').flushall().exec();
+    const [seconds, micros] = replies![0]![1] as [string, string];
+    const at = Number(seconds) * 1_000_000 + Number(micros);
+    this.turns.push({ kind: 'keys lost', from, to: now(), at, aheadMs: this.aheadMs });
+  }
+
+  /** @param downMs how long it is gone before it comes back without its keys */
+  async kill(downMs: Promise<unknown>): Promise<void> {
+    const from = now();
+    await this.clocked.server.kill();
+    const to = now();
+    this.turns.push({ kind: 'keys lost', from, to, aheadMs: this.aheadMs });
+    await downMs;
+    await this.clocked.server.restart();
+  }
+
+  jumpTo(aheadMs: number): void {
+    const from = now();
+    this.clocked.setAhead(aheadMs);
+    this.aheadMs = aheadMs;
+    this.turns.push({ kind: 'clock steps', from, to: now(), aheadMs });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.closed = true;
+    this.monitor?.destroy();
+    this.operator.disconnect();
+    await this.clocked[Symbol.asyncDispose]();
+  }
+
+  /** From the first moment on that there is a server to tell it. */
+  private watch(): void {
+    if (this.closed) return;
+    const socket = connect(this.port, '127.0.0.1');
+    this.monitor = socket;
+    socket.setEncoding('latin1');
+    socket.write(`AUTH ${OPERATOR} ${OPERATOR}\r\nMONITOR\r\n`);
+    let rest = '';
+    socket.on('data', (text: string) => {
+      const lines = (rest + text).split('\r\n');
+      rest = lines.pop()!;
+      for (const line of lines) this.note(line);
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => setTimeout(() => this.watch(), RECONNECT_MS));
+  }
+
+  private note(line: string): void {
+    const key = /^\+[\d.]+ \[\d+ lua\] "SET" "([^"]*\{user:once-[^"]*)"/.exec(line)?.[1];
+    if (key !== undefined) this.writes.set(key, (this.writes.get(key) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Processes } from '../../support/processes/processes.js';
+import { type Random, randomOf } from '../../support/random.js';
+import { now, type Span, StallMeter } from '../clock.js';
+import type { procedures, Weather } from '../network/main.js';
+import { PODS } from '../plan.js';
+import { Load } from './load.js';
+import { Pod } from './pod.js';
+import { ChaosRedis } from './redis.js';
+
+/** All that a run consists of: a Redis, a network, pods, clients. */
+export class Scene implements AsyncDisposable {
+  /** When this process, the network's, or Redis past all proxies was slow. */
+  readonly slow: Span[] = [];
+  /** The same of this process alone, which clients feel. */
+  readonly stalls: Span[] = [];
+  readonly wrong: { readonly at: number; readonly text: string }[] = [];
+  /** How far the wall clock is ahead of `now()`, in milliseconds. */
+  readonly wallAheadMs = performance.timeOrigin + performance.now() - now();
+  private readonly meter = new StallMeter((stall) => this.stalls.push(stall));
+
+  private constructor(
+    readonly folder: string,
+    readonly redis: ChaosRedis,
+    private readonly network: Processes<typeof procedures>,
+    readonly pods: readonly Pod[],
+    readonly load: Load,
+    /** Of what faults draw while they last. */
+    readonly random: Random,
+  ) {}
+
+  static async start(folder: string, seed: number, faketime: string): Promise<Scene> {
+    const redis = await ChaosRedis.start(faketime);
+    const network = await Processes.start<typeof procedures>(new URL('../network/main.ts', import.meta.url), 1);
+    const [ports] = await network.all('open', () => ({ port: redis.port, count: PODS }));
+    const pods = ports!.map((redisPort, index) => {
+      const fifo = join(folder, `lookups-${index}`);
+      execFileSync('mkfifo', [fifo]);
+      const platform = index % 2 === 0 ? 'Express' : 'Fastify';
+      return new Pod({ index, platform, redisPort, folder, fifo, seed: seed * 100 + index * 20 });
+    });
+    const load = new Load(pods, randomOf(seed + 1));
+    const scene = new Scene(folder, redis, network, pods, load, randomOf(seed + 2));
+    try {
+      mkdirSync(join(folder, 'redis'), { recursive: true });
+      await Promise.all(pods.map((pod) => pod.start()));
+      return scene;
+    } catch (error) {
+      await scene[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async weather(pod: number, weather: Weather): Promise<void> {
+    await this.network.all('set', () => ({ pod, weather }));
+  }
+
+  async resetConnections(pod: number): Promise<void> {
+    await this.network.all('reset', () => pod);
+  }
+
+  /** Asks the pods what they keep. The figure is in their histories. */
+  async measureHeaps(): Promise<void> {
+    for (const pod of this.pods) {
+      if (pod.serves) pod.tell({ heap: true });
+      await delay(100);
+    }
+  }
+
+  /** Some of the connections of a burst got fewer answers than they had sent requests. */
+  burstUnanswered(pod: number, connections: number): void {
+    this.wrong.push({
+      at: now(),
+      text: `${connections} connections of a burst to pod ${pod} were not answered in full`,
+    });
+  }
+
+  async collectSlow(): Promise<void> {
+    const [slow] = await this.network.all('slow', () => undefined as never);
+    this.slow.push(...slow!);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.meter.stop();
+    await Promise.all(this.pods.map((pod) => pod.stop('SIGKILL')));
+    await this.network.stop();
+    await this.redis[Symbol.asyncDispose]();
+  }
+}
