@@ -24,6 +24,7 @@ import { perform } from './run/perform.js';
 import { Scene } from './run/scene.js';
 
 const PROGRESS_MS = 1000;
+const HEAPS_MS = 3000;
 
 function prepare(): string {
   ensureRedis();
@@ -46,6 +47,7 @@ async function injure(options: ChaosOptions, storms: readonly Storm[], folder: s
     else console.log(line);
   };
   const timer = setInterval(progress, PROGRESS_MS);
+  const heaps = setInterval(() => void scene.measureHeaps(), HEAPS_MS);
   const load = scene.load.run();
   const injuries = await perform(
     scene,
@@ -53,6 +55,7 @@ async function injure(options: ChaosOptions, storms: readonly Storm[], folder: s
     ({ kind, pod }) => (last = `${kind}${pod === undefined ? '' : ` (pod ${pod})`}`),
   );
   const ended = now();
+  clearInterval(heaps);
   scene.load.end();
   await load;
   clearInterval(timer);

@@ -76,17 +76,17 @@ export const PODS = 4;
 const RESTARTED = [2, 3];
 
 const FIRST_AT_MS = 3000;
-const STORM_MS = [3000, 6000] as const;
+const STORM_MS = [4000, 8000] as const;
 const CALM_MS = [3500, 4500] as const;
-const FAULTS = [3, 6] as const;
+const FAULTS = [4, 7] as const;
 
 /** The same for the same seed and length. Kinds come as cards of a pack: none comes again before all have come. */
 export function planOf(seed: number, forMs: number): readonly Storm[] {
   const random = randomOf(seed);
   const storms: Storm[] = [];
   let pack: FaultKind[] = [];
-  for (let at = FIRST_AT_MS; at < forMs;) {
-    const until = at + between(random, STORM_MS);
+  for (let at = FIRST_AT_MS; at + STORM_MS[0] + CALM_MS[1] < forMs;) {
+    const until = Math.min(at + between(random, STORM_MS), forMs - CALM_MS[1]);
     const faults: PlannedFault[] = [];
     for (let i = between(random, FAULTS); i > 0; i--) {
       if (pack.length === 0) pack = shuffled(Object.keys(KINDS) as FaultKind[], random);
@@ -94,8 +94,7 @@ export function planOf(seed: number, forMs: number): readonly Storm[] {
       if (faults.every((other) => !collide(fault, other))) faults.push(fault);
       else pack.splice(random(pack.length + 1), 0, fault.kind);
     }
-    const ends = faults.map((fault) => fault.at + fault.forMs);
-    const calmUntil = Math.max(until, ...ends) + between(random, CALM_MS);
+    const calmUntil = until + between(random, CALM_MS);
     storms.push({ faults: faults.toSorted((a, b) => a.at - b.at), calmUntil });
     at = calmUntil;
   }
@@ -108,7 +107,8 @@ function draw(kind: FaultKind, random: Random, from: number, to: number): Planne
   const restarted = RESTARTED[random(RESTARTED.length)]!;
   const pod = kind === 'process restarted' || kind === 'process killed' ? restarted : anyPod;
   const ofPod = needs === 'network' || needs === 'lookup' || needs === 'pod' || needs === 'clients';
-  const fault = { kind, at: from + random(to - from), forMs: between(random, lasts), amount: between(random, amount) };
+  const forMs = Math.min(between(random, lasts), to - from);
+  const fault = { kind, at: from + random(to - from - forMs + 1), forMs, amount: between(random, amount) };
   return ofPod ? { ...fault, pod } : fault;
 }
 

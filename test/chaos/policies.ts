@@ -61,47 +61,47 @@ export const OTHER_SHARE = 8;
 export const LEDGER_LIMIT = 1_000_000_000;
 
 export const POLICIES = {
-  tokens: tokens('global', 'closed', 40, 32),
+  tokens: tokens('global', 'closed', 24, 16),
   queue: {
-    policy: { algorithm: 'leaky-bucket', capacity: 10, drain: 25, onStoreFailure: 'closed', ...counts('global') },
+    policy: { algorithm: 'leaky-bucket', capacity: 4, drain: 8, onStoreFailure: 'closed', ...counts('global') },
     by: 'global',
-    textbook: () => new TextbookLeakyBucket(10n, 25n),
+    textbook: () => new TextbookLeakyBucket(4n, 8n),
   },
   window: {
-    policy: { algorithm: 'fixed-window', limit: 64, window: '2s', onStoreFailure: 'local', ...counts('global') },
+    policy: { algorithm: 'fixed-window', limit: 40, window: '2s', onStoreFailure: 'local', ...counts('global') },
     by: 'global',
-    textbook: (share) => new TextbookFixedWindow(64n / share, 2n * SECOND),
+    textbook: (share) => new TextbookFixedWindow(40n / share, 2n * SECOND),
   },
   log: {
-    policy: { algorithm: 'sliding-window-log', limit: 48, window: '1s', onStoreFailure: 'local', ...counts('global') },
+    policy: { algorithm: 'sliding-window-log', limit: 16, window: '1s', onStoreFailure: 'local', ...counts('global') },
     by: 'global',
-    textbook: (share) => new TextbookLog(48n / share, SECOND),
+    textbook: (share) => new TextbookLog(16n / share, SECOND),
   },
   // More entries than a packed log has.
   'long-log': {
     policy: {
       algorithm: 'sliding-window-log',
-      limit: 200,
-      window: '5s',
+      limit: 160,
+      window: '10s',
       onStoreFailure: 'closed',
       ...counts('global'),
     },
     by: 'global',
-    textbook: (share) => new TextbookLog(200n / share, 5n * SECOND),
+    textbook: (share) => new TextbookLog(160n / share, 10n * SECOND),
   },
   counter: {
     policy: {
       algorithm: 'sliding-window-counter',
-      limit: 64,
+      limit: 40,
       window: '2s',
       onStoreFailure: 'open',
       ...counts('global'),
     },
     by: 'global',
-    textbook: (share) => new TextbookCounter(64n / share, 2n * SECOND),
+    textbook: (share) => new TextbookCounter(40n / share, 2n * SECOND),
   },
   rider: tokens('user', 'local', 8, 4),
-  address: tokens('address', 'closed', 16, 8),
+  address: tokens('address', 'closed', 8, 2),
   // The module's middleware.
   gate: tokens('global', 'local', 400, 320),
   ledger: {

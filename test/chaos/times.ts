@@ -91,7 +91,7 @@ export function epochOf(decided: Decided, epochs: readonly Epoch[], wallAheadMs:
   return epochs.find((epoch) => {
     const at = decidedAt(decided, epoch, wallAheadMs);
     return (
-      at >= Math.max(decided.askedAt, epoch.from) - SLACK_MS &&
+      at >= Math.max(decided.request.askedAt, epoch.from) - SLACK_MS &&
       at <= Math.min(decided.decidedAt, epoch.to) + SLACK_MS &&
       decided.at >= epoch.first &&
       decided.at <= epoch.last

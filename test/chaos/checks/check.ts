@@ -1,6 +1,6 @@
-import { type Span, union } from '../clock.js';
+import { overlap, type Span, union } from '../clock.js';
 import type { Decided, ProcessHistory } from '../history.js';
-import type { PlannedFault } from '../plan.js';
+import { KINDS, type PlannedFault } from '../plan.js';
 import type { Injury } from '../run/perform.js';
 import type { Sent } from '../run/load.js';
 import type { Turn } from '../run/redis.js';
@@ -51,10 +51,14 @@ export interface Run extends Evidence {
 
 export function runOf(evidence: Evidence): Run {
   const { turns, began, injuries, slow, away, clientStalls } = evidence;
+  // Whether the machine was busy cannot be told while Redis was kept from answering.
+  const ofRedis = injuries.filter(({ fault }) => KINDS[fault.kind].needs === 'redis');
+  const slowWithout = union(slow).filter((span) => overlap(union(ofRedis), span) === 0);
   return {
     ...evidence,
     epochs: epochsOf(turns, began - BOOT_MS),
-    outages: away.map((_, pod) => outagesOf(pod, injuries, slow)),
+    slow: slowWithout,
+    outages: away.map((_, pod) => outagesOf(pod, injuries, slowWithout)),
     clientStalled: union(clientStalls),
   };
 }

@@ -3,7 +3,7 @@ import { epochOf } from '../times.js';
 import type { Failure, Run, Verdict } from './check.js';
 
 /** A departure each so many microseconds, which may be rounded. */
-const DEPARTURE = 40_000;
+const DEPARTURE = 125_000;
 const ROUNDING = 1;
 /** Milliseconds by which two clocks, read one after the other, may differ. */
 const SLACK_MS = 1.5;

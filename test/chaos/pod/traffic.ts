@@ -5,11 +5,11 @@ import { now } from '../clock.js';
 import { DIRECT, type PolicyName, RIDERS } from '../policies.js';
 import { asking, type Recorder } from './recorder.js';
 
-const PAUSE_MS = 80;
+const PAUSE_MS = 110;
 const TOGETHER = 4;
 const MAX_COST = 2;
 
-/** Asks the limiter as a queue consumer does, without HTTP: some 40 questions a second, several in a turn. */
+/** Asks the limiter as a queue consumer does, without HTTP: some 20 questions a second, several in a turn. */
 export async function askDirectly(
   name: string,
   limiter: RateLimiter,

@@ -20,7 +20,7 @@ export interface Sent {
 
 const HOST = '127.0.0.1';
 /** Mean of the pause between two requests to a pod. */
-const PAUSE_MS = 28;
+const PAUSE_MS = 60;
 const PATIENCE_MS = 20_000;
 const NAMES = Object.keys(ROUTES) as RouteName[];
 

@@ -19,9 +19,6 @@ const INJURES: Readonly<Record<FaultKind, Injure>> = {
   ...CLIENT_FAULTS,
 };
 
-/** In the middle of a calm. */
-const HEAPS_BEFORE_END_MS = 1200;
-
 /**
  * Does what is planned. Where faults take longer than planned (a process needs its time to start), what comes later is
  * moved, so that each calm has its length.
@@ -51,8 +48,6 @@ export async function perform(
     );
     const lastPlanned = Math.max(...faults.map(({ at, forMs }) => at + forMs));
     origin = Math.max(origin, now() - lastPlanned);
-    await delay(origin + calmUntil - HEAPS_BEFORE_END_MS - now());
-    await scene.measureHeaps();
     await scene.collectSlow();
     await delay(origin + calmUntil - now());
   }
