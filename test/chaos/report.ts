@@ -41,10 +41,43 @@ export function printReport(run: Run, rows: readonly PolicyRow[], verdicts: read
 
 function printVerdict(run: Run, { name, failures, seen }: Verdict): void {
   console.log(`${failures.length === 0 ? 'ok    ' : 'FAILED'} ${name}: ${seen}`);
-  for (const failure of failures.slice(0, SHOWN_FAILURES)) console.log(`         ${textOfFailure(run, failure)}`);
-  if (failures.length > SHOWN_FAILURES) console.log(`         and ${failures.length - SHOWN_FAILURES} more`);
+  const groups = groupsOf(failures);
+  for (const { first, more, until } of groups.slice(0, SHOWN_FAILURES)) {
+    const others = more === 0 ? '' : ` (and ${more} like it until ${seconds(run, until)})`;
+    console.log(
+      `         at ${seconds(run, first.at)}: ${first.text}${others}${first.path === undefined ? '' : ` [${first.path}]`}`,
+    );
+  }
+  if (groups.length > SHOWN_FAILURES) console.log(`         and ${groups.length - SHOWN_FAILURES} more groups of them`);
 }
 
-function textOfFailure({ began }: Run, { at, text, path }: Failure): string {
-  return `at ${((at - began) / 1000).toFixed(3)} s: ${text}${path === undefined ? '' : ` [${path}]`}`;
+interface Group {
+  readonly first: Failure;
+  more: number;
+  until: number;
+}
+
+/** One cause has many failures: those of one process, one after the other, are shown as the first of them. */
+function groupsOf(failures: readonly Failure[]): readonly Group[] {
+  const groups: Group[] = [];
+  const latest = new Map<string, Group>();
+  for (const failure of failures.toSorted((a, b) => a.at - b.at)) {
+    const kind = `${failure.path} ${failure.kind}`;
+    const group = latest.get(kind);
+    if (failure.kind !== undefined && group !== undefined && failure.at - group.until < TOGETHER_MS) {
+      group.more++;
+      group.until = failure.at;
+      continue;
+    }
+    const begun = { first: failure, more: 0, until: failure.at };
+    latest.set(kind, begun);
+    groups.push(begun);
+  }
+  return groups;
+}
+
+const TOGETHER_MS = 2000;
+
+function seconds({ began }: Run, at: number): string {
+  return `${((at - began) / 1000).toFixed(3)} s`;
 }

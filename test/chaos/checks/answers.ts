@@ -8,7 +8,7 @@ export const DECISION_SLACK_MS = 100;
 /** And an answer: the gate and the route decide one after the other, and there is HTTP around them. */
 export const ANSWER_SLACK_MS = 300;
 /** Reads of a small file take a thread of libuv, which lookups must not hold. */
-export const FILE_MS = 150;
+export const FILE_MS = 250;
 /** After a stall, in which requests were collected, the process needs time to answer them all. */
 const CATCH_UP = 0.5;
 
@@ -33,7 +33,7 @@ function checkDecisions(run: Run, failures: Failure[]): number {
       if (ms <= DEADLINE_MS + DECISION_SLACK_MS) continue;
       const who = before ? 'the gate' : request.policies.join(' + ');
       const text = `${request.id}: ${who} took ${ms.toFixed(0)} ms to decide, besides ${stalled.toFixed(0)} ms of stalls; ${faultsAround(run, pod, decidedAt)}`;
-      failures.push({ at: decidedAt, text, path });
+      failures.push({ at: decidedAt, text, kind: 'decision', path });
     }
   }
   return slowest;
@@ -75,7 +75,7 @@ function checkHttp(run: Run, failures: Failure[]): number {
     const wrong = wrongWith(sent, ms);
     if (wrong === undefined) continue;
     const text = `${sent.id}, GET /${sent.route} of pod ${sent.pod}: ${wrong}; ${faultsAround(run, sent.pod, sent.endedAt)}`;
-    failures.push({ at: sent.endedAt, text });
+    failures.push({ at: sent.endedAt, text, kind: `http ${sent.pod} ${sent.status}` });
   }
   return slowest;
 }

@@ -10,6 +10,8 @@ import { type Epoch, epochsOf, type Outages, outagesOf } from '../times.js';
 export interface Failure {
   readonly at: number;
   readonly text: string;
+  /** Failures of one kind, in one history and close together, are shown as one. */
+  readonly kind?: string;
   /** The history in which it can be seen. */
   readonly path?: string;
 }

@@ -133,7 +133,7 @@ function describe({ request, process, source, before }: Decided): string {
 function unexcused(run: Run, decided: Decided): Failure {
   const around = faultsAround(run, decided.process.pod, decided.decidedAt);
   const text = `${describe(decided)}, though nothing kept Redis from it; ${around}`;
-  return { at: decided.decidedAt, text, path: decided.process.path };
+  return { at: decided.decidedAt, text, kind: 'unexcused', path: decided.process.path };
 }
 
 function misplaced(run: Run, decided: Decided): Failure {
@@ -146,5 +146,5 @@ function misplaced(run: Run, decided: Decided): Failure {
 function overAdmission(run: Run, policy: PolicyName, { decided, at }: Admission, how: string): Failure {
   const around = faultsAround(run, decided.process.pod, decided.decidedAt);
   const text = `'${policy}' admitted ${describe(decided)} beyond its ${how === 'over' ? 'limit' : 'local share'}, at ${at}; ${around}`;
-  return { at: decided.decidedAt, text, path: decided.process.path };
+  return { at: decided.decidedAt, text, kind: `${how} ${policy}`, path: decided.process.path };
 }

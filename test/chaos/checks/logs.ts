@@ -27,7 +27,7 @@ export function checkLogs(run: Run): Verdict {
         });
       }
       if (level === 'error' || level === 'fatal')
-        failures.push({ at, text: `${name} logs an ${level}: ${text}`, path });
+        failures.push({ at, text: `${name} logs an ${level}: ${text}`, kind: level, path });
     }
   }
   return { name: 'logs', failures, seen: `${lines} lines, at most ${most} in a second of a process` };

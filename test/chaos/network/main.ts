@@ -85,7 +85,8 @@ function ping(): void {
   }, PING_MS).unref();
 }
 
-new StallMeter((stall) => {
+const meter = new StallMeter((stall) => {
   if (stall.to - stall.from > SLOW_MS) slow.push(stall);
 });
+process.once('disconnect', () => meter.stop());
 serve(procedures);

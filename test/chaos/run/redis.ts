@@ -5,10 +5,7 @@ import { now } from '../clock.js';
 
 /** Who has this name is not touched by what is done to the pods' connections, rights and password. */
 const OPERATOR = 'operator';
-const ARGS = [
-  ...['--user', OPERATOR, 'on', `>${OPERATOR}`, '~*', '&*', '+@all'],
-  ...['--enable-debug-command', 'yes', '--enable-protected-configs', 'yes'],
-];
+const ARGS = `--user ${OPERATOR} on >${OPERATOR} ~* &* +@all --enable-debug-command yes --enable-protected-configs yes`;
 const RECONNECT_MS = 10;
 
 /** When the keys were lost, or the clock stepped: an instant after the one that was, and before the one that is. */
@@ -38,7 +35,7 @@ export class ChaosRedis implements AsyncDisposable {
   ) {}
 
   static async start(faketime: string): Promise<ChaosRedis> {
-    const clocked = await ClockedRedis.start(faketime, ARGS);
+    const clocked = await ClockedRedis.start(faketime, ARGS.split(' '));
     const { host, port } = clocked.server;
     const operator = new Redis({
       host,
