@@ -15,7 +15,7 @@ export interface ChaosOptions {
 
 export const USAGE = `npm run test:chaos -- [options]
 
-  --minutes N   how long faults are injected, 0.2 to 120 (1); the start and the replay take some 15 seconds more
+  --minutes N   how long faults are injected, 0.7 to 120 (1); the start and the replay take some 15 seconds more
   --seed N      a whole number; the same seed plans the same faults (drawn and printed when it is not given)
   --plan        print the plan of the faults, and do nothing
   --json FILE   write the result, as numPassedTests and numFailedTests
@@ -39,7 +39,7 @@ const OPTIONS = {
   help: { type: 'boolean' },
 } as const;
 
-const MIN_MINUTES = 0.2;
+const MIN_MINUTES = 0.7;
 const MAX_MINUTES = 120;
 const MAX_SEED = 2 ** 31 - 1;
 

@@ -104,6 +104,12 @@ export const POLICIES = {
   address: tokens('address', 'closed', 8, 2),
   // The module's middleware.
   gate: tokens('global', 'local', 400, 320),
+  // Of clients who ask once: whoever is charged twice has two of it.
+  once: {
+    policy: { algorithm: 'fixed-window', limit: 5, window: '1h', onStoreFailure: 'open', scope: 'app' },
+    by: 'user',
+    textbook: () => new TextbookFixedWindow(5n, 3600n * SECOND),
+  },
   ledger: {
     policy: {
       algorithm: 'fixed-window',

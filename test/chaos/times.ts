@@ -41,9 +41,13 @@ export function outagesOf(pod: number, injuries: readonly Injury[], slow: readon
   const faults = injuries
     .filter(({ fault }) => !HARMLESS.includes(fault.kind) && (fault.pod === undefined || fault.pod === pod))
     .map(({ fault, from, to }) => ({ from, to: BRIEF.includes(fault.kind) ? from + fault.amount : to }));
-  const busy = slow.map(({ from, to }) => ({ from: from - DEADLINE_MS, to }));
-  const excused = [...faults, ...busy].map(({ from, to }) => ({ from, to: to + RECOVERY_MS }));
-  return { faults: union(faults), excused: union(excused) };
+  // What is slower than the deadline may keep the library from Redis for a while; what is not, a few questions.
+  const busy = slow.map(({ from, to }) => ({
+    from: from - DEADLINE_MS,
+    to: to + (to - from < DEADLINE_MS ? DEADLINE_MS : RECOVERY_MS),
+  }));
+  const recovering = faults.map(({ from, to }) => ({ from, to: to + RECOVERY_MS }));
+  return { faults: union(faults), excused: union([...recovering, ...busy]) };
 }
 
 /** A time in which Redis had the same keys and the same offset of its clock. */

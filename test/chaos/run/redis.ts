@@ -108,7 +108,7 @@ export class ChaosRedis implements AsyncDisposable {
   }
 
   private note(line: string): void {
-    const key = /^\+[\d.]+ \[\d+ lua\] "SET" "([^"]*\{user:once-[^"]*)"/.exec(line)?.[1];
+    const key = /^\+[\d.]+ \[\d+ lua\] "SET" "([^"]*(?:\{user:once-|:once:)[^"]*)"/.exec(line)?.[1];
     if (key !== undefined) this.writes.set(key, (this.writes.get(key) ?? 0) + 1);
   }
 }
