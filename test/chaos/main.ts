@@ -26,19 +26,15 @@ import { Scene } from './run/scene.js';
 const PROGRESS_MS = 1000;
 const HEAPS_MS = 3000;
 
-function prepare(): string {
+function prepare(): void {
   ensureRedis();
   requireRedisServer();
-  const faketime = ensureFaketime();
-  if (faketime === undefined) {
-    throw new UsageError('the clock of Redis is set with libfaketime, which is not here: apt install libfaketime');
-  }
-  return faketime;
+  ensureFaketime();
 }
 
 /** @returns what it left behind */
-async function injure(options: ChaosOptions, storms: readonly Storm[], folder: string, faketime: string): Promise<Run> {
-  await using scene = await Scene.start(folder, options.seed, faketime);
+async function injure(options: ChaosOptions, storms: readonly Storm[], folder: string): Promise<Run> {
+  await using scene = await Scene.start(folder, options.seed);
   const began = now();
   let last = 'nothing yet';
   const progress = (): void => {
@@ -110,9 +106,9 @@ async function main(): Promise<number> {
   console.log(`chaos: seed ${options.seed}, ${options.minutes} minutes`);
   printPlan(storms);
   if (options.plan) return 0;
-  const faketime = prepare();
+  prepare();
   const folder = mkdtempSync(join(tmpdir(), 'floodgate-chaos-'));
-  const run = await injure(options, storms, folder, faketime);
+  const run = await injure(options, storms, folder);
   const { rows, verdicts } = judge(run);
   printReport(run, rows, verdicts);
   const failed = verdicts.filter(({ failures }) => failures.length > 0);

@@ -34,8 +34,8 @@ export class ChaosRedis implements AsyncDisposable {
     readonly operator: Redis,
   ) {}
 
-  static async start(faketime: string): Promise<ChaosRedis> {
-    const clocked = await ClockedRedis.start(faketime, ARGS.split(' '));
+  static async start(): Promise<ChaosRedis> {
+    const clocked = await ClockedRedis.start(ARGS.split(' '));
     const { host, port } = clocked.server;
     const operator = new Redis({
       host,

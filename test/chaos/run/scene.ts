@@ -32,8 +32,8 @@ export class Scene implements AsyncDisposable {
     readonly random: Random,
   ) {}
 
-  static async start(folder: string, seed: number, faketime: string): Promise<Scene> {
-    const redis = await ChaosRedis.start(faketime);
+  static async start(folder: string, seed: number): Promise<Scene> {
+    const redis = await ChaosRedis.start();
     const network = await Processes.start<typeof procedures>(new URL('../network/main.ts', import.meta.url), 1);
     const [ports] = await network.all('open', () => ({ port: redis.port, count: PODS }));
     const pods = ports!.map((redisPort, index) => {
