@@ -57,6 +57,15 @@ export interface RateLimitModuleOptions {
   /** Whose time decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */
   clock?: 'redis' | 'app';
   /**
+   * How far the clocks of processes may be apart with `clock: 'app'`: whole milliseconds from 0 to 10,000, default 1,000. Up to
+   * it no state is taken for one of a clock that stepped back, and the limits hold but for what the skew lets through, see
+   * "Clocks" in the README. Each process compares its clock with Redis's, and warns when they differ by more than half of it.
+   *
+   * @throws {RateLimitConfigError} at boot, when it is not such a number, or without `clock: 'app'`
+   * @example RateLimitModule.forRoot({ redis, clock: 'app', maxSkewMs: 200 })
+   */
+  maxSkewMs?: number;
+  /**
    * How long a refusal by Redis is remembered in the process, at most, in milliseconds: 0 (not at all) to 10,000, default
    * 1,000. Until a refused policy's `retryAfter` the answer to the same question is certain, and Redis is not asked again.
    */
@@ -151,6 +160,7 @@ const OPTIONS = [
   'headers',
   'keyPrefix',
   'clock',
+  'maxSkewMs',
   'rememberRefusalsMs',
   'deadlineMs',
   'onStoreFailure',
@@ -165,6 +175,7 @@ const OPTIONS = [
 const PLACE = 'RateLimitModule';
 const MAX_REMEMBERED_MS = 10_000;
 const MAX_DEADLINE_MS = 10_000;
+const MAX_SKEW_MS = 10_000;
 /** More processes than a limit is divided among. */
 const MAX_PROCESSES = 10_000;
 
@@ -178,6 +189,7 @@ export type CheckedOptions = RateLimitModuleOptions &
       | 'headers'
       | 'keyPrefix'
       | 'clock'
+      | 'maxSkewMs'
       | 'rememberRefusalsMs'
       | 'onMissingIdentity'
       | 'deadlineMs'
@@ -256,6 +268,16 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   if (!(Number.isInteger(rememberRefusalsMs) && rememberRefusalsMs >= 0 && rememberRefusalsMs <= MAX_REMEMBERED_MS)) {
     fail('rememberRefusalsMs', `whole milliseconds from 0 to ${MAX_REMEMBERED_MS}`);
   }
+  const { clock = 'redis', maxSkewMs = 1000 } = options;
+  if (!(Number.isInteger(maxSkewMs) && maxSkewMs >= 0 && maxSkewMs <= MAX_SKEW_MS)) {
+    fail('maxSkewMs', `whole milliseconds from 0 to ${MAX_SKEW_MS}`);
+  }
+  if (options.maxSkewMs !== undefined && clock === 'redis') {
+    throw new RateLimitConfigError(
+      PLACE,
+      "maxSkewMs has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
+    );
+  }
   const { deadlineMs = 50, localShare = 1, onStoreStateChange } = options;
   if (!(Number.isInteger(deadlineMs) && deadlineMs >= 1 && deadlineMs <= MAX_DEADLINE_MS)) {
     fail('deadlineMs', `whole milliseconds from 1 to ${MAX_DEADLINE_MS}`);
@@ -280,6 +302,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   return {
     ...options,
     rememberRefusalsMs,
+    maxSkewMs,
     deadlineMs,
     localShare,
     maxWaiting: wholeFrom1('maxWaiting', 10_000),

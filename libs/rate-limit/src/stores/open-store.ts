@@ -3,6 +3,7 @@ import type { Monitor } from '../metrics/monitor.js';
 import type { CheckedOptions } from '../rate-limit.options.js';
 import { Deadlines } from './deadlines.js';
 import { MemoryStore } from './memory/memory.store.js';
+import { watchClock } from './redis/clock-skew.js';
 import { ConnectedRedisStore } from './redis/connected-redis.store.js';
 import { RedisStore } from './redis/redis.store.js';
 import { changedOptions, duplicateRedis, isRedisClient, openRedis, type RedisClient } from './redis/redis-client.js';
@@ -25,7 +26,7 @@ interface OpenedStore {
 
 /** The store that the module's options ask for, not connected yet. */
 export async function openStore(options: CheckedOptions, monitor: Monitor): Promise<OpenedStore> {
-  const { redis, store, clock, rememberRefusalsMs, deadlineMs } = options;
+  const { redis, store, clock, maxSkewMs, rememberRefusalsMs, deadlineMs } = options;
   const deadlines = new Deadlines(deadlineMs);
   if (store !== undefined) {
     const description = `Limits are kept in ${store.constructor.name}`;
@@ -38,7 +39,8 @@ export async function openStore(options: CheckedOptions, monitor: Monitor): Prom
   }
   const { client, ignored = [] } = isRedisClient(redis) ? { client: duplicateRedis(redis) } : await openRedis(redis);
   const refusals = rememberRefusalsMs === 0 ? undefined : new RememberedRefusals(rememberRefusalsMs);
-  const settings = { clock, deadlines, monitor, ...(refusals && { refusals }) };
+  const settings = { clock, maxSkewMs, deadlines, monitor, ...(refusals && { refusals }) };
+  if (clock === 'app' && client !== undefined) watchClock(client, maxSkewMs);
   const probeKey = (number: number): string => keyOf(options.keyPrefix, `probe${number || ''}`, '');
   return {
     store: client

@@ -1,0 +1,103 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { histories } from '../../../../../test/support/property-runs.js';
+import { ClockSkew } from './clock-skew.js';
+
+const START = 1_700_000_000_000;
+
+/** Two clocks, a network and a log. */
+class World {
+  readonly lines: string[] = [];
+  /** How far this process's clock is ahead. */
+  aheadMs = 0;
+  toRedisMs = 0;
+  fromRedisMs = 0;
+  error: Error | undefined;
+  private now = START;
+  readonly skew: ClockSkew;
+
+  constructor(maxSkewMs: number) {
+    this.skew = new ClockSkew({
+      maxSkewMs,
+      time: async () => {
+        this.now += this.toRedisMs;
+        const reply = [String(Math.floor(this.now / 1000)), String(Math.floor((this.now % 1000) * 1000))];
+        this.now += this.fromRedisMs;
+        if (this.error !== undefined) throw this.error;
+        return reply;
+      },
+      logger: {
+        warn: (line: string) => this.lines.push(`warn ${line}`),
+        log: (line: string) => this.lines.push(`log ${line}`),
+      },
+      wallMs: () => Math.floor(this.now + this.aheadMs),
+      monotonicMs: () => this.now,
+    });
+  }
+
+  async at(aheadMs: number): Promise<string[]> {
+    this.aheadMs = aheadMs;
+    await this.skew.check();
+    return this.lines.splice(0);
+  }
+}
+
+describe("the comparison with Redis's clock", () => {
+  it('warns above half of maxSkewMs and beyond it, once each, and says when it is well again', async () => {
+    const world = new World(1000);
+    expect(await world.at(0)).toEqual([]);
+    expect(await world.at(450)).toEqual([]);
+    expect(await world.at(700)).toEqual([
+      "warn This process's clock is 700 ms ahead of Redis's clock, more than half of maxSkewMs (1000 ms): processes may differ by more than all of it",
+    ]);
+    expect(await world.at(720)).toEqual([]);
+    expect(await world.at(-3_600_000)).toEqual([
+      "warn This process's clock is 3600000 ms behind Redis's clock, more than maxSkewMs (1000 ms): limits may admit more than they should",
+    ]);
+    expect(await world.at(-3_600_000)).toEqual([]);
+    expect(await world.at(2)).toEqual([
+      "log This process's clock is 2 ms ahead of Redis's clock, which is well within maxSkewMs (1000 ms) again",
+    ]);
+  });
+
+  it('takes no slow answer for skew, and no slow answer for its end', async () => {
+    const world = new World(1000);
+    world.fromRedisMs = 3_000;
+    expect(await world.at(0)).toEqual([]);
+    world.fromRedisMs = 0;
+    expect(await world.at(900)).toHaveLength(1);
+    world.toRedisMs = 3_000;
+    expect(await world.at(0)).toEqual([]);
+    world.toRedisMs = 0;
+    expect(await world.at(0)).toEqual([expect.stringMatching(/^log /)]);
+  });
+
+  it('never warns within half of maxSkewMs, and always warns where the skew is clear, whatever the network does', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 10_000 }),
+        fc.integer({ min: -20_000, max: 20_000 }),
+        fc.integer({ min: 0, max: 5_000 }),
+        fc.integer({ min: 0, max: 5_000 }),
+        async (maxSkewMs, aheadMs, toRedisMs, fromRedisMs) => {
+          const world = new World(maxSkewMs);
+          Object.assign(world, { toRedisMs, fromRedisMs });
+          const warned = (await world.at(aheadMs)).length > 0;
+          const skew = Math.abs(aheadMs);
+          const clear = skew > maxSkewMs / 2 + toRedisMs + fromRedisMs + 4;
+          expect([warned && skew <= maxSkewMs / 2, !warned && clear]).toEqual([false, false]);
+        },
+      ),
+      histories(),
+    );
+  });
+
+  it('says once that it may not ask, and nothing of a Redis that is away', async () => {
+    const world = new World(1000);
+    world.error = new Error('Connection is closed.');
+    expect(await world.at(9_000)).toEqual([]);
+    world.error = new Error("NOPERM this user has no permissions to run the 'time' command");
+    expect(await world.at(9_000)).toEqual([expect.stringContaining('needs the right +time: NOPERM')]);
+    expect(await world.at(9_000)).toEqual([]);
+  });
+});

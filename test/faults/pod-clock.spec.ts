@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { ClockedRedis, ensureFaketime } from '../support/faults/clocked-redis.js';
+import { Pod } from '../support/faults/pod.js';
+import { until } from '../support/faults/until.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+/** The clocks are compared every 10 s. */
+const COMPARED_MS = 13_000;
+
+let redis: ClockedRedis;
+let admin: Redis;
+
+beforeAll(async () => {
+  redis = await ClockedRedis.start(ensureFaketime()!);
+  admin = new Redis(redis.server.url);
+});
+
+afterAll(async () => {
+  admin.disconnect();
+  await redis[Symbol.asyncDispose]();
+});
+
+it("warns with both figures when its clock jumps while it runs, with clock: 'app', and says when it is well again", async () => {
+  redis.setAhead(0);
+  await using pod = await Pod.start({ redis: redis.server.url, clock: 'app', maxSkewMs: 1000 });
+  expect((await pod.ask()).decidedBy).toBe('store');
+  expect(pod.app.logs.of('warn')).toEqual([]);
+  redis.setAhead(800); // no more than the promise allows for
+  await until('the process warns', COMPARED_MS, async () => pod.app.logs.of('warn').length > 0);
+  expect(pod.app.logs.of('warn')).toEqual([
+    expect.stringMatching(
+      /^This process's clock is [78]\d\d ms behind Redis's clock, more than half of maxSkewMs \(1000 ms\)/,
+    ),
+  ]);
+  redis.setAhead(-3_600_000);
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'); // a new connection compares at once
+  await until('the process warns', COMPARED_MS, async () =>
+    /(3599|3600)\d{3} ms ahead of Redis's clock, more than maxSkewMs/.test(pod.app.logs.of('warn').join()),
+  );
+  redis.setAhead(0);
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await until('it is well again', COMPARED_MS, async () =>
+    pod.app.logs.of('log').join().includes('well within maxSkewMs'),
+  );
+});
+
+it("whose user may not ask for the time decides all the same, and says so once (clock: 'app')", async () => {
+  const rights = ['evalsha', 'eval', 'mget', 'exists', 'set', 'info'].map((right) => `+${right}`);
+  await admin.call('ACL', 'SETUSER', 'timeless', 'reset', 'on', '>secret', '~rl:*', '-@all', ...rights);
+  const url = Object.assign(new URL(redis.server.url), { username: 'timeless', password: 'secret' });
+  await using pod = await Pod.start({ redis: url.href, clock: 'app' });
+  expect((await pod.ask()).decidedBy).toBe('store');
+  await until('it says so', 1_000, async () => pod.app.logs.of('warn').length > 0);
+  expect(pod.app.logs.of('warn')).toEqual([expect.stringContaining('which needs the right +time: NOPERM')]);
+});
