@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requireRedisServer } from '../../src/surge/processes/ensure-redis.js';
 import ensureRedis from '../../src/surge/processes/ensure-redis.js';
 import { ensureFaketime } from '../support/faults/clocked-redis.js';
 import { checkAnswers } from './checks/answers.js';
@@ -26,10 +25,14 @@ import { Scene } from './run/scene.js';
 const PROGRESS_MS = 1000;
 const HEAPS_MS = 3000;
 
+/** @throws {UsageError} that says what is missing and how to get it */
 function prepare(): void {
-  ensureRedis();
-  requireRedisServer();
-  ensureFaketime();
+  try {
+    ensureRedis();
+    ensureFaketime();
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
 }
 
 /** @returns what it left behind */

@@ -2,7 +2,6 @@ import { connect, type Socket } from 'node:net';
 import { TcpProxy } from '../../support/faults/tcp-proxy.js';
 import { serve } from '../../support/processes/serve.js';
 import { now, type Span, StallMeter } from '../clock.js';
-import { LatePipe } from './late-pipe.js';
 
 /** What the network between a pod and Redis does. */
 export type Weather =
@@ -16,7 +15,6 @@ const SLOW_MS = 50;
 const HOST = '127.0.0.1';
 
 let proxies: TcpProxy[] = [];
-let pipes: LatePipe[] = [];
 let slow: Span[] = [];
 let redisPort = 0;
 
@@ -26,17 +24,17 @@ export const procedures = {
   async open({ port, count }: { port: number; count: number }): Promise<number[]> {
     redisPort = port;
     proxies = await Promise.all(Array.from({ length: count }, () => TcpProxy.start(port)));
-    pipes = await Promise.all(proxies.map((proxy) => LatePipe.start(proxy.port)));
     ping();
-    return pipes.map((pipe) => pipe.port);
+    return proxies.map((proxy) => proxy.port);
   },
 
   async set({ pod, weather }: { pod: number; weather: Weather }): Promise<void> {
     const proxy = proxies[pod]!;
-    pipes[pod]!.lateMs = weather.kind === 'late' ? weather.ms : 0;
     await proxy.pass();
-    if (weather.kind === 'late') proxy.reset();
-    if (weather.kind === 'late') await proxy.pass();
+    if (weather.kind === 'late') {
+      proxy.reset();
+      proxy.answerLate(weather.ms);
+    }
     if (weather.kind === 'delay') proxy.delay(weather.ms);
     if (weather.kind === 'black-hole') proxy.blackHole();
     if (weather.kind === 'replies-lost') proxy.dropReplies();
@@ -57,7 +55,6 @@ export const procedures = {
   },
 
   async close(): Promise<void> {
-    for (const pipe of pipes) pipe.close();
     await Promise.all(proxies.map((proxy) => proxy.stop()));
   },
 };
