@@ -98,6 +98,7 @@ const WRONG: [problem: string, options: unknown][] = [
   ['deadlineMs must be whole milliseconds from 1 to 10000, got 0', { deadlineMs: 0 }],
   ['deadlineMs must be whole milliseconds from 1 to 10000, got NaN', { deadlineMs: NaN }],
   ['localShare must be a whole number of processes from 1 to 10000, or a function, got 0', { localShare: 0 }],
+  ['fallbackMaxBytes must be a whole number from 1, got 0.5', { fallbackMaxBytes: 0.5 }],
   ['localShare must be a whole number of processes from 1 to 10000, or a function, got 2.5', { localShare: 2.5 }],
   ["onStoreStateChange must be a function, got 'log'", { onStoreStateChange: 'log' }],
   ['onDecision must be a function, got an object', { onDecision: {} }],

@@ -167,6 +167,19 @@ describe('what requests get meanwhile', () => {
     expect((await pod.ask()).decidedBy).toBe('local');
   });
 
+  it('takes no more than fallbackMaxBytes: clients without room share one limit', async () => {
+    await using pod = await startPod({ fallbackMaxBytes: 5_000 });
+    await server.kill();
+    let admitted = 0;
+    for (let i = 0; i < 60; i++) {
+      const client = { kind: 'user', value: `client-${i}` };
+      if ((await pod.limiter.consume(POLICY, client, { cost: CAPACITY })).allowed) admitted++;
+    }
+    expect(admitted).toBeGreaterThan(5);
+    expect(admitted).toBeLessThan(25);
+    expect(pod.limiter.stats().memoryOverflows).toBe(60 - admitted + 1);
+  });
+
   it('is never less than what one request takes', async () => {
     await using pod = await startPod({ localShare: 100 });
     await server.kill();

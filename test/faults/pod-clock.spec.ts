@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { ClockedRedis, ensureFaketime } from '../support/faults/clocked-redis.js';
+import { ClockedRedis } from '../support/faults/clocked-redis.js';
 import { Pod } from '../support/faults/pod.js';
 import { until } from '../support/faults/until.js';
 
@@ -13,7 +13,7 @@ let redis: ClockedRedis;
 let admin: Redis;
 
 beforeAll(async () => {
-  redis = await ClockedRedis.start(ensureFaketime()!);
+  redis = await ClockedRedis.start();
   admin = new Redis(redis.server.url);
 });
 

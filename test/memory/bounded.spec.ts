@@ -39,6 +39,21 @@ describe('the memory of a process, measured in one of its own', () => {
     expect(freed).toBe(0);
   });
 
+  it('estimates what states take: no less than they do, and less than twice as much', async () => {
+    const sizes = await measured('sizes', undefined);
+    for (const { kind, measured: bytes, estimated } of sizes) {
+      process.stderr.write(`${kind}: ${Math.round(bytes)} bytes, estimated ${Math.round(estimated)}\n`);
+      expect({ kind, holds: estimated >= bytes && estimated <= 2 * bytes }).toEqual({ kind, holds: true });
+    }
+  });
+
+  it.each(['store', 'refusals'] as const)(
+    'keeps nothing of the headers that names are cut out of: %s',
+    async (where) => {
+      expect(await measured('headers', where)).toBeLessThan(1_500);
+    },
+  );
+
   it('remembers the refusals of 50,000 clients and no more', async () => {
     const { largest, remembered } = await measured('refusals', undefined);
     expect(remembered).toBe(50_000);
@@ -68,5 +83,21 @@ describe('the memory of a process, measured in one of its own', () => {
   it('does not keep the asynchronous context of the requests that were decided, refused or kept waiting', async () => {
     const pinned = await measured('pinned', undefined);
     expect(pinned).toEqual({ states: false, refused: false, departed: false, timer: true }); // a timer would
+  });
+});
+
+describe('a process of 256 MB, in which a million identities fill a log of 1,000 entries each', () => {
+  it.each([
+    ['store', 80 * MB], // a quarter of the heap by default, and V8 counts a little more than the flag says
+    ['fallback', 64 * MB],
+  ] as const)('lives, lets nobody who is blocked go free, and keeps its bound: %s', async (where, most) => {
+    await using heap = await Processes.start<Heap>(new URL('./workers/heap.ts', import.meta.url), 1, [
+      '--max-old-space-size=256',
+    ]);
+    const [result] = await heap.all('logs', () => where);
+    process.stderr.write(`${where}: ${JSON.stringify(result)}\n`);
+    expect(result!.largest).toBeLessThan(most);
+    expect(result!.freed).toBe(0);
+    expect(result!.admitted).toBeGreaterThan(3_000); // or it was never full
   });
 });

@@ -23,7 +23,11 @@ class Outage {
   readonly fallback: Fallback;
 
   constructor(public processes: number) {
-    const options = { onStoreFailure: 'local', localShare: () => this.processes } as const;
+    const options = {
+      onStoreFailure: 'local',
+      localShare: () => this.processes,
+      fallbackMaxBytes: 64_000_000,
+    } as const;
     this.fallback = new Fallback(options, this.clock.read);
   }
 

@@ -34,10 +34,10 @@ export class Fallback {
   private readonly isFixed: boolean;
 
   constructor(
-    private readonly options: Pick<CheckedOptions, 'onStoreFailure' | 'localShare'>,
+    private readonly options: Pick<CheckedOptions, 'onStoreFailure' | 'localShare' | 'fallbackMaxBytes'>,
     private readonly clock: Clock = monotonicClock,
   ) {
-    this.local = new MemoryStore({ clock });
+    this.local = new MemoryStore({ clock, maxBytes: options.fallbackMaxBytes });
     this.isFixed = typeof options.localShare === 'number';
     this.time = new SharedTime(typeof options.localShare === 'number' ? options.localShare : 1);
   }

@@ -91,6 +91,15 @@ export interface RateLimitModuleOptions {
    * @example localShare: () => discovery.podCount
    */
   localShare?: number | (() => number);
+  /**
+   * Bytes that the clients' states may take while the process decides for itself (`'local'`): a whole number from 1, default
+   * 64,000,000, which is enough for some 200,000 clients. Beyond it the process decides as a full `MemoryStore` does. Without
+   * Redis, bound the store itself: `store: new MemoryStore({ maxBytes: 64_000_000 })`.
+   *
+   * @example fallbackMaxBytes: 16_000_000
+   * @throws {RateLimitConfigError} at boot, when it is not such a number
+   */
+  fallbackMaxBytes?: number;
   /** Called when the store stops deciding, and when it decides again. What it throws is logged. */
   onStoreStateChange?: (change: StoreStateChange) => void;
   /**
@@ -165,6 +174,7 @@ const OPTIONS = [
   'deadlineMs',
   'onStoreFailure',
   'localShare',
+  'fallbackMaxBytes',
   'onStoreStateChange',
   'onDecision',
   'decisionSampling',
@@ -195,6 +205,7 @@ export type CheckedOptions = RateLimitModuleOptions &
       | 'deadlineMs'
       | 'onStoreFailure'
       | 'localShare'
+      | 'fallbackMaxBytes'
       | 'policies'
       | 'maxWaiting'
       | 'maxWaitingPerClient'
@@ -305,6 +316,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
     maxSkewMs,
     deadlineMs,
     localShare,
+    fallbackMaxBytes: wholeFrom1('fallbackMaxBytes', 64_000_000),
     maxWaiting: wholeFrom1('maxWaiting', 10_000),
     maxWaitingPerClient: wholeFrom1('maxWaitingPerClient', 100),
     policies,

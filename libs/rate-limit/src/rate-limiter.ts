@@ -17,6 +17,7 @@ import type { Charge, TakenCharge, Verdict } from './stores/store.js';
 import type { StoreGateway } from './stores/store-gateway.js';
 import { RedisAwayError } from './stores/redis/redis-failure.js';
 import { isPromise } from './is-promise.js';
+import { flatten, ownText } from './own-text.js';
 
 const PLACE = 'RateLimiter';
 
@@ -205,7 +206,8 @@ export class RateLimiter {
     const { kind, value } = identity;
     if (kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
       if (this.recent.size >= MAX_RECENT) this.recent = new Map(); // whoever is forgotten is made anew
-      this.recent.set(value, { kind, policies, charges });
+      for (const charge of charges) flatten(charge.key);
+      this.recent.set(ownText(value), { kind, policies, charges });
     }
     return charges;
   }

@@ -2,8 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/algorithm.js';
+import { SharedTime } from '../../../libs/rate-limit/src/algorithms/shared-time.js';
 import { Departures } from '../../../libs/rate-limit/src/departures.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
+import { Fallback } from '../../../libs/rate-limit/src/fallback.js';
+import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { RememberedRefusals } from '../../../libs/rate-limit/src/stores/remembered-refusals.js';
@@ -25,6 +29,8 @@ function chargeOf(i: number, name = 'client'): [Charge] {
   const algorithm = ALGORITHMS[i % ALGORITHMS.length]!;
   return [{ key: `rl:{user:${name}-${i}}:GET /somewhere:${algorithm.name}:x:x`, algorithm, cost: 1 }];
 }
+
+const LOG = { algorithm: 'sliding-window-log', limit: 1_000, window: '1d' } as const;
 
 /** Bytes that live, on the heap and in buffers. */
 function retained(): number {
@@ -93,6 +99,85 @@ const procedures = {
       if (i % 200_000 === 199_999) largest = Math.max(largest, retained() - before);
     }
     return { largest, size: store.size, overflowed: store.overflowed, freed };
+  },
+
+  /**
+   * A million identities fill a log of 1,000 entries each, in the store or in what decides during an outage. The most that
+   * lived, and how many of 100 clients that were blocked before got through.
+   */
+  logs: (where: 'store' | 'fallback') => {
+    let now = ORIGIN;
+    const clock = (): number => now;
+    const policy = { ...parsePolicy(LOG, 'test'), keyTail: '' };
+    const store = new MemoryStore({ clock });
+    const fallback = new Fallback({ onStoreFailure: 'local', localShare: 1, fallbackMaxBytes: 64_000_000 }, clock);
+    const away = new Error('away');
+    const passes = (key: string, cost: number): boolean => {
+      const charges = [{ key, algorithm: policy.algorithm, cost }];
+      return (where === 'store' ? store.consume(charges) : fallback.decide([policy], charges, away)).allowed;
+    };
+    const before = retained();
+    let [largest, freed, admitted] = [0, 0, 0];
+    for (let i = 0; i < 100; i++) passes(`rl:{user:blocked-${i}}:x`, 1_000);
+    for (let i = 0; i < 1_000_000; i++) {
+      now += 200; // 5,000 a second, so that those who came first are idle after a while
+      if (passes(`rl:{user:invented-${i}}:x`, 1_000)) admitted++;
+      if (i % 1_000 === 0) for (let j = 0; j < 100; j++) if (passes(`rl:{user:blocked-${j}}:x`, 1)) freed++;
+      if (i % 100_000 === 99_999) largest = Math.max(largest, retained() - before);
+    }
+    return { largest, freed, admitted };
+  },
+
+  /** What states of each kind take, measured and estimated. */
+  sizes: () => {
+    const kinds: [string, Algorithm, count: number, charges: number, cost: number][] = ALGORITHMS.map((algorithm) => [
+      algorithm.name,
+      algorithm,
+      66_000, // just beyond a power of two the table is at its emptiest
+      1,
+      1,
+    ]);
+    for (const name of ['token-bucket', 'leaky-bucket'] as const) {
+      const share = algorithmOf(SMALL_POLICIES[name]).localShare(new SharedTime(7), 1);
+      kinds.push([`${name}, a share`, share, 66_000, 1, 1]);
+    }
+    const log = algorithmOf(LOG);
+    for (const charges of [10, 64, 100, 333, 1_000]) kinds.push([`log of ${charges}`, log, 3_000, charges, 1]);
+    kinds.push(['log at once', log, 3_000, 1, 1_000]);
+    const hour = algorithmOf({ ...LOG, window: '1h' });
+    kinds.push(['log of 1,000 that goes round', hour, 300, 3_000, 1]);
+    return kinds.map(([kind, algorithm, count, charges, cost]) => {
+      let now = ORIGIN;
+      const store = new MemoryStore({ clock: () => now, maxBytes: 2 ** 40 });
+      const before = retained();
+      for (let n = 0; n < charges; n++) {
+        for (let i = 0; i < count; i++) {
+          store.consume([{ key: `rl:{user:client-${i}}:GET /somewhere:${kind}`, algorithm, cost }]);
+        }
+        now += charges > 1_000 ? 4_000_000 : 1;
+      }
+      const measured = (retained() - before) / store.size;
+      return { kind, measured, estimated: store.bytes / store.size };
+    });
+  },
+
+  /** 10,000 clients whose names are cut out of headers of 8,000 characters, each in a structure that lives on. */
+  headers: (where: 'store' | 'refusals') => {
+    const store = new MemoryStore({ clock: () => ORIGIN });
+    const refusals = new RememberedRefusals(10_000, () => 0);
+    const before = retained();
+    for (let i = 0; i < 10_000; i++) {
+      const header = Buffer.alloc(8_000, `Bearer ${i}, a client, `).toString('latin1');
+      const [charge] = chargeOf(i, header.slice(0, 30));
+      if (where === 'store') store.consume([charge]);
+      else {
+        const question = [{ ...charge, cost: charge.algorithm.maxCost + 1 }];
+        refusals.note(question, store.consume(question), 0);
+      }
+    }
+    const bytes = (retained() - before) / 10_000;
+    if (store.size < 0 || refusals.find([]) !== undefined) return 0; // they live on
+    return bytes;
   },
 
   /** A million identities that are refused. */

@@ -31,9 +31,16 @@ const TYPESCRIPT = new URL('../typescript-loader.js', import.meta.url).href;
 export class Processes<P extends Procedures> implements AsyncDisposable {
   private constructor(private readonly processes: readonly Process[]) {}
 
-  /** @param script its procedures are `P` */
-  static async start<P extends Procedures>(script: URL, count: number): Promise<Processes<P>> {
-    const processes = Array.from({ length: count }, () => new Process(script));
+  /**
+   * @param script its procedures are `P`
+   * @param flags of Node, such as `--max-old-space-size=256`
+   */
+  static async start<P extends Procedures>(
+    script: URL,
+    count: number,
+    flags: readonly string[] = [],
+  ): Promise<Processes<P>> {
+    const processes = Array.from({ length: count }, () => new Process(script, flags));
     try {
       await Promise.all(processes.map(({ ready }) => ready));
     } catch (error) {
@@ -73,9 +80,9 @@ class Process {
   private output = '';
   private ended: Error | undefined;
 
-  constructor(script: URL) {
+  constructor(script: URL, flags: readonly string[]) {
     this.child = fork(fileURLToPath(script), {
-      execArgv: ['--import', TYPESCRIPT, '--enable-source-maps'],
+      execArgv: [...flags, '--import', TYPESCRIPT, '--enable-source-maps'],
       serialization: 'advanced', // typed arrays and Infinity as they are
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

@@ -35,6 +35,8 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly rate: string;
   /** The numbers after `algorithm, cost` in a policy on the wire; see the header of the Lua file. */
   readonly wire: readonly number[];
+  /** Bytes by which a state grows for each unit of cost; 0: it takes the same bytes from its first charge on. */
+  readonly bytesPerCost: number;
   /** How many whole numbers Redis sends for a level. */
   readonly replyLength: number;
 
@@ -74,6 +76,8 @@ export interface Algorithm<Level = unknown, State = unknown> {
    * @param resetAt that instant plus what `resetAfter` said right after the charge, which tells where it went
    */
   giveBack(state: State, now: number, cost: number, at: number, resetAt: number): void;
+  /** Bytes that a state takes on V8's heap, or that its first one takes at least; rather too many than too few. */
+  sizeOf(state: State | undefined): number;
   /** The first instant at which the state means the same as none. */
   expiresAt(level: Level, now: number): number;
   /** Whether `state` still means something after the instant that `expiresAt` gave; without the method, never. */

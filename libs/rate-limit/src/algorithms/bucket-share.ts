@@ -40,6 +40,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength: number;
+  readonly bytesPerCost = 0;
   private readonly processes: number;
 
   /**
@@ -115,6 +116,10 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
 
   /** Nothing: what a process took during an outage stays taken. */
   giveBack(): void {}
+
+  sizeOf(): number {
+    return 128;
+  }
 
   expiresAt(level: ShareLevel, now: number): number {
     return now + this.resetAfter(level);

@@ -20,6 +20,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength = 1;
+  readonly bytesPerCost = 0;
   /** The deepest debt, in ticks. */
   protected readonly full: number;
   /** p: ticks in a microsecond. */
@@ -69,6 +70,10 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     state.ticks = debt % this.ticksPerMicrosecond;
     state.at = now + (debt - state.ticks) / this.ticksPerMicrosecond;
     return state;
+  }
+
+  sizeOf(): number {
+    return 64;
   }
 
   expiresAt(debt: number, now: number): number {

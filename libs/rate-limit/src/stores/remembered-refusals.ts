@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { flatten } from '../own-text.js';
 import type { Charge, ChargeVerdict, Verdict } from './store.js';
 import { sameCharges } from './verdict.js';
 
@@ -104,6 +105,7 @@ export class RememberedRefusals {
     const refusing = verdict.charges.filter(({ allowed }) => !allowed);
     const certainMs = Math.min(this.maxMs, ...refusing.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
     const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
+    for (const charge of charges) flatten(charge.key);
     this.refusals.set(key, {
       charges,
       verdict,

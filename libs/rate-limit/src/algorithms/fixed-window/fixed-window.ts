@@ -23,6 +23,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength = 2;
+  readonly bytesPerCost = 0;
 
   /** @param window length in microseconds */
   constructor(
@@ -82,6 +83,10 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   /** In the same window only. */
   giveBack(state: Window, now: number, cost: number, _at: number, resetAt: number): void {
     if (state.start + this.window === resetAt && now < resetAt) state.count -= Math.min(cost, state.count);
+  }
+
+  sizeOf(): number {
+    return 64;
   }
 
   expiresAt(level: WindowLevel, now: number): number {

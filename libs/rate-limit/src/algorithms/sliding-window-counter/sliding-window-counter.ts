@@ -29,6 +29,7 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength = 3;
+  readonly bytesPerCost = 0;
 
   /** @param window length in microseconds; limit x window must stay below 2^52 */
   constructor(
@@ -101,6 +102,10 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     } else if (previous > 0 && ends === resetAt) {
       this.write({ current, previous: previous - Math.min(cost, previous), left }, now, state);
     }
+  }
+
+  sizeOf(): number {
+    return 72;
   }
 
   expiresAt(level: WindowsLevel, now: number): number {

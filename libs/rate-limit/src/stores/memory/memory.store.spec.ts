@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { array, assert, constant, integer, nat, oneof, property, record } from 'fast-check';
 import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
-import { expectSame } from '../../../../../test/support/expect-same.js';
+import { expectHolds, expectSame } from '../../../../../test/support/expect-same.js';
 import { histories } from '../../../../../test/support/property-runs.js';
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import type { ChargeVerdict, Verdict } from '../store.js';
@@ -17,13 +17,17 @@ const SMALL = algorithmOf({ algorithm: 'sliding-window-log', limit: 5, window: '
 const LARGE = algorithmOf({ algorithm: 'token-bucket', capacity: 100, refill: '100/d' });
 const SHORT = algorithmOf({ algorithm: 'fixed-window', limit: 5, window: '1s' });
 
+/** Room for one such log, filled, and hardly for two. */
+const LOG = algorithmOf({ algorithm: 'sliding-window-log', limit: 100, window: '1d' });
+const LOG_BYTES = 2_400;
+
 /** A store of a few keys with a clock that the test sets. */
 class Desk {
   now = ORIGIN;
   readonly store: MemoryStore;
 
-  constructor(maxKeys: number) {
-    this.store = new MemoryStore({ maxKeys, clock: () => this.now });
+  constructor(maxKeys: number, maxBytes = 1e9) {
+    this.store = new MemoryStore({ maxKeys, maxBytes, clock: () => this.now });
   }
 
   ask(who: string, algorithm: Algorithm, cost = 1, policy = 'p'): ChargeVerdict {
@@ -201,7 +205,76 @@ describe('MemoryStore when all are active', () => {
     const desk = new Desk(1);
     desk.ask('client', SMALL);
     for (let i = 0; i < 3_000; i++) desk.ask('invented', SMALL, 1, `made-up-${i}`);
-    expect((desk.store as unknown as { shared: Map<unknown, unknown> }).shared.size).toBeLessThanOrEqual(1_000);
+    const { entries } = desk.store as unknown as { entries: { shared: Map<unknown, unknown> } };
+    expect(entries.shared.size).toBeLessThanOrEqual(1_000);
+  });
+});
+
+describe('MemoryStore at maxBytes', () => {
+  it('makes room for new keys as at maxKeys', () => {
+    const desk = new Desk(1_000, LOG_BYTES);
+    desk.all(names('light', 4), LARGE);
+    expect(desk.store.size).toBe(4);
+    expect(desk.ask('heavy', LOG, 100).allowed).toBe(true);
+    expect(desk.store.bytes).toBeLessThanOrEqual(LOG_BYTES);
+    expect(desk.store.overflowed).toBe(0);
+    expect(desk.taken(['heavy'], LOG)).toEqual([100]);
+  });
+
+  it('gives new keys a state together when all are active, and blocked clients stay blocked', () => {
+    const desk = new Desk(1_000, LOG_BYTES);
+    expect(desk.ask('heavy', LOG, 100).allowed).toBe(true);
+    const passed = names('invented', 300).filter((who) => desk.ask(who, LOG, 20).allowed);
+    expect(passed).toHaveLength(1 + 5); // one has a state of its own, the others a limit together
+    expect(desk.store.overflowed).toBe(299);
+    expect(desk.ask('heavy', LOG).allowed).toBe(false);
+  });
+
+  it('charges what a log has no room for to the shared state, and leaves the log what it has', () => {
+    const desk = new Desk(1_000, LOG_BYTES);
+    desk.ask('one', LOG, 60);
+    desk.ask('two', LOG, 60);
+    desk.ask('two', LOG, 30);
+    expect(desk.store.overflowed).toBeGreaterThan(0);
+    const passed = (who: string): number => names('ask', 300).filter(() => desk.ask(who, LOG).allowed).length;
+    const before = 60 + 60 + 30;
+    expect(before + passed('one') + passed('two')).toBeLessThanOrEqual(3 * 100); // one limit beyond those of the two
+    desk.store.reset(['rl:{user:two}:app:p:x']);
+    expect(desk.ask('one', LOG, 0).remaining).toBeLessThanOrEqual(40);
+  });
+
+  it('counts what it forgets, gives back and compacts', () => {
+    const step = record({ who: nat(5), which: nat(1), cost: nat(9), pauseMs: nat(40_000) });
+    const short = algorithmOf({ algorithm: 'sliding-window-log', limit: 200, window: '1m' });
+    const policies = [short, LARGE];
+    assert(
+      property(array(step, { maxLength: 200 }), integer({ min: 300, max: 20_000 }), (steps, maxBytes) => {
+        const desk = new Desk(1_000, maxBytes);
+        for (const { who, which, cost, pauseMs } of steps) {
+          const key = `rl:{user:${who}-${which}}:app:p:x`;
+          const charge = { key, algorithm: policies[which]!, cost };
+          const { allowed, at, charges } = desk.store.consume([charge]);
+          if (allowed && cost % 4 === 3) {
+            desk.store.giveBack([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
+          }
+          // Beside the bound only the shared states of the two policies.
+          expectHolds(desk.store.bytes <= maxBytes + 2 * 500 + 200 * 12, () => ({ bytes: desk.store.bytes, maxBytes }));
+          desk.now += pauseMs * 1_000;
+        }
+        const overflowed = desk.store.overflowed > 0;
+        desk.store.reset(Array.from({ length: 12 }, (_, i) => `rl:{user:${i >> 1}-${i & 1}}:app:p:x`));
+        expectHolds(desk.store.size === 0 && (overflowed || desk.store.bytes === 0), () => ({
+          left: desk.store.bytes,
+        }));
+      }),
+      histories(),
+    );
+  });
+
+  it.each([0, 1.5, -1, NaN, '64 MB' as unknown as number])('is a whole number of bytes from 1, not %p', (maxBytes) => {
+    expect(() => new MemoryStore({ maxBytes })).toThrow(
+      `MemoryStore: maxBytes must be a whole number from 1, got ${maxBytes}`,
+    );
   });
 });
 
