@@ -5,7 +5,13 @@ import { Controller, Get } from '@nestjs/common';
 import { APP_GUARD, HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
-import { RateLimit, RateLimitModule } from '../../libs/rate-limit/dist/index.js';
+import {
+  apiKeyIdentity,
+  ipIdentity,
+  RateLimit,
+  RateLimitModule,
+  userIdentity,
+} from '../../libs/rate-limit/dist/index.js';
 
 const [platform, variant, redis] = process.argv.slice(2);
 const HOUR_MS = 3_600_000;
@@ -27,7 +33,8 @@ const VARIANTS = {
   headers: () => ({ providers: [{ provide: APP_GUARD, inject: [HttpAdapterHost], useFactory: headersGuard }] }),
   floodgate: () => {
     decorate(RateLimit({ algorithm: 'token-bucket', capacity: 1_000_000, refill: 10 }));
-    return { imports: [RateLimitModule.forRoot({ redis, onStoreFailure: 'closed' })] };
+    const identity = [apiKeyIdentity(), userIdentity(), ipIdentity()];
+    return { imports: [RateLimitModule.forRoot({ redis, identity, onStoreFailure: 'closed' })] };
   },
   throttler: () => ({
     imports: [

@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { RateLimitModule } from 'nestjs-floodgate';
+import { apiKeyIdentity, ipIdentity, RateLimitModule, userIdentity } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { Enforcement } from './enforcement.js';
 import { EnforcementGuard } from './enforcement.guard.js';
@@ -21,6 +21,8 @@ export class LimitsModule {
           // Without enforcement there is nothing to ask Redis for.
           redis: rateLimit === 'off' ? undefined : redisUrl,
           guard: false, // but the one below
+          // The gateway before the application sets or removes these headers: see deploy/README.md.
+          identity: [apiKeyIdentity(), userIdentity(), ipIdentity()],
           localShare: pods,
           policies: { [MATCHING_LIMIT]: matchingLimit(configuration) },
           onDecision: traffic.decided,

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimitRuntime } from 'nestjs-floodgate';
-import { limited, PLATFORMS } from '../support/http-app.js';
+import { FROM_HEADERS, limited, PLATFORMS } from '../support/http-app.js';
 import { nodeWarnings } from '../support/node-warnings.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
@@ -39,7 +39,11 @@ describe.each(PLATFORMS)('a flood over %s', (platform) => {
   ])(
     'of invented API keys leaves no more in Redis than the ip policy lets in that stands %s',
     async (_, path, options) => {
-      await using app = await limited(platform, Routes, { redis: redis.server.url, ...options });
+      await using app = await limited(platform, Routes, {
+        identity: FROM_HEADERS,
+        redis: redis.server.url,
+        ...options,
+      });
       const invented = Array.from({ length: 200 }, (__, i) => ({ headers: { 'X-API-Key': `invented-${i}` } }));
       const statuses = await Promise.all(invented.map(async (key) => (await app.send(path, key)).status));
       expect(statuses.filter((status) => status !== 429)).toHaveLength(20);

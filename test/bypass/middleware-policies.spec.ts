@@ -18,7 +18,7 @@ import {
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
 } from 'nestjs-floodgate';
-import { type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const BUCKET: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 10, refill: '1/h' };
@@ -85,7 +85,10 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     more: RateLimitModuleOptions & RateLimitModuleExtras = {},
   ): Promise<HttpApp & { readonly store: StillStore }> {
     const store = new StillStore();
-    return Object.assign(await limited(platform, Routes, { store, middleware: middleware!, ...more }), { store });
+    return Object.assign(
+      await limited(platform, Routes, { identity: FROM_HEADERS, store, middleware: middleware!, ...more }),
+      { store },
+    );
   }
 
   describe('the headers', () => {

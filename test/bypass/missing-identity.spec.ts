@@ -15,7 +15,7 @@ import {
   type RateLimitModuleOptions,
   userIdentity,
 } from 'nestjs-floodgate';
-import { type HttpApp, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { unhandledRejections } from '../support/node-warnings.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -88,7 +88,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     policy: Partial<Policy> = {},
   ): Promise<{ status: number; asked: string[]; app: HttpApp; text: string; headers: string[] }> {
     const store = new StillStore();
-    const options = { store, ...(identity && { identity }), ...module };
+    const options = { store, identity: identity ?? FROM_HEADERS, ...module };
     await using app = await limited(platform, routeWith({ ...policy, by }), options);
     const reply = await app.send('/');
     const asked = store.keys.map((key) => key.replace(/^rl:\{(.*)\}.*$/, '$1'));
@@ -132,7 +132,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
 
   it.each(FAILING)('of which a function failed is logged, once a second at most: %s', async (_, by, identity) => {
     for (const onMissingIdentity of ['ip', 'refuse', 'throw'] as const) {
-      const options = { store: new StillStore(), onMissingIdentity, ...(identity && { identity }) };
+      const options = { store: new StillStore(), onMissingIdentity, identity: identity ?? FROM_HEADERS };
       await using app = await limited(platform, routeWith({ by }), options);
       await app.crowd(20, '/');
       expect(app.logs.of('warn')).toEqual([expect.stringContaining(': token is forged')]);
@@ -142,7 +142,12 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
 
   it.each(NOBODY)('is nothing to warn of: %s', async (_, by, identity) => {
     const { app } = await asNobody(by, identity, {});
-    expect(app.logs.of('warn')).toEqual([]);
+    // But a chain that can never find users, which boot says.
+    const lacking = by === 'user' && identity?.every(({ kind }) => kind !== 'user') === true;
+    const said = app.logs.of('warn').map((text) => text.replace(/, so the policy .*$/, ''));
+    const lack =
+      "Rides.get, @RateLimit: policy 'rider' counts by 'user', but no resolver of the module's identity finds users";
+    expect(said).toEqual(lacking ? [lack] : []);
   });
 
   it.each<[OnMissingIdentity | undefined, OnMissingIdentity | undefined, number]>([
@@ -176,7 +181,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
       get(): void {}
     }
     const store = new StillStore();
-    await using app = await limited(platform, Both, { store });
+    await using app = await limited(platform, Both, { store, identity: FROM_HEADERS });
     for (let i = 0; i < 3; i++) expect((await app.send('/')).status).toBe(401);
     expect(store.asked).toEqual([]);
     expect((await app.as('ada', '/')).status).toBe(200);
@@ -184,7 +189,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
 
   it('is apart from a user of the name undefined, null or of the address', async () => {
     const store = new StillStore();
-    await using app = await limited(platform, routeWith({ by: 'user' }), { store });
+    await using app = await limited(platform, routeWith({ by: 'user' }), { store, identity: FROM_HEADERS });
     await app.send('/');
     for (const name of ['undefined', 'null', '127.0.0.1', 'ip:127.0.0.1']) await app.as(name, '/');
     expect(store.keys).toHaveLength(5);
@@ -201,7 +206,9 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
       }
     }
     await using app = await start(platform, {
-      imports: [RateLimitModule.forRoot({ store: new StillStore(), onMissingIdentity: 'refuse' })],
+      imports: [
+        RateLimitModule.forRoot({ store: new StillStore(), identity: FROM_HEADERS, onMissingIdentity: 'refuse' }),
+      ],
       controllers: [routeWith({ by: 'user' })],
       providers: [{ provide: APP_FILTER, useClass: Filter }],
     });
@@ -269,7 +276,11 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
         () => ({ kind: `key ${SECRET}`, value: 'x' }),
         (() => SECRET) as unknown as PolicyBy,
       ] as PolicyBy[]) {
-        await using app = await limited(platform, routeWith({ by }), { store: new StillStore(), onMissingIdentity });
+        await using app = await limited(platform, routeWith({ by }), {
+          store: new StillStore(),
+          identity: FROM_HEADERS,
+          onMissingIdentity,
+        });
         const reply = await app.send('/', { headers });
         everything.push(reply.text, JSON.stringify(reply.headers), app.logs.text);
       }
@@ -309,7 +320,7 @@ describe.each(PLATFORMS)('invented identities over %s', (platform) => {
 
   it('get no further than the ip policy beside: a new API key for each request from one address', async () => {
     const store = new StillStore();
-    await using app = await limited(platform, Paired, { store }, { trustProxy: true });
+    await using app = await limited(platform, Paired, { store, identity: FROM_HEADERS }, { trustProxy: true });
     const statuses: number[] = [];
     const from = (address: string, key: string) =>
       app.send('/', { headers: { 'X-API-Key': key, 'X-Forwarded-For': address } });
@@ -322,7 +333,12 @@ describe.each(PLATFORMS)('invented identities over %s', (platform) => {
   });
 
   it('share the address when the header is left out, and one key is one key from two addresses', async () => {
-    await using app = await limited(platform, Paired, { store: new StillStore() }, { trustProxy: true });
+    await using app = await limited(
+      platform,
+      Paired,
+      { store: new StillStore(), identity: FROM_HEADERS },
+      { trustProxy: true },
+    );
     expect(await app.crowd(7, '/', { headers: { 'X-Forwarded-For': '10.0.0.3' } })).toEqual({ 200: 5, 429: 2 });
     const shared: number[] = [];
     for (let i = 0; i < 7; i++) {

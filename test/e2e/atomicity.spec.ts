@@ -1,7 +1,7 @@
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Policy, RateLimit, type RateLimitModuleOptions, RateLimiter } from 'nestjs-floodgate';
-import { limited, PLATFORMS } from '../support/http-app.js';
+import { FROM_HEADERS, limited, PLATFORMS } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 
 const costOf = (context: ExecutionContext): number =>
@@ -33,13 +33,13 @@ const redis = useRedis();
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['MemoryStore', () => ({ store: new MemoryStore() })],
-  ['Redis', () => ({ redis: redis.server.url })],
+  ['Redis', () => ({ identity: FROM_HEADERS, redis: redis.server.url })],
 ];
 
 describe.each(PLATFORMS)('a request that one of several policies refuses, over %s', (platform) => {
   describe.each(STORES)('on %s', (_, options) => {
     it.each(['/first', '/last'])('is charged by none of them (%s)', async (path) => {
-      await using app = await limited(platform, Routes, options());
+      await using app = await limited(platform, Routes, { identity: FROM_HEADERS, ...options() });
       expect(await app.crowd(20, path, { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 3, 429: 17 });
       const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
       expect(policies.map(({ policy, remaining }) => [policy, remaining])).toEqual([
@@ -49,7 +49,7 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
     });
 
     it('is charged by none of them when its cost can never fit', async () => {
-      await using app = await limited(platform, Routes, options());
+      await using app = await limited(platform, Routes, { identity: FROM_HEADERS, ...options() });
       expect((await app.as('ada', '/last?cost=4')).status).toBe(429);
       const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
       expect(policies.map(({ limit, remaining }) => limit - remaining)).toEqual([0, 0, 0, 0, 0]);
@@ -57,7 +57,7 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
   });
 
   it('leaves no trace in Redis where it is the first of its client', async () => {
-    await using app = await limited(platform, Routes, { redis: redis.server.url });
+    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, redis: redis.server.url });
     expect((await app.as('eve', '/first?cost=4')).status).toBe(429);
     expect(await redis.client.keys('*')).toEqual([]);
     expect((await app.as('eve', '/first')).status).toBe(200);
@@ -74,7 +74,7 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
       )
       get(): void {}
     }
-    await using app = await limited(platform, Shared, { redis: redis.server.url });
+    await using app = await limited(platform, Shared, { identity: FROM_HEADERS, redis: redis.server.url });
     expect(await app.crowd(30, '/', { headers: { 'X-User-Id': 'greedy' } })).toEqual({ 200: 2, 429: 28 });
     for (const user of ['a', 'b', 'c', 'd'])
       expect(await app.crowd(2, '/', { headers: { 'X-User-Id': user } })).toEqual({ 200: 2 });

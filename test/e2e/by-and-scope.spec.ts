@@ -1,7 +1,7 @@
 import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, type PolicyBy, type PolicyScope, RateLimit, type TokenBucketPolicy } from 'nestjs-floodgate';
-import { limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
+import { FROM_HEADERS, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const BUCKET: TokenBucketPolicy = { name: 'bucket', algorithm: 'token-bucket', capacity: 2, refill: '1/m' };
@@ -46,7 +46,12 @@ describe.each(PLATFORMS)('whom a policy counts over %s', (platform) => {
     ['api-key', from('10.0.0.1', key), from('10.0.0.1'), 'apart'],
     ['global', from('10.0.0.1', user), from('10.0.0.2', key), 'shared'],
   ])('by %s: %j and %j are %s', async (by, first, second, expected) => {
-    await using app = await limited(platform, countedBy(by), { store: new StillStore() }, { trustProxy: true });
+    await using app = await limited(
+      platform,
+      countedBy(by),
+      { store: new StillStore(), identity: FROM_HEADERS },
+      { trustProxy: true },
+    );
     expect(await app.crowd(3, '/', first)).toEqual({ 200: 2, 429: 1 });
     expect((await app.send('/', second)).status).toBe(expected === 'shared' ? 429 : 200);
   });
@@ -56,7 +61,7 @@ describe.each(PLATFORMS)('whom a policy counts over %s', (platform) => {
     ['an asynchronous function', async (context) => ({ kind: 'tenant', value: headersOf(context)['x-tenant'] ?? '' })],
   ])('is what %s returns', async (_, by) => {
     const store = new StillStore();
-    await using app = await limited(platform, countedBy(by), { store });
+    await using app = await limited(platform, countedBy(by), { store, identity: FROM_HEADERS });
     expect(await app.crowd(3, '/', { headers: { 'X-Tenant': 'a', ...user } })).toEqual({ 200: 2, 429: 1 });
     expect(await app.crowd(3, '/', { headers: { 'X-Tenant': 'b', ...user } })).toEqual({ 200: 2, 429: 1 });
     expect(store.keys.map((text) => text.split('}')[0])).toEqual(['rl:{tenant:a', 'rl:{tenant:b']);

@@ -1,7 +1,7 @@
 import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimit } from 'nestjs-floodgate';
-import { left, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
+import { FROM_HEADERS, left, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -111,7 +111,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
     ['values of a by function', distinct([...HOSTILE, ...UNPRINTABLE]), asQuery],
   ])('have a bucket each, and none another one: %s', async (_, values, request) => {
     const store = new StillStore();
-    await using app = await limited(platform, Routes, { store });
+    await using app = await limited(platform, Routes, { store, identity: FROM_HEADERS });
     for (const expected of [2, 1, 0]) {
       for (const value of values) {
         const reply = await app.send(...request(value));
@@ -129,7 +129,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
 
   it('that are empty are none: the address counts', async () => {
     const store = new StillStore();
-    await using app = await limited(platform, Routes, { store });
+    await using app = await limited(platform, Routes, { store, identity: FROM_HEADERS });
     const empty: SendOptions['headers'][] = [{}, { 'X-User-Id': '' }, { 'X-API-Key': '' }, { 'X-User-Id': ' \t' }];
     for (const headers of empty) await app.send('/client', { headers });
     await app.send(...asQuery(''));
@@ -140,7 +140,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
   });
 
   it('are not mistaken for an address, nor a user for a key', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore() });
+    await using app = await limited(platform, Routes, { store: new StillStore(), identity: FROM_HEADERS });
     await app.crowd(3, '/client');
     expect((await app.send('/client')).status).toBe(429);
     for (const value of ['127.0.0.1', 'ip:127.0.0.1', '}:{ip:127.0.0.1'])
@@ -149,7 +149,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
   });
 
   it('may be as long as the platform lets a header be', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore() });
+    await using app = await limited(platform, Routes, { store: new StillStore(), identity: FROM_HEADERS });
     expect((await app.send(...asHeader('z'.repeat(15_000)))).status).toBe(200);
     expect(left(await app.send(...asHeader(`${'z'.repeat(14_999)}y`)))).toBe(2);
   });
@@ -175,7 +175,7 @@ describe.each(PLATFORMS)('API keys over %s', (platform) => {
   }
 
   it('stand nowhere as they are: not in Redis, not in logs, bodies or headers', async () => {
-    await using app = await limited(platform, Keyed as Type, { redis: redis.server.url });
+    await using app = await limited(platform, Keyed as Type, { identity: FROM_HEADERS, redis: redis.server.url });
     const options: SendOptions = { headers: { 'X-API-Key': SECRET } };
     const replies = [];
     for (const path of ['/', '/', '/', '/', '/broken']) replies.push(await app.send(path, options));

@@ -12,7 +12,7 @@ import {
   type RateLimitModuleOptions,
   userIdentity,
 } from 'nestjs-floodgate';
-import { type AppSettings, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
+import { FROM_HEADERS, type AppSettings, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const BUCKET: Policy = { algorithm: 'token-bucket', capacity: 100, refill: '1/m' };
@@ -43,7 +43,7 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     path = '/',
   ): Promise<string[]> {
     const store = new StillStore();
-    await using app = await limited(platform, Routes, { ...options, store }, settings);
+    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, ...options, store }, settings);
     for (const headers of requests) await app.send(path, { headers });
     return store.asked.flat().map(({ key }) => key.replace(/^rl:\{(.*)\}.*$/, '$1').replace(/#.*/, '#'));
   }

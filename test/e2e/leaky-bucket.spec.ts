@@ -10,7 +10,7 @@ import {
   RateLimiter,
   type Verdict,
 } from 'nestjs-floodgate';
-import { limited, PLATFORMS } from '../support/http-app.js';
+import { FROM_HEADERS, limited, PLATFORMS } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -141,7 +141,7 @@ describe.each(PLATFORMS)('a leaky bucket over %s', (platform) => {
   });
 
   it('takes no place for a request that another policy refuses', async () => {
-    await using app = await limited(platform, Queue, { store: new StillStore() });
+    await using app = await limited(platform, Queue, { store: new StillStore(), identity: FROM_HEADERS });
     const mine = { headers: { 'X-User-Id': 'ada' } };
     expect((await app.send('/beside/0', mine)).status).toBe(200);
     const queue = (): Promise<Decision> => app.app.get(RateLimiter).peek(PEEKED, { kind: 'user', value: 'x' });

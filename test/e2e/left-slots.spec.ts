@@ -5,7 +5,7 @@ import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, RateLimitModule, RateLimitRuntime } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
-import { type HttpApp, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
@@ -30,7 +30,10 @@ describe.each(PLATFORMS)('the departure slots of clients that hang up, over %s',
   describe.each(['in memory', 'in Redis'])('%s', (store) => {
     function open(): Promise<HttpApp> {
       const where = store === 'in Redis' ? { redis: redis.server.url } : {};
-      return start(platform, { controllers: [Routes], imports: [RateLimitModule.forRoot(where)] });
+      return start(platform, {
+        controllers: [Routes],
+        imports: [RateLimitModule.forRoot({ ...where, identity: FROM_HEADERS })],
+      });
     }
 
     /** Hours that the next one of hers would wait. */

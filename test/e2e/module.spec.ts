@@ -23,7 +23,7 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from 'nestjs-floodgate';
-import { type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -38,6 +38,7 @@ class Routes {
 }
 
 const OPTIONS = (): RateLimitModuleOptions => ({
+  identity: FROM_HEADERS,
   store: new StillStore(),
   policies: { two: { algorithm: 'token-bucket', capacity: 2, refill: '1/h' } },
 });

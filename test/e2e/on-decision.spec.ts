@@ -10,7 +10,7 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from 'nestjs-floodgate';
-import { type HttpApp, limited, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, limited, PLATFORMS, start } from '../support/http-app.js';
 import { unhandledRejections } from '../support/node-warnings.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
@@ -61,7 +61,10 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
   async function app(options: RateLimitModuleOptions): Promise<{ app: HttpApp; events: DecisionEvent[] }> {
     const events: DecisionEvent[] = [];
     const onDecision = (event: DecisionEvent): void => void events.push(event);
-    return { app: await limited(platform, Routes, { store: new StillStore(), onDecision, ...options }), events };
+    return {
+      app: await limited(platform, Routes, { store: new StillStore(), identity: FROM_HEADERS, onDecision, ...options }),
+      events,
+    };
   }
 
   it('is told of every decision of the guard once, with the handler and every policy', async () => {

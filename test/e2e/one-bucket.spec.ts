@@ -3,6 +3,7 @@ import { RouterModule } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import {
+  FROM_HEADERS,
   type AppSettings,
   left,
   limited,
@@ -56,7 +57,7 @@ async function replay(
   settings?: AppSettings,
 ): Promise<Replay> {
   const store = new StillStore();
-  await using app = await limited(platform, Rides, { store }, settings);
+  await using app = await limited(platform, Rides, { store, identity: FROM_HEADERS }, settings);
   const replies: Reply[] = [];
   for (const [path, options] of requests) replies.push(await app.send(path, options));
   const routed = replies.filter(({ status }) => status !== 404 && status !== 400);

@@ -12,7 +12,7 @@ import {
   RateLimitModule,
   type RateLimitStore,
 } from 'nestjs-floodgate';
-import { type HttpApp, left, limited, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, left, limited, PLATFORMS, start } from '../support/http-app.js';
 import { inTime } from '../support/in-time.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
@@ -37,7 +37,11 @@ class Routes {
 function service(options: RateLimitModuleOptions): Promise<HttpApp> {
   return start('Express', {
     imports: [
-      RateLimitModule.forRoot({ policies: { daily: DAILY, fn: { ...DAILY, name: 'fn', cost: () => 2 } }, ...options }),
+      RateLimitModule.forRoot({
+        policies: { daily: DAILY, fn: { ...DAILY, name: 'fn', cost: () => 2 } },
+        identity: FROM_HEADERS,
+        ...options,
+      }),
     ],
     controllers: [Routes],
     providers: [Mailer],
@@ -241,7 +245,7 @@ it('the limiter rejects within the deadline when the store never answers a reset
 
 it.each(PLATFORMS)('the guard and the limiter share one store over %s', async (platform) => {
   const store = new StillStore();
-  await using app = await limited(platform, Routes, { store });
+  await using app = await limited(platform, Routes, { store, identity: FROM_HEADERS });
   await app.as('ada', '/');
   await app.app.get(RateLimiter).consume(MAIL, ADA);
   expect(store.keys).toEqual(['rl:{user:ada}:app:mail:tb:10@1/60000000']);

@@ -3,7 +3,7 @@ import { Controller, Get } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { left, limited, limitHeaders } from '../support/http-app.js';
+import { FROM_HEADERS, left, limited, limitHeaders } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
@@ -54,7 +54,7 @@ it.each<[string, () => RateLimitModuleOptions]>([
   ['a URL', () => ({ redis: server.url, onStoreFailure: 'open' })],
   ['a ready client', () => ({ redis: client, onStoreFailure: 'open' })],
 ])('a Redis that was demoted is connected to anew, since behind its name may be another: %s', async (_, options) => {
-  await using app = await limited('Express', Routes, options());
+  await using app = await limited('Express', Routes, { ...options(), identity: FROM_HEADERS });
   const decides = async (): Promise<boolean> => limitHeaders(await app.as('ada', '/')).length > 0;
   expect(left(await app.as('ada', '/'))).toBe(999);
   const before = await newestConnection();

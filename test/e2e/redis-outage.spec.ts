@@ -3,7 +3,7 @@ import { Controller, Get } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
-import { type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { inTime } from '../support/in-time.js';
 import { RedisServer } from '../support/redis-server.js';
 
@@ -51,7 +51,11 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
   it.each(OUTAGES)(
     "that %s: with 'open' requests pass in time, and it decides again by itself",
     async (_, end, back) => {
-      await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'open' });
+      await using app = await limited(platform, Routes, {
+        identity: FROM_HEADERS,
+        redis: server.url,
+        onStoreFailure: 'open',
+      });
       expect(await answer(app)).toEqual({ status: 200, limited: true, inTime: true });
       await end();
       for (let i = 0; i < 3; i++) expect(await answer(app)).toEqual({ status: 200, limited: false, inTime: true });
@@ -65,7 +69,11 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
   );
 
   it.each(OUTAGES)("that %s: with 'closed' they are answered 503 in time, until it is back", async (_, end, back) => {
-    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'closed' });
+    await using app = await limited(platform, Routes, {
+      identity: FROM_HEADERS,
+      redis: server.url,
+      onStoreFailure: 'closed',
+    });
     expect((await answer(app)).status).toBe(200);
     await end();
     for (let i = 0; i < 3; i++) expect(await answer(app)).toEqual({ status: 503, limited: false, inTime: true });
@@ -77,7 +85,11 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     ['gone', () => server.kill()],
     ['paused and then gone', () => server.pause()],
   ])('that was %s is not told later what passed meanwhile: nothing is queued or sent twice', async (_, end) => {
-    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'open' });
+    await using app = await limited(platform, Routes, {
+      identity: FROM_HEADERS,
+      redis: server.url,
+      onStoreFailure: 'open',
+    });
     expect(left(await app.as('late', '/'))).toBe(2);
     await end();
     expect(await app.crowd(3, '/', { headers: { 'X-User-Id': 'late' } })).toEqual({ 200: 3 });
@@ -89,7 +101,11 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
 
   it('that is full: requests are answered in time and as chosen', async () => {
     const admin = new Redis(server.url);
-    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'closed' });
+    await using app = await limited(platform, Routes, {
+      identity: FROM_HEADERS,
+      redis: server.url,
+      onStoreFailure: 'closed',
+    });
     await admin.config('SET', 'maxmemory', '1');
     expect(await answer(app)).toEqual({ status: 503, limited: false, inTime: true });
     await admin.config('SET', 'maxmemory', '0');
@@ -99,7 +115,11 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
 
   it('that has forgotten the script decides all the same', async () => {
     const admin = new Redis(server.url);
-    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'open' });
+    await using app = await limited(platform, Routes, {
+      identity: FROM_HEADERS,
+      redis: server.url,
+      onStoreFailure: 'open',
+    });
     expect(await answer(app)).toMatchObject({ limited: true });
     await admin.script('FLUSH');
     expect(await answer(app)).toMatchObject({ limited: true });
@@ -108,7 +128,11 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
 
   it('under whose prefix something else writes fails only what touches that key', async () => {
     const admin = new Redis(server.url);
-    await using app = await limited(platform, Routes, { redis: server.url, onStoreFailure: 'closed' });
+    await using app = await limited(platform, Routes, {
+      identity: FROM_HEADERS,
+      redis: server.url,
+      onStoreFailure: 'closed',
+    });
     await answer(app);
     const [key = ''] = await admin.keys('*');
     await admin.del(key);
@@ -125,7 +149,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     'that is %s at boot does not keep the application from booting, and decides once it is back',
     async (_, end, back) => {
       await end();
-      const boot = limited(platform, Routes, { redis: server.url, onStoreFailure: 'open' });
+      const boot = limited(platform, Routes, { identity: FROM_HEADERS, redis: server.url, onStoreFailure: 'open' });
       const app = await Promise.race([boot, delay(4000, undefined, { ref: false })]);
       try {
         expect(app).toBeDefined();
@@ -147,7 +171,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     });
     client.on('error', () => undefined);
     await using app = await start(platform, {
-      imports: [RateLimitModule.forRoot({ redis: client, onStoreFailure: 'open' })],
+      imports: [RateLimitModule.forRoot({ identity: FROM_HEADERS, redis: client, onStoreFailure: 'open' })],
       controllers: [Routes],
     });
     expect(await answer(app)).toMatchObject({ limited: true });

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { type DecisionEvent, RateLimit, RateLimitRuntime, SkipRateLimit } from 'nestjs-floodgate';
-import { limited, PLATFORMS } from '../support/http-app.js';
+import { FROM_HEADERS, limited, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const THREE = { algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const;
@@ -30,7 +30,7 @@ describe.each(PLATFORMS)('RateLimitRuntime.peek over %s', (platform) => {
   it('sees of each policy what the requests of that client, and those of all, have left', async () => {
     const events: DecisionEvent[] = [];
     const onDecision = (event: DecisionEvent): void => void events.push(event);
-    await using http = await limited(platform, Shop, { store: new StillStore(), onDecision });
+    await using http = await limited(platform, Shop, { store: new StillStore(), identity: FROM_HEADERS, onDecision });
     const runtime = http.app.get(RateLimitRuntime);
     const left = async (who: typeof ADA): Promise<unknown> => {
       const { allowed, policies } = (await runtime.peek(Shop, 'buy', who))!;

@@ -18,7 +18,7 @@ import {
   type RateLimitStore,
   type Verdict,
 } from 'nestjs-floodgate';
-import { type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
 import { nodeWarnings } from '../support/node-warnings.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -117,7 +117,7 @@ afterEach(async () => {
 describe.each(PLATFORMS)('the places of those who wait over %s', (platform) => {
   async function open(options: RateLimitModuleOptions = {}): Promise<{ app: HttpApp; room: Room; store: StillStore }> {
     const store = new StillStore();
-    const app = await limited(platform, Routes, { store, ...options });
+    const app = await limited(platform, Routes, { identity: FROM_HEADERS, store, ...options });
     return { app, room: roomOf(app.app), store };
   }
 
@@ -186,7 +186,12 @@ describe.each(PLATFORMS)('the places of those who wait over %s', (platform) => {
 
   it('are taken before the store is asked: one client cannot have them all while it is', async () => {
     const store = new SlowStore();
-    await using app = await limited(platform, Routes, { store, maxWaiting: 6, maxWaitingPerClient: 5 });
+    await using app = await limited(platform, Routes, {
+      identity: FROM_HEADERS,
+      store,
+      maxWaiting: 6,
+      maxWaitingPerClient: 5,
+    });
     const room = roomOf(app.app);
     const socket = await dial(app.app);
     socket.write(requestFor('/each/ada', 'ada').repeat(100));
@@ -221,7 +226,7 @@ class SlowStore implements RateLimitStore {
 
 describe.each(PLATFORMS)('a client that hangs up over %s', (platform) => {
   it('stops waiting: its timer and listeners are gone, its handler does not run, the others wait on', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore() });
+    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, store: new StillStore() });
     const room = roomOf(app.app);
     expect((await app.as('ada', '/each/first')).status).toBe(200);
     const [stays, leaves] = [await dial(app.app), await dial(app.app)];
@@ -239,7 +244,7 @@ describe.each(PLATFORMS)('a client that hangs up over %s', (platform) => {
 
   it('while the store is being asked does not begin to wait', async () => {
     const store = new SlowStore();
-    await using app = await limited(platform, Routes, { store });
+    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, store });
     const [room, server] = [roomOf(app.app), serverOf(app.app)];
     const sockets: Socket[] = [];
     server.on('connection', (socket: Socket) => sockets.push(socket));
@@ -255,7 +260,11 @@ describe.each(PLATFORMS)('a client that hangs up over %s', (platform) => {
   });
 
   it('with a thousand pipelined requests leaves nothing behind', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore(), maxWaitingPerClient: 500 });
+    await using app = await limited(platform, Routes, {
+      identity: FROM_HEADERS,
+      store: new StillStore(),
+      maxWaitingPerClient: 500,
+    });
     const [room, server] = [roomOf(app.app), serverOf(app.app)];
     const sockets: Socket[] = [];
     server.on('connection', (socket: Socket) => sockets.push(socket));
@@ -272,7 +281,7 @@ describe.each(PLATFORMS)('a client that hangs up over %s', (platform) => {
   });
 
   it('in a storm of five hundred leaves nothing behind, and the next clients wait as ever', async () => {
-    await using app = await limited(platform, Routes, { store: new MemoryStore() });
+    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, store: new MemoryStore() });
     const room = roomOf(app.app);
     expect((await app.as('storm', '/all')).status).toBe(200);
     for (let round = 0; round < 2; round++) {
@@ -293,7 +302,7 @@ describe.each(PLATFORMS)('a client that hangs up over %s', (platform) => {
   });
 
   it('of those that have waited and gone through, nothing is left on a connection that stays', async () => {
-    await using app = await limited(platform, Routes, { store: new MemoryStore() });
+    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, store: new MemoryStore() });
     const room = roomOf(app.app);
     const client = await dial(app.app);
     client.resume();
@@ -313,7 +322,7 @@ describe.each(PLATFORMS)('a client that hangs up over %s', (platform) => {
 
 describe('a client of HTTP/2 that cancels one of its streams', () => {
   it('stops waiting with that one, and waits on with the others', async () => {
-    const imports = [RateLimitModule.forRoot({ store: new StillStore() })];
+    const imports = [RateLimitModule.forRoot({ identity: FROM_HEADERS, store: new StillStore() })];
     class Root {}
     const app = await NestFactory.create(
       { module: Root, imports, controllers: [Routes] },

@@ -12,7 +12,7 @@ import {
 } from 'nestjs-floodgate';
 import { AggregatorRegistry, Counter, type OpenMetricsContentType, register, Registry } from 'prom-client';
 import { Exposition } from '../support/exposition.js';
-import { type HttpApp, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../support/http-app.js';
 import { until } from '../support/faults/until.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -51,7 +51,12 @@ interface Options {
 function app({ limits, metrics, platform = 'Express' }: Options): Promise<HttpApp> {
   return start(platform, {
     imports: [
-      RateLimitModule.forRoot({ store: new StillStore(), policies: { three: THREE }, ...limits }),
+      RateLimitModule.forRoot({
+        identity: FROM_HEADERS,
+        store: new StillStore(),
+        policies: { three: THREE },
+        ...limits,
+      }),
       RateLimitMetricsModule.forRoot(metrics),
     ],
     controllers: [Routes],
@@ -158,7 +163,7 @@ describe('the metrics module', () => {
     const second = await start('Fastify', {
       imports: [
         RateLimitMetricsModule.forRoot(metrics),
-        RateLimitModule.forRoot({ store: new StillStore() }),
+        RateLimitModule.forRoot({ identity: FROM_HEADERS, store: new StillStore() }),
         { module: class Twice {}, imports: [RateLimitMetricsModule.forRoot({ ...metrics })] },
       ],
       controllers: [Routes],

@@ -4,11 +4,22 @@ import type { INestApplication, LoggerService, ModuleMetadata, Type } from '@nes
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { RateLimitModule, type RateLimitModuleExtras, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import {
+  apiKeyIdentity,
+  type IdentityResolver,
+  ipIdentity,
+  RateLimitModule,
+  type RateLimitModuleExtras,
+  type RateLimitModuleOptions,
+  userIdentity,
+} from 'nestjs-floodgate';
 
 export type Platform = 'Express' | 'Fastify';
 
 export const PLATFORMS: readonly Platform[] = ['Express', 'Fastify'];
+
+/** The identities of an application behind a gateway that sets these headers: a test's client plays the gateway. */
+export const FROM_HEADERS: readonly IdentityResolver[] = [apiKeyIdentity(), userIdentity(), ipIdentity()];
 
 export interface Reply {
   readonly status: number;
@@ -80,7 +91,7 @@ export class HttpApp implements AsyncDisposable {
     return reply;
   }
 
-  /** As a user, by the header that the default identities read. */
+  /** As a user, by a header: the application needs `identity: FROM_HEADERS`. */
   as(user: string, path: string, options: SendOptions = {}): Promise<Reply> {
     return this.send(path, { ...options, headers: { 'X-User-Id': user, ...options.headers } });
   }

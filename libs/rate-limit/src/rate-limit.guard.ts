@@ -86,6 +86,7 @@ export class RateLimitGuard implements CanActivate {
    * awaited: each turn of the promise queue would be paid by every request.
    */
   limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
+    this.runtime.forwarded.see(requestOf(context));
     const { fixed } = route;
     if (fixed === undefined) return this.limitChosen(route, context);
     const charges: Charge[] = [];

@@ -40,8 +40,11 @@ export interface RateLimitModuleOptions {
    */
   middleware?: readonly PolicySource[];
   /**
-   * Who is asking: the first resolver that finds something. Default: `apiKeyIdentity()`, `userIdentity()`, `ipIdentity()`.
-   * Header identities are only as good as the gateway that sets them.
+   * Who is asking: the first resolver that finds something. Default: `[ipIdentity()]`, the address alone. Add header
+   * identities only where a gateway sets these headers itself: a client that can send them has a fresh limit for each value.
+   * Boot logs the headers that are trusted.
+   *
+   * @example identity: [apiKeyIdentity(), userIdentity(), ipIdentity()]
    */
   identity?: readonly IdentityResolver[];
   /**

@@ -11,7 +11,7 @@ import type { Decision } from './decision.js';
 import { decoratedInVain } from './decorators/in-vain.js';
 import { Departures } from './departures.js';
 import type { HttpRequest } from './http/context.js';
-import { trustProxyWarning } from './http/trust-proxy.js';
+import { ForwardedWatch, trustProxyWarning } from './http/trust-proxy.js';
 import type { Identity } from './identity/identity.js';
 import { identityTag } from './identity/identity-tag.js';
 import { IdentityChain } from './identity/identity-chain.js';
@@ -41,6 +41,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** What limits all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   readonly middleware: Route | undefined;
   readonly departures: Departures;
+  /** @internal Sees every limited request. */
+  readonly forwarded: ForwardedWatch;
   private readonly logger = new Logger('RateLimit');
   /** For a policy's `skipIf` that fails. */
   readonly skipFailed = new RationedWarning(this.logger);
@@ -61,9 +63,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.identities = new IdentityChain(options.identity, options.onMissingIdentity, new RationedWarning(this.logger));
     const gateway = new StoreGateway(store, deadlines, keepsTime, refusals);
     this.limiter = new RateLimiter(options, gateway, this.policies, monitor, this.departures);
-    this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, (message) =>
-      this.logger.warn(message),
-    );
+    const warn = (message: string): void => this.logger.warn(message);
+    this.forwarded = new ForwardedWatch(adapterHost, warn);
+    this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, this.identities, warn);
     this.middleware = this.routes.beforeRouting(options.middleware);
   }
 
@@ -105,11 +107,20 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         `${place}: @RateLimit has no effect there, it limits handlers of HTTP routes; count others with RateLimiter.consume`,
       );
     }
+    this.logTrustedHeaders();
     const proxies = trustProxyWarning(this.adapterHost);
     if (proxies !== undefined) this.logger.warn(proxies);
     if (this.opened.warning !== undefined) this.logger.warn(this.opened.warning);
     await this.opened.store.connect?.();
     this.logger.log(this.opened.description);
+  }
+
+  private logTrustedHeaders(): void {
+    const headers = new Set((this.options.identity ?? []).flatMap(({ header }) => header ?? []));
+    if (headers.size === 0) return;
+    this.logger.log(
+      `Identities are taken from the headers ${[...headers].join(', ')}: a gateway must set or remove each of them, or clients invent identities`,
+    );
   }
 
   /** A policy is counted from zero, not from its first request on. */

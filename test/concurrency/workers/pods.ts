@@ -9,7 +9,14 @@ import {
   Post,
 } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
-import { type Decision, RateLimit, RateLimiter, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
+import {
+  apiKeyIdentity,
+  type Decision,
+  RateLimit,
+  RateLimiter,
+  RateLimitGuard,
+  RateLimitModule,
+} from 'nestjs-floodgate';
 import { serve } from '../../support/processes/serve.js';
 import { patient } from '../support/patient.js';
 
@@ -61,7 +68,9 @@ class Pod {
   static on(redis: string | undefined): DynamicModule {
     return {
       module: Pod,
-      imports: [RateLimitModule.forRoot({ redis, onStoreFailure: 'closed', guard: false })],
+      imports: [
+        RateLimitModule.forRoot({ redis, identity: [apiKeyIdentity()], onStoreFailure: 'closed', guard: false }),
+      ],
       controllers: [RidesController],
       providers: [{ provide: APP_GUARD, useClass: TransparentGuard }],
     };

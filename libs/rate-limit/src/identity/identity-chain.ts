@@ -12,6 +12,18 @@ import { defaultIdentities, ipIdentity } from './resolvers.js';
 
 type Tag = string | Promise<string>;
 
+const LACKING = {
+  user: { found: 'users', resolver: 'userIdentity' },
+  'api-key': { found: 'API keys', resolver: 'apiKeyIdentity' },
+} as const;
+
+/** What becomes of requests of which none can have the identity that a policy counts. */
+const OF_EVERYBODY: Readonly<Record<OnMissingIdentity, string>> = {
+  ip: "counts addresses (onMissingIdentity is 'ip')",
+  refuse: "answers every request with 401 (onMissingIdentity is 'refuse')",
+  throw: "answers every request with 500 (onMissingIdentity is 'throw')",
+};
+
 /** Finds who is asking, as a policy's `by` wants it. */
 export class IdentityChain {
   private readonly client: readonly IdentityResolver[];
@@ -34,6 +46,20 @@ export class IdentityChain {
     // Who is nobody else is at least an address: all the others together would share one state.
     this.client = of('ip').length > 0 ? resolvers : [...resolvers, ...ip];
     this.byKind = { ip, user: of('user'), 'api-key': of('key', 'api-key') };
+  }
+
+  /**
+   * What an operator should know of a policy that counts users or API keys where no resolver finds any, or undefined. Boot
+   * warns and does not fail: a guard's own `identityTag` may find them.
+   */
+  lackOf({ by, onMissingIdentity }: ParsedPolicy): string | undefined {
+    if ((by !== 'user' && by !== 'api-key') || this.byKind[by].length > 0) return undefined;
+    const { found, resolver } = LACKING[by];
+    return (
+      `counts by '${by}', but no resolver of the module's identity finds ${found}, so the policy ` +
+      `${OF_EVERYBODY[onMissingIdentity ?? this.onMissing]}. Right is identity: [${resolver}(), ipIdentity()] where a gateway ` +
+      `sets that header, or a resolver of your own: { kind: '${by}', resolve: (context) => ... }`
+    );
   }
 
   /**

@@ -15,6 +15,8 @@ export interface Identity {
 export interface IdentityResolver {
   /** The kind that it finds; `by: 'user'`, `'api-key'` and `'ip'` use the chain's resolvers of kind `user`, `key`, `ip`. */
   readonly kind: string;
+  /** The header that it believes, if it believes one: boot logs the name. */
+  readonly header?: string;
   /**
    * The value; undefined, null or `''` when the request has none. May be asynchronous (to verify a token, say). One that throws
    * or rejects is logged, and the request counts as one without an identity: see `onMissingIdentity`. The request waits for it

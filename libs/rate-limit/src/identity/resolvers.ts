@@ -44,29 +44,31 @@ function headerResolver(
     throw new RateLimitConfigError(place, `header must be the name of a header, got ${shown(header)}`);
   }
   const name = header.toLowerCase();
-  return { kind, resolve: (context) => headerValue(requestOf(context), name) };
+  return { kind, header, resolve: (context) => headerValue(requestOf(context), name) };
 }
 
 /**
- * API keys from a header (default `X-API-Key`), kind `key`. They are only as good as the gateway that checks them; in keys
- * they are always hashed.
+ * API keys from a header (default `X-API-Key`), kind `key`. The module uses it only where `identity` names it: a client that
+ * reaches the application without a gateway that checks keys can invent one for every request. In keys they are always hashed.
  *
  * @param options.header the header's name, in any case
  * @throws {RateLimitConfigError} when that is no header's name
  * @example RateLimitModule.forRoot({ identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()] })
  */
 export function apiKeyIdentity(options: { header?: string } = {}): IdentityResolver {
-  return headerResolver('apiKeyIdentity', 'key', options, 'x-api-key');
+  return headerResolver('apiKeyIdentity', 'key', options, 'X-API-Key');
 }
 
 /**
- * Users from a header (default `X-User-Id`), kind `user`. Only as good as the gateway that sets it.
+ * Users from a header (default `X-User-Id`), kind `user`. The module uses it only where `identity` names it: a client that
+ * reaches the application without a gateway that sets the header can invent a user for every request.
  *
  * @param options.header the header's name, in any case
  * @throws {RateLimitConfigError} when that is no header's name
+ * @example RateLimitModule.forRoot({ identity: [userIdentity(), ipIdentity()] })
  */
 export function userIdentity(options: { header?: string } = {}): IdentityResolver {
-  return headerResolver('userIdentity', 'user', options, 'x-user-id');
+  return headerResolver('userIdentity', 'user', options, 'X-User-Id');
 }
 
 /**
@@ -133,7 +135,7 @@ function withoutPortAndZone(text: string): string {
   return zone === -1 ? found : found.slice(0, zone);
 }
 
-/** `X-API-Key`, then `X-User-Id`, then the address. */
+/** The address alone: a client can invent whatever else a request says of it. */
 export function defaultIdentities(): readonly IdentityResolver[] {
-  return [apiKeyIdentity(), userIdentity(), ipIdentity()];
+  return [ipIdentity()];
 }

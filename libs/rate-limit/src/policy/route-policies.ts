@@ -1,5 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { RATE_LIMIT } from '../decorators/metadata.js';
+import type { IdentityChain } from '../identity/identity-chain.js';
 import { RateLimitConfigError } from './config-error.js';
 import { keyTail } from './key.js';
 import type { NamedPolicies } from './named-policies.js';
@@ -41,11 +42,13 @@ export class RoutePolicies {
   private readonly controllerNames = new UniqueNames();
   private readonly routeNames = new UniqueNames();
   private readonly warned = new Set<string>();
+  private readonly lacking = new Set<string>();
 
   constructor(
     private readonly named: NamedPolicies,
     private readonly defaults: readonly PolicySource[],
     private readonly keyPrefix: string,
+    private readonly identities: Pick<IdentityChain, 'lackOf'>,
     private readonly warn: (message: string) => void,
   ) {
     for (const policy of defaults) if (typeof policy !== 'function') named.parse(policy, 'RateLimitModule, defaults');
@@ -130,6 +133,7 @@ export class RoutePolicies {
 
   private bind(parsed: ParsedPolicy, place: Place): BoundPolicy {
     for (const warning of parsed.warnings) this.warnOnce(`${place.text}: ${warning}`);
+    this.warnOfLack(parsed, place);
     const wanted = parsed.scope ?? place.defaultScope;
     const scope = place.scopes[wanted];
     if (scope === undefined) {
@@ -142,6 +146,14 @@ export class RoutePolicies {
       throw new RateLimitConfigError(place.text, `a policy needs a name, got ${parsed.algorithm.name} without one`);
     }
     return { ...parsed, keyTail: keyTail(this.keyPrefix, scope, parsed, place.text) };
+  }
+
+  /** Once for a name: a policy of the module's `defaults` is bound to every route. */
+  private warnOfLack(policy: ParsedPolicy, place: Place): void {
+    const lack = this.identities.lackOf(policy);
+    if (lack === undefined || this.lacking.has(policy.name) || this.lacking.size >= MAX_WARNINGS) return;
+    this.lacking.add(policy.name);
+    this.warn(`${place.text}: policy '${policy.name}' ${lack}`);
   }
 
   /** A function may give a policy anew for every request. */

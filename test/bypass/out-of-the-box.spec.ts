@@ -1,0 +1,220 @@
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  apiKeyIdentity,
+  ipIdentity,
+  type OnMissingIdentity,
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  userIdentity,
+} from 'nestjs-floodgate';
+import {
+  type AppSettings,
+  FROM_HEADERS,
+  type HttpApp,
+  limited,
+  type Platform,
+  PLATFORMS,
+  type SendOptions,
+  start,
+} from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit({ algorithm: 'token-bucket', capacity: 20, refill: '1/h' })
+  get(): void {}
+}
+
+/** The module as the README's first example has it: nothing is configured. */
+function outOfTheBox(platform: Platform): Promise<HttpApp> {
+  return start(platform, { imports: [RateLimitModule.forRoot()], controllers: [Routes] });
+}
+
+/** What a client can invent anew for every request. */
+const INVENTED: readonly [string, (i: number) => SendOptions & { readonly path?: string }][] = [
+  ['X-User-Id', (i) => ({ headers: { 'X-User-Id': `user-${i}` } })],
+  ['X-API-Key', (i) => ({ headers: { 'X-API-Key': `key-${i}` } })],
+  ['Authorization', (i) => ({ headers: { Authorization: `Bearer token-${i}` } })],
+  ['Basic Authorization', (i) => ({ headers: { Authorization: `Basic ${btoa(`user-${i}:x`)}` } })],
+  ['X-Forwarded-For', (i) => ({ headers: { 'X-Forwarded-For': `198.51.100.${i}` } })],
+  ['Forwarded', (i) => ({ headers: { Forwarded: `for=198.51.100.${i}` } })],
+  ['X-Real-IP', (i) => ({ headers: { 'X-Real-IP': `198.51.100.${i}` } })],
+  ['the headers of CDNs', (i) => ({ headers: { 'CF-Connecting-IP': `198.51.100.${i}`, 'True-Client-IP': `::${i}` } })],
+  ['Cookie and User-Agent', (i) => ({ headers: { Cookie: `session=${i}`, 'User-Agent': `agent-${i}` } })],
+  ['Host and X-Forwarded-Host', (i) => ({ headers: { Host: `host-${i}`, 'X-Forwarded-Host': `host-${i}` } })],
+  [
+    'X-Original-URL and X-HTTP-Method-Override',
+    (i) => ({ headers: { 'X-Original-URL': `/${i}`, 'X-HTTP-Method-Override': 'PUT' } }),
+  ],
+  ['the query', (i) => ({ path: `/?user=${i}&api_key=${i}` })],
+  ['the method', (i) => ({ method: i % 2 === 0 ? 'GET' : 'HEAD' })],
+];
+
+describe.each(PLATFORMS)('RateLimitModule.forRoot() and nothing else, over %s', (platform) => {
+  it.each(INVENTED)('admits 20 of 60 requests of a client that invents %s', async (_, invent) => {
+    await using app = await outOfTheBox(platform);
+    const counts: Record<number, number> = {};
+    for (let i = 0; i < 60; i++) {
+      const { path = '/', ...options } = invent(i);
+      const { status } = await app.send(path, options);
+      counts[status] = (counts[status] ?? 0) + 1;
+    }
+    expect(counts).toEqual({ 200: 20, 429: 40 });
+  });
+});
+
+const TRUSTED = 'Identities are taken from the headers ';
+const LACKING = /: policy '.*' counts by '(user|api-key)', but no resolver of the module's identity finds /;
+const FORWARDED = 'while trust proxy is off';
+const BUCKET: Policy = { name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: '1/h' };
+
+describe.each(PLATFORMS)('what boot says of identities over %s', (platform) => {
+  it.each<[string, RateLimitModuleOptions['identity'], string[]]>([
+    ['nothing by default', undefined, []],
+    ['nothing of the address', [ipIdentity()], []],
+    ['nothing of a resolver that reads no header', [{ kind: 'user', resolve: () => 'ada' }], []],
+    ['which headers are believed', FROM_HEADERS, ['X-API-Key, X-User-Id']],
+    [
+      'their own names',
+      [userIdentity({ header: 'X-Account' }), apiKeyIdentity({ header: 'authorization' })],
+      ['X-Account, authorization'],
+    ],
+    ['each once', [userIdentity(), { kind: 'token', header: 'X-User-Id', resolve: () => null }], ['X-User-Id']],
+  ])('is %s', async (_, identity, headers) => {
+    await using app = await limited(platform, Routes, { store: new StillStore(), ...(identity && { identity }) });
+    await app.crowd(3, '/', { headers: { 'X-User-Id': 'secret-user', 'X-API-Key': 'secret-key' } });
+    const said = app.logs.lines.filter(({ text }) => text.startsWith(TRUSTED));
+    expect(said.map(({ level, text }) => [level, text.slice(TRUSTED.length).split(':')[0]])).toEqual(
+      headers.map((names) => ['log', names]),
+    );
+    expect(app.logs.text).not.toContain('secret');
+  });
+
+  it.each<['user' | 'api-key', OnMissingIdentity, number, string]>([
+    ['user', 'ip', 200, 'finds users, so the policy counts addresses'],
+    ['api-key', 'ip', 200, 'finds API keys, so the policy counts addresses'],
+    ['user', 'refuse', 401, 'finds users, so the policy answers every request with 401'],
+    ['api-key', 'throw', 500, 'finds API keys, so the policy answers every request with 500'],
+  ])(
+    "is that nothing finds whom by: '%s' counts, and what '%s' makes of it",
+    async (by, onMissingIdentity, status, end) => {
+      @Controller()
+      @RateLimit({ ...BUCKET, by })
+      class Twice {
+        @Get('one')
+        one(): void {}
+
+        @Get('two')
+        two(): void {}
+      }
+      await using app = await limited(platform, Twice, { store: new StillStore(), onMissingIdentity });
+      expect((await app.send('/one', { headers: { 'X-User-Id': 'ada', 'X-API-Key': 'k' } })).status).toBe(status);
+      const said = app.logs.of('warn').filter((text) => LACKING.test(text));
+      expect(said).toHaveLength(1);
+      expect(said[0]).toContain(`Twice, @RateLimit: policy 'rider' counts by '${by}'`);
+      expect(said[0]).toContain(end);
+      expect(said[0]).toContain(
+        by === 'user' ? 'identity: [userIdentity(), ipIdentity()]' : 'identity: [apiKeyIdentity(), ',
+      );
+    },
+  );
+
+  it('is that of policies in every place: defaults, middleware, by name, and by a function, once for each', async () => {
+    @Controller()
+    class Chosen {
+      @Get('chosen')
+      @RateLimit(() => ({ ...BUCKET, name: 'chosen', by: 'user' }))
+      chosen(): void {}
+
+      @Get('named')
+      @RateLimit('named')
+      named(): void {}
+
+      @Get('defaults')
+      defaults(): void {}
+
+      @Get('more')
+      more(): void {}
+    }
+    await using app = await limited(platform, Chosen, {
+      store: new StillStore(),
+      policies: {
+        named: { ...BUCKET, name: 'named', by: 'api-key' },
+        unused: { ...BUCKET, name: 'unused', by: 'user' },
+      },
+      defaults: [{ ...BUCKET, name: 'everywhere', by: 'user' }],
+      middleware: [{ ...BUCKET, name: 'before', by: 'user' }],
+    });
+    await app.crowd(3, '/chosen');
+    const named = (text: string): string => /policy '(\w+)'/.exec(text)?.[1] ?? text;
+    const said = app.logs.of('warn').filter((text) => LACKING.test(text));
+    expect(new Set(said.map(named))).toEqual(new Set(['before', 'chosen', 'everywhere', 'named']));
+    expect(said).toHaveLength(4);
+    // Outside of routes the caller says whom it counts.
+    await app.app.get(RateLimiter).consume('unused', { kind: 'user', value: 'ada' });
+    expect(app.logs.of('warn').filter((text) => LACKING.test(text))).toHaveLength(4);
+  });
+
+  it('is nothing of policies whose identities a resolver finds, nor of functions', async () => {
+    @Controller()
+    class Known {
+      @Get()
+      @RateLimit(
+        { ...BUCKET, by: 'user' },
+        { ...BUCKET, name: 'key', by: 'api-key' },
+        { ...BUCKET, name: 'own', by: () => null },
+      )
+      get(): void {}
+    }
+    const identity = [
+      { kind: 'user', resolve: () => 'ada' },
+      { kind: 'api-key', resolve: () => 'k' },
+    ];
+    await using app = await limited(platform, Known, { store: new StillStore(), identity });
+    await app.crowd(3, '/');
+    expect(app.logs.of('warn')).toEqual([]);
+  });
+});
+
+describe.each(PLATFORMS)('a forwarded request over %s', (platform) => {
+  const saidOf = async (trustProxy: AppSettings['trustProxy'], headers: SendOptions['headers']): Promise<string[]> => {
+    await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy: trustProxy! });
+    await app.crowd(5, '/');
+    await app.crowd(5, '/', { headers: headers! });
+    await app.crowd(5, '/', { headers: { 'X-Forwarded-For': '10.9.8.6' } });
+    return app.logs.of('warn').filter((text) => text.includes(FORWARDED));
+  };
+
+  it.each(['X-Forwarded-For', 'Forwarded', 'X-Real-IP'])(
+    'with %s is warned of once while trust proxy is off',
+    async (header) => {
+      const said = await saidOf(false, { [header]: '10.9.8.7' });
+      expect(said).toHaveLength(1);
+      expect(said[0]).toContain(`with the header ${header.toLowerCase()} while`);
+      expect(said[0]).toContain(
+        platform === 'Express' ? "app.set('trust proxy', 1)" : "FastifyAdapter({ trustProxy: 'loopback, ",
+      );
+      expect(said[0]).not.toContain('10.9.8');
+      expect(said[0]!.includes('have the proxy send X-Forwarded-For')).toBe(header !== 'X-Forwarded-For');
+    },
+  );
+
+  it.each<NonNullable<AppSettings['trustProxy']>>([true, 'loopback', '10.0.0.0/8', () => false])(
+    'is not, where trust proxy is set: %p',
+    async (trustProxy) => {
+      expect(await saidOf(trustProxy, { 'X-Forwarded-For': '10.9.8.7' })).toEqual([]);
+    },
+  );
+
+  it('is warned of by the middleware, too, and then by no guard', async () => {
+    const middleware = [BUCKET];
+    await using app = await limited(platform, Routes, { store: new StillStore(), middleware });
+    for (const path of ['/nothing', '/']) await app.send(path, { headers: { 'X-Forwarded-For': '10.9.8.7' } });
+    expect(app.logs.of('warn').filter((text) => text.includes(FORWARDED))).toHaveLength(1);
+  });
+});
