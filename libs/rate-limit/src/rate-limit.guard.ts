@@ -183,9 +183,9 @@ export class RateLimitGuard implements CanActivate {
   ): boolean | Promise<boolean> {
     try {
       const decision = this.runtime.limiter.decide(policies, charges, context);
-      if (!isPromise(decision)) return this.conclude(context, charges, decision);
+      if (!isPromise(decision)) return this.conclude(context, policies, charges, decision);
       return decision.then(
-        (later) => this.conclude(context, charges, later),
+        (later) => this.conclude(context, policies, charges, later),
         (error: unknown) => this.fail(context, error),
       );
     } catch (error) {
@@ -195,14 +195,45 @@ export class RateLimitGuard implements CanActivate {
 
   private conclude(
     context: ExecutionContext,
+    policies: readonly BoundPolicy[],
     charges: readonly Charge[],
     decision: Decision,
   ): boolean | Promise<boolean> {
-    if (decision.decidedBy !== 'open') {
-      this.setHeaders(context, this.countedBefore(context)?.withEarlier(decision) ?? decision);
+    const counted = this.countedBefore(context);
+    if (!decision.allowed) {
+      const whole = counted?.wholeCost;
+      if (whole === undefined || decision.decidedBy !== 'store') return this.reject(context, counted, decision);
+      return this.rejectForWholeCost(context, whole.policies, whole.charges, decision);
     }
-    if (!decision.allowed) return this.refuse(context, decision);
+    counted?.charged(policies, charges, decision);
+    if (decision.decidedBy !== 'open') this.setHeaders(context, counted?.withEarlier(decision) ?? decision);
     return decision.delayMs === 0 || this.wait(context, charges, decision);
+  }
+
+  private reject(
+    context: ExecutionContext,
+    counted: Counted | undefined,
+    decision: Decision,
+  ): boolean | Promise<boolean> {
+    this.setHeaders(context, counted?.withEarlier(decision) ?? decision);
+    return this.refuse(context, decision);
+  }
+
+  /** Rejects a request that lacked a difference in cost, with the `retryAfterMs` of all of its cost. */
+  private async rejectForWholeCost(
+    context: ExecutionContext,
+    policies: readonly BoundPolicy[],
+    looks: readonly Charge[],
+    decision: Decision,
+  ): Promise<boolean> {
+    let whole: Decision | undefined;
+    try {
+      whole = await this.runtime.limiter.decide(policies, looks, 'peek');
+    } catch {
+      // The store has just gone: what it said before is the best there is.
+    }
+    const answer = whole?.decidedBy === 'store' ? rejectedBy(decision, whole) : decision;
+    return this.reject(context, this.countedBefore(context), answer);
   }
 
   /** Undefined where a request passes once: without the module's `middleware`. */
@@ -228,4 +259,12 @@ export class RateLimitGuard implements CanActivate {
     }
     throw error;
   }
+}
+
+/** A rejection with what a look at all of the cost says of the policies that still reject it. */
+function rejectedBy(decision: Decision, whole: Decision): Decision {
+  const policies = decision.policies.map((policy, i) => (whole.policies[i]!.allowed ? policy : whole.policies[i]!));
+  const waits = policies.filter(({ allowed }) => !allowed).map(({ retryAfterMs }) => retryAfterMs ?? Infinity);
+  const longest = Math.max(...waits);
+  return { ...decision, policies, retryAfterMs: longest === Infinity ? null : longest };
 }

@@ -29,7 +29,8 @@ export interface RateLimitModuleOptions {
    * refuses, nor, over Fastify, a malformed URL or a parameter that is too long.) Default none.
    *
    * Their scope is `'app'`. They are a step before that of a route: what they took stays taken when the route's policies refuse.
-   * A policy that stands there, too, with scope `'app'`, and counts the same identity, charges a request once. `@SkipRateLimit`
+   * A policy that stands there, too, with scope `'app'`, and counts the same identity, charges a request the larger of its two
+   * costs: the route charges the difference. `@SkipRateLimit`
    * does not reach them, `skipIf` does. Their functions find no parsed body, no user whom authentication finds later, and a
    * class and a handler without metadata. Of two leaky buckets, one here and one on the route, both are waited for. A refusal
    * comes before CORS: a script of another origin cannot read it.

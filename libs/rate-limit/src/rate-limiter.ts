@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { type Decision, decisionOf } from './decision.js';
 import { RateLimitUnavailableException } from './http/exceptions.js';
 import type { Asker, Monitor } from './metrics/monitor.js';
@@ -46,6 +47,7 @@ interface RecentClient {
  * ```
  */
 export class RateLimiter {
+  private readonly logger = new Logger('RateLimit');
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
   /** The module's policies, and those asked together: as many as the code names. */
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
@@ -233,6 +235,8 @@ export class RateLimiter {
       let one = this.bound.get(parsed);
       if (one === undefined) {
         one = { ...parsed, keyTail: keyTail(this.options.keyPrefix, 'app', parsed, PLACE) };
+        const conflict = this.policies.meanings.meet('app', parsed, PLACE);
+        if (conflict !== undefined) this.logger.warn(conflict);
         this.bound.set(parsed, one);
       }
       return one;

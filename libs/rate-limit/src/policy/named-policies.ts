@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimitConfigError, shown } from './config-error.js';
+import { Meanings } from './meanings.js';
 import { isName, type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';
 
@@ -11,6 +12,8 @@ const NO_VALUE = 'an object';
 
 /** Every policy is parsed once: the module's named ones at boot, others when they are first met. */
 export class NamedPolicies {
+  /** Which policies count under which keys. */
+  readonly meanings = new Meanings();
   private readonly named = new Map<string, ParsedPolicy>();
   private readonly byContent = new LRUCache<string, ParsedPolicy>({ max: MAX_PARSED });
   private readonly functions = new WeakMap<object, number>();
@@ -24,7 +27,10 @@ export class NamedPolicies {
       if (policy?.name !== undefined && policy.name !== name) {
         throw new RateLimitConfigError(place, `name must be ${shown(name)} or left out, got ${shown(policy.name)}`);
       }
-      this.named.set(name, parsePolicy(policy, place, name));
+      const parsed = parsePolicy(policy, place, name);
+      this.named.set(name, parsed);
+      // As RateLimiter counts it, by its name.
+      this.meanings.claim('app', parsed, place);
     }
   }
 

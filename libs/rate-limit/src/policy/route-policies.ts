@@ -39,8 +39,8 @@ const MAX_WARNINGS = 1000;
 export class RoutePolicies {
   private readonly routes = new Map<Handler, Map<Type, Route | undefined>>();
   private readonly controllers = new Map<Type, string>();
-  private readonly controllerNames = new UniqueNames();
-  private readonly routeNames = new UniqueNames();
+  /** Of routes and controllers together: a class may be named GET. */
+  private readonly names = new UniqueNames();
   private readonly warned = new Set<string>();
   private readonly lacking = new Set<string>();
 
@@ -51,7 +51,13 @@ export class RoutePolicies {
     private readonly identities: Pick<IdentityChain, 'lackOf'>,
     private readonly warn: (message: string) => void,
   ) {
-    for (const policy of defaults) if (typeof policy !== 'function') named.parse(policy, 'RateLimitModule, defaults');
+    for (const policy of defaults) {
+      if (typeof policy === 'function') continue;
+      const place = 'RateLimitModule, defaults';
+      const parsed = named.parse(policy, place);
+      // Also where no route is left for it.
+      if (parsed.scope === 'app') named.meanings.claim('app', parsed, place);
+    }
   }
 
   /**
@@ -86,7 +92,7 @@ export class RoutePolicies {
     const sources = own ?? shared ?? this.defaults;
     // Every route has its name, limited or not: which of two gets the second name must not depend on their policies.
     const scopes = {
-      route: this.routeNames.name(routeOf(controller, handler)),
+      route: this.names.name(routeOf(controller, handler)),
       controller: this.controller(controller),
       app: 'app',
     };
@@ -103,16 +109,16 @@ export class RoutePolicies {
 
   private route(sources: readonly PolicySource[], place: Place): Route {
     const bound = new WeakMap<ParsedPolicy, BoundPolicy>();
-    const bind = (source: PolicySource): BoundPolicy => {
+    const bind = (source: PolicySource, chosen = false): BoundPolicy => {
       const parsed = this.named.parse(source, place.text);
       let policy = bound.get(parsed);
       if (policy === undefined) {
-        policy = this.bind(parsed, place);
+        policy = this.bind(parsed, place, chosen);
         bound.set(parsed, policy);
       }
       return policy;
     };
-    const given = sources.filter((source) => typeof source !== 'function').map(bind);
+    const given = sources.filter((source) => typeof source !== 'function').map((source) => bind(source));
     checkTogether(given, place.text);
     if (given.length === sources.length)
       return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given };
@@ -124,14 +130,15 @@ export class RoutePolicies {
         const choose = async (source: PolicySource): Promise<unknown> =>
           typeof source === 'function' ? source(context) : source;
         const chosen = await Promise.all(sources.map(choose));
-        const policies = chosen.map((source) => bind(source as PolicySource));
+        const policies = chosen.map((source) => bind(source as PolicySource, true));
         checkTogether(policies, place.text);
         return policies;
       },
     };
   }
 
-  private bind(parsed: ParsedPolicy, place: Place): BoundPolicy {
+  /** @param chosen whether a function has chosen it for a request */
+  private bind(parsed: ParsedPolicy, place: Place, chosen: boolean): BoundPolicy {
     for (const warning of parsed.warnings) this.warnOnce(`${place.text}: ${warning}`);
     this.warnOfLack(parsed, place);
     const wanted = parsed.scope ?? place.defaultScope;
@@ -145,7 +152,13 @@ export class RoutePolicies {
     if (wanted === 'app' && !parsed.named) {
       throw new RateLimitConfigError(place.text, `a policy needs a name, got ${parsed.algorithm.name} without one`);
     }
-    return { ...parsed, keyTail: keyTail(this.keyPrefix, scope, parsed, place.text) };
+    const tail = keyTail(this.keyPrefix, scope, parsed, place.text);
+    const { meanings } = this.named;
+    if (chosen) {
+      const conflict = meanings.meet(scope, parsed, place.text);
+      if (conflict !== undefined) this.warn(conflict);
+    } else meanings.claim(scope, parsed, place.text);
+    return { ...parsed, keyTail: tail };
   }
 
   /** Once for a name: a policy of the module's `defaults` is bound to every route. */
@@ -165,8 +178,7 @@ export class RoutePolicies {
 
   private controller(controller: Type): string {
     let name = this.controllers.get(controller);
-    if (name === undefined)
-      this.controllers.set(controller, (name = this.controllerNames.name(controllerOf(controller))));
+    if (name === undefined) this.controllers.set(controller, (name = this.names.name(controllerOf(controller))));
     return name;
   }
 }

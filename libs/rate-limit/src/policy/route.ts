@@ -53,10 +53,17 @@ function declared(value: string | RegExp | symbol | readonly unknown[] | undefin
  */
 export class UniqueNames {
   private readonly counts = new Map<string, number>();
+  private readonly given = new Set<string>();
 
   name(text: string): string {
-    const count = (this.counts.get(text) ?? 0) + 1;
-    this.counts.set(text, count);
-    return count === 1 ? text : `${text} #${count}`;
+    let name: string;
+    do {
+      const count = (this.counts.get(text) ?? 0) + 1;
+      this.counts.set(text, count);
+      name = count === 1 ? text : `${text} #${count}`;
+      // A path may itself end in ` #2`.
+    } while (this.given.has(name));
+    this.given.add(name);
+    return name;
   }
 }

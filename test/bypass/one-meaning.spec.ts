@@ -1,0 +1,320 @@
+import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  type Policy,
+  type PolicySource,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimiter,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+} from 'nestjs-floodgate';
+import { type HttpApp, left, limited, type Platform, PLATFORMS } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const ROOMY = { name: 'address', algorithm: 'fixed-window', limit: 1_000, window: '1h', scope: 'app' } as const;
+const STRICT = { ...ROOMY, limit: 5 } as const;
+const ROOMY_TEXT = "'address' of RateLimitModule, middleware is a fixed-window (limit 1000, window 3600000 ms)";
+const STRICT_TEXT = "policy 'address' is a fixed-window (limit 5, window 3600000 ms)";
+const SHARED = 'both count under one key';
+
+function login(policy: PolicySource, ...more: PolicySource[]): Type {
+  @Controller()
+  class Session {
+    @Get('login')
+    @RateLimit(policy, ...more)
+    login(): void {}
+  }
+  return Session;
+}
+
+function onClass(policy: Policy): Type {
+  @Controller('class')
+  @RateLimit(policy)
+  class OnClass {
+    @Get()
+    get(): void {}
+  }
+  return OnClass;
+}
+
+@Controller('plain')
+class Plain {
+  @Get()
+  get(): void {}
+}
+
+const costOf = (context: ExecutionContext): number =>
+  Number(context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-cost'] ?? 1);
+
+describe.each(PLATFORMS)('one name with two meanings over %s', (platform) => {
+  const { scope: _, name: __, ...roomy } = ROOMY;
+
+  it.each<[string, Type | Type[], RateLimitModuleOptions, string, string]>([
+    [
+      'of the middleware and a route',
+      login(STRICT),
+      { middleware: [ROOMY] },
+      `Session.login, @RateLimit: ${STRICT_TEXT}`,
+      ROOMY_TEXT,
+    ],
+    [
+      'of the middleware and a class',
+      onClass(STRICT),
+      { middleware: [ROOMY] },
+      `OnClass, @RateLimit: ${STRICT_TEXT}`,
+      ROOMY_TEXT,
+    ],
+    [
+      'of the middleware and the defaults',
+      Plain,
+      { middleware: [ROOMY], defaults: [STRICT] },
+      'RateLimitModule, ',
+      'limit 5, ',
+    ],
+    ['of the defaults and a route', [Plain, login(STRICT)], { defaults: [ROOMY] }, STRICT_TEXT, 'limit 1000, '],
+    [
+      'of the defaults, which no route is left for, and a route',
+      login(STRICT),
+      { defaults: [ROOMY] },
+      STRICT_TEXT,
+      'RateLimitModule, defaults',
+    ],
+    ['of two routes', [login(STRICT), onClass(ROOMY)], {}, 'limit 5, ', 'limit 1000, '],
+    [
+      'of a named policy and a route',
+      login(STRICT),
+      { policies: { address: roomy } },
+      STRICT_TEXT,
+      'RateLimitModule, policies.address',
+    ],
+    [
+      'of a named policy and the middleware',
+      Plain,
+      { policies: { address: roomy }, middleware: [STRICT] },
+      STRICT_TEXT,
+      'RateLimitModule, policies.address',
+    ],
+    [
+      'that count other identities',
+      login({ ...STRICT, by: 'user' }),
+      { middleware: [{ ...ROOMY, by: 'ip' }] },
+      STRICT_TEXT,
+      ROOMY_TEXT,
+    ],
+    [
+      'in a log',
+      login({ ...STRICT, algorithm: 'sliding-window-log' }),
+      { middleware: [{ ...ROOMY, algorithm: 'sliding-window-log' }] },
+      'sliding-window-log (limit 5, ',
+      'sliding-window-log (limit 1000, ',
+    ],
+    [
+      'in a counter',
+      login({ ...STRICT, algorithm: 'sliding-window-counter' }),
+      { middleware: [{ ...ROOMY, algorithm: 'sliding-window-counter' }] },
+      'sliding-window-counter (limit 5, ',
+      'sliding-window-counter (limit 1000, ',
+    ],
+    [
+      'that is split into shards in one place only',
+      login({ ...ROOMY, by: 'global', shards: 4 }),
+      { middleware: [{ ...ROOMY, by: 'global' }] },
+      'window 3600000 ms, shards 4)',
+      ROOMY_TEXT,
+    ],
+  ])('is refused at boot: %s', async (_case, controllers, options, one, other) => {
+    const boot = limited(platform, controllers, { store: new StillStore(), ...options });
+    const error = await boot.then(
+      () => undefined,
+      (thrown: unknown) => thrown as Error,
+    );
+    expect(error).toBeInstanceOf(RateLimitConfigError);
+    expect(error!.message).toContain(one);
+    expect(error!.message).toContain(other);
+    expect(error!.message).toContain(SHARED);
+  });
+
+  it('is refused of a class and one of its methods that have its scope', async () => {
+    @Controller()
+    @RateLimit({ ...ROOMY, scope: 'controller' })
+    class Both {
+      @Get('one')
+      one(): void {}
+
+      @Get('two')
+      @RateLimit({ ...STRICT, scope: 'controller' })
+      two(): void {}
+    }
+    await expect(limited(platform, Both, { store: new StillStore() })).rejects.toThrow(
+      /Both\.two, @RateLimit: .*limit 5, .*Both, @RateLimit is .*limit 1000, .*both count under one key/,
+    );
+  });
+
+  it.each<[string, Type | Type[], RateLimitModuleOptions]>([
+    [
+      'in scopes of their own',
+      [login({ ...STRICT, scope: 'route' }), onClass({ ...ROOMY, scope: 'controller' })],
+      { middleware: [{ ...ROOMY, limit: 7 }] },
+    ],
+    ['with windows of their own, which keys tell apart', login({ ...STRICT, window: '1m' }), { middleware: [ROOMY] }],
+    ['written in another way', login({ ...ROOMY, window: 3_600_000 }), { middleware: [ROOMY] }],
+    ['that differ in cost', login({ ...ROOMY, cost: 5 }), { middleware: [ROOMY] }],
+    [
+      'that differ in what an outage makes of them',
+      login({ ...ROOMY, onStoreFailure: 'closed' }),
+      { middleware: [ROOMY] },
+    ],
+  ])('is none: policies %s', async (_case, controllers, options) => {
+    await using app = await limited(platform, controllers, { store: new StillStore(), ...options });
+    expect(app.logs.text).not.toContain(SHARED);
+  });
+
+  it('that a function chooses is warned of, once, and the stricter policy counts all the same', async () => {
+    const store = new StillStore();
+    await using app = await limited(
+      platform,
+      login(() => ({ ...STRICT })),
+      { store, middleware: [ROOMY] },
+    );
+    // The middleware takes one, the route another.
+    expect(await app.crowd(50, '/login')).toEqual({ 200: 2, 429: 48 });
+    const said = app.logs.of('warn').filter((text) => text.includes(SHARED));
+    expect(said).toEqual([expect.stringContaining(STRICT_TEXT)]);
+    expect(said[0]).toContain(ROOMY_TEXT);
+  });
+
+  it('that code hands to RateLimiter is warned of, once', async () => {
+    await using app = await limited(platform, login(ROOMY), { store: new StillStore() });
+    const limiter = app.app.get(RateLimiter);
+    for (let i = 0; i < 3; i++) await limiter.consume({ ...STRICT }, { kind: 'user', value: 'ada' });
+    expect(app.logs.of('warn').filter((text) => text.includes(SHARED))).toEqual([
+      expect.stringContaining(`RateLimiter: ${STRICT_TEXT}`),
+    ]);
+  });
+});
+
+const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 20, refill: '1/h', scope: 'app' } as const;
+
+describe.each(PLATFORMS)('a policy on both sides over %s', (platform) => {
+  const open = async (
+    before: Partial<Policy>,
+    behind: Partial<Policy>,
+    beside: Policy[] = [],
+    options: RateLimitModuleOptions = {},
+  ): Promise<HttpApp & { readonly store: StillStore }> => {
+    const store = new StillStore();
+    const route = login({ ...BUCKET, ...behind } as Policy, ...beside);
+    const middleware = [{ ...BUCKET, ...before } as Policy];
+    return Object.assign(await limited(platform, route, { store, ...options, middleware }), { store });
+  };
+  const costs = ({ store }: { store: StillStore }): number[][] => store.asked.map((all) => all.map(({ cost }) => cost));
+
+  it.each<[number, number, number[][], number]>([
+    [1, 5, [[1], [4]], 15],
+    [1, 1, [[1]], 19],
+    [5, 1, [[5]], 15],
+    [0, 3, [[0], [3]], 17],
+    [3, 0, [[3]], 17],
+  ])('with cost %d before and %d on the route charges the larger', async (before, behind, expected, remaining) => {
+    await using app = await open({ cost: before }, { cost: behind });
+    const reply = await app.send('/login');
+    expect([reply.status, left(reply), costs(app)]).toEqual([200, remaining, expected]);
+  });
+
+  it('admits what the larger cost lets in, exactly', async () => {
+    await using app = await open({}, { cost: 5 });
+    const statuses = [];
+    for (let i = 0; i < 6; i++) statuses.push((await app.send('/login')).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
+  });
+
+  it('may say its costs by functions of the request', async () => {
+    await using app = await open({ cost: (context) => Math.min(2, costOf(context)) }, { cost: costOf });
+    for (const [cost, remaining] of [
+      ['1', 19],
+      ['2', 17],
+      ['7', 10],
+    ] as const) {
+      expect(left(await app.send('/login', { headers: { 'X-Cost': cost } }))).toBe(remaining);
+    }
+    expect(costs(app)).toEqual([[1], [2], [2], [5]]);
+  });
+
+  it('charges the difference in one step with the policies beside it: all of them, or none', async () => {
+    const tight: Policy = { name: 'tight', algorithm: 'token-bucket', capacity: 2, refill: '1/h' };
+    await using app = await open({}, { cost: 4 }, [tight]);
+    const replies = [];
+    for (let i = 0; i < 3; i++) replies.push(left(await app.send('/login')));
+    // The middleware's one token of the third is taken, the route's three are not.
+    expect(left(await app.send('/nothing'))).toBe(20 - 4 - 4 - 1 - 1);
+    expect(replies).toEqual([1, 0, 0]);
+    expect(costs(app).slice(0, 4)).toEqual([[1], [3, 1], [1], [3, 1]]);
+  });
+
+  it('names the instant at which a retry really passes', async () => {
+    await using app = await open({ refill: '1/s' }, { refill: '1/s', cost: 5 });
+    for (let i = 0; i < 4; i++) expect((await app.send('/login')).status).toBe(200);
+    const { status, body } = await app.send('/nothing');
+    expect([status, body]).toMatchObject([429, { retry_after_ms: 1000 }]);
+    app.store.advance(2000);
+    // Two tokens: one for the middleware, one of the four that the route lacks.
+    const rejected = await app.send('/login');
+    expect([rejected.status, rejected.headers['retry-after']]).toEqual([429, '4']);
+    expect(rejected.body).toMatchObject({ retry_after_ms: 4000, policy: 'all' });
+    app.store.advance(3999);
+    expect((await app.send('/login')).body).toMatchObject({ retry_after_ms: 1001 });
+    app.store.advance(1001);
+    expect((await app.send('/login')).status).toBe(200);
+  });
+
+  it('says of a cost that never fits that it never can', async () => {
+    await using app = await open({}, { cost: costOf });
+    expect((await app.send('/login', { headers: { 'X-Cost': '21' } })).body).toMatchObject({ retry_after_ms: null });
+    expect((await app.send('/login', { headers: { 'X-Cost': '19' } })).status).toBe(200);
+  });
+
+  it.each<[Policy['onStoreFailure'], Policy['onStoreFailure'], number[]]>([
+    ['open', 'closed', [503, 404]],
+    ['local', 'closed', [503, 404]],
+    ['local', 'local', [200, 404]],
+    ['open', 'open', [200, 404]],
+  ])(
+    "that is '%s' before and '%s' on the route is, without a store, what the route says there",
+    async (before, behind, expected) => {
+      class Away extends StillStore {
+        override consume(): never {
+          throw new RateLimitStoreError('away');
+        }
+      }
+      await using app = await open({ onStoreFailure: before! }, { onStoreFailure: behind! }, [], { store: new Away() });
+      expect([(await app.send('/login')).status, (await app.send('/nothing')).status]).toEqual(expected);
+    },
+  );
+});
+
+describe.each(PLATFORMS)('names of scopes over %s', (platform) => {
+  const statesOf = async (controllers: Type[], paths: string[], on: Platform): Promise<number> => {
+    const store = new StillStore();
+    await using app = await limited(on, controllers, { store });
+    for (const path of paths) expect((await app.send(path)).status).toBe(200);
+    return store.keys.length;
+  };
+  const policy: Policy = { name: 'p', algorithm: 'fixed-window', limit: 9, window: '1h' };
+
+  it('are never those of another: a class may be named as a method', async () => {
+    @Controller('x')
+    @RateLimit({ ...policy, scope: 'controller' })
+    class GET {
+      @Get('other')
+      other(): void {}
+    }
+    @Controller('x')
+    class Routes {
+      @Get()
+      @RateLimit(policy)
+      get(): void {}
+    }
+    expect(await statesOf([GET, Routes], ['/x/other', '/x'], platform)).toBe(2);
+  });
+});
