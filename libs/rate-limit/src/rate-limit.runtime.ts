@@ -10,6 +10,7 @@ import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core
 import type { Decision } from './decision.js';
 import { decoratedInVain } from './decorators/in-vain.js';
 import { Departures } from './departures.js';
+import { Connections } from './http/connections.js';
 import type { HttpRequest } from './http/context.js';
 import { ForwardedWatch, trustProxyWarning } from './http/trust-proxy.js';
 import type { Identity } from './identity/identity.js';
@@ -47,6 +48,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** For a policy's `skipIf` that fails. */
   readonly skipFailed = new RationedWarning(this.logger);
   private readonly policies: NamedPolicies;
+  private readonly connections = new Connections();
 
   private constructor(
     readonly options: CheckedOptions,
@@ -60,7 +62,12 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const { store, deadlines, keepsTime, refusals } = opened;
     this.departures = new Departures(options);
     this.policies = new NamedPolicies(options.policies);
-    this.identities = new IdentityChain(options.identity, options.onMissingIdentity, new RationedWarning(this.logger));
+    this.identities = new IdentityChain(
+      options.identity,
+      options.onMissingIdentity,
+      new RationedWarning(this.logger),
+      this.connections,
+    );
     const gateway = new StoreGateway(store, deadlines, keepsTime, refusals);
     this.limiter = new RateLimiter(options, gateway, this.policies, monitor, this.departures);
     const warn = (message: string): void => this.logger.warn(message);
@@ -107,6 +114,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         `${place}: @RateLimit has no effect there, it limits handlers of HTTP routes; count others with RateLimiter.consume`,
       );
     }
+    this.connections.watch(this.adapterHost);
     this.logTrustedHeaders();
     const proxies = trustProxyWarning(this.adapterHost);
     if (proxies !== undefined) this.logger.warn(proxies);

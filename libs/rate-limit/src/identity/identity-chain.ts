@@ -1,5 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RateLimitIdentityMissingException } from '../http/exceptions.js';
+import type { Connections } from '../http/connections.js';
+import { requestOf } from '../http/context.js';
+import { RateLimitIdentityMissingException, RateLimitUnavailableException } from '../http/exceptions.js';
 import { isPromise } from '../is-promise.js';
 import { RateLimitConfigError } from '../policy/config-error.js';
 import { globalTag } from '../policy/key.js';
@@ -34,11 +36,13 @@ export class IdentityChain {
   /**
    * @param onMissing what policies do that do not say themselves
    * @param failed told of every function that throws or rejects, whatever follows from it
+   * @param connections tells a client that has gone from one that never has an address
    */
   constructor(
     resolvers: readonly IdentityResolver[] = defaultIdentities(),
     private readonly onMissing: OnMissingIdentity,
     private readonly failed: RationedWarning,
+    private readonly connections: Pick<Connections, 'isLost'>,
   ) {
     const of = (...kinds: string[]): readonly IdentityResolver[] =>
       resolvers.filter(({ kind }) => kinds.includes(kind));
@@ -67,6 +71,7 @@ export class IdentityChain {
    *
    * @throws {RateLimitIdentityMissingException} when the request has no such identity and `onMissingIdentity` is `'refuse'`
    * @throws {RateLimitConfigError} the same with `'throw'`
+   * @throws {RateLimitUnavailableException} when the client has gone, and its address with it
    * @throws {TypeError} when what a function returned is no identity
    */
   tag(policy: ParsedPolicy, context: ExecutionContext): Tag {
@@ -129,7 +134,10 @@ export class IdentityChain {
     if (reason !== undefined) this.failed.warn(`An identity function failed (${nameOf(policy)}): ${reason}`);
     if (policy === undefined) {
       const value = this.ownAddress.resolve(context) as string | undefined;
-      return identityTag(value === undefined ? UNKNOWN : { kind: 'ip', value });
+      if (value !== undefined) return identityTag({ kind: 'ip', value });
+      // Nobody reads the answer. Were it served, whoever resets connections would have a second bucket.
+      if (this.connections.isLost(requestOf(context))) throw new RateLimitUnavailableException('The client has gone');
+      return identityTag(UNKNOWN);
     }
     const choice = policy.onMissingIdentity ?? this.onMissing;
     if (choice === 'refuse') throw new RateLimitIdentityMissingException(policy.name);

@@ -35,5 +35,8 @@ export type OnMissingIdentity = 'ip' | 'refuse' | 'throw';
 
 export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'refuse', 'throw'];
 
-/** What a request counts as when nothing at all is known of it. */
+/**
+ * What a request counts as that can have no address: one over a UNIX domain socket or a pipe without a proxy that names the
+ * client. All of them share it.
+ */
 export const UNKNOWN: Identity = { kind: 'unknown', value: '' };

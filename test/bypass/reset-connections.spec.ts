@@ -1,0 +1,230 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { Controller, Get, type INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { CapturedLogs, limited, type Platform, PLATFORMS } from '../support/http-app.js';
+import { selfSigned } from '../support/self-signed.js';
+import { StillStore } from '../support/still-store.js';
+
+const CAPACITY = 5;
+const CLIENTS = 40;
+const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+let entered = 0;
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit({ name: 'one', algorithm: 'token-bucket', capacity: CAPACITY, refill: '1/h' })
+  get(): void {
+    entered++;
+  }
+}
+
+beforeEach(() => {
+  entered = 0;
+});
+
+const CERTIFICATE = selfSigned();
+const directory = mkdtempSync(join(tmpdir(), 'floodgate-socket-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+async function opened<T extends Socket>(socket: T, event: string): Promise<T> {
+  socket.on('error', () => {});
+  await once(socket, event);
+  return socket;
+}
+
+function written(socket: Socket, bytes: string): Promise<void> {
+  return new Promise((resolve) => socket.write(bytes, () => resolve()));
+}
+
+/** TLS over a connection that the test can still reset. */
+const encrypted = (socket: Socket): Promise<Socket> =>
+  opened(connectTls({ socket, rejectUnauthorized: false }), 'secureConnect');
+
+const plain = (port: number): Promise<Socket> => opened(connect(port, '127.0.0.1'), 'connect');
+
+/** A client's request that it does not wait for, over a connection of its own. */
+type Hostile = (port: number) => Promise<unknown>;
+
+const reset =
+  (bytes: string): Hostile =>
+  async (port) => {
+    const socket = await plain(port);
+    await written(socket, bytes);
+    socket.resetAndDestroy();
+  };
+
+const HOSTILE: [string, Hostile][] = [
+  ['followed by a reset', reset(REQUEST)],
+  ['that is pipelined behind others', reset(REQUEST.repeat(4))],
+  [
+    'followed by an end and a reset',
+    async (port) => {
+      const socket = await plain(port);
+      socket.end(REQUEST);
+      await turn();
+      socket.resetAndDestroy();
+    },
+  ],
+  [
+    'on a connection that was answered before',
+    async (port) => {
+      const socket = await plain(port);
+      await written(socket, REQUEST);
+      await once(socket, 'data');
+      await written(socket, REQUEST);
+      socket.resetAndDestroy();
+    },
+  ],
+];
+
+/** Every handler was charged for to the client's own bucket, and nothing else was charged. */
+function expectOneBucket(store: StillStore, key = '{ip:127.0.0.1}'): void {
+  expect(new Set(store.keys.map((text) => /\{.*\}/.exec(text)?.[0]))).toEqual(new Set([key]));
+  expect(entered).toBeLessThanOrEqual(CAPACITY);
+}
+
+async function listening(
+  platform: Platform,
+  options: RateLimitModuleOptions,
+  { tls = false, http2 = false, path }: { tls?: boolean; http2?: boolean; path?: string },
+): Promise<{ readonly app: INestApplication; readonly logs: CapturedLogs; readonly port: number }> {
+  class Root {}
+  const logs = new CapturedLogs();
+  const module = { module: Root, imports: [RateLimitModule.forRoot(options)], controllers: [Routes] };
+  const nest = { logger: logs, abortOnError: false };
+  const app: INestApplication =
+    platform === 'Express'
+      ? await NestFactory.create(module, new ExpressAdapter(), { ...nest, ...(tls && { httpsOptions: CERTIFICATE }) })
+      : await NestFactory.create(
+          module,
+          new FastifyAdapter({ ...(tls && { https: CERTIFICATE }), ...(http2 && { http2 }) } as never),
+          nest,
+        );
+  if (path === undefined) await app.listen(0, '127.0.0.1');
+  else await app.listen((platform === 'Express' ? path : { path }) as never);
+  const address = (app.getHttpServer() as { address(): string | { port: number } }).address();
+  return { app, logs, port: typeof address === 'string' ? 0 : address.port };
+}
+
+describe.each(PLATFORMS)('a client that resets its connections, over %s', (platform) => {
+  it.each(HOSTILE)('has one bucket: a request %s', async (_, hostile) => {
+    const store = new StillStore();
+    await using app = await limited(platform, Routes, { store });
+    for (let i = 0; i < CLIENTS; i++) await hostile(app.port);
+    await Promise.all(Array.from({ length: CLIENTS }, () => hostile(app.port)));
+    await app.crowd(CAPACITY + 1, '/');
+    expectOneBucket(store);
+    expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it('has one bucket of the middleware', async () => {
+    const store = new StillStore();
+    const middleware = [{ name: 'all', algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const];
+    await using app = await limited(platform, Routes, { store, middleware });
+    for (let i = 0; i < CLIENTS; i++) await reset(REQUEST)(app.port);
+    await app.crowd(4, '/');
+    expectOneBucket(store);
+    expect(entered).toBeLessThanOrEqual(3);
+  });
+
+  it('is not served without an address, and charges nothing', async () => {
+    const store = new StillStore();
+    await using app = await limited(platform, Routes, { store });
+    // As if the reset had come before the connection was accepted: there was never an address to read.
+    const server = app.app.getHttpServer() as NodeJS.EventEmitter;
+    server.prependListener('connection', (socket: Socket) => {
+      Object.defineProperty(socket, 'remoteAddress', { value: undefined });
+    });
+    expect((await app.send('/')).status).toBe(503);
+    expect([entered, store.asked]).toEqual([0, []]);
+  });
+
+  it('has the bucket of the address that a trusted proxy names', async () => {
+    const store = new StillStore();
+    await using app = await limited(platform, Routes, { store }, { trustProxy: 'loopback' });
+    for (let i = 0; i < CLIENTS; i++) {
+      await reset(`GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.${i}, 203.0.113.9\r\n\r\n`)(app.port);
+    }
+    await app.crowd(CAPACITY + 1, '/', { headers: { 'X-Forwarded-For': '203.0.113.9' } });
+    expectOneBucket(store, '{ip:203.0.113.9}');
+  });
+
+  it('has one bucket over TLS', async () => {
+    const store = new StillStore();
+    const { app, port } = await listening(platform, { store }, { tls: true });
+    try {
+      for (let i = 0; i < CLIENTS; i++) {
+        const socket = await plain(port);
+        await written(await encrypted(socket), REQUEST.repeat(1 + (i % 3)));
+        socket.resetAndDestroy();
+      }
+      const last = await encrypted(await plain(port));
+      await written(last, REQUEST);
+      await once(last, 'data');
+      last.destroy();
+      expectOneBucket(store);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('counts all requests over a UNIX domain socket together, whatever their headers say', async () => {
+    const store = new StillStore();
+    const path = join(directory, `${platform}.sock`);
+    const { app } = await listening(platform, { store }, { path });
+    const ask = async (headers = ''): Promise<number> => {
+      const socket = await opened(connect(path), 'connect');
+      await written(socket, `GET / HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+      const [data] = (await once(socket, 'data')) as [Buffer];
+      socket.destroy();
+      return Number(data.toString().split(' ')[1]);
+    };
+    try {
+      const statuses = [];
+      for (let i = 0; i < CAPACITY + 2; i++) statuses.push(await ask(`X-Forwarded-For: 198.51.100.${i}\r\n`));
+      expect(statuses).toEqual([...Array<number>(CAPACITY).fill(200), 429, 429]);
+      expect(store.keys).toEqual([expect.stringContaining('{unknown:}')]);
+      expect(entered).toBe(CAPACITY);
+    } finally {
+      await app.close();
+    }
+  });
+});
+
+describe('a client that resets its connections, over HTTP/2', () => {
+  it('has one bucket, whether it resets streams or the connection', async () => {
+    const store = new StillStore();
+    const { app, port } = await listening('Fastify', { store }, { http2: true });
+    try {
+      for (let i = 0; i < CLIENTS; i++) {
+        const socket = await plain(port);
+        const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection: () => socket });
+        session.on('error', () => {});
+        await once(session, 'connect');
+        const streams = Array.from({ length: 1 + (i % 3) }, () => session.request().on('error', () => {}));
+        await turn();
+        if (i % 2 === 0) streams[0]!.close(8);
+        socket.resetAndDestroy();
+      }
+      const session = connectHttp2(`http://127.0.0.1:${port}`).on('error', () => {});
+      await once(session.request(), 'response');
+      session.destroy();
+      expectOneBucket(store);
+    } finally {
+      await app.close();
+    }
+  });
+});
