@@ -54,7 +54,9 @@ describe.each(ALL_ALGORITHMS)('what is no reply of the program, to a %s', (algor
     expect((await ask()).decidedBy).toBe('store');
     server.answering = (args) => bytesOf(reply, args);
     const decisions = await Promise.all([ask(), ask(), ask()]);
-    expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual(Array(3).fill([true, 'local']));
+    expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual(
+      Array.from({ length: 3 }, () => [true, 'local']),
+    );
     expect(pod.app.logs.of('warn')).toEqual([
       expect.stringMatching(/^The store could not decide: Redis did not decide: its reply is no decision: .{1,300}$/),
     ]);
