@@ -80,6 +80,12 @@ describe('the memory of a process, measured in one of its own', () => {
     expect(left).toBeLessThan(1 * MB);
   });
 
+  it.each([1, 2, 8, 32])('bounds what refusals of %d policies take, whatever the keys', async (policies) => {
+    const bytes = await measured('longRefusals', policies);
+    process.stderr.write(`refusals of ${policies} policies: ${Math.round(bytes / MB)} MB\n`);
+    expect(bytes).toBeLessThan(60 * MB);
+  });
+
   it('does not keep the asynchronous context of the requests that were decided, refused or kept waiting', async () => {
     const pinned = await measured('pinned', undefined);
     expect(pinned).toEqual({ states: false, refused: false, departed: false, timer: true }); // a timer would

@@ -25,7 +25,7 @@ const PLACE = 'RateLimiter';
 /** A policy with a name, or the name of one of the module's policies. */
 export type LimiterPolicy = Policy | string;
 
-/** Clients whose last charges are kept, ready made: their keys cost more to build and to hash than the rest of a decision. */
+/** Charges of clients that are kept, ready made: their keys cost more to build and to hash than the rest of a decision. */
 const MAX_RECENT = 20_000;
 /** Longer values are not kept, and API keys are not, either: this process should not remember what is secret. */
 const MAX_RECENT_LENGTH = 64;
@@ -56,6 +56,7 @@ export class RateLimiter {
   private readonly left: TakenCharge[] = [];
   /** By the value of their identity. */
   private recent = new Map<string, RecentClient>();
+  private recentCharges = 0;
 
   constructor(
     private readonly options: CheckedOptions,
@@ -207,7 +208,8 @@ export class RateLimiter {
     const charges = this.makeCharges(policies, identityTag(identity), undefined);
     const { kind, value } = identity;
     if (kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
-      if (this.recent.size >= MAX_RECENT) this.recent = new Map(); // whoever is forgotten is made anew
+      if (this.recentCharges >= MAX_RECENT) [this.recent, this.recentCharges] = [new Map(), 0]; // they are made anew
+      this.recentCharges += charges.length - (this.recent.get(value)?.charges.length ?? 0);
       for (const charge of charges) flatten(charge.key);
       this.recent.set(ownText(value), { kind, policies, charges });
     }

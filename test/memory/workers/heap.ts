@@ -234,6 +234,24 @@ const procedures = {
     return { left: retained() - before, deadlineMs: deadlines.ms };
   },
 
+  /** 60,000 identities that are refused by `policies` policies together, under keys of 200 bytes. */
+  longRefusals: (policies: number) => {
+    const store = new MemoryStore({ clock: () => ORIGIN });
+    const refusals = new RememberedRefusals(10_000, () => 0);
+    const algorithm = ALGORITHMS[0]!;
+    const before = retained();
+    for (let i = 0; i < 60_000; i++) {
+      const question = Array.from({ length: policies }, (_, j) => ({
+        key: `rl:{user:${i}}:policy-${j}:`.padEnd(200, 'x'),
+        algorithm,
+        cost: algorithm.maxCost + 1,
+      }));
+      refusals.note(question, store.consume(question), 0);
+    }
+    const bytes = retained() - before;
+    return refusals.find([]) === undefined ? bytes : 0; // they live on
+  },
+
   /** What keeps the asynchronous context in which a request came. */
   pinned: async () => {
     const departures = new Departures({ maxWaiting: 10, maxWaitingPerClient: 10 });

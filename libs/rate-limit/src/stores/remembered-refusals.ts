@@ -17,6 +17,8 @@ interface Refusal {
 const MAX_REFUSALS = 50_000;
 /** Resets known one by one; beyond it all that was sent before is asked again. */
 const MAX_RESETS = 10_000;
+/** And their charges: a request can have 32. */
+const MAX_CHARGES = 100_000;
 /** This process's clock and the store's run apart by less than what is missing to 1. */
 const DRIFT = 0.998;
 
@@ -31,7 +33,11 @@ const DRIFT = 0.998;
  */
 export class RememberedRefusals {
   /** By the key of a charge that was refused. */
-  private readonly refusals = new LRUCache<string, Refusal>({ max: MAX_REFUSALS });
+  private readonly refusals = new LRUCache<string, Refusal>({
+    max: MAX_REFUSALS,
+    maxSize: MAX_CHARGES,
+    sizeCalculation: ({ charges }) => charges.length,
+  });
   /** When each key was reset last, by the monotonic clock: what was sent before says nothing about it any more. */
   private readonly resets = new Map<string, number>();
   /** The same for all keys. */
