@@ -30,6 +30,8 @@ const BELIEVING: [TrustProxy, string][] = [
   [true, 'true'],
   [() => true, 'a function that believes every address'],
   [(address) => address.includes('.'), 'a function that believes every address'],
+  ['0.0.0.0/1, 128.0.0.0/1', 'a list that contains every address'],
+  [['loopback', '::/1', '2000::/3'], 'a list that contains every address'],
   [(async () => false) as unknown as () => boolean, 'a function that believes every address'], // a promise is true
 ];
 

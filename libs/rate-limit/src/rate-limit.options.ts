@@ -25,8 +25,8 @@ export interface RateLimitModuleOptions {
   defaults?: readonly PolicySource[];
   /**
    * What limits all HTTP traffic before anything else is done with it: names, or policies with a name. What no guard sees is
-   * counted, too: requests without a route, bodies that cannot be parsed, CORS preflights, static files. (Not what Node's parser
-   * refuses, nor, over Fastify, a malformed URL or a parameter that is too long.) Default none.
+   * counted, too: requests without a route, bodies that cannot be parsed, CORS preflights, static files. (Not WebSocket upgrades
+   * that something takes, of which boot warns, nor what Node's parser refuses, nor, over Fastify, a malformed URL or a parameter that is too long.) Default none.
    *
    * Their scope is `'app'`. They are a step before that of a route: what they took stays taken when the route's policies refuse.
    * A policy that stands there, too, with scope `'app'`, and counts the same identity, charges a request the larger of its two

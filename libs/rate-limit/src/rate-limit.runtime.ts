@@ -82,6 +82,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     scanner: MetadataScanner,
     adapterHost: HttpAdapterHost,
   ): Promise<RateLimitRuntime> {
+    // Of a module that is loaded lazily Nest calls no hook: the check of `onModuleInit` does not come.
+    if (runtimesOf(discovery).length > 0) throw importedTwice();
     const monitor = new Monitor(options);
     return new RateLimitRuntime(options, await openStore(options, monitor), monitor, discovery, scanner, adapterHost);
   }
@@ -91,13 +93,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       for (const warning of policy.warnings) this.logger.warn(`'${policy.name}': ${warning}`);
       this.monitor.policies.of(policy);
     }
-    const modules = this.discovery.getProviders().filter(({ instance }) => instance instanceof RateLimitRuntime);
-    if (modules.length > 1) {
-      throw new RateLimitConfigError(
-        'RateLimitModule',
-        'is imported twice with options: once, in the root module, is right',
-      );
-    }
+    if (runtimesOf(this.discovery).length > 1) throw importedTwice();
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
     for (const { metatype } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function') continue;
@@ -116,6 +112,12 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     this.connections.watch(this.adapterHost);
     this.logTrustedHeaders();
+    if (this.middleware !== undefined && this.connections.takesUpgrades(this.adapterHost)) {
+      this.logger.warn(
+        `RateLimitModule, middleware: WebSocket upgrades go straight to what listens for them and are not counted; limit ` +
+          `them there, with RateLimiter.consume in the gateway's handleConnection`,
+      );
+    }
     const proxies = trustProxyWarning(this.adapterHost);
     if (proxies !== undefined) this.logger.warn(proxies);
     if (this.opened.warning !== undefined) this.logger.warn(this.opened.warning);
@@ -192,4 +194,15 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   async onApplicationShutdown(): Promise<void> {
     if (this.opened.owned) await this.opened.store.close?.();
   }
+}
+
+function runtimesOf(discovery: DiscoveryService): unknown[] {
+  return discovery.getProviders().filter(({ instance }) => instance instanceof RateLimitRuntime);
+}
+
+function importedTwice(): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'RateLimitModule',
+    'is imported twice with options: once, in the root module, is right',
+  );
 }

@@ -3,7 +3,7 @@ import type { HttpAdapterHost } from '@nestjs/core';
 import type { HttpRequest } from './context.js';
 
 /** What this needs of a server. */
-interface Server extends Pick<EventEmitter, 'on'> {
+interface Server extends Pick<EventEmitter, 'on' | 'listenerCount'> {
   address?(): unknown;
 }
 
@@ -32,6 +32,12 @@ export class Connections {
     server.on('connection', opened);
     // Over TLS requests come from another socket than the one that was accepted.
     server.on('secureConnection', opened);
+  }
+
+  /** Whether something takes upgrades, such as a WebSocket gateway: Node hands these requests to it and to nobody else. */
+  takesUpgrades({ httpAdapter }: HttpAdapterHost): boolean {
+    const server = httpAdapter?.getHttpServer?.() as Partial<Server> | undefined;
+    return (server?.listenerCount?.('upgrade') ?? 0) > 0;
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { HttpAdapterHost } from '@nestjs/core';
+import ipaddr from 'ipaddr.js';
 import type { HttpRequest } from './context.js';
 
 /** What Express and Fastify have in common here is nothing; both keep the setting as it was given. */
@@ -16,9 +17,17 @@ export function trustProxyWarning({ httpAdapter }: HttpAdapterHost): string | un
   const setting = settingOf(httpAdapter);
   if (setting === undefined) return undefined;
   const { platform, given } = setting;
-  if (given !== true && !believesAnybody(given)) return undefined;
+  const believing =
+    given === true
+      ? 'true'
+      : believesAnybody(given)
+        ? 'a function that believes every address'
+        : listsEverybody(given)
+          ? 'a list that contains every address'
+          : undefined;
+  if (believing === undefined) return undefined;
   return (
-    `trust proxy is ${given === true ? 'true' : 'a function that believes every address'}: req.ip is then the leftmost address of X-Forwarded-For, which every client can forge, and with it ` +
+    `trust proxy is ${believing}: req.ip is then the leftmost address of X-Forwarded-For, which every client can forge, and with it ` +
     `a fresh limit for each request. Right is ${RIGHT[platform]}`
   );
 }
@@ -95,6 +104,19 @@ function believesAnybody(setting: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+/** Both platforms refuse the range 0.0.0.0/0, but take its two halves. */
+function listsEverybody(setting: unknown): boolean {
+  const given: unknown[] = typeof setting === 'string' ? setting.split(',') : Array.isArray(setting) ? setting : [];
+  const ranges = given.map((range) => String(range).trim()).filter((range) => ipaddr.isValidCIDR(range));
+  return NOBODYS.some((nobodys) => {
+    const address = ipaddr.parse(nobodys);
+    return ranges.some((range) => {
+      const [network, bits] = ipaddr.parseCIDR(range);
+      return network.kind() === address.kind() && address.match(network, bits);
+    });
+  });
 }
 
 /** Fastify keeps the options it was made with under a symbol; its public `initialConfig` leaves this one out. */

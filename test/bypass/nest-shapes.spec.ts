@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { connect } from 'node:net';
+import { Controller, Get, Inject, Injectable, type INestApplication, Module, Post, Scope } from '@nestjs/common';
+import {
+  ContextIdFactory,
+  type ContextIdStrategy,
+  type HostComponentInfo,
+  LazyModuleLoader,
+  REQUEST,
+} from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, RateLimit, RateLimiter, RateLimitModule, RateLimitRuntime } from 'nestjs-floodgate';
+import { limited, PLATFORMS, start } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const ADDRESS: Policy = { name: 'address', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
+const ADA = { kind: 'user', value: 'ada' };
+
+describe.each(PLATFORMS)('scopes of Nest over %s', (platform) => {
+  it('change nothing: a request-scoped controller with a request-scoped provider', async () => {
+    let made = 0;
+    @Injectable({ scope: Scope.REQUEST })
+    class Tenant {
+      constructor(@Inject(REQUEST) readonly request: object) {
+        made++;
+      }
+    }
+    @Controller({ scope: Scope.REQUEST })
+    @RateLimit(ADDRESS)
+    class Routes {
+      constructor(
+        @Inject(Tenant) readonly tenant: Tenant,
+        @Inject(RateLimiter) readonly limiter: RateLimiter,
+      ) {}
+
+      @Get('one')
+      async one(): Promise<number> {
+        return (await this.limiter.peek({ ...ADDRESS, name: 'other' }, ADA)).policies[0]!.remaining;
+      }
+
+      @Get('two')
+      two(): void {}
+    }
+    const store = new StillStore();
+    const imports = [RateLimitModule.forRoot({ store })];
+    await using app = await start(platform, { imports, controllers: [Routes], providers: [Tenant] });
+    const statuses = [];
+    for (const path of ['/one', '/two', '/one', '/two', '/one']) statuses.push((await app.send(path)).status);
+    // Nest makes what is request-scoped before it asks guards: for rejected requests, too.
+    expect([statuses, made]).toEqual([[200, 200, 200, 429, 429], 5]);
+    const decision = await app.app.get(RateLimitRuntime).peek(Routes, 'one', { kind: 'ip', value: '127.0.0.1' });
+    expect(decision).toMatchObject({ allowed: false, policies: [{ remaining: 0 }] });
+    expect(app.logs.of('warn')).toEqual([]);
+  });
+
+  it('change nothing: a durable controller, of which there is one for each tenant', async () => {
+    const tenants = new Map<string, ReturnType<typeof ContextIdFactory.create>>();
+    const strategy: ContextIdStrategy<{ headers?: Record<string, string>; raw?: { headers: Record<string, string> } }> =
+      {
+        attach(contextId, request) {
+          const tenant = request.headers?.['x-tenant'] ?? 'none';
+          const sub = tenants.get(tenant) ?? ContextIdFactory.create();
+          tenants.set(tenant, sub);
+          return { resolve: (info: HostComponentInfo) => (info.isTreeDurable ? sub : contextId), payload: { tenant } };
+        },
+      };
+    let made = 0;
+    @Controller({ scope: Scope.REQUEST, durable: true })
+    class Routes {
+      constructor(@Inject(REQUEST) readonly payload: object) {
+        made++;
+      }
+
+      @Get()
+      @RateLimit(ADDRESS)
+      get(): void {}
+    }
+    ContextIdFactory.apply(strategy);
+    await using app = await limited(platform, Routes, { store: new StillStore() });
+    const statuses = [];
+    for (const tenant of ['a', 'b', 'a', 'b', 'c']) {
+      statuses.push((await app.send('/', { headers: { 'X-Tenant': tenant } })).status);
+    }
+    expect([statuses, made]).toEqual([[200, 200, 200, 429, 429], 3]);
+  });
+});
+
+describe.each(PLATFORMS)('a lazily loaded module over %s', (platform) => {
+  @Controller()
+  class Routes {
+    @Get()
+    get(): void {}
+  }
+  const options = () => ({ store: new StillStore(), defaults: [ADDRESS] });
+
+  it('shares the limiter: what its providers take and reset counts for all', async () => {
+    @Injectable()
+    class Mailer {
+      constructor(@Inject(RateLimiter) readonly limiter: RateLimiter) {}
+
+      @RateLimit(ADDRESS)
+      mail(): string {
+        return 'sent';
+      }
+    }
+    @Controller('lazy')
+    class LazyRoutes {
+      @Get()
+      @RateLimit(ADDRESS)
+      get(): void {}
+    }
+    @Module({ providers: [Mailer], controllers: [LazyRoutes], exports: [Mailer] })
+    class LazyModule {}
+    await using app = await limited(platform, Routes, options());
+    const loaded = await app.app.get(LazyModuleLoader).load(() => LazyModule);
+    const mailer = loaded.get(Mailer);
+    const policy: Policy = { ...ADDRESS, name: 'mails' };
+    const own = app.app.get(RateLimiter);
+    for (let i = 0; i < 3; i++) expect((await mailer.limiter.consume(policy, ADA)).allowed).toBe(true);
+    expect((await own.consume(policy, ADA)).allowed).toBe(false);
+    await mailer.limiter.reset(policy, ADA);
+    expect((await own.consume(policy, ADA)).allowed).toBe(true);
+    expect(mailer.mail()).toBe('sent');
+    // Nest routes nothing of it, and what is routed stays limited.
+    expect((await app.send('/lazy')).status).toBe(404);
+    expect(await app.crowd(5, '/')).toEqual({ 200: 3, 429: 2 });
+  });
+
+  it('that imports the module with options once more is refused', async () => {
+    @Module({ imports: [RateLimitModule.forRoot({ policies: { other: ADDRESS } })] })
+    class Again {}
+    @Module({ imports: [Again] })
+    class LazyModule {}
+    await using app = await limited(platform, Routes, { ...options(), policies: {} });
+    const load = app.app.get(LazyModuleLoader).load(() => LazyModule);
+    await expect(load).rejects.toThrow('RateLimitModule: ');
+    expect(await app.crowd(5, '/')).toEqual({ 200: 3, 429: 2 });
+  });
+});
+
+describe.each(PLATFORMS)('upgrades and GraphQL over HTTP on %s', (platform) => {
+  @Controller()
+  class Routes {
+    @Post('graphql')
+    @RateLimit({ ...ADDRESS, name: 'route', capacity: 2 } as Policy)
+    graphql(): object {
+      return { data: {} };
+    }
+
+    @Get('socket')
+    @RateLimit({ ...ADDRESS, name: 'route', capacity: 2 } as Policy)
+    socket(): void {}
+  }
+  const PASSES = 'WebSocket upgrades go straight';
+  const upgrade = async (port: number): Promise<string> => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(
+      'GET /socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    );
+    const [data] = (await once(socket, 'data')) as [Buffer];
+    socket.destroy();
+    return data.toString().split(' ')[1]!;
+  };
+
+  it('an upgrade that a gateway takes passes by the middleware, which boot says', async () => {
+    const store = new StillStore();
+    const gateway = (app: INestApplication): void => {
+      (app.getHttpServer() as Server).on('upgrade', (_, socket) => {
+        socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+      });
+    };
+    await using app = await limited(platform, Routes, { store, middleware: [ADDRESS] }, { configure: gateway });
+    for (let i = 0; i < 5; i++) expect(await upgrade(app.port)).toBe('101');
+    expect(store.asked).toEqual([]);
+    expect(app.logs.of('warn').filter((text) => text.includes(PASSES))).toHaveLength(1);
+  });
+
+  it('an upgrade that nobody takes is a request: the middleware and the guard limit it, and boot says nothing', async () => {
+    await using app = await limited(platform, Routes, { store: new StillStore(), middleware: [ADDRESS] });
+    const statuses = [];
+    for (let i = 0; i < 5; i++) statuses.push(await upgrade(app.port));
+    expect(statuses).toEqual(['200', '200', '429', '429', '429']);
+    expect(app.logs.of('warn').filter((text) => text.includes(PASSES))).toEqual([]);
+  });
+
+  it('GraphQL that is served by a route is limited by the guard, and by other middleware, by the module its middleware', async () => {
+    const served = (app: INestApplication): void => {
+      app.use('/other/graphql', (_: unknown, response: { end(text: string): void }) => response.end('{"data":{}}'));
+    };
+    const options = { store: new StillStore(), middleware: [{ ...ADDRESS, capacity: 5 } as Policy] };
+    await using app = await limited(platform, Routes, options, { configure: served });
+    expect(await app.crowd(3, '/graphql', { method: 'POST' })).toEqual({ 201: 2, 429: 1 });
+    expect(await app.crowd(4, '/other/graphql', { method: 'POST' })).toEqual({ 200: 2, 429: 2 });
+  });
+});
