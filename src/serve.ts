@@ -1,6 +1,6 @@
 import { type DynamicModule, type INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { Configuration } from './config/configuration.js';
+import { ALL_ADDRESSES, type Configuration } from './config/configuration.js';
 import { EnvironmentError, type Variables } from './config/environment.js';
 import { readConfiguration } from './config/read-configuration.js';
 
@@ -14,17 +14,14 @@ export interface Service {
 /**
  * A service that listens as the variables say.
  *
- * @param host of all addresses if not given
  * @throws EnvironmentError
  */
-export async function boot(
-  { name, module, port }: Service,
-  variables: Variables,
-  host?: string,
-): Promise<INestApplication> {
+export async function boot({ name, module, port }: Service, variables: Variables): Promise<INestApplication> {
   const configuration = readConfiguration(variables);
   const app = await NestFactory.create(module(configuration), { abortOnError: false });
-  await (host === undefined ? app.listen(port(configuration)) : app.listen(port(configuration), host));
+  const { bind } = configuration;
+  // Without an address Node listens on all: on `::`, or on `0.0.0.0` where there is no IPv6.
+  await (bind === ALL_ADDRESSES ? app.listen(port(configuration)) : app.listen(port(configuration), bind));
   new Logger(name).log(`Listening on ${await app.getUrl()}`);
   return app;
 }

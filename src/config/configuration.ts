@@ -1,10 +1,14 @@
 /** Everything the environment decides about a process, read and checked once at boot. Also its injection token. */
 export abstract class Configuration {
   abstract readonly port: number;
+  /** The address that a service listens on, `ALL_ADDRESSES` or `localhost`. */
+  abstract readonly bind: string;
   /** Where the rate limits of all processes are kept; undefined keeps them in this process. */
   abstract readonly redisUrl: string | undefined;
   abstract readonly rateLimit: RateLimitMode;
   abstract readonly controlRoom: ControlRoomMode;
+  /** Names that the control room is reached by, besides this machine's own. In lower case, without a port. */
+  abstract readonly controlRoomHosts: readonly string[];
   /** What is let through to matching, for all riders together. */
   abstract readonly matchingLimit: MatchingLimitConfiguration;
   /** Application processes that share the limits: while Redis is away each decides with its share of them. */
@@ -13,6 +17,8 @@ export abstract class Configuration {
   abstract readonly matching: MatchingConfiguration;
   abstract readonly trips: TripsConfiguration;
 }
+
+export const ALL_ADDRESSES = '*';
 
 export interface MatchingLimitConfiguration {
   readonly perSecond: number;

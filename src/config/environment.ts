@@ -1,3 +1,6 @@
+import { isIP } from 'node:net';
+import { hostName } from '../http/host-name.js';
+
 /** A variable whose value cannot be used; the message is one line for the operator. */
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
@@ -51,6 +54,25 @@ export class Environment {
       throw new EnvironmentError(name, masked, `a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`);
     }
     return text;
+  }
+
+  /** An IP address, or one of the words. */
+  address(name: string, fallback: string, words: readonly string[]): string {
+    const text = this.text(name) ?? fallback;
+    if (words.includes(text) || isIP(text) !== 0) return text;
+    throw new EnvironmentError(name, text, `an IP address or ${words.map((word) => `"${word}"`).join(' or ')}`);
+  }
+
+  /** Names of hosts without ports, separated by commas. */
+  hosts(name: string): readonly string[] {
+    const names = (this.text(name) ?? '').split(',').map((one) => one.trim());
+    return names
+      .filter((one) => one !== '')
+      .map((one) => {
+        const host = /:\d+$/.test(one) && !one.endsWith(']') ? undefined : hostName(one);
+        if (host !== undefined) return host;
+        throw new EnvironmentError(name, one, 'names of hosts without ports, separated by commas');
+      });
   }
 
   private text(name: string): string | undefined {

@@ -6,9 +6,11 @@ describe('readConfiguration', () => {
   it('needs nothing', () => {
     expect(readConfiguration({})).toEqual({
       port: 3000,
+      bind: '127.0.0.1',
       redisUrl: undefined,
       rateLimit: 'on',
       controlRoom: 'on',
+      controlRoomHosts: [],
       matchingLimit: { perSecond: 150, burst: 60 },
       pods: 1,
       drivers: { seeded: 500, max: 100_000, timeoutMs: 60_000 },
@@ -55,6 +57,8 @@ describe('readConfiguration', () => {
     ['MATCHING_RADIUS_KM', '-1', 'MATCHING_RADIUS_KM is "-1", expected a number from 0.1 to 50'],
     ['RATE_LIMIT', 'no', 'RATE_LIMIT is "no", expected "on", "riders" or "off"'],
     ['CONTROL_ROOM', 'yes', 'CONTROL_ROOM is "yes", expected "on", "watch" or "off"'],
+    ['BIND', 'everywhere', 'BIND is "everywhere", expected an IP address or "*" or "localhost"'],
+    ['BIND', '127.0.0.1:3000', 'BIND is "127.0.0.1:3000", expected an IP address or "*" or "localhost"'],
     ['REDIS_URL', 'cache:6379', 'REDIS_URL is "cache:6379", expected a URL that starts with redis:// or rediss://'],
     [
       'MATCHING_URL',
@@ -83,6 +87,16 @@ describe('readConfiguration', () => {
     expect(readConfiguration({ ...production, CONTROL_ROOM: 'on' }).controlRoom).toBe('on');
     expect(readConfiguration({ NODE_ENV: 'development' }).controlRoom).toBe('on');
     expect(readConfiguration({ CONTROL_ROOM: 'off' }).controlRoom).toBe('off');
+  });
+
+  it('reads the hosts of the control room, and says which one is none', () => {
+    const hosts = (text: string): readonly string[] => readConfiguration({ CONTROL_ROOM_HOSTS: text }).controlRoomHosts;
+    expect(hosts('Room.example, 10.0.0.7 ,[FD00::7],')).toEqual(['room.example', '10.0.0.7', '[fd00::7]']);
+    for (const wrong of ['https://room.example', 'room.example:3000', 'a b', '*', 'user@room.example']) {
+      expect(() => hosts(`ok.example,${wrong}`)).toThrow(
+        new EnvironmentError('CONTROL_ROOM_HOSTS', wrong, 'names of hosts without ports, separated by commas'),
+      );
+    }
   });
 
   it('keeps the password of a wrong URL to itself', () => {

@@ -1,4 +1,4 @@
-import { type Configuration, CONTROL_ROOM_MODES, RATE_LIMIT_MODES } from './configuration.js';
+import { ALL_ADDRESSES, type Configuration, CONTROL_ROOM_MODES, RATE_LIMIT_MODES } from './configuration.js';
 import { Environment, type Variables } from './environment.js';
 
 const PORTS = { min: 0, max: 65_535 };
@@ -8,10 +8,13 @@ export function readConfiguration(variables: Variables): Configuration {
   const env = new Environment(variables);
   return {
     port: env.integer('PORT', 3000, PORTS),
+    // This machine alone: neither the API nor the control room asks for a password.
+    bind: env.address('BIND', '127.0.0.1', [ALL_ADDRESSES, 'localhost']),
     redisUrl: env.url('REDIS_URL', ['redis:', 'rediss:']),
     rateLimit: env.oneOf('RATE_LIMIT', RATE_LIMIT_MODES),
     // Who finds the page of a service in production is not therefore to start a surge there.
     controlRoom: env.oneOf('CONTROL_ROOM', CONTROL_ROOM_MODES, variables['NODE_ENV'] === 'production' ? 'watch' : 'on'),
+    controlRoomHosts: env.hosts('CONTROL_ROOM_HOSTS'),
     matchingLimit: {
       perSecond: env.number('MATCHING_LIMIT', 150, { min: 0.001, max: 1_000_000 }),
       // Room for a few riders who ask at once: one alone may have 20.

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Subscription } from 'rxjs';
 import { Broadcast } from './broadcast.js';
 
-const OPTIONS = { periodMs: 20, heartbeatMs: 100, maxViewers: 3 };
+const OPTIONS = { periodMs: 20, heartbeatMs: 100, maxViewers: 3, maxViewersPerPeer: 2 };
 const HELLO: MessageEvent = { type: 'hello', data: '' };
 
 interface Viewer {
@@ -13,12 +13,14 @@ interface Viewer {
   readonly leave: () => void;
 }
 
-function join(broadcast: Broadcast): Viewer {
+let peers = 0;
+
+function join(broadcast: Broadcast, peer = `10.0.0.${++peers}`): Viewer {
   const seen: unknown[] = [];
   let subscription: Subscription;
   const end = new Promise((resolve) => {
     subscription = broadcast
-      .watch(() => HELLO)
+      .watch(peer, () => HELLO)
       .subscribe({
         next: ({ data }) => seen.push(data),
         error: resolve,
@@ -101,6 +103,16 @@ describe('Broadcast', () => {
     expect(refused.seen).toEqual([]);
     viewers[0]!.leave();
     expect(join(broadcast).seen).toEqual(['']);
+    broadcast.close();
+  });
+
+  it('has room for so many viewers of one peer, and again when one goes', async () => {
+    const broadcast = new Broadcast(looker().look, OPTIONS);
+    const viewers = [join(broadcast, 'one'), join(broadcast, 'one')];
+    expect(await join(broadcast, 'one').end).toMatchObject({ status: 429, retryAfter: 5 });
+    expect(join(broadcast, 'other').seen).toEqual(['']);
+    viewers[0]!.leave();
+    expect(join(broadcast, 'one').seen).toEqual(['']);
     broadcast.close();
   });
 

@@ -1,5 +1,9 @@
-import { type MessageEvent, ServiceUnavailableException } from '@nestjs/common';
+import type { MessageEvent } from '@nestjs/common';
 import { Observable, type Subscriber } from 'rxjs';
+import { BusyException } from '../http/busy.js';
+
+/** The page connects again about as often. */
+const RETRY_AFTER_S = 5;
 
 export interface BroadcastOptions {
   /** From one look to the next, at least. */
@@ -7,6 +11,8 @@ export interface BroadcastOptions {
   /** Something is said at least so often, so that who hears nothing knows that the connection is gone. */
   readonly heartbeatMs: number;
   readonly maxViewers: number;
+  /** Viewers from one peer (`peerOf`). */
+  readonly maxViewersPerPeer: number;
 }
 
 /**
@@ -15,11 +21,12 @@ export interface BroadcastOptions {
  * @example
  * ```ts
  * const broadcast = new Broadcast(() => ({ type: 'tick', data: look() }), options);
- * broadcast.watch({ type: 'hello', data: {} }); // an Observable of MessageEvents, which ends with close()
+ * broadcast.watch(peer, () => ({ type: 'hello', data: {} })); // an Observable of MessageEvents, which ends with close()
  * ```
  */
 export class Broadcast {
   private readonly viewers = new Set<Subscriber<MessageEvent>>();
+  private readonly peers = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private looking = false;
   private closed = false;
@@ -39,21 +46,35 @@ export class Broadcast {
     return this.viewers.size;
   }
 
-  /** Begins with `first`. Errs with a 503 beyond `maxViewers`, and once it is closed. */
-  watch(first: () => MessageEvent): Observable<MessageEvent> {
+  /** @throws BusyException: 429 beyond `maxViewersPerPeer`, 503 beyond `maxViewers` and once it is closed */
+  admit(peer: string): void {
+    const { maxViewers, maxViewersPerPeer } = this.options;
+    if (this.closed) throw busy(503, 'shutting down');
+    if ((this.peers.get(peer) ?? 0) >= maxViewersPerPeer) {
+      throw busy(429, `${maxViewersPerPeer} viewers of this address watch already, which is the most`);
+    }
+    if (this.viewers.size >= maxViewers) throw busy(503, `${maxViewers} viewers watch already, which is the most`);
+  }
+
+  /** Begins with `first`. Errs with what `admit` throws. */
+  watch(peer: string, first: () => MessageEvent): Observable<MessageEvent> {
     return new Observable((viewer) => {
-      const { maxViewers } = this.options;
-      if (this.closed || this.viewers.size >= maxViewers) {
-        const why = this.closed ? 'shutting down' : `${maxViewers} viewers watch already, which is the most`;
-        viewer.error(new ServiceUnavailableException(why));
+      try {
+        this.admit(peer);
+      } catch (error) {
+        viewer.error(error);
         return undefined;
       }
       viewer.next(first());
       this.viewers.add(viewer);
+      this.peers.set(peer, (this.peers.get(peer) ?? 0) + 1);
       this.lastSaidAt = -Infinity; // the new one has not heard it
       if (this.timer === undefined && !this.looking) this.timer = setTimeout(() => void this.turn(), 0);
       return () => {
         this.viewers.delete(viewer);
+        const others = this.peers.get(peer)! - 1;
+        if (others === 0) this.peers.delete(peer);
+        else this.peers.set(peer, others);
         if (this.viewers.size > 0) return;
         clearTimeout(this.timer);
         this.timer = undefined;
@@ -88,4 +109,9 @@ export class Broadcast {
     this.lastSaidAt = now;
     for (const viewer of this.viewers) viewer.next(event);
   }
+}
+
+function busy(status: 429 | 503, message: string): BusyException {
+  const error = status === 429 ? 'too_many_viewers' : 'no_more_viewers';
+  return new BusyException({ status, error, message, retryAfter: RETRY_AFTER_S });
 }

@@ -13,22 +13,29 @@ import {
   Post,
   Put,
   Req,
+  RequestTimeoutException,
   Res,
   Sse,
+  UseFilters,
   UseGuards,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { IsBoolean, IsIn } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { finalize, type Observable } from 'rxjs';
+import { BusyFilter } from '../http/busy.js';
+import { peerOf } from '../http/peer.js';
 import { Enforcement } from '../limits/enforcement.js';
 import { Broadcast } from './broadcast.js';
 import { Concert } from './concert.js';
 import { ControlGuard } from './control.guard.js';
 import { Observer } from './observer.js';
 import type { TrialResult } from './live.js';
+import { OwnPageGuard } from './own-page.guard.js';
 import { readPageFiles } from './page-files.js';
+import { RoomGuard } from './room.guard.js';
 import { type LaneId, SAMPLES, Trial } from './trial.js';
+import { TrialQueue } from './trial-queue.js';
 
 class SwitchDto {
   @IsBoolean() on: boolean;
@@ -42,7 +49,11 @@ class TrialDto {
 /** At most four a second, with what a timer may be early. */
 const PERIOD_MS = 260;
 const HEARTBEAT_MS = 1000;
-export const MAX_VIEWERS = 50;
+const MAX_VIEWERS = 50;
+/** Of one address, so that it cannot lock others out: a few people, with a few tabs each. */
+export const MAX_VIEWERS_PER_PEER = 10;
+/** A trial is up to 40 requests. One person presses the buttons of seven lanes. */
+const TRIALS = { running: 4, waiting: 24, perPeer: 8, timeoutMs: 20_000 };
 /** Of one who does not read: some ticks. */
 const MAX_PENDING = 100_000;
 
@@ -53,9 +64,12 @@ const CONTENT_SECURITY_POLICY =
 /** A live page at `/`. Never limited: on the day that it shows something, it must not be refused. */
 @Controller()
 @SkipRateLimit()
+@UseGuards(RoomGuard)
+@UseFilters(BusyFilter)
 export class ControlRoomController implements OnModuleDestroy {
   private readonly files = readPageFiles();
   private readonly broadcast: Broadcast;
+  private readonly trials = new TrialQueue(TRIALS);
   /** Of those who watch. */
   private readonly sockets = new Set<Socket>();
 
@@ -71,7 +85,12 @@ export class ControlRoomController implements OnModuleDestroy {
         const tick = await observer.tick();
         return { event: { type: 'tick', data: tick }, gist: JSON.stringify({ ...tick, at: 0 }) };
       },
-      { periodMs: PERIOD_MS, heartbeatMs: HEARTBEAT_MS, maxViewers: MAX_VIEWERS },
+      {
+        periodMs: PERIOD_MS,
+        heartbeatMs: HEARTBEAT_MS,
+        maxViewers: MAX_VIEWERS,
+        maxViewersPerPeer: MAX_VIEWERS_PER_PEER,
+      },
     );
   }
 
@@ -88,6 +107,7 @@ export class ControlRoomController implements OnModuleDestroy {
     const headers = {
       'Content-Type': file.type,
       'Cache-Control': 'no-cache', // a deployment's page is the deployment's
+      'Cross-Origin-Resource-Policy': 'same-origin',
       'Referrer-Policy': 'no-referrer',
       'X-Content-Type-Options': 'nosniff',
     };
@@ -97,17 +117,20 @@ export class ControlRoomController implements OnModuleDestroy {
     return file.text;
   }
 
-  /** Who is one too many gets a 503. */
+  /** One viewer too many gets a 503, one of an address that has its share already a 429. */
   @Sse('control-room/events', { maxPendingDataLength: MAX_PENDING })
+  @UseGuards(OwnPageGuard)
   events(@Req() { socket }: { readonly socket: Socket }): Observable<MessageEvent> {
+    const peer = peerOf(socket);
+    this.broadcast.admit(peer);
     this.sockets.add(socket);
     return this.broadcast
-      .watch(() => ({ type: 'room', data: this.observer.room() }))
+      .watch(peer, () => ({ type: 'room', data: this.observer.room() }))
       .pipe(finalize(() => this.sockets.delete(socket)));
   }
 
   @Put('control-room/concert')
-  @UseGuards(ControlGuard)
+  @UseGuards(OwnPageGuard, ControlGuard)
   @HttpCode(HttpStatus.NO_CONTENT)
   switchConcert(@Body() { on }: SwitchDto): void {
     if (on) this.concert.start();
@@ -115,17 +138,28 @@ export class ControlRoomController implements OnModuleDestroy {
   }
 
   @Put('control-room/enforcement')
-  @UseGuards(ControlGuard)
+  @UseGuards(OwnPageGuard, ControlGuard)
   @HttpCode(HttpStatus.NO_CONTENT)
   switchEnforcement(@Body() { on }: SwitchDto): void {
     this.enforcement.set(on);
   }
 
   @Post('control-room/trials')
-  @UseGuards(ControlGuard)
+  @UseGuards(OwnPageGuard, ControlGuard)
   @HttpCode(HttpStatus.OK)
-  send(@Body() { lane, many }: TrialDto): Promise<TrialResult> {
-    return this.trial.send(lane, many);
+  async send(@Body() { lane, many }: TrialDto, @Req() { socket }: { readonly socket: Socket }): Promise<TrialResult> {
+    const client = new AbortController();
+    const leave = (): void => client.abort();
+    socket.once('close', leave);
+    if (socket.destroyed) leave();
+    try {
+      return await this.trials.run(peerOf(socket), client.signal, (signal) => this.trial.send(lane, many, signal));
+    } catch (error) {
+      // The client has gone: nobody reads this answer, and it is no failure for the log.
+      throw client.signal.aborted ? new RequestTimeoutException() : error;
+    } finally {
+      socket.off('close', leave);
+    }
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { type CanActivate, type ExecutionContext, ForbiddenException, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Configuration } from '../config/configuration.js';
+import { forbidden } from './forbidden.js';
 
 /** For what changes something: only where that is enabled, and only from the page itself. */
 @Injectable()
@@ -11,20 +12,15 @@ export class ControlGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const { headers } = context.switchToHttp().getRequest<IncomingMessage>();
     // Another site's page cannot send this header without asking first, and is not answered.
-    const site = headers['sec-fetch-site'];
-    if (headers['x-control-room'] === undefined || (site !== undefined && site !== 'same-origin')) {
-      throw refusal('cross_origin', 'Only the control room itself may do this: it sends the header X-Control-Room');
+    if (headers['x-control-room'] === undefined) {
+      throw forbidden('cross_origin', 'Only the control room itself may do this: it sends the header X-Control-Room');
     }
     if (this.configuration.controlRoom !== 'on') {
-      throw refusal(
+      throw forbidden(
         'control_room_watches',
         'This process is only watched, as it is in production: CONTROL_ROOM=on enables surge, switch and requests',
       );
     }
     return true;
   }
-}
-
-function refusal(error: string, message: string): ForbiddenException {
-  return new ForbiddenException({ statusCode: 403, error, message });
 }

@@ -47,13 +47,16 @@ export class Trial implements OnModuleDestroy {
 
   constructor(private readonly adapterHost: HttpAdapterHost) {}
 
-  /** @throws ConflictException when this process cannot be reached */
-  async send(lane: LaneId, many: boolean): Promise<TrialResult> {
+  /**
+   * @param signal ends it: requests without an answer are aborted
+   * @throws ConflictException when this process cannot be reached
+   */
+  async send(lane: LaneId, many: boolean, signal: AbortSignal): Promise<TrialResult> {
     const sample: Sample = SAMPLES[lane];
     const origin = ownOrigin(this.adapterHost);
     const since = performance.now();
     const answers = await Promise.all(
-      Array.from({ length: many ? sample.more : 1 }, () => this.ask(origin, sample, many)),
+      Array.from({ length: many ? sample.more : 1 }, () => this.ask(origin, sample, many, signal)),
     );
     const statuses: Record<string, number> = {};
     for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
@@ -67,12 +70,18 @@ export class Trial implements OnModuleDestroy {
     await this.agent.destroy();
   }
 
-  private async ask(origin: string, { method, path, body, moreBody }: Sample, many: boolean): Promise<TrialAnswer> {
+  private async ask(
+    origin: string,
+    { method, path, body, moreBody }: Sample,
+    many: boolean,
+    signal: AbortSignal,
+  ): Promise<TrialAnswer> {
     const sent = (many ? moreBody : undefined) ?? body;
     const response = await this.agent.request({
       origin,
       method,
       path,
+      signal,
       headers: { 'x-user-id': ROOM_RIDER, ...(sent && { 'content-type': 'application/json' }) },
       ...(sent && { body: JSON.stringify(sent) }),
     });

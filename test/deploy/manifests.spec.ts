@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import request from 'supertest';
 import { RATE_LIMIT } from '../../libs/rate-limit/src/decorators/metadata.js';
+import { ALL_ADDRESSES } from '../../src/config/configuration.js';
 import { readConfiguration } from '../../src/config/read-configuration.js';
 import { type Service as App, start } from '../app/support/start-app.js';
 import { startMatching } from '../app/support/start-matching.js';
@@ -153,6 +154,13 @@ describe('the manifests', () => {
       expect(() => readConfiguration(linked)).toThrow('MATCHING_PORT');
     },
   );
+
+  it.each(NODE_WORKLOADS)('%s listens on all addresses of its pod, by its manifest and by its image', (name) => {
+    expect(readConfiguration(variablesOf(containerOf(name), SECRET)).bind).toBe(ALL_ADDRESSES);
+    const [, variables = ''] = /^ENV (NODE_ENV=.*)$/m.exec(textOf('Dockerfile'))!;
+    const image = Object.fromEntries(variables.split(' ').map((one) => one.split('=')));
+    expect(readConfiguration(image)).toMatchObject({ bind: ALL_ADDRESSES, controlRoom: 'watch' });
+  });
 
   it.each(NODE_WORKLOADS)('%s is started as package.json starts it, from what the Dockerfile leaves', (name) => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Readonly<

@@ -52,7 +52,7 @@ function decidedLocally(): number {
 answerCalls({
   open: async ({ service: asked, variables }) => {
     service = asked;
-    app = await boot(service === 'matching' ? MATCHING : RIDE_HAILING, variables, '127.0.0.1');
+    app = await boot(service === 'matching' ? MATCHING : RIDE_HAILING, variables);
     if (variables['REDIS_URL'] !== undefined) pings = new PingMeter(variables['REDIS_URL']);
     return (app.getHttpServer() as { address(): AddressInfo }).address().port;
   },

@@ -1,0 +1,33 @@
+import { type ArgumentsHost, Catch, HttpException } from '@nestjs/common';
+import { BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
+
+export interface Busy {
+  readonly status: 429 | 503;
+  /** A code, such as `too_many_trials`. */
+  readonly error: string;
+  readonly message: string;
+  /** Whole seconds. */
+  readonly retryAfter: number;
+}
+
+/** There is too much to do right now: an answer with `Retry-After`, in seconds, by `BusyFilter`. */
+export class BusyException extends HttpException {
+  readonly retryAfter: number;
+
+  constructor({ status, error, message, retryAfter }: Busy) {
+    super({ statusCode: status, error, message }, status);
+    this.retryAfter = retryAfter;
+  }
+}
+
+@Catch(BusyException)
+export class BusyFilter extends BaseExceptionFilter {
+  constructor(private readonly adapterHost: HttpAdapterHost) {
+    super(adapterHost.httpAdapter);
+  }
+
+  override catch(error: BusyException, host: ArgumentsHost): void {
+    this.adapterHost.httpAdapter.setHeader(host.switchToHttp().getResponse(), 'Retry-After', `${error.retryAfter}`);
+    super.catch(error, host);
+  }
+}

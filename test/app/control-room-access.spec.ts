@@ -1,0 +1,207 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request as send, type Server, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { INestApplication } from '@nestjs/common';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import request from 'supertest';
+import { boot } from '../../src/serve.js';
+import { MATCHING, RIDE_HAILING } from '../../src/services.js';
+import { until } from '../support/faults/until.js';
+import { PLATFORMS, type Service, start } from './support/start-app.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+const ON = { RATE_LIMIT: 'on' };
+const FOREIGN = 'attacker.example';
+
+const apps: INestApplication[] = [];
+const left: ClientRequest[] = [];
+
+afterEach(async () => {
+  for (const one of left.splice(0)) one.destroy();
+  for (const app of apps.splice(0)) await app.close();
+});
+
+async function open(platform: (typeof PLATFORMS)[number], variables: Record<string, string> = {}): Promise<Service> {
+  const service = await start(platform, { ...ON, ...variables });
+  apps.push(service.app);
+  return service;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: { readonly error?: string; readonly message?: string };
+}
+
+/** Asks from an address of this machine. An answer of 200, which may be a stream without an end, is left open. */
+async function ask(
+  url: string,
+  path: string,
+  headers: Record<string, string> = {},
+  localAddress = '127.0.0.1',
+): Promise<Answer & { leave(): void }> {
+  const asked = send({ port: new URL(url).port, host: '127.0.0.1', localAddress, path, headers, agent: false }).end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  response.on('error', () => undefined);
+  asked.on('error', () => undefined);
+  left.push(asked);
+  let text = '';
+  response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  if (response.statusCode !== 200) await once(response, 'end');
+  return {
+    status: response.statusCode!,
+    headers: response.headers,
+    body: response.statusCode === 200 ? {} : (JSON.parse(text) as Answer['body']),
+    leave: () => void asked.destroy(),
+  };
+}
+
+const watch = (url: string, address: string): ReturnType<typeof ask> => ask(url, '/control-room/events', {}, address);
+
+describe.each(PLATFORMS)('who may reach the control room over %s', (platform) => {
+  const READS = ['/', '/control-room/files/main.js', '/control-room/events'];
+  const WRITES = [
+    ['put', '/control-room/enforcement', { on: false }],
+    ['put', '/control-room/concert', { on: true }],
+    ['post', '/control-room/trials', { lane: 'rides', many: false }],
+  ] as const;
+
+  it.each([
+    FOREIGN,
+    `localhost.${FOREIGN}`,
+    '127.0.0.1.nip.example',
+    `localhost@${FOREIGN}`,
+    '0.0.0.0',
+    '192.168.7.7',
+    '[fd00::7]',
+    'localhost:80:80',
+  ])('refuses the host %s, which a rebinding name could be', async (name) => {
+    const { url } = await open(platform);
+    const host = `${name}:${new URL(url).port}`;
+    for (const path of READS) {
+      const { status, body } = await ask(url, path, { Host: host, 'X-Forwarded-Host': 'localhost' });
+      expect([path, status, body.error]).toEqual([path, 403, 'host_not_allowed']);
+    }
+    for (const [method, path, body] of WRITES) {
+      const answer = await request(url)[method](path).set('Host', host).set('X-Control-Room', '1').send(body);
+      expect([path, answer.status, answer.body.error]).toEqual([path, 403, 'host_not_allowed']);
+    }
+  });
+
+  it('refuses a request without a host', async () => {
+    const { url } = await open(platform);
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write('GET / HTTP/1.0\r\n\r\n');
+    const [data] = (await once(socket, 'data')) as [Buffer];
+    socket.destroy();
+    expect(data.toString()).toMatch(/^HTTP\/1\.1 403 /);
+  });
+
+  it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.0.0.7', '[::1]', 'room.example', 'localhost:8443'])(
+    'takes the host %s, as it or the configuration is this machine',
+    async (name) => {
+      const { url } = await open(platform, { CONTROL_ROOM_HOSTS: 'room.example, other.example' });
+      const host = name.endsWith(':8443') ? name : `${name}:${new URL(url).port}`;
+      await request(url).get('/').set('Host', host).expect(200);
+      const [method, path] = WRITES[0];
+      const headers = { Host: host, Origin: `http://${host}`, 'X-Control-Room': '1' };
+      const { status } = await request(url)[method](path).set(headers).send({ on: true });
+      expect(status).toBe(204);
+    },
+  );
+
+  it.each([
+    ['Origin', `http://${FOREIGN}`],
+    ['Origin', 'http://localhost:1'],
+    ['Origin', 'null'],
+    ['Sec-Fetch-Site', 'cross-site'],
+    ['Sec-Fetch-Site', 'same-site'],
+  ])('refuses streams and switches to a page of %s %s', async (header, value) => {
+    const { url } = await open(platform);
+    const stream = await ask(url, '/control-room/events', { [header]: value });
+    expect([stream.status, stream.body.error]).toEqual([403, 'cross_origin']);
+    for (const [method, path, body] of WRITES) {
+      const answer = await request(url)[method](path).set(header, value).set('X-Control-Room', '1').send(body);
+      expect([path, answer.status, answer.body.error]).toEqual([path, 403, 'cross_origin']);
+    }
+  });
+
+  it('has room for so many viewers of an address, and for the others beside them', async () => {
+    const { url } = await open(platform);
+    const many = await Promise.all(Array.from({ length: 50 }, () => watch(url, '127.0.0.1')));
+    const refused = many.filter(({ status }) => status !== 200);
+    expect(refused.length).toBe(40);
+    for (const { status, headers, body } of refused) {
+      expect([status, headers['retry-after']]).toEqual([429, '5']);
+      expect(body).toMatchObject({ error: 'too_many_viewers', message: expect.stringContaining('10 viewers') });
+    }
+    const operator = await watch(url, '127.0.0.2');
+    expect(operator.status).toBe(200);
+    many.find(({ status }) => status === 200)!.leave();
+    const next = await until('a free place', 2000, async () => {
+      const again = await watch(url, '127.0.0.1');
+      return again.status === 200 ? again : undefined;
+    });
+    for (const viewer of [...many, operator, next]) viewer.leave();
+  });
+
+  it('runs a few trials at a time, and turns away those that would wait too long', async () => {
+    const { url } = await open(platform);
+    const trial = (): request.Test =>
+      request(url).post('/control-room/trials').set('X-Control-Room', '1').send({ lane: 'location', many: true });
+    const answers = await Promise.all(Array.from({ length: 100 }, async () => trial()));
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused.length).toBeGreaterThan(50);
+    for (const { status, headers, body } of refused) {
+      expect([status, headers['retry-after'], body.error]).toEqual([429, '1', 'too_many_trials']);
+    }
+    expect(answers.length - refused.length).toBeGreaterThanOrEqual(8);
+    await trial().expect(200);
+  });
+
+  it('stops a trial whose client has gone', async () => {
+    const slow = { MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '3000', MATCHING_PATIENCE_MS: '20000' };
+    const { app, url } = await open(platform, slow);
+    const server = app.getHttpServer() as Server;
+    let rides = 0;
+    server.prependListener('request', (asked: IncomingMessage, response: ServerResponse) => {
+      if (asked.url !== '/api/rides/request') return;
+      rides++;
+      response.once('close', () => rides--);
+    });
+    const client = new AbortController();
+    const asked = fetch(`${url}/control-room/trials`, {
+      method: 'POST',
+      headers: { 'X-Control-Room': '1', 'Content-Type': 'application/json' },
+      body: JSON.stringify({ lane: 'rides', many: true }),
+      signal: client.signal,
+    }).catch((error: Error) => error.name);
+    await until('its requests', 3000, () => rides > 10);
+    client.abort();
+    expect(await asked).toBe('AbortError');
+    await until('their end', 2000, () => rides === 0);
+  });
+});
+
+describe('where a service listens', () => {
+  it.each([RIDE_HAILING, MATCHING])('$name listens on this machine alone, unless asked otherwise', async (service) => {
+    const addressOf = async (variables: Record<string, string>): Promise<unknown> => {
+      const app = await boot(service, { PORT: '0', ...variables });
+      apps.push(app);
+      return (app.getHttpServer() as Server).address();
+    };
+    expect(await addressOf({})).toMatchObject({ address: '127.0.0.1' });
+    expect(await addressOf({ BIND: '127.0.0.3' })).toMatchObject({ address: '127.0.0.3' });
+    expect(await addressOf({ BIND: '*' })).toMatchObject({ address: expect.stringMatching(/^(::|0\.0\.0\.0)$/) });
+  });
+
+  it('says which hosts of the control room are taken where it listens elsewhere', async () => {
+    const app = await boot(RIDE_HAILING, { PORT: '0', BIND: '127.0.0.3', RATE_LIMIT: 'off' });
+    apps.push(app);
+    const url = await app.getUrl();
+    await request(url).get('/').expect(200);
+    const { body } = await request(url).get('/').set('Host', FOREIGN).expect(403);
+    expect(body.message).toContain('CONTROL_ROOM_HOSTS');
+  });
+});
