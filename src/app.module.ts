@@ -6,6 +6,7 @@ import { ControlRoomModule } from './control-room/control-room.module.js';
 import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';
 import { HealthModule } from './health/health.module.js';
+import { HttpModule } from './http/http.module.js';
 import { FlatValidationPipe } from './http/validation.js';
 import { LimitsModule } from './limits/limits.module.js';
 import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
@@ -27,6 +28,7 @@ export class AppModule {
         DriversModule,
         FaresModule,
         HealthModule,
+        HttpModule,
         MetricsModule.forRoot(),
         RidesModule,
         TripsModule,

@@ -3,6 +3,7 @@ export abstract class Configuration {
   abstract readonly port: number;
   /** The address that a service listens on, `ALL_ADDRESSES` or `localhost`. */
   abstract readonly bind: string;
+  abstract readonly http: HttpConfiguration;
   /** Where the rate limits of all processes are kept; undefined keeps them in this process. */
   abstract readonly redisUrl: string | undefined;
   abstract readonly rateLimit: RateLimitMode;
@@ -19,6 +20,15 @@ export abstract class Configuration {
 }
 
 export const ALL_ADDRESSES = '*';
+
+/** Milliseconds. */
+export interface HttpConfiguration {
+  /** The longest that a closing process waits for what is under way. */
+  readonly shutdownGraceMs: number;
+  /** The longest that a client takes for a request's headers, and for all of the request. */
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+}
 
 export interface MatchingLimitConfiguration {
   readonly perSecond: number;

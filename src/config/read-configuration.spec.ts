@@ -7,6 +7,7 @@ describe('readConfiguration', () => {
     expect(readConfiguration({})).toEqual({
       port: 3000,
       bind: '127.0.0.1',
+      http: { shutdownGraceMs: 8000, headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 },
       redisUrl: undefined,
       rateLimit: 'on',
       controlRoom: 'on',

@@ -10,6 +10,12 @@ export function readConfiguration(variables: Variables): Configuration {
     port: env.integer('PORT', 3000, PORTS),
     // This machine alone: neither the API nor the control room asks for a password.
     bind: env.address('BIND', '127.0.0.1', [ALL_ADDRESSES, 'localhost']),
+    http: {
+      // More than the longest wait for matching, less than an orchestrator waits before it kills (deploy/kubernetes).
+      shutdownGraceMs: 1000 * env.number('SHUTDOWN_GRACE_SECONDS', 8, { min: 0, max: 3600 }),
+      headersTimeoutMs: 1000 * env.number('HEADERS_TIMEOUT_SECONDS', 10, { min: 0.1, max: 3600 }),
+      requestTimeoutMs: 1000 * env.number('REQUEST_TIMEOUT_SECONDS', 30, { min: 0.1, max: 3600 }),
+    },
     redisUrl: env.url('REDIS_URL', ['redis:', 'rediss:']),
     rateLimit: env.oneOf('RATE_LIMIT', RATE_LIMIT_MODES),
     // Who finds the page of a service in production is not therefore to start a surge there.

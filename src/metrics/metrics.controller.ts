@@ -5,13 +5,21 @@ import { processMetrics } from './process-metrics.js';
 
 @Controller('metrics')
 export class MetricsController {
+  private rendering: Promise<string> | undefined;
+
   constructor(private readonly registry: Registry) {}
 
-  /** Asked by Prometheus every few seconds; on the day it matters it must not be refused. */
+  /**
+   * Asked by Prometheus every few seconds; on the day it matters it must not be refused. Nobody is limited, so requests that
+   * come while the text is made share it.
+   */
   @Get()
   @SkipRateLimit()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
   metrics(): Promise<string> {
-    return Registry.merge([this.registry, processMetrics()]).metrics();
+    this.rendering ??= Registry.merge([this.registry, processMetrics()])
+      .metrics()
+      .finally(() => (this.rendering = undefined));
+    return this.rendering;
   }
 }

@@ -289,6 +289,14 @@ describe('a pod that ends', () => {
     const grace = podOf(name).terminationGracePeriodSeconds!;
     expect(grace).toBeGreaterThan(preStop(name) + longestMs / 1000 + ROOM_S);
   });
+
+  it.each(NODE_WORKLOADS)('%s cuts off what does not end by itself, before it is killed', (name) => {
+    const { matching, http } = readConfiguration(variablesOf(containerOf(name), SECRET));
+    expect(http.shutdownGraceMs).toBeGreaterThan(matching.patienceMs + matching.serviceMs + 1000);
+    expect(podOf(name).terminationGracePeriodSeconds!).toBeGreaterThan(
+      preStop(name) + http.shutdownGraceMs / 1000 + ROOM_S,
+    );
+  });
 });
 
 describe('the probes of the processes', () => {

@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import { ConfigModule } from '../../config/config.module.js';
 import { Configuration } from '../../config/configuration.js';
+import { HttpModule } from '../../http/http.module.js';
 import { FlatValidationPipe } from '../../http/validation.js';
 import { Clock } from '../../time/clock.js';
 import { TimeModule } from '../../time/time.module.js';
@@ -20,7 +21,7 @@ export class MatchingServiceModule {
   static forRoot(configuration: Configuration): DynamicModule {
     return {
       module: MatchingServiceModule,
-      imports: [ConfigModule.forRoot(configuration), TimeModule],
+      imports: [ConfigModule.forRoot(configuration), TimeModule, HttpModule],
       controllers: [MatchingController],
       providers: [
         { provide: Matching, inject: [Configuration, Clock], useFactory: localMatching },
