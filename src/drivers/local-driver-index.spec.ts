@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
+import { snapped } from '../geo/position-tree.js';
 import { zoneOf } from '../geo/zone.js';
 import { LocalDriverIndex } from './local-driver-index.js';
 
@@ -18,8 +19,7 @@ beforeEach(() => {
 
 const north = (driverId: string, metres: number): { driverId: string; lat: number; lng: number } => ({
   driverId,
-  lat: GARDEN.lat + metres / 111_195,
-  lng: GARDEN.lng,
+  ...snapped({ lat: GARDEN.lat + metres / 111_195, lng: GARDEN.lng }),
 });
 const claim = async (leaseMs = TRIP_MS): Promise<string | undefined> =>
   (await index.claimNearest(GARDEN, 5, leaseMs))?.driverId;
@@ -157,4 +157,33 @@ it('counts free and busy drivers by zone, the silent ones not', async () => {
       [zoneOf(AIRPORT), { free: 1, busy: 0 }],
     ]),
   );
+});
+
+describe('the work of a request', () => {
+  const COUNT = 100_000;
+
+  beforeEach(async () => {
+    index = new LocalDriverIndex({ now: () => now }, { max: COUNT, timeoutMs: TIMEOUT_MS });
+    await index.report(Array.from({ length: COUNT }, (_, i) => north(`d${i}`, 0)));
+  });
+
+  it('is the same where 100,000 drivers are at one spot, free or not', async () => {
+    const before = index.looks;
+    expect(await index.nearby(GARDEN, 5, 50)).toHaveLength(50);
+    for (let i = 0; i < 1000; i++) expect(await claim()).toBeDefined();
+    expect(await index.nearby(GARDEN, 5, 50)).toHaveLength(50);
+    expect((index.looks - before) / 1002).toBeLessThan(200);
+    expect(await index.countsByZone()).toEqual(new Map([[zoneOf(GARDEN), { free: COUNT - 1000, busy: 1000 }]]));
+  });
+
+  it('is the same where nobody of them is free', async () => {
+    for (let i = 0; i < COUNT; i++) await index.claimNearest(GARDEN, 5, TRIP_MS);
+    await index.report([north('far', 4000)]);
+    const before = index.looks;
+    expect(await claim()).toBeUndefined(); // one too many: the one that is on no trip was forgotten
+    expect(index.looks - before).toBeLessThan(200);
+    now += TRIP_MS;
+    await index.report([north('far', 4000)]);
+    expect(await shown()).toEqual(['far']); // all the others have been silent for longer than the timeout
+  });
 });

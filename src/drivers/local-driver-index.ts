@@ -1,4 +1,5 @@
-import { CellGrid } from '../geo/cell-grid.js';
+import { MinHeap } from '../collections/min-heap.js';
+import { type Entry, type Found, PositionTree, snapped } from '../geo/position-tree.js';
 import type { Position } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
 import type { Clock } from '../time/clock.js';
@@ -14,12 +15,15 @@ interface Driver extends Position {
   readonly id: string;
   lat: number;
   lng: number;
-  cell: string;
   zone: string;
-  /** When the driver has been silent for too long. */
+  /** When the driver has been silent for too long; Infinity for one who never reported. */
   silentAt: number;
-  /** When the current or last trip ends. Nothing has to happen then: the driver is free because it is past. */
-  freeAt: number;
+  /** The number of the last report: who was heard of longest ago has the smallest. */
+  report: number;
+  /** Among the free ones; undefined on a trip. */
+  entry: Entry<Driver> | undefined;
+  /** Whether the driver is in `silences`. */
+  watched: boolean;
 }
 
 export interface DriverLimits {
@@ -27,12 +31,22 @@ export interface DriverLimits {
   readonly timeoutMs: number;
 }
 
-/** The index of one process, in memory: each method reads and writes without yielding, which is what makes a claim atomic. */
+/**
+ * The index of one process, in memory: each method reads and writes without yielding, which is what makes a claim atomic.
+ *
+ * Only free drivers are in the tree, so that a search never passes by any number of others. Trips and silences end when the
+ * next call finds them past: each once, whoever asks.
+ */
 export class LocalDriverIndex extends DriverIndex {
   private readonly drivers = new Map<string, Driver>();
-  private readonly grid = new CellGrid<Driver>();
-  /** Drivers that report, the longest silent first. */
-  private readonly reporting = new Set<Driver>();
+  private readonly free = new PositionTree<Driver>();
+  /** Drivers on a trip, by its end. */
+  private readonly trips = new MinHeap<Driver>();
+  /** Drivers that report, each at most once, by a report that may be followed by others. Those on a trip may be missing. */
+  private readonly silences = new MinHeap<Driver>();
+  private readonly zones = new Map<string, { free: number; busy: number }>();
+  private reporting = 0;
+  private reports = 0;
 
   constructor(
     private readonly clock: Clock,
@@ -41,86 +55,124 @@ export class LocalDriverIndex extends DriverIndex {
     super();
   }
 
+  /** Positions and boxes that searches have looked at, since the start. */
+  get looks(): number {
+    return this.free.looks;
+  }
+
   /** Places drivers that never fall silent: the seeded ones, until they report. */
   station(positions: readonly DriverPosition[]): void {
     for (const position of positions) this.place(position);
   }
 
   async report(positions: readonly DriverPosition[]): Promise<void> {
-    const now = this.clock.now();
+    const now = this.settle();
     for (const position of positions) {
       const driver = this.place(position);
+      if (driver.silentAt === Infinity) this.reporting++;
       driver.silentAt = now + this.limits.timeoutMs;
-      this.reporting.delete(driver);
-      this.reporting.add(driver);
+      driver.report = ++this.reports;
+      this.watch(driver);
     }
     this.forgetSilent(now);
   }
 
   async nearby(center: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]> {
-    const now = this.clock.now();
-    return [...this.grid.within(center, radiusKm)]
-      .filter(({ item }) => isFree(item, now))
-      .toSorted((a, b) => a.distanceKm - b.distanceKm)
-      .slice(0, limit)
-      .map(({ item: { id, lat, lng }, distanceKm }) => ({ driverId: id, lat, lng, distanceKm }));
+    this.settle();
+    return this.free.nearest(center, radiusKm, limit).map(asNearby);
   }
 
   async claimNearest(center: Position, radiusKm: number, leaseMs: number): Promise<ClaimedDriver | undefined> {
-    const now = this.clock.now();
-    const found = this.grid.nearest(center, radiusKm, (driver) => isFree(driver, now));
+    const now = this.settle();
+    const [found] = this.free.nearest(center, radiusKm, 1);
     if (!found) return undefined;
-    const { item: driver, distanceKm } = found;
-    driver.freeAt = now + leaseMs;
-    return { driverId: driver.id, lat: driver.lat, lng: driver.lng, distanceKm, claimedAt: now, freeAt: driver.freeAt };
+    const driver = found.entry.item;
+    this.leave(driver);
+    driver.entry = undefined;
+    this.enter(driver);
+    const freeAt = now + leaseMs;
+    this.trips.push(freeAt, driver);
+    return { ...asNearby(found), claimedAt: now, freeAt };
   }
 
   async countsByZone(): Promise<ReadonlyMap<string, DriverCounts>> {
-    const now = this.clock.now();
-    const counts = new Map<string, { free: number; busy: number }>();
-    for (const driver of this.drivers.values()) {
-      const busy = driver.freeAt > now;
-      if (!busy && !isFree(driver, now)) continue;
-      let zone = counts.get(driver.zone);
-      if (!zone) counts.set(driver.zone, (zone = { free: 0, busy: 0 }));
-      zone[busy ? 'busy' : 'free']++;
-    }
-    return counts;
+    this.settle();
+    return new Map(Array.from(this.zones, ([zone, counts]) => [zone, { ...counts }]));
   }
 
-  private place({ driverId, lat, lng }: DriverPosition): Driver {
+  private place({ driverId, ...reported }: DriverPosition): Driver {
+    const { lat, lng } = snapped(reported);
     let driver = this.drivers.get(driverId);
+    const busy = driver !== undefined && driver.entry === undefined;
     if (driver) {
-      this.grid.remove(driver, driver.cell);
+      this.leave(driver);
       driver.lat = lat;
       driver.lng = lng;
     } else {
-      driver = { id: driverId, lat, lng, cell: '', zone: '', silentAt: Infinity, freeAt: 0 };
+      driver = { id: driverId, lat, lng, zone: '', silentAt: Infinity, report: 0, entry: undefined, watched: false };
       this.drivers.set(driverId, driver);
     }
-    driver.cell = this.grid.add(driver);
     driver.zone = zoneOf(driver);
+    if (!busy) driver.entry = this.free.add(driver, driver);
+    this.enter(driver);
     return driver;
   }
 
-  /** Forgets the silent and those above the limit. Here and not by a timer: only a report lets the index grow. */
+  /** Ends what is past by now. */
+  private settle(): number {
+    const now = this.clock.now();
+    while (this.trips.firstKey <= now) {
+      const driver = this.trips.pop()!;
+      this.leave(driver);
+      driver.entry = this.free.add(driver, driver);
+      this.enter(driver);
+      this.watch(driver);
+    }
+    this.forgetSilent(now);
+    return now;
+  }
+
+  /** Forgets the silent and those above the limit, the longest silent first, but nobody on a trip. */
   private forgetSilent(now: number): void {
-    for (let looks = this.reporting.size; looks > 0; looks--) {
-      const [driver] = this.reporting;
-      if (!driver || (driver.silentAt > now && this.reporting.size <= this.limits.max)) return;
-      this.reporting.delete(driver);
+    for (let driver = this.silences.first; driver !== undefined; driver = this.silences.first) {
+      const latest = this.silences.firstKey === driver.report;
+      if (latest && driver.silentAt > now && this.reporting <= this.limits.max) return;
+      this.silences.pop();
+      driver.watched = false;
+      if (!latest) this.watch(driver);
       // Forgotten during a trip, a driver who reports again would look free and be given to a second rider.
-      if (driver.freeAt > now) this.reporting.add(driver);
-      else this.forget(driver);
+      else if (driver.entry !== undefined) this.forget(driver);
     }
   }
 
+  private watch(driver: Driver): void {
+    if (driver.watched || driver.silentAt === Infinity) return;
+    driver.watched = true;
+    this.silences.push(driver.report, driver);
+  }
+
   private forget(driver: Driver): void {
+    this.leave(driver);
     this.drivers.delete(driver.id);
-    this.grid.remove(driver, driver.cell);
+    this.reporting--;
+  }
+
+  /** Is counted in its zone, as free or as busy. */
+  private enter({ zone, entry }: Driver): void {
+    let counts = this.zones.get(zone);
+    if (!counts) this.zones.set(zone, (counts = { free: 0, busy: 0 }));
+    counts[entry ? 'free' : 'busy']++;
+  }
+
+  /** Leaves its zone and, if it is free, the tree. */
+  private leave({ zone, entry }: Driver): void {
+    const counts = this.zones.get(zone)!;
+    counts[entry ? 'free' : 'busy']--;
+    if (counts.free + counts.busy === 0) this.zones.delete(zone);
+    if (entry) this.free.remove(entry);
   }
 }
 
-function isFree(driver: Driver, now: number): boolean {
-  return driver.freeAt <= now && driver.silentAt > now;
+function asNearby({ entry: { item, lat, lng }, distanceKm }: Found<Driver>): NearbyDriver {
+  return { driverId: item.id, lat, lng, distanceKm };
 }
