@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { expect, it, jest } from '@jest/globals';
+import { Processes } from '../support/processes/processes.js';
+import { RedisServer } from '../support/redis-server.js';
+import type { CrowdProcedures } from './support/crowd-of-connections.js';
+import { ServiceProcess } from './support/service-process.js';
+
+jest.setTimeout(120_000); // it is real time, and the machine may be busy
+
+/** `CONNECTIONS=10000` needs `ulimit -n` above that. */
+const CONNECTIONS = Number(process.env['CONNECTIONS'] ?? 1000);
+const VERBOSE = process.env['CONNECTIONS'] !== undefined;
+const EACH = 2;
+const ROUNDS = 8;
+const RIDERS = CONNECTIONS / 10;
+/** Of the route's policy: so many of a rider in any minute. */
+const LIMIT = 5;
+
+function residentMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+}
+
+async function decidedLocally(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^rate_limiter_fallback_decisions_total\{mode="local"\} (\d+)$/m.exec(text)![1]);
+}
+
+it(`answers ${CONNECTIONS} connections that ask at once, each, and admits what the limits say`, async () => {
+  await using redis = await RedisServer.start();
+  await using service = await ServiceProcess.start('main', {
+    REDIS_URL: redis.url,
+    CONTROL_ROOM: 'off',
+    NODE_OPTIONS: '--max-semi-space-size=8', // or the young generation alone takes as much as a leak
+  });
+  await using crowd = await Processes.start<CrowdProcedures>(
+    new URL('./support/crowd-of-connections.ts', import.meta.url),
+    1,
+  );
+  expect(await crowd.all('open', () => ({ port: service.port, count: CONNECTIONS }))).toEqual([CONNECTIONS]);
+  const resident: number[] = [];
+  let localBefore = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    const [outcome] = await crowd.all('storm', () => ({ each: EACH, riders: RIDERS, prefix: `round-${round}` }));
+    const local = await decidedLocally(service.url);
+    resident.push(Math.round(residentMb(service.pid)));
+    const { statuses, ...times } = outcome!;
+    if (VERBOSE) console.log(JSON.stringify({ statuses, local: local - localBefore, times, resident }));
+    expect(Object.keys(statuses).toSorted()).toEqual(['200', '429', 'lost']);
+    expect(statuses['lost']).toBe(0);
+    expect(statuses['200']! + statuses['429']!).toBe(EACH * CONNECTIONS);
+    // Where Redis's answer comes too late the process decides with a limit of its own, once beside that of Redis.
+    expect(statuses['200']).toBeGreaterThanOrEqual(LIMIT * RIDERS);
+    expect(statuses['200']).toBeLessThanOrEqual((local === localBefore ? 1 : 2) * LIMIT * RIDERS);
+    localBefore = local;
+  }
+  // The first rounds make the heap as large as it has to be.
+  const half = ROUNDS / 2;
+  expect(Math.max(...resident.slice(half)) - Math.max(...resident.slice(0, half))).toBeLessThan(40);
+});
