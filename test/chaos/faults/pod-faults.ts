@@ -28,7 +28,9 @@ export const POD_FAULTS = {
     await delay(forMs);
     pods[pod!]!.tell({ handlersCompute: 0 });
   },
-  'process stopped': async ({ pods }, { pod, forMs }) => {
+  'process stopped': async ({ pods, random }, { pod, forMs }) => {
+    pods[pod!]!.tell({ ask: true });
+    await delay(random(4));
     pods[pod!]!.signal('SIGSTOP');
     await delay(forMs);
     pods[pod!]!.signal('SIGCONT');

@@ -13,7 +13,7 @@ import { SHARE } from '../policies.js';
 import { compute, PodModule, Work } from './application.js';
 import { Lookup, type LookupWeather } from './lookup.js';
 import { type Asked, asking, Recorder } from './recorder.js';
-import { askDirectly } from './traffic.js';
+import { DirectTraffic } from './traffic.js';
 
 /** What a pod is started with: JSON in the environment variable `CHAOS_POD`. */
 export interface PodSettings {
@@ -27,6 +27,7 @@ export interface PodSettings {
 
 /** What a pod is told while it runs. */
 export type Order =
+  | { readonly ask: true }
   | { readonly compute: number }
   | { readonly handlersCompute: number }
   | { readonly clockAhead: number }
@@ -79,9 +80,24 @@ server.prependListener('request', ({ headers, url = '' }) => {
 });
 process.once('SIGTERM', () => setTimeout(() => server.closeAllConnections(), GRACE_MS));
 
+const random = randomOf(settings.seed);
+const traffic = new DirectTraffic(settings.name, app.get(RateLimiter), recorder, random);
+/** From one turn of the event loop to the next, or after some: before questions are sent, while they are, or after that. */
+const PHASES: readonly ((task: () => void) => unknown)[] = [
+  (task) => task(),
+  (task) => process.nextTick(task),
+  (task) => setImmediate(task),
+  (task) => setImmediate(() => setImmediate(task)),
+  (task) => setTimeout(task, 1),
+];
+
 process.on('message', (order: Order) => {
-  if ('compute' in order) compute(order.compute);
-  else if ('handlersCompute' in order) app.get(Work).busyMs = order.handlersCompute;
+  if ('ask' in order) traffic.askSome();
+  else if ('compute' in order) {
+    // While somebody waits for an answer, or it would be of no consequence.
+    traffic.askSome();
+    PHASES[random(PHASES.length)]!(() => compute(order.compute));
+  } else if ('handlersCompute' in order) app.get(Work).busyMs = order.handlersCompute;
   else if ('clockAhead' in order) setClock(order.clockAhead);
   else if ('lookup' in order) lookup.set(order.lookup);
   else if ('share' in order) share = order.share;
@@ -118,4 +134,4 @@ process.once('exit', () => {
 await app.listen(0, '127.0.0.1');
 process.send!({ port: (server.address() as AddressInfo).port });
 void readFiles();
-void askDirectly(settings.name, app.get(RateLimiter), recorder, randomOf(settings.seed));
+void traffic.run();

@@ -9,29 +9,45 @@ const PAUSE_MS = 110;
 const TOGETHER = 4;
 const MAX_COST = 2;
 
-/** Asks the limiter as a queue consumer does, without HTTP: some 20 questions a second, several in a turn. */
-export async function askDirectly(
-  name: string,
-  limiter: RateLimiter,
-  recorder: Recorder,
-  random: Random,
-): Promise<never> {
-  for (let turn = 0; ; turn++) {
-    const count = 1 + random(TOGETHER);
-    for (let i = 0; i < count; i++) {
-      const policies = [DIRECT[random(DIRECT.length)]!];
-      const other = DIRECT[random(DIRECT.length)]!;
-      if (random(2) === 0 && other !== policies[0]) policies.push(other);
-      if (random(8) === 0) void peek(limiter, recorder, policies, RIDERS[random(RIDERS.length)]!);
-      const id = `${name}-${turn}-${i}`;
-      const cost = random(4) === 0 ? 1 + random(MAX_COST) : 1;
-      // Of API keys, and of no others, a process keeps nothing: those who ask once would else fill its caches.
-      const once = !policies.includes('rider') && random(3) > 0;
-      const identity = once ? { kind: 'key', value: id } : { kind: 'user', value: RIDERS[random(RIDERS.length)]! };
-      if (once) policies.push('once');
-      void ask(limiter, recorder, { id, policies: [...policies, 'ledger'], identity, cost });
+/** Asks the limiter as a queue consumer does, without HTTP. */
+export class DirectTraffic {
+  private turns = 0;
+
+  /** @param name of the process: no two of a run have the same */
+  constructor(
+    private readonly name: string,
+    private readonly limiter: RateLimiter,
+    private readonly recorder: Recorder,
+    private readonly random: Random,
+  ) {}
+
+  /** Some 20 questions a second, several in a turn of the event loop. */
+  async run(): Promise<never> {
+    for (;;) {
+      this.askSome();
+      await delay(this.random(2 * PAUSE_MS));
     }
-    await delay(random(2 * PAUSE_MS));
+  }
+
+  /** A few questions in one turn of the event loop. */
+  askSome(): void {
+    const { random } = this;
+    const turn = this.turns++;
+    for (let i = random(TOGETHER); i >= 0; i--) this.askOne(`${this.name}-${turn}-${i}`);
+  }
+
+  private askOne(id: string): void {
+    const { limiter, recorder, random } = this;
+    const policies = [DIRECT[random(DIRECT.length)]!];
+    const other = DIRECT[random(DIRECT.length)]!;
+    if (random(2) === 0 && other !== policies[0]) policies.push(other);
+    if (random(8) === 0) void peek(limiter, recorder, policies, RIDERS[random(RIDERS.length)]!);
+    const cost = random(4) === 0 ? 1 + random(MAX_COST) : 1;
+    // Of API keys, and of no others, a process keeps nothing: those who ask once would else fill its caches.
+    const once = !policies.includes('rider') && random(3) > 0;
+    const identity = once ? { kind: 'key', value: id } : { kind: 'user', value: RIDERS[random(RIDERS.length)]! };
+    if (once) policies.push('once');
+    void ask(limiter, recorder, { id, policies: [...policies, 'ledger'], identity, cost });
   }
 }
 
