@@ -7,6 +7,9 @@ import { MAX_POSITIONS } from './position-batch.js';
 /** Enough to see what is wrong with a batch; all of it could be thousands of lines. */
 const MAX_MESSAGES = 10;
 
+/** Of one position: some more than it has, so that errors can name those that are unknown. */
+const MAX_FIELDS = 16;
+
 const NESTED = 'must be an object of driver_id, lat and lng, with nothing nested in it';
 
 /** One position or an array of them, each checked like any other body; an error says which one: `[3].lat must be ...`. */
@@ -47,14 +50,12 @@ export class PositionBatchPipe implements PipeTransform<unknown, Promise<DriverP
   }
 }
 
-/** Whether there is anything in it to descend into: class-transformer would, without end, before any rule is asked. */
+/** Whether there is more in it than fields of one position: class-transformer would descend, before any rule is asked. */
 function isNested(value: unknown): boolean {
   if (Array.isArray(value)) return true;
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    Object.values(value).some((field) => typeof field === 'object' && field !== null)
-  );
+  if (typeof value !== 'object' || value === null) return false;
+  const fields = Object.values(value) as unknown[];
+  return fields.length > MAX_FIELDS || fields.some((field) => typeof field === 'object' && field !== null);
 }
 
 /** Messages begin with the field's name, or with "property" and the name of one that is unknown. */

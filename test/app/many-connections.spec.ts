@@ -5,7 +5,7 @@ import { RedisServer } from '../support/redis-server.js';
 import type { CrowdProcedures } from './support/crowd-of-connections.js';
 import { ServiceProcess } from './support/service-process.js';
 
-jest.setTimeout(120_000); // it is real time, and the machine may be busy
+jest.setTimeout(180_000); // it is real time, and the machine may be busy
 
 /** `CONNECTIONS=10000` needs `ulimit -n` above that. */
 const CONNECTIONS = Number(process.env['CONNECTIONS'] ?? 1000);

@@ -51,6 +51,17 @@ const BODIES: [route: string, body: unknown, message: string][] = [
   [SURGE, {}, 'factor must be a number from 1 to 5'],
 ];
 
+/** Unknown fields or elements, as many as a body has room for. */
+const MANY = Object.fromEntries(Array.from({ length: 8000 }, (_, i) => [`f${i}`, 1]));
+const LARGE: typeof BODIES = [
+  [RIDES, MANY, 'body must hold at most 64 values'],
+  [RIDES, Array.from({ length: 30_000 }, () => ({})), 'body must hold at most 64 values'],
+  [RIDES, { ...RIDE, rider_id: Array.from({ length: 40_000 }, () => 0) }, 'body must hold at most 64 values'],
+  [SURGE, MANY, 'body must hold at most 64 values'],
+  [LOCATION, MANY, `body ${FLAT}`],
+  [LOCATION, [MANY], `[0] ${FLAT}`],
+];
+
 const QUERIES: [query: string, message: string][] = [
   ['drivers/nearby', `lat ${LAT}`],
   ['drivers/nearby?lat=&lng=', `lat ${LAT}`],
@@ -88,6 +99,16 @@ describe.each(PLATFORMS)('validation over %s', (platform) => {
     expect(response.body).toMatchObject({ statusCode: 400, error: 'Bad Request' });
     expect(response.body.message).toContain(message);
   });
+
+  it.each(LARGE.map(([route, body, message]) => ({ route, body, message })))(
+    '$route: $message, and no line for each',
+    async ({ route, body, message }) => {
+      const response = await send(route)
+        .send(body as object)
+        .expect(400);
+      expect(response.body.message).toEqual([message]);
+    },
+  );
 
   it.each(QUERIES)('GET %s: %s', async (query, message) => {
     const response = await request(service.url).get(`/api/${query}`).expect(400);
