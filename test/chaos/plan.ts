@@ -79,6 +79,8 @@ const FIRST_AT_MS = 3000;
 const STORM_MS = [4000, 8000] as const;
 const CALM_MS = [3500, 4500] as const;
 const FAULTS = [4, 7] as const;
+/** A fault may end a little later than planned. */
+const GAP_MS = 500;
 
 /** The same for the same seed and length. Kinds come as cards of a pack: none comes again before all have come. */
 export function planOf(seed: number, forMs: number): readonly Storm[] {
@@ -114,15 +116,18 @@ function draw(kind: FaultKind, random: Random, from: number, to: number): Planne
 
 /** Each way from a pod to Redis has one fault at a time, as has each process, and Redis. */
 function collide(a: PlannedFault, b: PlannedFault): boolean {
-  if (a.at > b.at + b.forMs || b.at > a.at + a.forMs) return false;
+  if (a.at > b.at + b.forMs + GAP_MS || b.at > a.at + a.forMs + GAP_MS) return false;
   const [one, other] = [needOf(a), needOf(b)];
   return one.some((need) => other.includes(need));
 }
 
-function needOf({ kind, pod }: PlannedFault): string[] {
+/** What a fault has for itself while it lasts. */
+export function needOf({ kind, pod }: PlannedFault): string[] {
   const { needs } = KINDS[kind];
   // The library connects anew: what it is to find then, one fault at a time decides.
   if (needs === 'lookup') return [`lookup ${pod}`, `network ${pod}`];
+  // Redis counts the pause by the clock that a jump sets.
+  if (kind === 'clients paused') return ['redis', 'clock'];
   // A new process has lookups that nobody spoilt.
   if (kind === 'process restarted' || kind === 'process killed') return [`pod ${pod}`, `lookup ${pod}`];
   return [pod === undefined ? needs : `${needs} ${pod}`];

@@ -1,15 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OTHER_SHARE, SHARE } from '../policies.js';
-import type { Scene } from '../run/scene.js';
 import type { Injure } from './redis-faults.js';
-
-async function restart({ pods }: Scene, index: number, times: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  const pod = pods[index]!;
-  for (let i = 0; i < times; i++) {
-    await pod.stop(signal);
-    await pod.start();
-  }
-}
 
 export const POD_FAULTS = {
   'process computes': async ({ pods }, { pod, forMs }) => {
@@ -35,8 +26,8 @@ export const POD_FAULTS = {
     await delay(forMs);
     pods[pod!]!.signal('SIGCONT');
   },
-  'process restarted': (scene, { pod, amount }) => restart(scene, pod!, amount, 'SIGTERM'),
-  'process killed': (scene, { pod, amount }) => restart(scene, pod!, amount, 'SIGKILL'),
+  'process restarted': ({ pods }, { pod, amount }) => pods[pod!]!.restart(amount, 'SIGTERM'),
+  'process killed': ({ pods }, { pod, amount }) => pods[pod!]!.restart(amount, 'SIGKILL'),
   'clock of the process jumps': async ({ pods, random }, { pod, amount }) => {
     pods[pod!]!.tell({ clockAhead: random(2) === 0 ? amount : -amount });
   },

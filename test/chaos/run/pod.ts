@@ -39,6 +39,7 @@ export class Pod {
   readonly wrong: { readonly at: number; readonly text: string }[] = [];
   private life: Life | undefined;
   private awaySince: number | undefined;
+  private restarting: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: PodOfRun) {}
 
@@ -48,6 +49,19 @@ export class Pod {
 
   get serves(): boolean {
     return this.life !== undefined && this.awaySince === undefined;
+  }
+
+  /** Ends the process and starts another one, so many times; one restart after the other. */
+  async restart(times: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const before = this.restarting;
+    this.restarting = (async () => {
+      await before;
+      for (let i = 0; i < times; i++) {
+        await this.stop(signal);
+        await this.start();
+      }
+    })();
+    await this.restarting;
   }
 
   async start(): Promise<void> {

@@ -1,0 +1,95 @@
+import { type Run, runOf } from '../checks/check.js';
+import type { Decided, ProcessHistory, Request } from '../history.js';
+import type { FaultKind } from '../plan.js';
+import { LEDGER_LIMIT, type PolicyName } from '../policies.js';
+import type { Injury } from '../run/perform.js';
+
+/** The evidence of a run that was made up: two pods, a wall clock a million seconds ahead, and what a test adds. */
+export class Evidence {
+  readonly wallAheadMs = 1_000_000_000;
+  readonly parts: { -readonly [Field in keyof Run]?: Run[Field] } = {};
+  private readonly processes = [0, 1].map((pod) => ({
+    name: `pod-${pod}-0`,
+    path: `pod-${pod}-0.jsonl`,
+    pod,
+    requests: [] as Request[],
+    decided: [] as Decided[],
+    stalls: [] as ProcessHistory['stalls'][number][],
+    logs: [] as ProcessHistory['logs'][number][],
+    files: [] as ProcessHistory['files'][number][],
+    heaps: [] as ProcessHistory['heaps'][number][],
+    wrong: [] as ProcessHistory['wrong'][number][],
+  }));
+  private readonly injuries: Injury[] = [];
+  private count = 0;
+
+  get run(): Run {
+    return runOf({
+      began: 0,
+      ended: 60_000,
+      injuries: this.injuries,
+      histories: this.processes,
+      sent: [],
+      turns: [],
+      writes: new Map(),
+      slow: [],
+      clientStalls: [],
+      wallAheadMs: this.wallAheadMs,
+      away: [[], []],
+      wrong: [],
+      ...this.parts,
+    });
+  }
+
+  process(pod: number): (typeof this.processes)[number] {
+    return this.processes[pod]!;
+  }
+
+  fault(kind: FaultKind, from: number, to: number, pod?: number): void {
+    this.injuries.push({
+      from,
+      to,
+      fault: { kind, at: from, forMs: to - from, amount: 0, ...(pod !== undefined && { pod }) },
+    });
+  }
+
+  /** A request that was answered at `at`, a millisecond after it was asked. @param given what is not as usual */
+  decided(
+    policies: readonly PolicyName[],
+    at: number,
+    given: Partial<Decided> & { readonly pod?: number; readonly cost?: number; readonly charges?: number } = {},
+  ): Request {
+    const { pod = 0, cost = 1, charges, ...rest } = given;
+    const process = this.process(pod);
+    const request: Request = {
+      id: `request-${this.count++}`,
+      askedAt: at - (rest.durationMs ?? 1),
+      policies,
+      user: 'ada',
+      address: '127.0.0.2',
+      cost,
+    };
+    const decided: Decided = {
+      request,
+      process,
+      askedAt: request.askedAt,
+      decidedAt: at,
+      source: 'store',
+      allowed: true,
+      at: Math.round((at - 0.5 + this.wallAheadMs) * 1000),
+      durationMs: 1,
+      delayMs: 0,
+      before: false,
+      policies,
+      remaining: charges === undefined ? {} : { ledger: LEDGER_LIMIT - charges },
+      ...rest,
+    };
+    request.decided = decided;
+    process.requests.push(request);
+    process.decided.push(decided);
+    return request;
+  }
+}
+
+export const textsOf = ({ failures }: { failures: readonly { text: string }[] }): string[] =>
+  failures.map(({ text }) => text);

@@ -1,0 +1,140 @@
+import { expect, it } from '@jest/globals';
+import { checkExactness } from '../checks/exact.js';
+import { checkHandlers } from '../checks/handlers.js';
+import { checkQueue } from '../checks/queue.js';
+import { checkCharges } from '../checks/twice.js';
+import type { Turn } from '../run/redis.js';
+import { Evidence, textsOf } from './evidence.js';
+
+/** `window` admits so many in two seconds, of which a process alone gets a quarter; a window begins at an even second. */
+const LIMIT = 40;
+const SHARE = 10;
+
+function windowFull(evidence: Evidence, count: number, from = 10_000): void {
+  for (let i = 0; i < count; i++) evidence.decided(['window'], from + 1 + i, { pod: i % 2 });
+}
+
+function over(evidence: Evidence): { shared: number; local: number; failures: string[] } {
+  const { verdict, rows } = checkExactness(evidence.run);
+  const sum = (field: 'over' | 'overLocally'): number => rows.reduce((total, row) => total + row[field], 0);
+  return { shared: sum('over'), local: sum('overLocally'), failures: textsOf(verdict) };
+}
+
+it('counts each admission beyond the limit, over all processes', () => {
+  const evidence = new Evidence();
+  windowFull(evidence, LIMIT);
+  expect(over(evidence)).toEqual({ shared: 0, local: 0, failures: [] });
+  evidence.decided(['window'], 10_100, { allowed: false });
+  expect(over(evidence).shared).toBe(0);
+  evidence.decided(['window'], 10_101, { pod: 1 });
+  expect(over(evidence)).toMatchObject({
+    shared: 1,
+    failures: [expect.stringMatching(/'window' admitted pod-1-0.*beyond its limit/)],
+  });
+});
+
+it('takes the cost for as many requests', () => {
+  const evidence = new Evidence();
+  windowFull(evidence, LIMIT - 1);
+  evidence.decided(['window'], 10_100, { cost: 2 });
+  expect(over(evidence).shared).toBe(1);
+});
+
+it('has a new limit after the keys were lost, and after Redis clock stepped, and for nothing else', () => {
+  const lost = (at: number): Turn => ({ kind: 'keys lost', from: at, to: at + 1, aheadMs: 0 });
+  const evidence = new Evidence();
+  windowFull(evidence, LIMIT);
+  windowFull(evidence, LIMIT, 10_500);
+  expect(over(evidence).shared).toBe(LIMIT);
+  evidence.parts.turns = [lost(10_200)];
+  expect(over(evidence).shared).toBe(0);
+  evidence.parts.turns = [lost(9_000)];
+  expect(over(evidence).shared).toBe(LIMIT);
+});
+
+it('does not count what a process decided itself while Redis was kept from it, but by its share', () => {
+  const evidence = new Evidence();
+  windowFull(evidence, LIMIT);
+  evidence.fault('redis stopped', 10_200, 10_400);
+  for (let i = 0; i < SHARE; i++)
+    evidence.decided(['window'], 10_300 + i, { source: 'local', remaining: { window: 0 } });
+  expect(over(evidence)).toEqual({ shared: 0, local: 0, failures: [] });
+  evidence.decided(['window'], 10_350, { source: 'local', remaining: { window: 0 } });
+  expect(over(evidence)).toMatchObject({ local: 1, failures: [expect.stringContaining('beyond its local share')] });
+});
+
+it.each(['process computes', 'process stopped', 'burst over many connections', 'localShare changes'] as const)(
+  'counts it against the limit, and says so, when nothing but this was wrong: %s',
+  (kind) => {
+    const evidence = new Evidence();
+    windowFull(evidence, LIMIT);
+    evidence.fault(kind, 10_200, 10_400, 0);
+    evidence.decided(['window'], 10_300, { source: 'local', remaining: { window: 0 } });
+    expect(over(evidence)).toMatchObject({
+      shared: 1,
+      failures: [
+        expect.stringContaining('though nothing kept Redis from it'),
+        expect.stringContaining('beyond its limit'),
+      ],
+    });
+  },
+);
+
+it('finds an answer that was decided before it was asked for', () => {
+  const evidence = new Evidence();
+  evidence.decided(['window'], 10_000, { at: 1 });
+  expect(over(evidence).failures).toEqual([expect.stringContaining('at an instant outside of its life')]);
+});
+
+it('finds slots that are too close, and who was handled before theirs', () => {
+  const evidence = new Evidence();
+  const first = evidence.decided(['queue', 'ledger'], 1000);
+  const second = evidence.decided(['queue', 'ledger'], 1001, { delayMs: 124 });
+  first.handledAt = 1000.1;
+  second.handledAt = 1125;
+  expect(textsOf(checkQueue(evidence.run))).toEqual([]);
+  second.handledAt = 1120;
+  expect(textsOf(checkQueue(evidence.run))).toEqual([expect.stringContaining('before its slot')]);
+  const third = evidence.decided(['queue', 'ledger'], 1002, { delayMs: 247 });
+  third.handledAt = 1300;
+  expect(textsOf(checkQueue(evidence.run))).toContainEqual(expect.stringContaining('are 124000 us apart'));
+});
+
+it('finds handlers that ran though their request was rejected', () => {
+  const evidence = new Evidence();
+  const request = evidence.decided(['window'], 1000);
+  request.before = { ...request.decided!, before: true };
+  request.handledAt = 1001;
+  expect(textsOf(checkHandlers(evidence.run))).toEqual([]);
+  request.decided = { ...request.decided!, allowed: false };
+  expect(textsOf(checkHandlers(evidence.run))).toEqual([expect.stringContaining('rejected by the route')]);
+  delete request.decided;
+  expect(textsOf(checkHandlers(evidence.run))).toEqual([expect.stringContaining('without a decision of the route')]);
+});
+
+it('finds a key that was written twice', () => {
+  const evidence = new Evidence();
+  evidence.parts.writes = new Map([
+    ['one', 1],
+    ['other', 2],
+  ]);
+  expect(textsOf(checkCharges(evidence.run))).toEqual(['other was asked for once and written 2 times']);
+});
+
+it('finds charges that two were told, and charges that nobody can have made', () => {
+  const evidence = new Evidence();
+  evidence.decided(['ledger'], 1000, { charges: 1 });
+  evidence.decided(['ledger'], 1001, { charges: 2, pod: 1 });
+  evidence.decided(['ledger'], 1002, { charges: 2 });
+  expect(textsOf(checkCharges(evidence.run))).toEqual([expect.stringContaining('of which 2 was somebody')]);
+
+  const lost = new Evidence();
+  lost.decided(['ledger'], 1000, { charges: 1 });
+  lost.decided(['ledger'], 1003, { source: 'closed', allowed: false });
+  lost.decided(['ledger'], 1005, { charges: 3 });
+  expect(textsOf(checkCharges(lost.run))).toEqual([]); // the one in between may have been charged
+  lost.decided(['ledger'], 1006, { charges: 5 });
+  expect(textsOf(checkCharges(lost.run))).toEqual([
+    expect.stringContaining('2 charges in the ledger that nobody was told, of 1'),
+  ]);
+});

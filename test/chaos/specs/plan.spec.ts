@@ -1,0 +1,56 @@
+import { expect, it } from '@jest/globals';
+import { readOptions, UsageError } from '../options.js';
+import { KINDS, needOf, planOf, PODS } from '../plan.js';
+
+const TEN_MINUTES = 600_000;
+const SEEDS = Array.from({ length: 5 }, (_, i) => 1000 * i);
+
+it('plans the same for the same seed, and something else for another', () => {
+  expect(planOf(7, TEN_MINUTES)).toEqual(planOf(7, TEN_MINUTES));
+  expect(planOf(7, TEN_MINUTES)).not.toEqual(planOf(8, TEN_MINUTES));
+});
+
+it.each(SEEDS)(
+  'plans faults of every kind in ten minutes, each in its storm, and a calm after it (seed %d)',
+  (seed) => {
+    const storms = planOf(seed, TEN_MINUTES);
+    const faults = storms.flatMap((storm) => storm.faults);
+    expect(new Set(faults.map(({ kind }) => kind))).toEqual(new Set(Object.keys(KINDS)));
+    let calmUntil = 0;
+    for (const storm of storms) {
+      for (const { at, forMs, pod = 0 } of storm.faults) {
+        expect(at).toBeGreaterThanOrEqual(calmUntil);
+        expect(at + forMs).toBeLessThanOrEqual(storm.calmUntil - 3000);
+        expect(pod).toBeLessThan(PODS);
+      }
+      ({ calmUntil } = storm);
+    }
+    expect(calmUntil).toBeLessThanOrEqual(TEN_MINUTES);
+    expect(calmUntil).toBeGreaterThan(TEN_MINUTES - 20_000);
+  },
+);
+
+it.each(SEEDS)('plans no two faults at a time for what has room for one (seed %d)', (seed) => {
+  for (const { faults } of planOf(seed, TEN_MINUTES)) {
+    for (const [i, one] of faults.entries()) {
+      for (const other of faults.slice(i + 1)) {
+        if (other.at > one.at + one.forMs) continue;
+        expect(needOf(one).filter((need) => needOf(other).includes(need))).toEqual([]);
+      }
+    }
+  }
+});
+
+it('reads options, and says what is wrong with them', () => {
+  expect(readOptions(['--minutes', '10', '--seed', '3'])).toMatchObject({ minutes: 10, seed: 3 });
+  expect(readOptions(['--help'])).toBeUndefined();
+  expect(readOptions([])).toMatchObject({ minutes: 1, plan: false });
+  expect(() => readOptions(['--minutes', 'ten'])).toThrow(
+    new UsageError("--minutes must be a number from 0.7 to 120, got 'ten'"),
+  );
+  expect(() => readOptions(['--seed', '-1'])).toThrow(UsageError);
+  expect(() => readOptions(['--seed', '1.5'])).toThrow(
+    new UsageError("--seed must be a whole number from 0 to 2147483647, got '1.5'"),
+  );
+  expect(() => readOptions(['--seeds', '1'])).toThrow("Unknown option '--seeds'");
+});
