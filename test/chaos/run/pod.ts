@@ -7,8 +7,9 @@ import type { Order, PodSettings } from '../pod/main.js';
 
 const SCRIPT = fileURLToPath(new URL('../pod/main.ts', import.meta.url));
 const TYPESCRIPT = new URL('../../support/typescript-loader.js', import.meta.url).href;
-const BOOT_LIMIT_MS = 30_000;
-const STOP_LIMIT_MS = 10_000;
+/** On a machine that is busy with others a start takes long; one that hangs takes for ever. */
+const BOOT_LIMIT_MS = 120_000;
+const STOP_LIMIT_MS = 30_000;
 const MAX_OUTPUT = 10_000;
 
 /** One process of the application, from its start to its end; another one takes its place. */
@@ -92,12 +93,13 @@ export class Pod {
       if (!life.ended) this.report(`${name} ended by itself (${code ?? signal}): ${output.trim()}`);
       else if (output.trim() !== '') this.report(`${name} wrote: ${output.trim()}`);
     });
-    const limit = AbortSignal.timeout(BOOT_LIMIT_MS);
-    const [message] = (await Promise.race([
-      once(child, 'message', { signal: limit }),
-      once(child, 'close').then(() => [{ port: 0 }]),
-    ])) as [{ port: number }];
-    this.port = message.port;
+    const port = await portOf(child);
+    if (port === undefined) {
+      this.report(`${name} does not serve within ${BOOT_LIMIT_MS} ms`);
+      await this.stop('SIGKILL');
+      return;
+    }
+    this.port = port;
     if (this.awaySince !== undefined) this.away.push({ from: this.awaySince, to: now() });
     this.awaySince = undefined;
   }
@@ -133,5 +135,21 @@ export class Pod {
 
   private report(text: string): void {
     this.wrong.push({ at: now(), text });
+  }
+}
+
+/** What a process says when it serves; undefined when it does not. */
+async function portOf(child: ChildProcess): Promise<number | undefined> {
+  const limit = new AbortController();
+  const { signal } = limit;
+  const timer = setTimeout(() => limit.abort(), BOOT_LIMIT_MS);
+  child.once('close', () => limit.abort());
+  try {
+    const [{ port }] = (await once(child, 'message', { signal })) as [{ port: number }];
+    return port;
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
   }
 }
