@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ensureRedis from '../../src/surge/processes/ensure-redis.js';
@@ -24,6 +24,7 @@ import { Scene } from './run/scene.js';
 
 const PROGRESS_MS = 1000;
 const HEAPS_MS = 3000;
+const EXIT_INTERRUPTED = 130;
 
 /** @throws {UsageError} that says what is missing and how to get it */
 function prepare(): void {
@@ -99,6 +100,26 @@ function judge(run: Run): { rows: readonly PolicyRow[]; verdicts: Verdict[] } {
   };
 }
 
+const MEMORY = '/dev/shm';
+
+/** A folder that no disk delays: the pods write at once what they see, and must not be held up by it. */
+function inMemory(): string {
+  try {
+    accessSync(MEMORY, constants.W_OK);
+    return MEMORY;
+  } catch {
+    return tmpdir();
+  }
+}
+
+/** Moves the histories of a run to where they stay. */
+function keep(folder: string): void {
+  const lasting = mkdtempSync(join(tmpdir(), 'floodgate-chaos-'));
+  for (const name of readdirSync(folder)) if (name.endsWith('.jsonl')) cpSync(join(folder, name), join(lasting, name));
+  rmSync(folder, { recursive: true });
+  console.log(`\nThe histories are in ${lasting}`);
+}
+
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
   if (options === undefined) {
@@ -110,8 +131,17 @@ async function main(): Promise<number> {
   printPlan(storms);
   if (options.plan) return 0;
   prepare();
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-chaos-'));
-  const run = await injure(options, storms, folder);
+  const folder = mkdtempSync(join(inMemory(), 'floodgate-chaos-'));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      keep(folder);
+      process.exit(EXIT_INTERRUPTED); // its processes end with it
+    });
+  }
+  const run = await injure(options, storms, folder).catch((error: unknown) => {
+    keep(folder);
+    throw error;
+  });
   const { rows, verdicts } = judge(run);
   printReport(run, rows, verdicts);
   const failed = verdicts.filter(({ failures }) => failures.length > 0);
@@ -120,7 +150,7 @@ async function main(): Promise<number> {
     writeFileSync(options.json, JSON.stringify(result));
   }
   if (failed.length === 0 && !options.keep) rmSync(folder, { recursive: true });
-  else console.log(`\nThe histories are in ${folder}`);
+  else keep(folder);
   const again = `npm run test:chaos -- --minutes ${options.minutes} --seed ${options.seed}`;
   console.log(failed.length === 0 ? `\npassed: ${again}` : `\n${failed.length} checks failed: ${again}`);
   return failed.length === 0 ? 0 : 1;

@@ -43,8 +43,8 @@ export const KINDS = {
   'clients paused': { needs: 'redis', lasts: [300, 2000] },
   'redis clock jumps': { needs: 'clock', lasts: [1, 1], amount: [60_000, 3_600_000] },
   // the network of a pod
-  'latency below the deadline': { needs: 'network', lasts: [1000, 4000], amount: [3, 20] },
-  'latency above the deadline': { needs: 'network', lasts: [500, 4000], amount: [80, 500] },
+  'latency below the deadline': { needs: 'network', lasts: [1000, 4000], amount: [3, 30] },
+  'latency above the deadline': { needs: 'network', lasts: [500, 4000], amount: [150, 600] },
   'network stalls': { needs: 'network', lasts: [500, 3000], amount: [1000, 3000] },
   'black hole': { needs: 'network', lasts: [300, 3000] },
   'answers lost': { needs: 'network', lasts: [300, 3000] },
@@ -55,7 +55,8 @@ export const KINDS = {
   'lookups slow': { needs: 'lookup', lasts: [3000, 5000], amount: [200, 900] },
   'lookups hang': { needs: 'lookup', lasts: [1000, 4000] },
   // the process
-  'process computes': { needs: 'pod', lasts: [30, 3000] },
+  'process computes': { needs: 'pod', lasts: [30, 1000] },
+  'process computes for seconds': { needs: 'pod', lasts: [1100, 3000] },
   'process computes again and again': { needs: 'pod', lasts: [1000, 3000], amount: [30, 150] },
   'handlers compute': { needs: 'pod', lasts: [1500, 3000], amount: [30, 60] },
   'process stopped': { needs: 'pod', lasts: [100, 3000] },

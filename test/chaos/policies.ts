@@ -149,5 +149,5 @@ export const RIDERS: readonly string[] = ['ada', 'bea', 'cem', 'dan', 'eve'];
 /** Addresses of the loopback interface from which clients ask. */
 export const ADDRESSES: readonly string[] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
-/** Milliseconds that a decision may take. */
-export const DEADLINE_MS = 100;
+/** Milliseconds that a decision may take: more than several runs at once on two processors delay it. */
+export const DEADLINE_MS = 250;

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { Failure, Run, Verdict } from './checks/check.js';
 import type { PolicyRow } from './checks/exact.js';
 import { type FaultKind, KINDS, type Storm, textOf } from './plan.js';
@@ -45,7 +46,7 @@ function printVerdict(run: Run, { name, failures, seen }: Verdict): void {
   for (const { first, more, until } of groups.slice(0, SHOWN_FAILURES)) {
     const others = more === 0 ? '' : ` (and ${more} like it until ${seconds(run, until)})`;
     console.log(
-      `         at ${seconds(run, first.at)}: ${first.text}${others}${first.path === undefined ? '' : ` [${first.path}]`}`,
+      `         at ${seconds(run, first.at)}: ${first.text}${others}${first.path === undefined ? '' : ` [${basename(first.path)}]`}`,
     );
   }
   if (groups.length > SHOWN_FAILURES) console.log(`         and ${groups.length - SHOWN_FAILURES} more groups of them`);

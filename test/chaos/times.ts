@@ -15,6 +15,7 @@ const HARMLESS: readonly FaultKind[] = [
   'redis clock jumps',
   'latency below the deadline',
   'process computes',
+  'process computes for seconds',
   'process computes again and again',
   'handlers compute',
   'process stopped',

@@ -1,6 +1,6 @@
 import { overlap, type Span, union } from '../clock.js';
 import { policyOf, DEADLINE_MS, ROUTES } from '../policies.js';
-import type { Sent } from '../run/load.js';
+import { NO_ANSWER, type Sent } from '../run/load.js';
 import { type Failure, faultsAround, type Run, touches, type Verdict } from './check.js';
 
 /** What a decision may take beyond the deadline, apart from stalls of its process: two turns of a busy event loop. */
@@ -81,10 +81,12 @@ function checkHttp(run: Run, failures: Failure[]): number {
 }
 
 function wrongWith({ status, error, route }: Sent, ms: number): string | undefined {
+  const limit = 2 * DEADLINE_MS + ANSWER_SLACK_MS;
+  // A client that gives up because everything stood still is not what is looked for.
+  if (status === 0 && error === NO_ANSWER && ms <= limit) return undefined;
   if (status === 0) return `no answer (${error})`;
   const closed = ROUTES[route].some((name) => policyOf(name).policy.onStoreFailure === 'closed');
   if (![200, 429].includes(status) && !(status === 503 && closed)) return `status ${status}`;
-  if (ms > 2 * DEADLINE_MS + ANSWER_SLACK_MS)
-    return `answered after ${ms.toFixed(0)} ms, stalls and its slot subtracted`;
+  if (ms > limit) return `answered after ${ms.toFixed(0)} ms, stalls and its slot subtracted`;
   return undefined;
 }

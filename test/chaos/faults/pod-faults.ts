@@ -2,11 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OTHER_SHARE, SHARE } from '../policies.js';
 import type { Injure } from './redis-faults.js';
 
+/** Questions, a millisecond apart, before a process is stopped. */
+const ASKED = 6;
+
+const computes: Injure = async ({ pods }, { pod, forMs }) => {
+  pods[pod!]!.tell({ compute: forMs });
+  await delay(forMs);
+};
+
 export const POD_FAULTS = {
-  'process computes': async ({ pods }, { pod, forMs }) => {
-    pods[pod!]!.tell({ compute: forMs });
-    await delay(forMs);
-  },
+  'process computes': computes,
+  'process computes for seconds': computes,
   'process computes again and again': async ({ pods, random }, { pod, forMs, amount }) => {
     const until = performance.now() + forMs;
     while (performance.now() < until) {
@@ -20,8 +26,11 @@ export const POD_FAULTS = {
     pods[pod!]!.tell({ handlersCompute: 0 });
   },
   'process stopped': async ({ pods, random }, { pod, forMs }) => {
-    pods[pod!]!.tell({ ask: true });
-    await delay(random(4));
+    // While somebody waits for an answer.
+    for (let i = random(ASKED); i >= 0; i--) {
+      pods[pod!]!.tell({ ask: true });
+      await delay(1);
+    }
     pods[pod!]!.signal('SIGSTOP');
     await delay(forMs);
     pods[pod!]!.signal('SIGCONT');

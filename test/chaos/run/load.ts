@@ -22,6 +22,7 @@ const HOST = '127.0.0.1';
 /** Mean of the pause between two requests to a pod. */
 const PAUSE_MS = 60;
 const PATIENCE_MS = 20_000;
+export const NO_ANSWER = `no answer in ${PATIENCE_MS} ms`;
 const NAMES = Object.keys(ROUTES) as RouteName[];
 
 /** Asks all pods over HTTP, at a pace that does not depend on how they answer. */
@@ -83,7 +84,7 @@ export class Load {
         response.on('error', (error) => done(0, error.message));
         response.on('close', resolve);
       });
-      sending.setTimeout(PATIENCE_MS, () => sending.destroy(new Error(`no answer in ${PATIENCE_MS} ms`)));
+      sending.setTimeout(PATIENCE_MS, () => sending.destroy(new Error(NO_ANSWER)));
       sending.on('error', (error) => {
         done(0, error.message);
         resolve();

@@ -20,14 +20,14 @@ const sent = (given: Partial<Sent>): Sent => ({
 
 it('finds decisions beyond the deadline, stalls of their process subtracted', () => {
   const evidence = new Evidence();
-  evidence.decided(['window'], 2000, { askedAt: 1850 });
+  evidence.decided(['window'], 2000, { askedAt: 1700 });
   evidence.decided(['window'], 5000, { askedAt: 4000 });
   evidence.process(0).stalls.push({ from: 4050, to: 4950 });
   expect(textsOf(checkAnswers(evidence.run))).toEqual([]);
-  evidence.decided(['window'], 7000, { askedAt: 6700 });
-  expect(textsOf(checkAnswers(evidence.run))).toEqual([expect.stringContaining('took 300 ms to decide')]);
+  evidence.decided(['window'], 7000, { askedAt: 6600 });
+  expect(textsOf(checkAnswers(evidence.run))).toEqual([expect.stringContaining('took 400 ms to decide')]);
   // Another process's stall is no excuse.
-  evidence.process(1).stalls.push({ from: 6700, to: 7000 });
+  evidence.process(1).stalls.push({ from: 6600, to: 7000 });
   expect(textsOf(checkAnswers(evidence.run))).toHaveLength(1);
 });
 
@@ -35,7 +35,7 @@ it.each([
   ['no answer', { status: 0, error: 'socket hang up' }, 'no answer (socket hang up)'],
   ['a failure', { status: 500 }, 'status 500'],
   ['a 503 of a route without a closed policy', { status: 503 }, 'status 503'],
-  ['a late answer', { endedAt: 1600 }, 'answered after 600 ms'],
+  ['a late answer', { endedAt: 1900 }, 'answered after 900 ms'],
 ])('finds %s', (_, given, text) => {
   const evidence = new Evidence();
   evidence.parts.sent = [sent({}), sent({ status: 429 }), sent({ status: 503, route: 'tokens' })];
@@ -43,7 +43,7 @@ it.each([
   evidence.parts.sent = [sent(given)];
   expect(textsOf(checkAnswers(evidence.run))).toEqual([expect.stringContaining(text)]);
   // A process that is not there answers nobody.
-  evidence.parts.away = [[{ from: 900, to: 1700 }], []];
+  evidence.parts.away = [[{ from: 900, to: 2000 }], []];
   expect(textsOf(checkAnswers(evidence.run))).toEqual([]);
 });
 
