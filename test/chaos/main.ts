@@ -23,7 +23,7 @@ import { perform } from './run/perform.js';
 import { Scene } from './run/scene.js';
 
 const PROGRESS_MS = 1000;
-const HEAPS_MS = 3000;
+const HEAPS_MS = 4000;
 const EXIT_INTERRUPTED = 130;
 
 /** @throws {UsageError} that says what is missing and how to get it */

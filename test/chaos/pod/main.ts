@@ -111,7 +111,7 @@ function setClock(aheadMs: number): void {
 }
 
 function collect(): void {
-  for (let i = 0; i < 2; i++) globalThis.gc!();
+  globalThis.gc!();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   recorder.add(['heap', now(), heapUsed + arrayBuffers]);
 }

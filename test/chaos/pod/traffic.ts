@@ -5,7 +5,7 @@ import { now } from '../clock.js';
 import { DIRECT, type PolicyName, RIDERS } from '../policies.js';
 import { asking, type Recorder } from './recorder.js';
 
-const PAUSE_MS = 110;
+const PAUSE_MS = 130;
 const TOGETHER = 4;
 const MAX_COST = 2;
 

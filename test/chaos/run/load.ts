@@ -20,7 +20,7 @@ export interface Sent {
 
 const HOST = '127.0.0.1';
 /** Mean of the pause between two requests to a pod. */
-const PAUSE_MS = 60;
+const PAUSE_MS = 80;
 const PATIENCE_MS = 20_000;
 export const NO_ANSWER = `no answer in ${PATIENCE_MS} ms`;
 const NAMES = Object.keys(ROUTES) as RouteName[];
