@@ -78,7 +78,7 @@ const RESTARTED = [2, 3];
 
 const FIRST_AT_MS = 3000;
 const STORM_MS = [4000, 8000] as const;
-const CALM_MS = [3500, 4500] as const;
+const CALM_MS = [3500, 5000] as const;
 const FAULTS = [4, 7] as const;
 /** A fault may end a little later than planned. */
 const GAP_MS = 500;

@@ -150,4 +150,4 @@ export const RIDERS: readonly string[] = ['ada', 'bea', 'cem', 'dan', 'eve'];
 export const ADDRESSES: readonly string[] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
 /** Milliseconds that a decision may take: more than several runs at once on two processors delay it. */
-export const DEADLINE_MS = 250;
+export const DEADLINE_MS = 200;

@@ -5,8 +5,12 @@ import { DEADLINE_MS } from './policies.js';
 import type { Injury } from './run/perform.js';
 import type { Turn } from './run/redis.js';
 
-/** Within which Redis has to decide again, once nothing keeps it: promised are 500 ms from its first answer on. */
-export const RECOVERY_MS = 1500;
+/**
+ * Within which Redis has to decide again, once nothing keeps it. The longest way is that of a connection that a network has
+ * lost: a missed deadline, five of them until the connection is given up, or a second until the next one is tried, and 400 ms
+ * until the next probe.
+ */
+export const RECOVERY_MS = 2000;
 
 /** Faults after which Redis decides on, as long as nothing else is wrong. */
 const HARMLESS: readonly FaultKind[] = [

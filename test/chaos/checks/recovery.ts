@@ -2,6 +2,9 @@ import { overlap } from '../clock.js';
 import { RECOVERY_MS } from '../times.js';
 import { type Failure, faultsAround, type Run, touches, type Verdict } from './check.js';
 
+/** Afterwards it has to go on deciding. */
+const WATCHED_MS = RECOVERY_MS + 1000;
+
 /** After each fault, where no other follows too soon to tell: how long it is until Redis decides again, and goes on so. */
 export function checkRecovery(run: Run): Verdict & { readonly recoveriesMs: readonly number[] } {
   const failures: Failure[] = [];
@@ -14,8 +17,8 @@ export function checkRecovery(run: Run): Verdict & { readonly recoveriesMs: read
     const stalls = run.histories.filter((history) => history.pod === pod).flatMap((history) => history.stalls);
     for (const [i, { to }] of faults.entries()) {
       const next = faults[i + 1]?.from ?? run.ended;
-      if (next - to < 2 * RECOVERY_MS || touches(run.away[pod]!, { from: to, to: to + 2 * RECOVERY_MS })) continue;
-      const span = { from: to, to: to + 2 * RECOVERY_MS };
+      const span = { from: to, to: to + WATCHED_MS };
+      if (next < span.to || touches(run.away[pod]!, span)) continue;
       // A machine that is busy, or a process that stands still, recovers later.
       if (overlap(run.slow, span) > 0) continue;
       const after = decided.filter(({ askedAt }) => askedAt >= span.from && askedAt <= span.to);

@@ -53,10 +53,6 @@ export const procedures = {
   slow(): Span[] {
     return slow.splice(0);
   },
-
-  async close(): Promise<void> {
-    await Promise.all(proxies.map((proxy) => proxy.stop()));
-  },
 };
 
 /** Asks Redis for nothing, again and again, past the proxies. Any answer will do. */

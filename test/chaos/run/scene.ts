@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Processes } from '../../support/processes/processes.js';
@@ -34,7 +33,11 @@ export class Scene implements AsyncDisposable {
 
   static async start(folder: string, seed: number): Promise<Scene> {
     const redis = await ChaosRedis.start();
-    const network = await Processes.start<typeof procedures>(new URL('../network/main.ts', import.meta.url), 1);
+    const script = new URL('../network/main.ts', import.meta.url);
+    const network = await Processes.start<typeof procedures>(script, 1).catch(async (error: unknown) => {
+      await redis[Symbol.asyncDispose]();
+      throw error;
+    });
     const [ports] = await network.all('open', () => ({ port: redis.port, count: PODS }));
     const pods = ports!.map((redisPort, index) => {
       const fifo = join(folder, `lookups-${index}`);
@@ -45,7 +48,6 @@ export class Scene implements AsyncDisposable {
     const load = new Load(pods, randomOf(seed + 1));
     const scene = new Scene(folder, redis, network, pods, load, randomOf(seed + 2));
     try {
-      mkdirSync(join(folder, 'redis'), { recursive: true });
       await Promise.all(pods.map((pod) => pod.start()));
       return scene;
     } catch (error) {

@@ -20,7 +20,7 @@ const sent = (given: Partial<Sent>): Sent => ({
 
 it('finds decisions beyond the deadline, stalls of their process subtracted', () => {
   const evidence = new Evidence();
-  evidence.decided(['window'], 2000, { askedAt: 1700 });
+  evidence.decided(['window'], 2000, { askedAt: 1750 });
   evidence.decided(['window'], 5000, { askedAt: 4000 });
   evidence.process(0).stalls.push({ from: 4050, to: 4950 });
   expect(textsOf(checkAnswers(evidence.run))).toEqual([]);
@@ -58,11 +58,11 @@ it('finds a process that Redis does not decide for again in time', () => {
   evidence.fault('redis stopped', 9_000, 10_000);
   for (let at = 10_010; at < 16_000; at += 20) {
     evidence.decided(['window'], at, at < 11_000 ? { source: 'local' } : {});
-    evidence.decided(['window'], at, at < 12_000 ? { source: 'local', pod: 1 } : { pod: 1 });
+    evidence.decided(['window'], at, at < 12_500 ? { source: 'local', pod: 1 } : { pod: 1 });
   }
   const { failures, recoveriesMs } = checkRecovery(evidence.run);
-  expect(recoveriesMs).toEqual([1010, 2010]);
-  expect(textsOf({ failures })).toEqual([expect.stringContaining('pod 1 decides by Redis again after 2010 ms')]);
+  expect(recoveriesMs).toEqual([1010, 2510]);
+  expect(textsOf({ failures })).toEqual([expect.stringContaining('pod 1 decides by Redis again after 2510 ms')]);
 });
 
 it('takes what comes too soon after a fault for another outage', () => {
