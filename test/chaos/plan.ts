@@ -129,7 +129,7 @@ export function needOf({ kind, pod }: PlannedFault): string[] {
   if (needs === 'lookup') return [`lookup ${pod}`, `network ${pod}`];
   // Redis counts the pause by the clock that a jump sets.
   if (kind === 'clients paused') return ['redis', 'clock'];
-  // A new process has lookups that nobody spoilt.
+  // A new process starts with fair lookups.
   if (kind === 'process restarted' || kind === 'process killed') return [`pod ${pod}`, `lookup ${pod}`];
   return [pod === undefined ? needs : `${needs} ${pod}`];
 }
@@ -145,7 +145,7 @@ function shuffled<T>(items: readonly T[], random: Random): T[] {
 
 /** A line of the report. */
 export function textOf({ kind, at, forMs, pod, amount }: PlannedFault): string {
-  const whom = pod === undefined ? '' : `, pod ${pod}`;
+  const target = pod === undefined ? '' : `, pod ${pod}`;
   const how = amount === 0 ? '' : `, ${amount}`;
-  return `${(at / 1000).toFixed(1).padStart(6)} s  ${kind}${whom}${forMs > 1 ? `, ${forMs} ms` : ''}${how}`;
+  return `${(at / 1000).toFixed(1).padStart(6)} s  ${kind}${target}${forMs > 1 ? `, ${forMs} ms` : ''}${how}`;
 }

@@ -27,7 +27,7 @@ function tokens(by: ChaosPolicy['by'], onStoreFailure: OnStoreFailure, capacity:
   };
 }
 
-/** Who is counted; all policies of the run have scope `'app'`: routes and direct questions share their states. */
+/** All policies have scope `'app'`, so that routes and direct questions share their states. */
 function counts(by: ChaosPolicy['by']): Pick<Policy, 'by' | 'scope'> {
   return { by: by === 'address' ? 'ip' : by, scope: 'app' };
 }
@@ -104,7 +104,7 @@ export const POLICIES = {
   address: tokens('address', 'closed', 8, 2),
   // The module's middleware.
   gate: tokens('global', 'local', 400, 320),
-  // Of clients who ask once: whoever is charged twice has two of it.
+  // Each identity asks for it once, so that a second charge shows.
   once: {
     policy: { algorithm: 'fixed-window', limit: 5, window: '1h', onStoreFailure: 'open', scope: 'app' },
     by: 'user',
@@ -144,7 +144,7 @@ export type RouteName = keyof typeof ROUTES;
 /** What direct questions take one or two of, with the ledger. */
 export const DIRECT: readonly PolicyName[] = ['tokens', 'window', 'log', 'long-log', 'counter', 'rider'];
 
-/** The users whom all pods serve; everybody else asks once. */
+/** Users that all pods serve. Other users ask once. */
 export const RIDERS: readonly string[] = ['ada', 'bea', 'cem', 'dan', 'eve'];
 /** Addresses of the loopback interface from which clients ask. */
 export const ADDRESSES: readonly string[] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];

@@ -12,7 +12,7 @@ export const FILE_MS = 250;
 /** After a stall, in which requests were collected, the process needs time to answer them all. */
 const CATCH_UP = 0.5;
 
-/** Whether everybody was answered in time who asked a process that lives, and what with. */
+/** Checks that each request to a living process is answered in time, with a status that its route allows. */
 export function checkAnswers(run: Run): Verdict & { readonly slowestMs: { decision: number; answer: number } } {
   const failures: Failure[] = [];
   const decision = checkDecisions(run, failures);

@@ -78,7 +78,7 @@ export function isExcused({ outages }: Pick<Run, 'outages'>, { process, askedAt,
   return touches(outages[process.pod]!.excused, { from: askedAt, to: decidedAt });
 }
 
-/** What happened around an instant, for whoever looks for the cause. */
+/** The faults around an instant, one of which may be the cause. */
 export function faultsAround({ injuries }: Pick<Run, 'injuries'>, pod: number, at: number): string {
   const near = ({ fault, from, to }: Injury): boolean =>
     (fault.pod === undefined || fault.pod === pod) && from <= at && to >= at - AROUND_MS;

@@ -26,13 +26,12 @@ interface Admission {
 }
 
 /**
- * Replays what was admitted. Whoever takes some requests out of an exact history has an exact history: so a textbook that is
- * asked for the admissions that were heard of, and for no others, must make all of them. Answers that were lost cannot
- * cause an alarm.
+ * Replays what was admitted. Each subset of an exact history is exact. So a textbook that is asked for the admissions that
+ * were recorded, and for no others, must make all of them, and lost answers cannot cause an alarm. There are two replays:
  *
- * - what Redis decided, over all processes, between two losses of its keys and two steps of its clock. What a process
- *   decided itself although nothing kept it from Redis is added: it had to be decided there
- * - what a process decided itself: its share of the limit, as long as the process lives
+ * - What Redis decided, over all processes, between two losses of its keys and two steps of its clock. Decisions that a
+ *   process made itself although nothing kept it from Redis are added, since Redis had to make them.
+ * - What each process decided itself, against its share of the limit.
  */
 export function checkExactness(run: Run): { verdict: Verdict; rows: readonly PolicyRow[] } {
   const rows = new Map((Object.keys(POLICIES) as PolicyName[]).map((policy) => [policy, emptyRow(policy)]));
@@ -56,11 +55,11 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
       if (!decided.allowed) continue;
       for (const policy of chargedBy(decided)) {
         if (decided.source === 'local' && policyOf(policy).policy.onStoreFailure === 'local') {
-          add(local, `${history.name} ${policy} ${whom(policy, decided)}`, { decided, at: decided.at });
+          add(local, `${history.name} ${policy} ${ownerOf(policy, decided)}`, { decided, at: decided.at });
         }
         if (decided.source !== 'store' && excused) continue;
         const [index, at] = place(run, decided);
-        add(shared, `${index} ${policy} ${whom(policy, decided)}`, { decided, at });
+        add(shared, `${index} ${policy} ${ownerOf(policy, decided)}`, { decided, at });
       }
     }
   }
@@ -105,7 +104,7 @@ function place(run: Run, decided: Decided): [epoch: number, at: number] {
 }
 
 /** The state's owner, by what the client said of itself: a key that the library got wrong is another state. */
-function whom(policy: PolicyName, { request }: Decided): string {
+function ownerOf(policy: PolicyName, { request }: Decided): string {
   const { by } = policyOf(policy);
   return by === 'global' ? '' : by === 'user' ? request.user : request.address;
 }

@@ -16,7 +16,7 @@ export function checkQueue(run: Run): Verdict {
   for (const { requests, path } of run.histories) {
     for (const request of requests) {
       const { decided, handledAt } = request;
-      // Those who left gave their slots back, so that somebody else may have them.
+      // A request without a handler may have given its slot back to another one.
       if (decided?.source !== 'store' || handledAt === undefined || !request.policies.includes('queue')) continue;
       handled++;
       const early = decided.decidedAt + decided.delayMs - handledAt;

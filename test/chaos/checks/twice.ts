@@ -16,9 +16,9 @@ interface Numbered {
 }
 
 /**
- * Nobody is charged twice. The key of a client who asks once is written once, whatever became of the answer, as MONITOR tells.
- * And the ledger, which each charge passes, numbers the charges: two admissions never have the same number, later ones have
- * higher numbers, and numbers that nobody was told are no more than the requests whose answers were not heard.
+ * Checks that no request is charged twice. MONITOR shows each write to the keys that are asked for once: there is one at most.
+ * And the ledger numbers all charges: two admissions never have the same number, later ones have higher numbers, and the
+ * numbers without an admission are no more than the requests whose answers were lost.
  */
 export function checkCharges(run: Run): Verdict {
   const failures: Failure[] = [];
@@ -36,14 +36,14 @@ export function checkCharges(run: Run): Verdict {
       const path = decided.process.path;
       const name = decided.request.id;
       if (before < last) {
-        const text = `${name} has charges ${before + 1} to ${after} of the ledger, of which ${last} was somebody's already`;
+        const text = `${name} has charges ${before + 1} to ${after} of the ledger, of which ${last} another request had already`;
         failures.push({ at, text, path });
       } else gaps += before - last;
       last = Math.max(last, after);
       // Those that were under way when the keys were lost may be charged after it.
       const possible = unheard(from - UNDER_WAY_MS, at);
       if (gaps > possible) {
-        const text = `${name} finds ${gaps} charges in the ledger that nobody was told, of ${possible} unheard requests`;
+        const text = `${name} finds ${gaps} charges in the ledger without an admission, of ${possible} requests without an answer`;
         failures.push({ at, text, path });
         gaps = possible; // told once
       }

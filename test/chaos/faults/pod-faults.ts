@@ -26,7 +26,7 @@ export const POD_FAULTS = {
     pods[pod!]!.tell({ handlersCompute: 0 });
   },
   'process stopped': async ({ pods, random }, { pod, forMs }) => {
-    // While somebody waits for an answer.
+    // The process stops while its questions wait for answers.
     for (let i = random(ASKED); i >= 0; i--) {
       pods[pod!]!.tell({ ask: true });
       await delay(1);

@@ -13,7 +13,7 @@ const RELEASE_MS = 10;
 
 /**
  * Answers lookups of Redis's name, late or not at all. A lookup that hangs holds one of libuv's threads, as the C library's
- * does: it opens a FIFO that nobody writes to.
+ * does: it opens a FIFO without a writer.
  */
 export class Lookup {
   private weather: LookupWeather = 0;
@@ -60,13 +60,13 @@ export class Lookup {
     });
   }
 
-  /** Those who have opened the FIFO wait for a writer; those who are still to open it will want one, too. */
+  /** Opens the FIFO for writing until no lookup hangs in it. */
   private release(): void {
     if (this.hanging === 0 || this.weather === 'hangs') return;
     try {
       closeSync(openSync(this.fifo, constants.O_WRONLY | constants.O_NONBLOCK));
     } catch {
-      // Nobody has opened it yet.
+      // No lookup has opened it yet.
     }
     setTimeout(() => this.release(), RELEASE_MS);
   }

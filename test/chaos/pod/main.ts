@@ -94,7 +94,7 @@ const PHASES: readonly ((task: () => void) => unknown)[] = [
 process.on('message', (order: Order) => {
   if ('ask' in order) traffic.askSome();
   else if ('compute' in order) {
-    // While somebody waits for an answer, or it would be of no consequence.
+    // A stall matters while questions wait for answers.
     traffic.askSome();
     PHASES[random(PHASES.length)]!(() => compute(order.compute));
   } else if ('handlersCompute' in order) app.get(Work).busyMs = order.handlersCompute;

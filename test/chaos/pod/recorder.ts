@@ -3,7 +3,7 @@ import { openSync, writeSync } from 'node:fs';
 import type { DecisionEvent } from 'nestjs-floodgate';
 import { now, type Span } from '../clock.js';
 
-/** A request, as whoever sent it described it. */
+/** A request, as its sender described it. */
 export interface Asked {
   readonly id: string;
   /** The route, or the policies of a direct question. */
@@ -39,10 +39,7 @@ export type Line =
 /** In whose name code runs. */
 export const asking = new AsyncLocalStorage<Asked>();
 
-/**
- * What this process saw, written to its file at the end of each turn of the event loop: whoever kills the process
- * loses one turn.
- */
+/** Writes what this process sees to a file, at the end of each turn of the event loop: a SIGKILL loses one turn. */
 export class Recorder {
   private readonly file: number;
   private lines: Line[] = [];
@@ -53,7 +50,7 @@ export class Recorder {
 
   asked({ id, what, user, address, cost }: Asked): void {
     this.add(['asked', now(), id, what, user, address, cost]);
-    this.flush(); // before Redis can be asked: who kills this process must not hide a charge
+    this.flush(); // before Redis is asked: a SIGKILL must not hide a charge
   }
 
   /** The module's `onDecision`. */

@@ -43,7 +43,7 @@ export class DirectTraffic {
     if (random(2) === 0 && other !== policies[0]) policies.push(other);
     if (random(8) === 0) void peek(limiter, recorder, policies, RIDERS[random(RIDERS.length)]!);
     const cost = random(4) === 0 ? 1 + random(MAX_COST) : 1;
-    // Of API keys, and of no others, a process keeps nothing: those who ask once would else fill its caches.
+    // The limiter keeps recent clients, but no API keys. With another kind, new identities would look like a leak.
     const once = !policies.includes('rider') && random(3) > 0;
     const identity = once ? { kind: 'key', value: id } : { kind: 'user', value: RIDERS[random(RIDERS.length)]! };
     if (once) policies.push('once');

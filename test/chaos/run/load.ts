@@ -50,7 +50,7 @@ export class Load {
     this.ended = true;
   }
 
-  /** Headers of a request of its own: who asks, and from where. */
+  /** The identity and the address of a new request. */
   draw(route: RouteName): { id: string; headers: Record<string, string>; from: number } {
     const { random } = this;
     const id = `http-${this.count++}`;

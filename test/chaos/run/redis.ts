@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { ClockedRedis } from '../../support/faults/clocked-redis.js';
 import { now } from '../clock.js';
 
-/** Who has this name is not touched by what is done to the pods' connections, rights and password. */
+/** A Redis user of its own: faults of the pods' connections, rights and password do not touch it. */
 const OPERATOR = 'operator';
 const ARGS = `--user ${OPERATOR} on >${OPERATOR} ~* &* +@all --enable-debug-command yes --enable-protected-configs yes`;
 const RECONNECT_MS = 10;
@@ -23,7 +23,7 @@ export interface Turn {
 /** The server of a run, its operator, and what every one of its keys was charged, as MONITOR shows it. */
 export class ChaosRedis implements AsyncDisposable {
   readonly turns: Turn[] = [];
-  /** Writes to the keys of those who ask once, by key. */
+  /** Writes to keys that are asked for once. */
   readonly writes = new Map<string, number>();
   aheadMs = 0;
   private monitor: Socket | undefined;

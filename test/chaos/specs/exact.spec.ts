@@ -126,7 +126,7 @@ it('finds charges that two were told, and charges that nobody can have made', ()
   evidence.decided(['ledger'], 1000, { charges: 1 });
   evidence.decided(['ledger'], 1001, { charges: 2, pod: 1 });
   evidence.decided(['ledger'], 1002, { charges: 2 });
-  expect(textsOf(checkCharges(evidence.run))).toEqual([expect.stringContaining('of which 2 was somebody')]);
+  expect(textsOf(checkCharges(evidence.run))).toEqual([expect.stringContaining('of which 2 another request had')]);
 
   const lost = new Evidence();
   lost.decided(['ledger'], 1000, { charges: 1 });
@@ -135,6 +135,6 @@ it('finds charges that two were told, and charges that nobody can have made', ()
   expect(textsOf(checkCharges(lost.run))).toEqual([]); // the one in between may have been charged
   lost.decided(['ledger'], 1006, { charges: 5 });
   expect(textsOf(checkCharges(lost.run))).toEqual([
-    expect.stringContaining('2 charges in the ledger that nobody was told, of 1'),
+    expect.stringContaining('2 charges in the ledger without an admission, of 1'),
   ]);
 });
