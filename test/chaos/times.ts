@@ -1,4 +1,4 @@
-import { type Span, union } from './clock.js';
+import { overlap, type Span, union } from './clock.js';
 import type { Decided } from './history.js';
 import type { FaultKind } from './plan.js';
 import { DEADLINE_MS } from './policies.js';
@@ -42,7 +42,16 @@ export interface Outages {
   readonly excused: readonly Span[];
 }
 
-export function outagesOf(pod: number, injuries: readonly Injury[], slow: readonly Span[]): Outages {
+/**
+ * @param slow when the machine was too busy to tell
+ * @param stalls of the pod's processes, sorted: while a process stands still it cannot recover
+ */
+export function outagesOf(
+  pod: number,
+  injuries: readonly Injury[],
+  slow: readonly Span[],
+  stalls: readonly Span[],
+): Outages {
   const faults = injuries
     .filter(({ fault }) => !HARMLESS.includes(fault.kind) && (fault.pod === undefined || fault.pod === pod))
     .map(({ fault, from, to }) => ({ from, to: BRIEF.includes(fault.kind) ? from + fault.amount : to }));
@@ -51,8 +60,18 @@ export function outagesOf(pod: number, injuries: readonly Injury[], slow: readon
     from: from - DEADLINE_MS,
     to: to + (to - from < DEADLINE_MS ? DEADLINE_MS : RECOVERY_MS),
   }));
-  const recovering = faults.map(({ from, to }) => ({ from, to: to + RECOVERY_MS }));
+  const recovering = faults.map(({ from, to }) => ({ from, to: awakeAfter(to, RECOVERY_MS, stalls) }));
   return { faults: union(faults), excused: union([...recovering, ...busy]) };
+}
+
+/** When a process that stood still meanwhile has been awake for so long. */
+function awakeAfter(from: number, ms: number, stalls: readonly Span[]): number {
+  let to = from + ms;
+  for (;;) {
+    const awake = to - from - overlap(stalls, { from, to });
+    if (awake >= ms - 1) return to;
+    to += ms - awake;
+  }
 }
 
 /** A time in which Redis had the same keys and the same offset of its clock. */

@@ -1,14 +1,14 @@
 import { overlap, type Span, union } from '../clock.js';
 import { policyOf, DEADLINE_MS, ROUTES } from '../policies.js';
 import { NO_ANSWER, type Sent } from '../run/load.js';
-import { type Failure, faultsAround, type Run, touches, type Verdict } from './check.js';
+import { type Failure, faultsAround, type Run, stallsOf, touches, type Verdict } from './check.js';
 
 /** What a decision may take beyond the deadline, apart from stalls of its process: two turns of a busy event loop. */
 export const DECISION_SLACK_MS = 100;
 /** And an answer: the gate and the route decide one after the other, and there is HTTP around them. */
 export const ANSWER_SLACK_MS = 300;
 /** Reads of a small file take a thread of libuv, which lookups must not hold. */
-export const FILE_MS = 250;
+export const FILE_MS = 500;
 /** After a stall, in which requests were collected, the process needs time to answer them all. */
 const CATCH_UP = 0.5;
 
@@ -58,8 +58,7 @@ function checkFiles(run: Run, failures: Failure[]): void {
 /** Of requests over HTTP, as clients saw them. */
 function checkHttp(run: Run, failures: Failure[]): number {
   const stalls = run.away.map((_, pod) => {
-    const ofPod = run.histories.filter((history) => history.pod === pod).flatMap((history) => history.stalls);
-    return union([...ofPod, ...run.clientStalled]);
+    return union([...stallsOf(run.histories, pod), ...run.clientStalled]);
   });
   const delays = new Map<string, number>();
   for (const { requests } of run.histories) {

@@ -52,7 +52,7 @@ export interface Run extends Evidence {
 }
 
 export function runOf(evidence: Evidence): Run {
-  const { turns, began, injuries, slow, away, clientStalls } = evidence;
+  const { turns, began, injuries, slow, away, clientStalls, histories } = evidence;
   // Whether the machine was busy cannot be told while Redis was kept from answering.
   const ofRedis = injuries.filter(({ fault }) => KINDS[fault.kind].needs === 'redis');
   const slowWithout = union(slow).filter((span) => overlap(union(ofRedis), span) === 0);
@@ -60,9 +60,14 @@ export function runOf(evidence: Evidence): Run {
     ...evidence,
     epochs: epochsOf(turns, began - BOOT_MS),
     slow: slowWithout,
-    outages: away.map((_, pod) => outagesOf(pod, injuries, slowWithout)),
+    outages: away.map((_, pod) => outagesOf(pod, injuries, slowWithout, stallsOf(histories, pod))),
     clientStalled: union(clientStalls),
   };
+}
+
+/** When the processes of a pod stood still. */
+export function stallsOf(histories: readonly ProcessHistory[], pod: number): Span[] {
+  return union(histories.filter((history) => history.pod === pod).flatMap(({ stalls }) => stalls));
 }
 
 /** Requests of the start are in the first epoch, too. */

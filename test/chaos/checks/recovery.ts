@@ -1,6 +1,6 @@
 import { overlap } from '../clock.js';
 import { RECOVERY_MS } from '../times.js';
-import { type Failure, faultsAround, type Run, touches, type Verdict } from './check.js';
+import { type Failure, faultsAround, type Run, stallsOf, touches, type Verdict } from './check.js';
 
 /** Afterwards it has to go on deciding. */
 const WATCHED_MS = RECOVERY_MS + 1000;
@@ -14,7 +14,7 @@ export function checkRecovery(run: Run): Verdict & { readonly recoveriesMs: read
       .filter((history) => history.pod === pod)
       .flatMap((history) => history.decided)
       .toSorted((a, b) => a.decidedAt - b.decidedAt);
-    const stalls = run.histories.filter((history) => history.pod === pod).flatMap((history) => history.stalls);
+    const stalls = stallsOf(run.histories, pod);
     for (const [i, { to }] of faults.entries()) {
       const next = faults[i + 1]?.from ?? run.ended;
       const span = { from: to, to: to + WATCHED_MS };

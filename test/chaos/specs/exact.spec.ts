@@ -80,6 +80,16 @@ it.each(['process computes', 'process stopped', 'burst over many connections', '
   },
 );
 
+it('excuses it for as long as a process had no time to recover', () => {
+  const evidence = new Evidence();
+  windowFull(evidence, LIMIT);
+  evidence.fault('redis stopped', 7_000, 7_500);
+  evidence.decided(['window'], 10_300, { source: 'local', remaining: { window: 0 } });
+  expect(over(evidence).shared).toBe(1);
+  evidence.process(0).stalls.push({ from: 8_000, to: 10_000 });
+  expect(over(evidence).shared).toBe(0);
+});
+
 it('finds an answer that was decided before it was asked for', () => {
   const evidence = new Evidence();
   evidence.decided(['window'], 10_000, { at: 1 });
