@@ -53,6 +53,17 @@ describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
   const start = (variables: Record<string, string> = {}): Promise<ServiceProcess> =>
     ServiceProcess.start(entry, { ...QUICK, ...variables });
 
+  /** Asks for some 20 MB, more than the system's buffers take, and reads nothing of it. */
+  async function fill(service: ServiceProcess, socket: Socket): Promise<void> {
+    socket.pause();
+    // A few at a time, so that the process is not too busy for anything else.
+    for (let i = 0; i < 20; i++) {
+      socket.write(get(large).repeat(20));
+      await (await fetch(`${service.url}/healthz`)).text();
+      await delay(20);
+    }
+  }
+
   const hanging: [string, (service: ServiceProcess) => Promise<unknown>][] = [
     ['half a request line', (service) => service.open('GET /hea')],
     ['half-sent headers', (service) => service.open(`GET /healthz HTTP/1.1\r\n${HOST}X-Half: `)],
@@ -72,17 +83,13 @@ describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
     ],
     [
       'a second request that is half sent',
-      async (service) => answered(await service.open(`${get('/healthz')}GET /healthz HTTP/1.1\r\n`)),
-    ],
-    [
-      'a client that does not read',
       async (service) => {
-        const socket = await service.open();
-        socket.pause();
-        for (let i = 0; i < 2000; i++) socket.write(get(large));
-        await delay(500);
+        const socket = await service.open(get('/healthz'));
+        await answered(socket);
+        socket.write('GET /healthz HTTP/1.1\r\n');
       },
     ],
+    ['a client that does not read', async (service) => fill(service, await service.open())],
   ];
 
   it.each(hanging)('comes after the grace in spite of %s', async (_, hang) => {
@@ -116,6 +123,29 @@ describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
     const answer = await asked;
     expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
     await answer.text();
+    expect((await ended).signal).toBe('SIGTERM');
+  });
+
+  it('waits for a client that reads slowly, and cuts no answer short', async () => {
+    await using service = await start({ SHUTDOWN_GRACE_SECONDS: '30' });
+    const socket = await service.open();
+    socket.pause();
+    socket.write(get(large).repeat(100)); // few enough that the service reads all of them at once
+    await delay(1500);
+    const ended = service.end('SIGTERM', 3 * ROOM_MS);
+    await delay(500);
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk)).resume();
+    await once(socket, 'close');
+    let left = Buffer.concat(chunks);
+    let answers = 0;
+    for (; left.length > 0; answers++) {
+      const end = left.indexOf('\r\n\r\n') + 4;
+      const length = Number(/content-length: (\d+)/i.exec(left.subarray(0, end).toString())![1]);
+      expect(left.length).toBeGreaterThanOrEqual(end + length);
+      left = left.subarray(end + length);
+    }
+    expect(answers).toBe(100);
     expect((await ended).signal).toBe('SIGTERM');
   });
 
