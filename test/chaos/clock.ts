@@ -24,6 +24,22 @@ export function overlap(sorted: readonly Span[], { from, to }: Span): number {
   return sum;
 }
 
+/** What of the spans lies outside of the holes; both are sorted and have no two that overlap. */
+export function without(spans: readonly Span[], holes: readonly Span[]): Span[] {
+  const rest: Span[] = [];
+  let first = 0;
+  for (const { from, to } of spans) {
+    let begin = from;
+    while (first < holes.length && holes[first]!.to <= from) first++;
+    for (let i = first; i < holes.length && holes[i]!.from < to; i++) {
+      if (holes[i]!.from > begin) rest.push({ from: begin, to: holes[i]!.from });
+      begin = Math.max(begin, holes[i]!.to);
+    }
+    if (begin < to) rest.push({ from: begin, to });
+  }
+  return rest;
+}
+
 /** The same time as spans that are sorted and do not overlap. */
 export function union(spans: readonly Span[]): Span[] {
   const sorted: { from: number; to: number }[] = [];

@@ -1,4 +1,4 @@
-import { overlap, type Span, union } from './clock.js';
+import { overlap, type Span, union, without } from './clock.js';
 import type { Decided } from './history.js';
 import type { FaultKind } from './plan.js';
 import { DEADLINE_MS } from './policies.js';
@@ -43,7 +43,7 @@ export interface Outages {
 }
 
 /**
- * @param slow when the machine was too busy to tell
+ * @param slow when the machine was too busy to tell, sorted
  * @param stalls of the pod's processes, sorted: while a process stands still it cannot recover
  */
 export function outagesOf(
@@ -56,7 +56,8 @@ export function outagesOf(
     .filter(({ fault }) => !HARMLESS.includes(fault.kind) && (fault.pod === undefined || fault.pod === pod))
     .map(({ fault, from, to }) => ({ from, to: BRIEF.includes(fault.kind) ? from + fault.amount : to }));
   // What is slower than the deadline may keep the library from Redis for a while; what is not, a few questions.
-  const busy = slow.map(({ from, to }) => ({
+  // While the process stood still, it missed no deadline.
+  const busy = without(slow, stalls).map(({ from, to }) => ({
     from: from - DEADLINE_MS,
     to: to + (to - from < DEADLINE_MS ? DEADLINE_MS : RECOVERY_MS),
   }));

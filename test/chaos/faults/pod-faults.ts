@@ -12,7 +12,11 @@ const computes: Injure = async ({ pods }, { pod, forMs }) => {
 
 export const POD_FAULTS = {
   'process computes': computes,
-  'process computes for seconds': computes,
+  'process computes for seconds': async ({ pods }, { pod, forMs }) => {
+    // After the questions were sent, and before an answer can be read.
+    pods[pod!]!.tell({ compute: forMs, phase: 'under way' });
+    await delay(forMs);
+  },
   'process computes again and again': async ({ pods, random }, { pod, forMs, amount }) => {
     const until = performance.now() + forMs;
     while (performance.now() < until) {

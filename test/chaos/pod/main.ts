@@ -28,7 +28,7 @@ export interface PodSettings {
 /** What a pod is told while it runs. */
 export type Order =
   | { readonly ask: true }
-  | { readonly compute: number }
+  | { readonly compute: number; readonly phase?: 'under way' }
   | { readonly handlersCompute: number }
   | { readonly clockAhead: number }
   | { readonly lookup: LookupWeather }
@@ -96,7 +96,8 @@ process.on('message', (order: Order) => {
   else if ('compute' in order) {
     // A stall matters while questions wait for answers.
     traffic.askSome();
-    PHASES[random(PHASES.length)]!(() => compute(order.compute));
+    const phase = order.phase === 'under way' ? setImmediate : PHASES[random(PHASES.length)]!;
+    phase(() => compute(order.compute));
   } else if ('handlersCompute' in order) app.get(Work).busyMs = order.handlersCompute;
   else if ('clockAhead' in order) setClock(order.clockAhead);
   else if ('lookup' in order) lookup.set(order.lookup);

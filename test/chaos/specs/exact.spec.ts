@@ -90,6 +90,16 @@ it('excuses it for as long as a process had no time to recover', () => {
   expect(over(evidence).shared).toBe(0);
 });
 
+it('excuses it while the machine is slow, but not while the process stands still then', () => {
+  const evidence = new Evidence();
+  windowFull(evidence, LIMIT);
+  evidence.parts.slow = [{ from: 10_250, to: 10_350 }];
+  evidence.decided(['window'], 11_600, { source: 'local', askedAt: 10_200, remaining: { window: 0 } });
+  expect(over(evidence).shared).toBe(0);
+  evidence.process(0).stalls.push({ from: 10_201, to: 11_599 });
+  expect(over(evidence).shared).toBe(1);
+});
+
 it('finds an answer that was decided before it was asked for', () => {
   const evidence = new Evidence();
   evidence.decided(['window'], 10_000, { at: 1 });
