@@ -115,6 +115,7 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
         wrong.push({ at: line[1], text: line[2] });
         break;
       case 'answered':
+      case 'connection': // for those who read the file
     }
   };
   for (const text of readFileSync(path, 'utf8').split('\n')) {

@@ -43,7 +43,7 @@ export const KINDS = {
   'clients paused': { needs: 'redis', lasts: [300, 2000] },
   'redis clock jumps': { needs: 'clock', lasts: [1, 1], amount: [60_000, 3_600_000] },
   // the network of a pod
-  'latency below the deadline': { needs: 'network', lasts: [1000, 4000], amount: [3, 30] },
+  'latency below the deadline': { needs: 'network', lasts: [1000, 4000], amount: [3, 15] },
   'latency above the deadline': { needs: 'network', lasts: [500, 4000], amount: [150, 600] },
   'network stalls': { needs: 'network', lasts: [500, 3000], amount: [1000, 3000] },
   'black hole': { needs: 'network', lasts: [300, 3000] },

@@ -22,6 +22,8 @@ export interface PodSettings {
   readonly redisPort: number;
   readonly history: string;
   readonly fifo: string;
+  /** A small file that no disk keeps waiting. */
+  readonly file: string;
   readonly seed: number;
 }
 
@@ -36,6 +38,7 @@ export type Order =
   | { readonly heap: true };
 
 const FILE_PROBE_MS = 200;
+const CONNECTION_MS = 20;
 /** Connections that are idle, or half a request, do not keep the process from ending. */
 const GRACE_MS = 500;
 
@@ -121,10 +124,21 @@ function collect(): void {
 async function readFiles(): Promise<never> {
   for (;;) {
     const since = now();
-    await readFile(import.meta.filename);
+    await readFile(settings.file);
     recorder.add(['file', since, now()]);
     await delay(FILE_PROBE_MS);
   }
+}
+
+/** Notes what the connection to Redis does, so that a slow recovery can be explained. */
+function watchConnection(): void {
+  let last = '';
+  setInterval(() => {
+    const store = app.get(RateLimiter)['gateway']['store'] as { connection?: { status: string } };
+    const status = store.connection?.status ?? 'unknown';
+    if (status !== last) recorder.add(['connection', now(), status]);
+    last = status;
+  }, CONNECTION_MS).unref();
 }
 
 const meter = new StallMeter((stall) => recorder.stalled(stall));
@@ -134,5 +148,6 @@ process.once('exit', () => {
 });
 await app.listen(0, '127.0.0.1');
 process.send!({ port: (server.address() as AddressInfo).port });
+watchConnection();
 void readFiles();
 void traffic.run();

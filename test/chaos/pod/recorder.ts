@@ -34,6 +34,7 @@ export type Line =
   | readonly ['log', number, string, string]
   | readonly ['file', number, number]
   | readonly ['heap', number, number]
+  | readonly ['connection', at: number, status: string]
   | readonly ['wrong', number, string];
 
 /** In whose name code runs. */

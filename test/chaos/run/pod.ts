@@ -26,6 +26,7 @@ export interface PodOfRun {
   readonly redisPort: number;
   readonly folder: string;
   readonly fifo: string;
+  readonly file: string;
   readonly seed: number;
 }
 
@@ -66,10 +67,11 @@ export class Pod {
   }
 
   async start(): Promise<void> {
-    const { index, platform, redisPort, folder, fifo, seed } = this.options;
-    const name = `pod-${index}-${this.histories.length}`;
+    const { index, platform, redisPort, folder, fifo, file, seed } = this.options;
+    const number = this.histories.length;
+    const name = `pod-${index}-${number}`;
     const history = join(folder, `${name}.jsonl`);
-    const settings: PodSettings = { name, platform, redisPort, history, fifo, seed: seed + this.histories.length };
+    const settings: PodSettings = { name, platform, redisPort, history, fifo, file, seed: seed + number };
     const child = fork(SCRIPT, {
       execArgv: [
         '--import',

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Processes } from '../../support/processes/processes.js';
@@ -39,11 +40,13 @@ export class Scene implements AsyncDisposable {
       throw error;
     });
     const [ports] = await network.all('open', () => ({ port: redis.port, count: PODS }));
+    const file = join(folder, 'file');
+    writeFileSync(file, 'read by the pods');
     const pods = ports!.map((redisPort, index) => {
       const fifo = join(folder, `lookups-${index}`);
       execFileSync('mkfifo', [fifo]);
       const platform = index % 2 === 0 ? 'Express' : 'Fastify';
-      return new Pod({ index, platform, redisPort, folder, fifo, seed: seed * 100 + index * 20 });
+      return new Pod({ index, platform, redisPort, folder, fifo, file, seed: seed * 100 + index * 20 });
     });
     const load = new Load(pods, randomOf(seed + 1));
     const scene = new Scene(folder, redis, network, pods, load, randomOf(seed + 2));
