@@ -3,6 +3,25 @@ export function now(): number {
   return Number(process.hrtime.bigint()) / 1_000_000;
 }
 
+/**
+ * How far the wall clock is ahead of `now()`, in milliseconds. `performance.timeOrigin` does not tell: where a process waits for
+ * a processor while it starts, it is off by that. The wall clock has whole milliseconds, so the moment at which one begins tells.
+ */
+export function wallAheadMs(): number {
+  let [ahead, narrowest] = [0, Infinity];
+  for (let edges = 0; edges < EDGES;) {
+    const [before, wall] = [now(), Date.now()];
+    const [next, after] = [Date.now(), now()];
+    if (next === wall) continue;
+    edges++;
+    if (after - before < narrowest) [ahead, narrowest] = [next - (before + after) / 2, after - before];
+  }
+  return ahead;
+}
+
+/** Milliseconds that are looked at. */
+const EDGES = 20;
+
 /** From one instant of `now()` to a later one. */
 export interface Span {
   readonly from: number;

@@ -83,6 +83,19 @@ describe('a Redis that plain ioredis can use is used', () => {
   });
 });
 
+it('a connection made while Redis hung is given up as soon as any other, once it is silent', async () => {
+  server.pause();
+  await using pod = await Pod.start({ redis: proxy.url });
+  await delay(1700);
+  server.resume();
+  await pod.recovered();
+  proxy.blackHole();
+  const answers = await arrivals(pod, 1, 1000);
+  await proxy.pass();
+  const recoveryMs = await pod.recovered();
+  await pod.conclude('black hole, on a connection made while Redis hung', { answers: timesOf(answers), recoveryMs });
+});
+
 it('a reconnection with slow lookups: Redis decides again', async () => {
   using _ = new Lookups(300);
   await using pod = await Pod.start({ redis: `redis://redis.test:${proxy.port}` });

@@ -2,13 +2,15 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { RateLimitModuleOptions, StoreStateChange } from 'nestjs-floodgate';
 import { arrivals, timesOf } from '../support/faults/arrivals.js';
 import { type Answer, CAPACITY, Pod } from '../support/faults/pod.js';
+import { TcpProxy } from '../support/faults/tcp-proxy.js';
 import { until } from '../support/faults/until.js';
+import { nodeWarnings } from '../support/node-warnings.js';
 import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
@@ -120,6 +122,27 @@ describe('a Redis in trouble', () => {
     await admin.replicaof('NO', 'ONE');
     const recoveryMs = await pod.recovered();
     await pod.conclude('READONLY, a replica from the start', { answers: timesOf(answers), recoveryMs });
+  });
+
+  it('that is demoted while many questions are under way: they all end the connection once', async () => {
+    await using proxy = await TcpProxy.start(server.port);
+    await using pod = await startPod({ redis: proxy.url, deadlineMs: 1000 });
+    await pod.recovered();
+    const warnings = nodeWarnings();
+    proxy.delay(50);
+    const asked: Promise<Answer>[] = [];
+    for (let i = 0; i < 30; i++) {
+      asked.push(pod.timed());
+      await nextTurn();
+    }
+    await admin.replicaof('127.0.0.1', '1');
+    const answers = await Promise.all(asked);
+    expect(answers.some(({ decision }) => decision.decidedBy === 'local')).toBe(true);
+    await admin.replicaof('NO', 'ONE');
+    await proxy.pass();
+    const recoveryMs = await pod.recovered();
+    expect(await warnings()).toEqual([]);
+    await pod.conclude('READONLY, many under way', { answers: timesOf(answers), recoveryMs });
   });
 
   it('that runs a script without end: BUSY or silence', async () => {

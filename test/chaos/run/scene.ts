@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Processes } from '../../support/processes/processes.js';
 import { type Random, randomOf } from '../../support/random.js';
-import { now, type Span, StallMeter } from '../clock.js';
+import { now, type Span, StallMeter, wallAheadMs } from '../clock.js';
 import type { procedures, Weather } from '../network/main.js';
 import { PODS } from '../plan.js';
 import { Load } from './load.js';
@@ -19,7 +19,7 @@ export class Scene implements AsyncDisposable {
   readonly stalls: Span[] = [];
   readonly wrong: { readonly at: number; readonly text: string }[] = [];
   /** How far the wall clock is ahead of `now()`, in milliseconds. */
-  readonly wallAheadMs = performance.timeOrigin + performance.now() - now();
+  readonly wallAheadMs = wallAheadMs();
   private readonly meter = new StallMeter((stall) => this.stalls.push(stall));
 
   private constructor(

@@ -87,6 +87,8 @@ export class ConnectionWatchdog {
   }
 
   private patience(stream: WatchedStream | undefined): number {
+    // Once it is ready, how long its first answer took says nothing any more: Redis may have hung just then.
+    if (this.connection.status === 'ready') return this.patienceMs;
     const usual = Math.max(this.patienceMs, ROUND_TRIPS * firstAnswerMs(stream));
     const most = stream?.connecting === true ? MAX_TCP_PATIENCE_MS : MAX_PATIENCE_MS;
     return Math.min(Math.max(most, this.patienceMs), usual * 2 ** Math.min(this.replaced, 8));

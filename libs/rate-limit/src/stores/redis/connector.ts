@@ -49,6 +49,7 @@ export class PingingConnector {
   firstError: Error | undefined;
   private attempt: Attempt | undefined;
   private stream: Socket | undefined;
+  private ending: Socket | undefined;
 
   constructor(private readonly options: ConnectorOptions) {}
 
@@ -75,7 +76,9 @@ export class PingingConnector {
   disconnect(): void {
     this.attempt?.cancel();
     const { stream } = this;
-    if (stream === undefined || stream.destroyed) return;
+    // Each READONLY reply of a batch asks for this.
+    if (stream === undefined || stream.destroyed || stream === this.ending) return;
+    this.ending = stream;
     const { disconnectTimeout = DEFAULT_DISCONNECT_TIMEOUT_MS } = this.options;
     const timer = setTimeout(() => stream.destroy(), disconnectTimeout);
     stream.once('close', () => clearTimeout(timer));
