@@ -1,4 +1,6 @@
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { AbstractConnector, type RedisOptions } from 'ioredis';
 import type { RateLimitModuleOptions } from 'nestjs-floodgate';
 import { CAPACITY, Pod } from '../support/faults/pod.js';
 import { TcpProxy } from '../support/faults/tcp-proxy.js';
@@ -77,6 +79,35 @@ it('options that no promise rests on hold, and nothing is said', async () => {
   await using pod = await Pod.start({ redis: `${server.url}?db=3&keyPrefix=shop:&connectTimeout=700` });
   expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
   expect(pod.app.logs.of('warn')).toEqual([]);
+});
+
+it('a connector that fails does not end the use of Redis', async () => {
+  let failures = 0;
+  class FailingConnector extends AbstractConnector {
+    constructor() {
+      super(50);
+    }
+    async connect(): Promise<Socket> {
+      if (proxy.accepted === 1 && failures++ < 2) throw new Error('no token');
+      this.connecting = true;
+      return (this.stream = connect(proxy.port, proxy.host));
+    }
+  }
+  const Connector = FailingConnector as unknown as NonNullable<RedisOptions['Connector']>;
+  await using pod = await Pod.start({ redis: { Connector } });
+  await pod.recovered();
+  proxy.reset();
+  expect(await pod.ask()).toMatchObject({ decidedBy: 'local' });
+  await proxy.pass();
+  const recoveryMs = await pod.recovered();
+  expect(failures).toBeGreaterThan(1);
+  await pod.conclude('a connector that fails', { answers: [], recoveryMs });
+});
+
+it.each(['', null])('the host %j means localhost, as ioredis has it', async (host) => {
+  await using pod = await Pod.start({ redis: { host: host as string, port: server.port } });
+  await pod.recovered();
+  expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
 });
 
 it('a retryStrategy that gives up does not: Redis decides again', async () => {

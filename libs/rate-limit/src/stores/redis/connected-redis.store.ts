@@ -6,7 +6,13 @@ import { Health } from './health.js';
 import { withinLoopTime } from '../loop-timer.js';
 import { ConnectionWatchdog } from './connection-watchdog.js';
 import { RedisStore, type RedisStoreOptions } from './redis.store.js';
-import { type ClusterNodeConnection, opensItself, type OwnedRedisClient, type RedisOptions } from './redis-client.js';
+import {
+  backoff,
+  type ClusterNodeConnection,
+  opensItself,
+  type OwnedRedisClient,
+  type RedisOptions,
+} from './redis-client.js';
 import { isDisconnection, isTrouble } from './redis-failure.js';
 import { isSharded } from './in-turn.js';
 import { Slice, type Waiter } from './slice.js';
@@ -14,6 +20,8 @@ import { Slice, type Waiter } from './slice.js';
 /** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
 const BOOT_PATIENCE_MS = 1000;
 const CLOSE_PATIENCE_MS = 500;
+/** The longest back-off: what ended the attempts may last. */
+const AGAIN = Infinity;
 /** What a probe charges: needs all that a decision needs, always writes, and is gone after a second. */
 const PROBE = new FixedWindow(1_000_000_000, 1_000_000);
 /** Names tried to find a probe's key in a slot of some node: one slot takes 16,000 on average, which are 2 ms. */
@@ -59,6 +67,7 @@ export class ConnectedRedisStore extends RedisStore {
     connection.on('error', (error) => (this.lastError = error.message || error.name));
     connection.on('close', () => this.disconnected());
     connection.on('ready', () => this.health.probeNow());
+    connection.on('end', () => this.connectAgain());
   }
 
   /** Throws at once while Redis, or one of the nodes that a request needs, is away: nothing is charged then. */
@@ -124,6 +133,19 @@ export class ConnectedRedisStore extends RedisStore {
 
   private disconnected(): void {
     this.trip(this.lastError || 'the connection was closed');
+  }
+
+  /**
+   * ioredis gives up for good when its connector fails: a failover that Sentinel announces while the master is looked for, a
+   * `sentinelRetryStrategy` that ends, a connector of the application that rejects.
+   */
+  private connectAgain(): void {
+    if (this.closed || this.connection.isCluster === true) return;
+    this.disconnected();
+    const again = (): void => {
+      if (!this.closed) this.connection.connect().catch(() => undefined);
+    };
+    setTimeout(again, backoff(AGAIN)).unref();
   }
 
   private trip(reason: string): void {

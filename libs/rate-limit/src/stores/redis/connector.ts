@@ -13,6 +13,8 @@ export interface ConnectorOptions {
   readonly tls?: ConnectionOptions;
   readonly connectTimeout?: number;
   readonly disconnectTimeout?: number;
+  /** Milliseconds that the lookup may take; default `connectTimeout`. */
+  readonly lookupTimeout?: number;
 }
 
 /** Milliseconds until a silent connection gets a second one beside it, doubled for each that follows, up to the maximum. */
@@ -132,16 +134,21 @@ class Attempt {
 
   /** Where to connect, with the name looked up. */
   private async target(): Promise<TcpNetConnectOpts> {
-    const { path, host = 'localhost', port = 6379, family = 0, tls } = this.options;
+    const { path, host, port, family = 0, tls } = this.options;
     // As ioredis does: `tls` may name another host, or a lookup of its own.
-    const target = { ...(path ? { path } : { host, port, family }), ...tls } as TcpNetConnectOpts;
+    const target = {
+      ...(path ? { path } : { host: host || 'localhost', port: port || 6379, family }),
+      ...tls,
+    } as TcpNetConnectOpts;
     if ('path' in target || target.lookup !== undefined || isIP(target.host ?? '') !== 0) return target;
     const lookup = addressesOf(target.host!, target.family);
-    const addresses = await withinLoopTime(this.timeoutMs, lookup).catch((error: Error) => {
-      throw error.message.startsWith('no answer within')
-        ? new Error(`the lookup of Redis's name: ${error.message}`)
-        : error;
-    });
+    const addresses = await withinLoopTime(this.options.lookupTimeout ?? this.timeoutMs, lookup).catch(
+      (error: Error) => {
+        throw error.message.startsWith('no answer within')
+          ? new Error(`the lookup of Redis's name: ${error.message}`)
+          : error;
+      },
+    );
     return { ...target, lookup: answerWith(addresses) as TcpNetConnectOpts['lookup'] };
   }
 

@@ -61,9 +61,12 @@ export function answerWith(
 
 function lookUp(hostname: string, family: number): Promise<LookupAddress[]> {
   return new Promise((resolve, reject) => {
+    // As net asks: without ADDRCONFIG a machine that has no IPv6 address waits for AAAA records all the same.
+    const hints = family === 0 && process.platform !== 'win32' ? dns.ADDRCONFIG : 0;
     // By way of the module's object: applications replace dns.lookup, and net asks it in the same way.
-    dns.lookup(hostname, { all: true, family }, (error, addresses) => {
+    dns.lookup(hostname, { all: true, family, hints }, (error, addresses) => {
       if (error) reject(error);
+      else if (addresses.length === 0) reject(new Error(`no address is known for ${hostname}`));
       else resolve(addresses);
     });
   });

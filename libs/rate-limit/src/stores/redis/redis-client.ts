@@ -36,7 +36,7 @@ export interface OwnedRedisClient extends RedisClient {
   nodes?(): readonly ClusterNodeConnection[];
   /** Of a Cluster: asks it anew who has which slots. */
   refreshSlotsCache?(): void;
-  on(event: 'error' | 'connecting' | 'connect' | 'close' | 'ready', listener: (error: Error) => void): unknown;
+  on(event: 'error' | 'connecting' | 'connect' | 'close' | 'ready' | 'end', listener: (error: Error) => void): unknown;
   on(event: '+node', listener: (node: ClusterNodeConnection) => void): unknown;
 }
 
@@ -50,7 +50,8 @@ export function isRedisClient(value: unknown): value is RedisClient {
 }
 
 const MAX_BACKOFF_MS = 250;
-/** How long one Sentinel may take before the next one is asked. */
+const CONNECT_MS = 10_000;
+/** How long one Sentinel may take to answer for the first time before the next one is asked; the lookup of its name comes before. */
 const SENTINEL_MS = 1000;
 
 /**
@@ -75,13 +76,14 @@ const PROMISED: RedisOptions = {
 
 /** Options that the application may choose otherwise. */
 const DEFAULTS: RedisOptions = {
-  connectTimeout: 10_000,
+  connectTimeout: CONNECT_MS,
   disconnectTimeout: 200,
   // A loading server estimates how long it will take, and ioredis would wait for up to ten seconds of that.
   maxLoadingRetryTime: 100,
   // With Sentinel: leave a master that was replaced at once. What it acknowledges afterwards is lost.
   failoverDetector: true,
-  sentinelCommandTimeout: SENTINEL_MS,
+  // Of one that answers once and hangs then; it holds from before the lookup on.
+  sentinelCommandTimeout: CONNECT_MS + 2 * SENTINEL_MS,
   keepAlive: 10_000,
   retryStrategy: backoff,
 };
@@ -199,7 +201,12 @@ function queueLookups<T extends OwnedRedisClient>(client: T): T {
   if (typeof connector?.connectToSentinel !== 'function' || typeof connector.resolve !== 'function') return client;
   const { connectToSentinel, resolve } = connector;
   connector.connectToSentinel = (endpoint, options) =>
-    connectToSentinel.call(connector, endpoint, { connectTimeout: SENTINEL_MS, ...options, ...CONNECTOR });
+    connectToSentinel.call(connector, endpoint, {
+      connectTimeout: SENTINEL_MS,
+      lookupTimeout: CONNECT_MS,
+      ...options,
+      ...CONNECTOR,
+    });
   connector.resolve = async (endpoint) => {
     const master = await resolve.call(connector, endpoint);
     return master && { ...master, lookup: queuedLookup };
@@ -211,7 +218,7 @@ function lookupFirst(hostname: string, callback: (error: Error | null, address?:
   addressesOf(hostname).then(([first]) => callback(null, first!.address), callback);
 }
 
-function backoff(attempt: number): number {
+export function backoff(attempt: number): number {
   return Math.random() * Math.min(MAX_BACKOFF_MS, attempt * 50);
 }
 
