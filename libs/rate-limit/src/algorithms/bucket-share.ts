@@ -27,8 +27,8 @@ const FOREVER = 2 ** 52;
  * taken means the same after a change, and nothing is converted or rounded.
  *
  * In any interval a process admits at most the capacity of the share in force at its end (of a queue: and the request that
- * departs), and what the shares of the rate gave meanwhile. The shared time is rounded to microseconds, so this is exact but
- * for less than the whole rate gives in one microsecond.
+ * departs), and what the shares of the rate gave meanwhile. The shared time is rounded to microseconds against the client: a
+ * request may be rejected that would pass one microsecond of the shared time earlier.
  *
  * A queue keeps its next slot by the clock as well: slots that were handed out stay where they are, and the next one lies
  * behind them by what the share's rate was when they were handed out.
@@ -98,10 +98,13 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   }
 
   charge({ debt, passed, wait, waitTicks }: ShareLevel, cost: number): ShareLevel {
-    const after = this.bucket.charge(debt, cost);
-    if (!this.departs) return { debt: after, passed, wait, waitTicks };
     const { ticksPerMicrosecond } = this.bucket;
-    const slots = after - debt;
+    const charged = this.bucket.charge(debt, cost);
+    const slots = charged - debt;
+    // The shared time is rounded down. A debt that begins within a microsecond of it begins with the next one, or it would be
+    // paid too early.
+    const after = debt === 0 && passed > 0 && cost > 0 ? charged + ticksPerMicrosecond : charged;
+    if (!this.departs) return { debt: after, passed, wait, waitTicks };
     const ticks = (slots % ticksPerMicrosecond) * this.processes + waitTicks;
     const whole = this.byClock(Math.floor(slots / ticksPerMicrosecond)) + Math.floor(ticks / ticksPerMicrosecond);
     return { debt: after, passed, wait: wait + whole, waitTicks: ticks % ticksPerMicrosecond };
