@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { ALGORITHM_NAMES, algorithmNumber } from '../libs/rate-limit/src/algorithms/registry.js';
+import { ALGORITHM_NAMES, algorithmNumber } from '../libs/rate-limit/src/algorithms/algorithms.js';
 
 interface Bundler {
   readonly ALGORITHMS: readonly string[];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import request from 'supertest';
-import { RATE_LIMIT } from '../../libs/rate-limit/src/decorators/metadata.js';
+import { RATE_LIMIT } from '../../libs/rate-limit/src/nest/decorators/metadata.js';
 import { ALL_ADDRESSES } from '../../src/config/configuration.js';
 import { readConfiguration } from '../../src/config/read-configuration.js';
 import { type Service as App, start } from '../app/support/start-app.js';

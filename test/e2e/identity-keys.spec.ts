@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { type Identity, identityTag } from 'nestjs-floodgate';
 import { globalTag, keyOf, keyTail } from '../../libs/rate-limit/src/policy/key.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
-import { RateLimitConfigError } from '../../libs/rate-limit/src/policy/config-error.js';
+import { RateLimitConfigError } from '../../libs/rate-limit/src/util/config-error.js';
 
 /** Any UTF-16, lone surrogates and what has a meaning in keys included, often nearly alike. */
 const text = fc.oneof(

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
-import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/registry.js';
+import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RememberedRefusals } from '../../libs/rate-limit/src/stores/remembered-refusals.js';
+import { RememberedRefusals } from '../../libs/rate-limit/src/limiter/denial-cache.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { costFor, costs, policyOf } from '../support/arbitrary-policies.js';

@@ -4,7 +4,7 @@ import { Cluster } from 'ioredis';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { RememberedRefusals } from '../../libs/rate-limit/src/stores/remembered-refusals.js';
+import { RememberedRefusals } from '../../libs/rate-limit/src/limiter/denial-cache.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';

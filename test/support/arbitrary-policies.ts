@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import type { Rate } from '../../libs/rate-limit/src/policy/rate.js';
+import type { Rate } from '../../libs/rate-limit/src/algorithms/rate.js';
 import { algorithmOf } from './algorithm-of.js';
 
 /** One policy, twice where a deploy changed its limit and both count under one key (a bucket's key names its capacity). */

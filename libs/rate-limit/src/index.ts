@@ -1,24 +1,24 @@
-export { RateLimit } from './decorators/rate-limit.decorator.js';
-export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
-export { RateLimitModule } from './rate-limit.module.js';
-export type { RateLimitModuleExtras, RateLimitModuleOptions, StoreStateChange } from './rate-limit.options.js';
-export { RateLimitGuard } from './rate-limit.guard.js';
-export { RateLimitRuntime } from './rate-limit.runtime.js';
-export { RateLimiter, type LimiterPolicy } from './rate-limiter.js';
-export type { Decision, PolicyDecision } from './decision.js';
+export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
+export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
+export { RateLimitModule } from './nest/rate-limit.module.js';
+export type { RateLimitModuleExtras, RateLimitModuleOptions, StoreStateChange } from './nest/options/module-options.js';
+export { RateLimitGuard } from './nest/rate-limit.guard.js';
+export { RateLimitRuntime } from './nest/rate-limit.runtime.js';
+export { RateLimiter, type LimiterPolicy } from './limiter/rate-limiter.js';
+export type { Decision, PolicyDecision } from './policy/decision.js';
 export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
 export {
   RateLimitMetricsModule,
   type MetricsRegistry,
   type RateLimitMetricsOptions,
-} from './metrics/rate-limit-metrics.module.js';
+} from './nest/rate-limit-metrics.module.js';
 export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
 export {
   type RateLimitExceededBody,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
-} from './http/exceptions.js';
+} from './nest/exceptions.js';
 
 export type {
   FixedWindowPolicy,
@@ -33,10 +33,10 @@ export type {
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
 } from './policy/policy.js';
-export type { Rate } from './policy/rate.js';
-export type { Duration } from './policy/duration.js';
-export { RateLimitConfigError } from './policy/config-error.js';
-export type { BoundPolicy } from './policy/route-policies.js';
+export type { Rate } from './algorithms/rate.js';
+export type { Duration } from './algorithms/duration.js';
+export { RateLimitConfigError } from './util/config-error.js';
+export type { BoundPolicy } from './nest/route-policies.js';
 
 export type { Identity, IdentityResolver, OnMissingIdentity } from './identity/identity.js';
 export { identityTag } from './identity/identity-tag.js';

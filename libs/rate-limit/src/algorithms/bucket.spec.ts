@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { type Arbitrary, assert, bigInt, property, record } from 'fast-check';
 import { histories } from '../../../../test/support/property-runs.js';
 import type { Bucket } from './bucket.js';
-import { LeakyBucket } from './leaky-bucket/leaky-bucket.js';
-import { TokenBucket } from './token-bucket/token-bucket.js';
+import { LeakyBucket } from './leaky-bucket.js';
+import { TokenBucket } from './token-bucket.js';
 
 const LARGEST_FULL = 2n ** 52n;
 const LARGEST_SKEW = 10_000_000n;

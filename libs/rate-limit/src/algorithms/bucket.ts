@@ -1,4 +1,4 @@
-import type { ExactRate } from '../policy/rate.js';
+import type { ExactRate } from './rate.js';
 import { type Algorithm, type AlgorithmName, isWhole } from './algorithm.js';
 import type { SharedTime } from './shared-time.js';
 

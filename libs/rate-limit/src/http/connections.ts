@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { HttpAdapterHost } from '@nestjs/core';
-import type { HttpRequest } from './context.js';
+import type { HttpRequest } from '../nest/http-context.js';
 
 /** What this needs of a server. */
 interface Server extends Pick<EventEmitter, 'on' | 'listenerCount'> {

@@ -1,4 +1,4 @@
-import type { Decision, PolicyDecision } from '../decision.js';
+import type { Decision, PolicyDecision } from '../policy/decision.js';
 
 /** `X-RateLimit-*` of one decision, ready to be set. */
 export interface RateLimitHeaders {

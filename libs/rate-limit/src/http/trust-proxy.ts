@@ -1,6 +1,6 @@
 import type { HttpAdapterHost } from '@nestjs/core';
 import ipaddr from 'ipaddr.js';
-import type { HttpRequest } from './context.js';
+import type { HttpRequest } from '../nest/http-context.js';
 
 /** What Express and Fastify have in common here is nothing; both keep the setting as it was given. */
 interface Instance {

@@ -1,13 +1,13 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Connections } from '../http/connections.js';
-import { requestOf } from '../http/context.js';
-import { RateLimitIdentityMissingException, RateLimitUnavailableException } from '../http/exceptions.js';
-import { isPromise } from '../is-promise.js';
-import { RateLimitConfigError } from '../policy/config-error.js';
+import { requestOf } from '../nest/http-context.js';
+import { RateLimitIdentityMissingException, RateLimitUnavailableException } from '../nest/exceptions.js';
+import { isPromise } from '../util/is-promise.js';
+import { RateLimitConfigError } from '../util/config-error.js';
 import { globalTag } from '../policy/key.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { MaybeIdentity } from '../policy/policy.js';
-import { type RationedWarning, reasonOf } from '../rationed-warning.js';
+import { type RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import { type IdentityResolver, type OnMissingIdentity, UNKNOWN } from './identity.js';
 import { identityTag, isKind } from './identity-tag.js';
 import { defaultIdentities, ipIdentity } from './resolvers.js';

@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import type { ExecutionContext } from '@nestjs/common';
 import ipaddr from 'ipaddr.js';
-import { type HttpRequest, requestOf } from '../http/context.js';
-import { RateLimitConfigError, shown } from '../policy/config-error.js';
+import { type HttpRequest, requestOf } from '../nest/http-context.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { IdentityResolver } from './identity.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Decision } from '../decision.js';
+import type { Decision } from '../policy/decision.js';
 
 /**
  * Where a decision came from: what `Decision.decidedBy` says, and

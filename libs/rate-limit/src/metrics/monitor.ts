@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
-import type { Decision } from '../decision.js';
-import type { BoundPolicy } from '../policy/route-policies.js';
-import { RationedWarning, reasonOf } from '../rationed-warning.js';
-import type { RateLimitModuleOptions, StoreStateChange } from '../rate-limit.options.js';
-import { tell } from '../tell.js';
+import type { Decision } from '../policy/decision.js';
+import type { BoundPolicy } from '../nest/route-policies.js';
+import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
+import type { RateLimitModuleOptions, StoreStateChange } from '../nest/options/module-options.js';
+import { tell } from '../util/notify.js';
 import { type DecisionEvent, type DecisionSource, type Place, routeName } from './decision-event.js';
 import { Histogram } from './histogram.js';
 import { PolicyTallies } from './policy-tallies.js';

@@ -1,5 +1,5 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
-import type { Decision } from '../decision.js';
+import type { Decision } from '../policy/decision.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { PolicyStats } from './stats.js';
 

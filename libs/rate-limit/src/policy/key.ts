@@ -1,6 +1,6 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
 import { escape, identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
-import { RateLimitConfigError, shown } from './config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 /** Short in every key. */

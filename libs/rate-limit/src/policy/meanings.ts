@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from './config-error.js';
+import { RateLimitConfigError } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 interface Claim {

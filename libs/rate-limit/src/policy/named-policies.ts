@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { RateLimitConfigError, shown } from './config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { Meanings } from './meanings.js';
 import { isName, type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';

@@ -1,7 +1,7 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/registry.js';
+import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/algorithms.js';
 import { ON_MISSING_IDENTITY, type OnMissingIdentity } from '../identity/identity.js';
-import { RateLimitConfigError, shown } from './config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { OnStoreFailure, Policy, PolicyBy, PolicyScope } from './policy.js';
 
 /** A policy that was checked once, with its algorithm ready to decide. */

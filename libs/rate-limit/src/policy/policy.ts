@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Identity, OnMissingIdentity } from '../identity/identity.js';
-import type { Duration } from './duration.js';
-import type { Rate } from './rate.js';
+import type { Duration } from '../algorithms/duration.js';
+import type { Rate } from '../algorithms/rate.js';
 
 /**
  * Whom a policy counts:

@@ -1,5 +1,5 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
-import { flatten } from '../../own-text.js';
+import { flatten } from '../../util/own-text.js';
 import type { Charge } from '../store.js';
 
 /** What the store keeps under a key. */

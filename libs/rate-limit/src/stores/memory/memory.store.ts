@@ -2,7 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import { monotonicClock } from '../clock.js';
 import type { Charge, Clock, RateLimitStore, TakenCharge, Verdict } from '../store.js';
 import { type Entry, Entries } from './entries.js';
-import { allFit, chargeAll, verdictOf } from '../verdict.js';
+import { allFit, chargeAll, verdictOf } from '../judge.js';
 
 export interface MemoryStoreOptions {
   /** Keys kept at most: a whole number from 1, default 1,000,000; see `MemoryStore` for what happens beyond it. */

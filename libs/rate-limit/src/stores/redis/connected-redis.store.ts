@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { FixedWindow } from '../../algorithms/fixed-window/fixed-window.js';
-import type { RateLimitModuleOptions } from '../../rate-limit.options.js';
+import { FixedWindow } from '../../algorithms/fixed-window.js';
+import type { RateLimitModuleOptions } from '../../nest/options/module-options.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { Health } from './health.js';
 import { withinLoopTime } from '../loop-timer.js';
@@ -14,8 +14,8 @@ import {
   type RedisOptions,
 } from './redis-client.js';
 import { isDisconnection, isTrouble } from './redis-failure.js';
-import { isSharded } from './in-turn.js';
-import { Slice, type Waiter } from './slice.js';
+import { isSharded } from './cross-slot.js';
+import { Slice, type Waiter } from './batch.js';
 
 /** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
 const BOOT_PATIENCE_MS = 1000;

@@ -1,7 +1,7 @@
 import { connect, isIP, Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { afterLoopTime, withinLoopTime } from '../loop-timer.js';
-import { shown } from '../../policy/config-error.js';
+import { shown } from '../../util/config-error.js';
 import { addressesOf, answerWith } from './lookup.js';
 
 /** The options of ioredis that say where to connect, and for how long to try. */

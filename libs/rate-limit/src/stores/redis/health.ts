@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { RateLimitModuleOptions } from '../../rate-limit.options.js';
-import { reasonOf } from '../../rationed-warning.js';
-import { tell } from '../../tell.js';
+import type { RateLimitModuleOptions } from '../../nest/options/module-options.js';
+import { reasonOf } from '../../util/rationed-warning.js';
+import { tell } from '../../util/notify.js';
 import { Breaker } from './breaker.js';
 import { StateLog } from './state-log.js';
 import { isDisconnection, isTrouble, RedisAwayError } from './redis-failure.js';

@@ -1,5 +1,5 @@
 import dns from 'node:dns';
-import { RateLimitConfigError } from '../../policy/config-error.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
 import type { WatchedConnection } from './connection-watchdog.js';
 import { PingingConnector } from './connector.js';
 import { addressesOf, queuedLookup } from './lookup.js';

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';
 import type { Deadlines, Question } from '../deadlines.js';
 import type { Monitor } from '../../metrics/monitor.js';
-import type { RememberedRefusals } from '../remembered-refusals.js';
+import type { RememberedRefusals } from '../../limiter/denial-cache.js';
 import {
   type Charge,
   type Clock,
@@ -13,13 +13,13 @@ import {
   type TakenCharge,
   type Verdict,
 } from '../store.js';
-import { algorithmNumber } from '../../algorithms/registry.js';
-import { shown } from '../../policy/config-error.js';
+import { algorithmNumber } from '../../algorithms/algorithms.js';
+import { shown } from '../../util/config-error.js';
 import { PROGRAM } from './program.generated.js';
 import calculateSlot from 'cluster-key-slot';
-import { InTurn, isSharded } from './in-turn.js';
+import { InTurn, isSharded } from './cross-slot.js';
 import { isRedisClient, type RedisClient } from './redis-client.js';
-import { Slice, type Waiter } from './slice.js';
+import { Slice, type Waiter } from './batch.js';
 
 export interface RedisStoreOptions {
   /**

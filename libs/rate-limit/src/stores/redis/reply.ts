@@ -1,5 +1,5 @@
 import { isWhole } from '../../algorithms/algorithm.js';
-import { shown } from '../../policy/config-error.js';
+import { shown } from '../../util/config-error.js';
 
 /** Elements of a reply that a message shows. */
 const MAX_SHOWN = 8;

@@ -1,0 +1,146 @@
+import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import type { SharedTime } from './shared-time.js';
+
+interface Windows {
+  /** First microsecond of the current window. */
+  start: number;
+  current: number;
+  previous: number;
+}
+
+interface WindowsLevel {
+  readonly current: number;
+  readonly previous: number;
+  /** Microseconds until the current window ends; more than its length when the clock is behind the window. */
+  readonly left: number;
+}
+
+/**
+ * Sliding window counter: the current window's count plus the previous one's, weighted by its share that is still within one
+ * window of now. Two counts instead of a log; exact if requests were spread evenly over the previous window, and at worst
+ * 2 x limit - 1 in one window-long interval.
+ *
+ * Allowed when previous x (window - elapsed) <= (limit - cost - current) x window: whole numbers, no division. Source:
+ * Cloudflare, "How we built rate limiting capable of scaling to millions of domains" (2017).
+ */
+export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
+  readonly name = 'sliding-window-counter';
+  readonly maxCost: number;
+  readonly rate: string;
+  readonly wire: readonly number[];
+  readonly replyLength = 3;
+  readonly bytesPerCost = 0;
+
+  /** @param window length in microseconds; limit x window must stay below 2^52 */
+  constructor(
+    readonly limit: number,
+    private readonly window: number,
+  ) {
+    this.maxCost = limit;
+    this.rate = String(window);
+    this.wire = [limit, window];
+  }
+
+  share(processes: number, atLeast: number): SlidingWindowCounter {
+    if (processes === 1) return this;
+    const limit = shareOfLimit(this.limit, processes, atLeast);
+    return new SlidingWindowCounter(limit, this.window);
+  }
+
+  /** A state carries no limit: its counts carry on under another one. */
+  localShare({ processes }: SharedTime, atLeast: number): SlidingWindowCounter {
+    return this.share(processes, atLeast);
+  }
+
+  isAhead(state: Windows, now: number, maxSkew: number): boolean {
+    return state.start > now + maxSkew;
+  }
+
+  read(state: Windows | undefined, now: number, maxSkew: number): WindowsLevel {
+    const start = now - (now % this.window);
+    const left = start + this.window - now;
+    if (state === undefined) return { current: 0, previous: 0, left };
+    if (state.start >= start) {
+      // A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its counts move here.
+      const ahead = this.isAhead(state, now, maxSkew) ? 0 : state.start - start;
+      return { current: state.current, previous: state.previous, left: left + ahead };
+    }
+    return { current: 0, previous: state.start === start - this.window ? state.current : 0, left };
+  }
+
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    return (
+      isWhole(reply[offset], 0) && isWhole(reply[offset + 1], 0) && isWhole(reply[offset + 2], 1, this.window + maxSkew)
+    );
+  }
+
+  decode(reply: readonly number[], offset: number): WindowsLevel {
+    return { current: reply[offset]!, previous: reply[offset + 1]!, left: reply[offset + 2]! };
+  }
+
+  fits(level: WindowsLevel, cost: number): boolean {
+    return cost <= this.limit - this.used(level);
+  }
+
+  charge(level: WindowsLevel, cost: number): WindowsLevel {
+    return { current: level.current + cost, previous: level.previous, left: level.left };
+  }
+
+  write(level: WindowsLevel, now: number, state: Windows = { start: 0, current: 0, previous: 0 }): Windows {
+    state.start = now + level.left - this.window;
+    state.current = level.current;
+    state.previous = level.previous;
+    return state;
+  }
+
+  /** From the window it went to, which may be the previous one by now. */
+  giveBack(state: Windows, now: number, cost: number, _at: number, resetAt: number): void {
+    const { current, previous, left } = this.read(state, now, Infinity);
+    const ends = now + left;
+    if (current > 0 && ends + this.window === resetAt) {
+      this.write({ current: current - Math.min(cost, current), previous, left }, now, state);
+    } else if (previous > 0 && ends === resetAt) {
+      this.write({ current, previous: previous - Math.min(cost, previous), left }, now, state);
+    }
+  }
+
+  sizeOf(): number {
+    return 72;
+  }
+
+  expiresAt(level: WindowsLevel, now: number): number {
+    return now + level.left + this.window;
+  }
+
+  remaining(level: WindowsLevel): number {
+    return Math.max(0, this.limit - this.used(level));
+  }
+
+  resetAfter(level: WindowsLevel): number {
+    if (level.current > 0) return level.left + this.window;
+    return level.previous > 0 ? level.left : 0;
+  }
+
+  retryAfter(level: WindowsLevel, cost: number): number {
+    const elapsed = this.window - level.left;
+    const inThisWindow = this.needed(level.previous, this.limit - cost - level.current);
+    if (inThisWindow <= this.window) return inThisWindow - elapsed;
+    return level.left + this.needed(level.current, this.limit - cost);
+  }
+
+  delay(): number {
+    return 0;
+  }
+
+  /** Whole requests taken: the previous window's share rounded up, which decides as the exact product form does. */
+  private used(level: WindowsLevel): number {
+    return level.current + Math.ceil((level.previous * Math.min(level.left, this.window)) / this.window);
+  }
+
+  /** How far into a window its predecessor's count of `previous` weighs no more than `room`. */
+  private needed(previous: number, room: number): number {
+    if (room < 0) return Infinity;
+    if (previous === 0) return 0;
+    return Math.max(0, this.window - Math.floor((room * this.window) / previous));
+  }
+}

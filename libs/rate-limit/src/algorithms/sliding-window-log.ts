@@ -1,0 +1,168 @@
+import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import type { SharedTime } from './shared-time.js';
+
+/** The admitted instants, oldest first; those before `first` have expired. */
+interface Log {
+  instants: number[];
+  first: number;
+}
+
+interface LogLevel {
+  /** How many instants count. */
+  readonly used: number;
+  /** Microseconds until the newest of them expires; 0 when none counts. */
+  readonly left: number;
+  /** Of those that count, microseconds until the `n` oldest (n >= 1) have expired. */
+  readonly expiry: (n: number) => number;
+  /** Where the instants that count begin and end in the stored log, and what is to be appended: `added` times `stamp`. */
+  readonly first: number;
+  readonly end: number;
+  readonly added: number;
+  readonly stamp: number;
+}
+
+/** Bytes of a log without instants: the objects, and the room that V8 adds when an array grows. */
+const EMPTY_BYTES = 224;
+/** V8 lets an array grow by half, and an instant takes 8. */
+const INSTANT_BYTES = 12;
+/** Expired instants are cut off the array once there are this many, and they are half of it. */
+const COMPACT = 64;
+
+/**
+ * Sliding window log: the instants of what was admitted are kept, and those newer than now - window count against `limit`.
+ * Exact in every interval of a window's length, and paid for in memory: one instant for each unit of cost.
+ */
+export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
+  readonly name = 'sliding-window-log';
+  readonly rate: string;
+  readonly wire: readonly number[];
+  readonly replyLength = 3;
+  readonly bytesPerCost = INSTANT_BYTES;
+
+  /** @param window length in microseconds */
+  constructor(
+    readonly limit: number,
+    private readonly window: number,
+    readonly maxCost: number,
+  ) {
+    this.rate = String(window);
+    this.wire = [limit, window];
+  }
+
+  share(processes: number, atLeast: number): SlidingWindowLog {
+    if (processes === 1) return this;
+    const limit = shareOfLimit(this.limit, processes, atLeast);
+    return new SlidingWindowLog(limit, this.window, Math.min(limit, this.maxCost));
+  }
+
+  /** A state carries no limit: its instants carry on under another one. */
+  localShare({ processes }: SharedTime, atLeast: number): SlidingWindowLog {
+    return this.share(processes, atLeast);
+  }
+
+  isAhead(log: Log, now: number, maxSkew: number): boolean {
+    return log.instants.at(-1)! > now + maxSkew;
+  }
+
+  read(log: Log | undefined, now: number, maxSkew: number): LogLevel {
+    const instants = log?.instants ?? [];
+    let newest = instants.at(-1) ?? -Infinity;
+    let end = instants.length;
+    let added = 0;
+    if (log !== undefined && this.isAhead(log, now, maxSkew)) {
+      // What lies ahead of a clock that stepped back happened now.
+      end = upTo(instants, now, log.first);
+      added = instants.length - end;
+      newest = now;
+    }
+    const stamp = Math.max(now, newest);
+    const first = Math.min(end, upTo(instants, now - this.window, log?.first ?? 0));
+    const used = end - first + added;
+    const expiry = (n: number): number => (first + n - 1 < end ? instants[first + n - 1]! : stamp) + this.window - now;
+    return { used, left: used > 0 ? newest + this.window - now : 0, expiry, first, end, added, stamp };
+  }
+
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    const used = reply[offset];
+    const longest = used === 0 ? 0 : this.window + maxSkew;
+    return (
+      isWhole(used, 0) &&
+      isWhole(reply[offset + 1], Number(used !== 0), longest) &&
+      isWhole(reply[offset + 2], 0, this.window + maxSkew)
+    );
+  }
+
+  decode(reply: readonly number[], offset: number): LogLevel {
+    const wait = reply[offset + 2]!;
+    // Where the instants lie is Redis's affair; it has answered the one question that a refusal asks of them.
+    return { used: reply[offset]!, left: reply[offset + 1]!, expiry: () => wait, first: 0, end: 0, added: 0, stamp: 0 };
+  }
+
+  fits(level: LogLevel, cost: number): boolean {
+    return cost <= this.maxCost && cost <= this.limit - level.used;
+  }
+
+  charge(level: LogLevel, cost: number): LogLevel {
+    if (cost === 0) return level;
+    return { ...level, used: level.used + cost, left: Math.max(this.window, level.left), added: level.added + cost };
+  }
+
+  write(level: LogLevel, _now: number, log: Log = { instants: [], first: 0 }): Log {
+    const { instants } = log;
+    instants.length = level.end;
+    for (let i = 0; i < level.added; i++) instants.push(level.stamp);
+    log.first = level.first;
+    if (log.first >= COMPACT && log.first * 2 >= instants.length) {
+      log.instants = instants.slice(log.first); // not splice, after which V8 keeps the room of all
+      log.first = 0;
+    }
+    return log;
+  }
+
+  /** The entries of its instant. */
+  giveBack(log: Log, _now: number, cost: number, _at: number, resetAt: number): void {
+    const { instants } = log;
+    const instant = resetAt - this.window;
+    const end = upTo(instants, instant, log.first);
+    const count = Math.min(cost, end - upTo(instants, instant - 1, log.first));
+    if (count > 0) instants.splice(end - count, count);
+    if (instants.length === log.first) instants.length = log.first = 0; // expired ones say nothing any more, either
+  }
+
+  /** Expired instants take room until they are cut off. */
+  sizeOf(log: Log | undefined): number {
+    return EMPTY_BYTES + (log === undefined ? 0 : log.instants.length * INSTANT_BYTES);
+  }
+
+  expiresAt(level: LogLevel, now: number): number {
+    return now + level.left;
+  }
+
+  remaining(level: LogLevel): number {
+    return Math.max(0, this.limit - level.used);
+  }
+
+  resetAfter(level: LogLevel): number {
+    return level.left;
+  }
+
+  retryAfter(level: LogLevel, cost: number): number {
+    return level.expiry(level.used + cost - this.limit);
+  }
+
+  delay(): number {
+    return 0;
+  }
+}
+
+/** How many of `instants` are no later than `edge`, when the first `known` of them are (by bisection). */
+function upTo(instants: readonly number[], edge: number, known: number): number {
+  let low = known;
+  let high = instants.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (instants[middle]! <= edge) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,14 @@
+import { ConfigurableModuleBuilder, type DynamicModule } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from './options/module-options.js';
+
+export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<RateLimitModuleOptions>({ moduleName: 'RateLimit' })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createRateLimitOptions')
+    .setExtras<RateLimitModuleExtras>({ guard: true }, (definition, { guard }): DynamicModule => {
+      const guards = guard === false ? [] : [{ provide: APP_GUARD, useExisting: RateLimitGuard }];
+      return { ...definition, global: true, providers: [...(definition.providers ?? []), ...guards] };
+    })
+    .build();

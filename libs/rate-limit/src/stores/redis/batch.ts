@@ -1,0 +1,242 @@
+import type { Algorithm } from '../../algorithms/algorithm.js';
+import { algorithmNumber } from '../../algorithms/algorithms.js';
+import type { RememberedRefusals } from '../../limiter/denial-cache.js';
+import { isInstant, UnusableReplyError } from './reply.js';
+import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
+import { allFit, chargeAll, sameCharges, verdictOf } from '../judge.js';
+
+/** A request that waits for its verdict. */
+export interface Waiter {
+  readonly charges: readonly Charge[];
+  /** @param levels what its charges found */
+  readonly resolve: (verdict: Verdict, levels: readonly unknown[]) => void;
+  readonly reject: (error: Error) => void;
+  /** Who asks the same, right after it. */
+  next: Waiter | undefined;
+}
+
+/** Identical requests that are decided in one go, one after the other. */
+interface Row {
+  readonly first: Waiter;
+  last: Waiter;
+  count: number;
+}
+
+/** What a slice knows of one of its keys. */
+interface KeyEntry {
+  readonly number: number;
+  /** The one algorithm that its requests share. */
+  readonly algorithm: Algorithm;
+  /** The last row that touched it. */
+  row: Row;
+}
+
+/** 7 bits each on the wire: a policy (its 7th says that the request goes on), a key; a count has 14. */
+const MAX_POLICIES = 63;
+const MAX_KEYS = 127;
+const MAX_COUNT = 2 ** 14 - 1;
+const MORE = 64;
+/** Rows of a slice: few enough that Redis works on one while Node writes the next. */
+const MAX_ROWS = 32;
+/** Entries that its logs may grow by: they are what takes Redis long, 0.8 us each, while everybody else waits. */
+const MAX_ENTRIES = 1_000;
+
+const FOREIGN = -1;
+const UNREADABLE = -2;
+const FAILURES: Readonly<Record<number, string>> = {
+  [FOREIGN]: 'a key holds a foreign type: something else writes under the key prefix',
+  [UNREADABLE]: 'a key holds an unreadable state: something else writes under the key prefix',
+};
+
+/**
+ * Requests that go to Redis in one EVALSHA (the header of lua/program.lua describes the wire). Identical requests become
+ * one row with a count, but only while no other row has touched their keys since: the order of requests on a key decides
+ * what they get.
+ */
+export class Slice {
+  private rows: Row[] = [];
+  private keys = new Map<string, KeyEntry>();
+  private policies: Charge[] = [];
+  /** ARGV[4] but for the counts, which are known at the end: 4 numbers for each charge of each row. */
+  private codes: number[] = [];
+
+  private entries = 0;
+
+  /** @param slot where its keys lie, on a Cluster */
+  constructor(readonly slot = 0) {}
+
+  /** How many requests it has. */
+  get size(): number {
+    let size = 0;
+    for (const { count } of this.rows) size += count;
+    return size;
+  }
+
+  /** Takes a request in, or says that it does not fit any more. */
+  add(waiter: Waiter): boolean {
+    const { charges } = waiter;
+    const entries = entriesOf(charges);
+    if (this.entries + entries > MAX_ENTRIES && this.rows.length > 0) return false;
+    const entry = this.keys.get(charges[0]!.key);
+    if (entry !== undefined && this.repeats(entry.row, charges)) {
+      entry.row.last.next = waiter;
+      entry.row.last = waiter;
+      entry.row.count++;
+      this.entries += entries;
+      return true;
+    }
+    if (this.rows.length > 0 && (this.isFullFor(charges) || this.mixes(charges))) return false;
+    const row = { first: waiter, last: waiter, count: 1 };
+    this.rows.push(row);
+    this.entries += entries;
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i]!;
+      const more = i < charges.length - 1 ? MORE : 0;
+      this.codes.push(this.policyNumber(charge) + more, this.entryOf(charge, row).number, 0, 1);
+    }
+    return true;
+  }
+
+  /** KEYS of the program. */
+  encodeKeys(): string[] {
+    return [...this.keys.keys()];
+  }
+
+  /** ARGV[3] and ARGV[4] of the program. */
+  encodeArguments(): [policies: string, charges: string] {
+    const { codes } = this;
+    let at = 0;
+    for (const { first, count } of this.rows) {
+      const end = at + 4 * first.charges.length;
+      for (; at < end; at += 4) {
+        codes[at + 2] = count >>> 7;
+        codes[at + 3] = count & 127;
+      }
+    }
+    const policies = this.policies.map(
+      ({ algorithm, cost }) => `[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]`,
+    );
+    return [`[${policies.join()}]`, String.fromCharCode(...codes)];
+  }
+
+  /**
+   * Whether a reply is the program's: as long as the requests need, and every number one that it can have sent.
+   *
+   * @param now what the program was told to decide by; undefined: Redis's clock
+   * @param maxSkew as ARGV[2], in microseconds
+   * @throws {UnusableReplyError}
+   */
+  check(reply: unknown, now: number | undefined, maxSkew: number): asserts reply is readonly number[] {
+    if (this.rows.length === 0) return; // forgotten: nobody reads it
+    if (!Array.isArray(reply) || !isInstant(reply[0], now)) throw new UnusableReplyError(reply);
+    let offset = 1;
+    for (const { first } of this.rows) {
+      if (reply[offset] === FOREIGN || reply[offset] === UNREADABLE) {
+        offset++;
+        continue;
+      }
+      const { charges } = first;
+      for (let i = 0; i < charges.length; i++) {
+        const { algorithm } = charges[i]!;
+        if (!algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
+        offset += algorithm.replyLength;
+      }
+    }
+    if (offset !== reply.length) throw new UnusableReplyError(reply);
+  }
+
+  /** Answers every request from the program's reply, which was checked. */
+  settle(reply: readonly number[], refusals: RememberedRefusals | undefined, sentAt: number): void {
+    const at = reply[0]!;
+    let offset = 1;
+    for (const { first } of this.rows) {
+      const { charges } = first;
+      const failure = FAILURES[reply[offset]!];
+      if (failure !== undefined) {
+        offset++;
+        reject(first, new RateLimitStoreError(failure));
+        continue;
+      }
+      let levels: unknown[] = [];
+      for (let i = 0; i < charges.length; i++) {
+        const { algorithm } = charges[i]!;
+        levels.push(algorithm.decode(reply, offset));
+        offset += algorithm.replyLength;
+      }
+      for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.next) {
+        const allowed = allFit(charges, levels);
+        const after = allowed ? chargeAll(charges, levels) : levels;
+        const verdict = verdictOf(charges, levels, after, allowed, at);
+        refusals?.note(charges, verdict, sentAt);
+        waiter.resolve(verdict, levels);
+        levels = after;
+      }
+    }
+  }
+
+  /** Answers every request with the failure of all. */
+  fail(error: Error): void {
+    for (const { first } of this.rows) reject(first, error);
+  }
+
+  /** Lets go of every request, when all have failed and the reply, which the client may wait for for ever, says nothing new. */
+  forget(): void {
+    this.rows = [];
+    this.keys = new Map();
+    this.policies = [];
+    this.codes = [];
+  }
+
+  /** Whether a request is the row's once more, with nothing between them that touched its keys. */
+  private repeats(row: Row, charges: readonly Charge[]): boolean {
+    if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
+    for (let i = 1; i < charges.length; i++) if (this.keys.get(charges[i]!.key)!.row !== row) return false;
+    return true;
+  }
+
+  private isFullFor({ length }: readonly Charge[]): boolean {
+    return (
+      this.rows.length >= MAX_ROWS || this.keys.size + length > MAX_KEYS || this.policies.length + length > MAX_POLICIES
+    );
+  }
+
+  /** Whether a key is here with another algorithm: what its state means would depend on which of them reads it. */
+  private mixes(charges: readonly Charge[]): boolean {
+    for (let i = 0; i < charges.length; i++) {
+      const entry = this.keys.get(charges[i]!.key);
+      if (entry !== undefined && entry.algorithm !== charges[i]!.algorithm) return true;
+    }
+    return false;
+  }
+
+  private policyNumber(charge: Charge): number {
+    const { policies } = this;
+    for (let i = 0; i < policies.length; i++) {
+      if (policies[i]!.algorithm === charge.algorithm && policies[i]!.cost === charge.cost) return i + 1;
+    }
+    return policies.push(charge);
+  }
+
+  private entryOf({ key, algorithm }: Charge, row: Row): KeyEntry {
+    let entry = this.keys.get(key);
+    if (entry === undefined) {
+      entry = { number: this.keys.size + 1, algorithm, row };
+      this.keys.set(key, entry);
+    }
+    entry.row = row;
+    return entry;
+  }
+}
+
+/** By how many entries a request makes logs grow, if it is allowed. */
+function entriesOf(charges: readonly Charge[]): number {
+  let entries = 0;
+  for (let i = 0; i < charges.length; i++) {
+    if (charges[i]!.algorithm.name === 'sliding-window-log') entries += Math.max(0, charges[i]!.cost);
+  }
+  return entries;
+}
+
+function reject(first: Waiter, error: Error): void {
+  for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.next) waiter.reject(error);
+}

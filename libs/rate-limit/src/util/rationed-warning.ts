@@ -1,0 +1,32 @@
+import type { Logger } from '@nestjs/common';
+import { shown } from './config-error.js';
+
+const INTERVAL_MS = 1000;
+
+/** Warns once a second at most, whatever requests make happen; the next warning says how many were left out. */
+export class RationedWarning {
+  private warnedAt = -Infinity;
+  private silenced = 0;
+
+  constructor(
+    private readonly logger: Pick<Logger, 'warn'>,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  warn(message: string): void {
+    const now = this.now();
+    if (now - this.warnedAt < INTERVAL_MS) {
+      this.silenced++;
+      return;
+    }
+    const more = this.silenced > 0 ? ` (${this.silenced} more since the last warning)` : '';
+    this.logger.warn(`${message}${more}`);
+    this.warnedAt = now;
+    this.silenced = 0;
+  }
+}
+
+/** What was thrown, as it may stand in a log line: anything can be thrown. */
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : shown(thrown);
+}
