@@ -19,7 +19,7 @@
 --   room(level, policy, cost) -> how many requests of that cost would pass, one after the other
 --   charge(level, policy, times, refused, reply) -> the level after them; appends what describes the level before them
 --   write(level, policy) -> value, forget            no value: nothing to SET
---   giveBack(level, policy, at, resetAt) -> the level without that charge, or nil where nothing of it can be given back (made
+--   refund(level, policy, at, resetAt) -> the level without that charge, or nil where nothing of it can be given back (made
 --                                                    only where ARGV[5] asks for it)
 --   other(policy, key) -> as read, for a key that MGET cannot read    finish(level, key): once every SET is done   (both optional)
 local FOREIGN, UNREADABLE, MINUTE, MORE = -1, -2, 60000, 64
@@ -96,7 +96,7 @@ if ARGV[5] then
     local policy, level, rebased = policies[k], nil, nil
     level, rebased, forgets[k] = load(policy, k)
     -- Of a state that is gone there is nothing to give back; a clock that stepped back has moved it to nobody knows where.
-    level = (raws[k] or foreign) and level and not rebased and policy.algorithm.giveBack(level, policy, taken[k][1], taken[k][2])
+    level = (raws[k] or foreign) and level and not rebased and policy.algorithm.refund(level, policy, taken[k][1], taken[k][2])
     owners[k], levels[k], changed[k] = policy, level, true
   end
 end

@@ -31,7 +31,7 @@ local function charge(level, policy, times, refused, reply)
 end
 
 -- In the same window only.
-local giveBack = ARGV[5] and function(level, policy, at, resetAt)
+local refund = ARGV[5] and function(level, policy, at, resetAt)
   if level[1] == 0 or now + level[2] ~= resetAt then return nil end
   level[1] = max(0, level[1] - policy[2])
   return level
@@ -42,4 +42,4 @@ local function write(level, policy)
   return digits(ends - policy[4]) .. plain(level[1]), ends
 end
 
-return { read = read, room = room, charge = charge, write = write, giveBack = giveBack }
+return { read = read, room = room, charge = charge, write = write, refund = refund }

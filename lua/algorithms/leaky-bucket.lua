@@ -11,7 +11,7 @@
 local bucket = build(TOKEN_BUCKET)
 
 -- Its slots, if nobody stands behind them: the next free slot is still the one after them.
-function bucket.giveBack(debt, policy, at, resetAt)
+function bucket.refund(debt, policy, at, resetAt)
   local isLast = debt > 0 and now + ceil(debt / policy[3]) == resetAt and policy[4] >= policy[3]
   return isLast and debt - min(debt, policy[2] * policy[4]) or nil
 end

@@ -37,7 +37,7 @@ local function charge(level, policy, times, refused, reply)
 end
 
 -- From the window it went to, which may be the previous one by now.
-local giveBack = ARGV[5] and function(level, policy, at, resetAt)
+local refund = ARGV[5] and function(level, policy, at, resetAt)
   local ends = now + level[3]
   local n = ends + policy[4] == resetAt and 1 or ends == resetAt and 2
   if not n or level[n] == 0 then return nil end
@@ -50,4 +50,4 @@ local function write(level, policy)
   return digits(ends - policy[4]) .. digits(level[1]) .. plain(level[2]), ends + policy[4]
 end
 
-return { read = read, room = room, charge = charge, write = write, giveBack = giveBack }
+return { read = read, room = room, charge = charge, write = write, refund = refund }

@@ -79,7 +79,7 @@ local function charge(level, policy, times, refused, reply)
 end
 
 -- The entries of its instant.
-local giveBack = ARGV[5] and function(level, policy, at, resetAt)
+local refund = ARGV[5] and function(level, policy, at, resetAt)
   local instant = resetAt - level.window
   local last = level.upTo(instant)
   local count = min(policy[2], last - level.upTo(instant - 1))
@@ -130,4 +130,4 @@ local function finish(level, key)
   redis.call(unit == 'PX' and 'PEXPIRE' or 'EXPIREAT', key, time)
 end
 
-return { read = read, room = room, charge = charge, write = write, other = other, finish = finish, giveBack = giveBack }
+return { read = read, room = room, charge = charge, write = write, other = other, finish = finish, refund = refund }

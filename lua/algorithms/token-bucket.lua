@@ -26,7 +26,7 @@ local function charge(debt, policy, times, refused, reply)
 end
 
 -- What the charge still is of the debt: the refill pays it off from its instant on.
-local giveBack = ARGV[5] and function(debt, policy, at)
+local refund = ARGV[5] and function(debt, policy, at)
   local back = policy[2] * policy[4] - max(0, now - at) * policy[3]
   return back > 0 and debt > 0 and debt - min(back, debt) or nil
 end
@@ -38,4 +38,4 @@ local function write(debt, policy)
   return digits(at), at
 end
 
-return { read = read, room = room, charge = charge, write = write, giveBack = giveBack }
+return { read = read, room = room, charge = charge, write = write, refund = refund }

@@ -77,7 +77,7 @@ export class Observer {
   private decider(): Decider {
     if (!this.enforcement.on) return 'nobody';
     if (this.configuration.redisUrl === undefined) return 'process';
-    return this.limiter.stats().store.deciding ? 'redis' : 'fallback';
+    return this.limiter.stats().store.available ? 'redis' : 'fallback';
   }
 
   /** A service that takes its time for the answer, or does not give one, delays nothing else. */

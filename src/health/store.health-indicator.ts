@@ -15,8 +15,8 @@ export class StoreHealthIndicator {
 
   check<const Key extends string>(key: Key): HealthIndicatorResult<Key> {
     const session = this.health.check(key);
-    const { deciding, outageMs } = this.limiter.stats().store;
+    const { available, outageMs } = this.limiter.stats().store;
     // Not why: it may name hosts, and whoever may probe need not know them; the log does.
-    return deciding ? session.up() : session.degraded({ outage_ms: Math.round(outageMs) });
+    return available ? session.up() : session.degraded({ outage_ms: Math.round(outageMs) });
   }
 }

@@ -105,7 +105,7 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
     expect(metrics.get('ride_hailing_matching_queue')).toBeUndefined();
     expect(metrics.get('ride_hailing_matching_utilisation')).toBeUndefined();
     expect(metrics.get(RESULTS, { result: 'unavailable' })).toBe(1);
-    expect(metrics.get('rate_limiter_store_deciding')).toBe(1);
+    expect(metrics.get('rate_limiter_store_available')).toBe(1);
   });
 
   it('never names who asked', async () => {

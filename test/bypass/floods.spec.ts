@@ -61,15 +61,15 @@ describe.each(PLATFORMS)('a flood over %s', (platform) => {
     entered.length = 0;
     const warned = nodeWarnings();
     await using app = await limited(platform, Routes, { store: new StillStore() });
-    const { departures } = app.app.get(RateLimitRuntime);
+    const { waitingRoom } = app.app.get(RateLimitRuntime);
     const client = connect(app.port, '127.0.0.1');
     await once(client, 'connect');
     client.write('GET /days HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(36));
-    while (departures.size < 35) await delay(1);
+    while (waitingRoom.size < 35) await delay(1);
     await delay(20); // a timer that is too long fires after one millisecond
-    expect([departures.size, entered]).toEqual([35, ['days']]);
+    expect([waitingRoom.size, entered]).toEqual([35, ['days']]);
     client.destroy();
-    while (departures.places > 0) await delay(1);
+    while (waitingRoom.places > 0) await delay(1);
     expect(await warned()).toEqual([]);
   });
 });

@@ -106,7 +106,7 @@ describe.each([
   it('gives back the slot of a stream that is reset while it waits in a queue', async () => {
     await using served = await serve(certificate);
     const limiter = served.app.get(RateLimiter);
-    const { departures } = served.app.get(RateLimitRuntime);
+    const { waitingRoom } = served.app.get(RateLimitRuntime);
     const places = async (): Promise<number> => (await limiter.peek(QUEUE, PEER)).policies[0]!.remaining;
     const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
       for (const since = performance.now(); !(await holds()); await delay(1)) {
@@ -116,12 +116,12 @@ describe.each([
     const session = served.open();
     expect((await ask(session, { ':path': '/queue' }))[':status']).toBe(200);
     const waiting = Array.from({ length: 3 }, () => session.request({ ':path': '/queue' }).on('error', () => {}));
-    await until(() => departures.size === 3);
+    await until(() => waitingRoom.size === 3);
     expect(await places()).toBe(0);
     waiting[2]!.close(8); // CANCEL
-    await until(async () => (await places()) === 1 && departures.places === 2);
+    await until(async () => (await places()) === 1 && waitingRoom.places === 2);
     session.destroy();
-    await until(() => departures.places === 0);
+    await until(() => waitingRoom.places === 0);
     // Streams of a session close one by one: a slot with another one behind it stays taken.
     await until(async () => (await places()) >= 2);
   });

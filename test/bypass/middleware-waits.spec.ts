@@ -66,22 +66,22 @@ describe.each(PLATFORMS)('the middleware over %s, with', (platform) => {
       const replies = await Promise.all(['/nothing', '/free', '/nothing', '/free'].map((path) => app.send(path)));
       expect(replies.map(({ status }) => status)).toEqual([404, 200, 404, 200]);
       expect(performance.now() - since).toBeGreaterThan(3 * 20 - 1);
-      expect(app.app.get(RateLimitRuntime).departures.places).toBe(0);
+      expect(app.app.get(RateLimitRuntime).waitingRoom.places).toBe(0);
     });
 
     it('is left by a client that hangs up, and refuses who finds no place', async () => {
       await using app = await open(QUEUE, { maxWaiting: 2 });
-      const { departures } = app.app.get(RateLimitRuntime);
+      const { waitingRoom } = app.app.get(RateLimitRuntime);
       expect((await app.send('/nothing')).status).toBe(404);
       const clients = await Promise.all([1, 2].map(() => dial(app.port)));
       for (const client of clients) client.write('GET /free HTTP/1.1\r\nHost: x\r\n\r\n');
-      while (departures.size < 2) await turn();
+      while (waitingRoom.size < 2) await turn();
       const asked = app.store.asked.length;
       const refused = await app.send('/free');
       expect([refused.status, refused.headers['retry-after'], app.store.asked.length]).toEqual([503, '1', asked]);
       for (const client of clients) client.destroy();
-      while (departures.places > 0) await turn();
-      expect([departures.size, app.logs.of('error')]).toEqual([0, []]);
+      while (waitingRoom.places > 0) await turn();
+      expect([waitingRoom.size, app.logs.of('error')]).toEqual([0, []]);
     });
 
     it('may stand on the route, too: both are waited for, one after the other', async () => {

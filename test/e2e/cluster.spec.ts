@@ -145,10 +145,10 @@ it('a node of one slot is asked whether it decides before anybody else is sent t
   other.pause();
   for (let n = 0; n < 5; n++) expect((await limiter.peek(ONE, user)).decidedBy).toBe('local');
   await delay(3 * PROBE_MS);
-  expect(changes).toMatchObject([{ deciding: false, node: `${other.host}:${other.port}` }]);
+  expect(changes).toMatchObject([{ available: false, node: `${other.host}:${other.port}` }]);
   other.resume();
   await until('it decides again', STATE_LIMIT_MS, async () => (await limiter.peek(ONE, user)).decidedBy === 'store');
-  expect(changes.map(({ deciding }) => deciding)).toEqual([false, true]);
+  expect(changes.map(({ available }) => available)).toEqual([false, true]);
 });
 
 it('needs no more rights on a Cluster than the README grants', async () => {

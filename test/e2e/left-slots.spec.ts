@@ -43,7 +43,7 @@ describe.each(PLATFORMS)('the departure slots of clients that hang up, over %s',
 
     /** Clients that wait on connections of their own, in this order. */
     async function waiters({ app }: HttpApp, count: number): Promise<Socket[]> {
-      const { departures } = app.get(RateLimitRuntime);
+      const { waitingRoom } = app.get(RateLimitRuntime);
       const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
       const sockets: Socket[] = [];
       for (let i = 0; i < count; i++) {
@@ -51,8 +51,8 @@ describe.each(PLATFORMS)('the departure slots of clients that hang up, over %s',
         await once(socket, 'connect');
         socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-User-Id: ada\r\n\r\n');
         sockets.push(socket);
-        const waiting = departures.size + 1;
-        await until('it waits', LIMIT_MS, () => departures.size === waiting);
+        const waiting = waitingRoom.size + 1;
+        await until('it waits', LIMIT_MS, () => waitingRoom.size === waiting);
       }
       return sockets;
     }
@@ -65,7 +65,7 @@ describe.each(PLATFORMS)('the departure slots of clients that hang up, over %s',
       third!.destroy();
       await until('the last slot is free', LIMIT_MS, async () => (await nextSlot(app)) === 3);
       first!.destroy();
-      await until('the first has left', LIMIT_MS, () => app.app.get(RateLimitRuntime).departures.size === 1);
+      await until('the first has left', LIMIT_MS, () => app.app.get(RateLimitRuntime).waitingRoom.size === 1);
       expect(await nextSlot(app)).toBe(3);
       second!.destroy();
       await until('the second slot is free', LIMIT_MS, async () => (await nextSlot(app)) === 2);
@@ -76,12 +76,12 @@ describe.each(PLATFORMS)('the departure slots of clients that hang up, over %s',
 
     it('are all free when one connection takes a crowd of them with it', async () => {
       await using app = await open();
-      const { departures } = app.app.get(RateLimitRuntime);
+      const { waitingRoom } = app.app.get(RateLimitRuntime);
       expect((await app.as('ada', '/')).status).toBe(200);
       const { port } = (app.app.getHttpServer() as Server).address() as AddressInfo;
       const socket = createConnection(port, '127.0.0.1').on('error', () => undefined);
       socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-User-Id: ada\r\n\r\n'.repeat(6));
-      await until('they wait', LIMIT_MS, () => departures.size === 6);
+      await until('they wait', LIMIT_MS, () => waitingRoom.size === 6);
       expect(await nextSlot(app)).toBe(7);
       socket.destroy();
       await until('all slots are free', LIMIT_MS, async () => (await nextSlot(app)) === 1);

@@ -169,7 +169,7 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
     const { app: http, events } = await app({ store: undefined!, redis: server.url, keyPrefix: platform });
     await using _ = http;
     for (let i = 0; i < 5; i++) await http.as('ada', '/inherited');
-    expect(events.map(({ source }) => source)).toEqual(['store', 'store', 'store', 'store', 'remembered']);
+    expect(events.map(({ source }) => source)).toEqual(['store', 'store', 'store', 'store', 'denial-cache']);
     expect(events[4]!.decision).toMatchObject({ allowed: false, decidedBy: 'store' });
   });
 });

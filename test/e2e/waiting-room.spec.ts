@@ -83,7 +83,7 @@ interface Room {
 }
 
 function roomOf(app: INestApplication): Room {
-  return app.get(RateLimitRuntime).departures;
+  return app.get(RateLimitRuntime).waitingRoom;
 }
 
 function serverOf(app: INestApplication): Server {

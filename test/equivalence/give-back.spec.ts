@@ -5,7 +5,7 @@ import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorit
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { RateLimitStore, TakenCharge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { RateLimitStore, ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, rateOf } from '../support/algorithm-of.js';
 import { anywhere, FALLBACK, forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';
@@ -19,7 +19,7 @@ const redis = useRedis();
 /** After a move of the clock: a request, or the return of what one of the requests so far was charged. */
 interface Step {
   readonly move: Move;
-  readonly act: { readonly cost: Cost } | { readonly giveBack: number };
+  readonly act: { readonly cost: Cost } | { readonly refund: number };
 }
 
 interface History {
@@ -31,14 +31,14 @@ interface History {
 function historiesOf(name: AlgorithmName, moves: fc.Arbitrary<Move>): fc.Arbitrary<History> {
   const act = fc.oneof(
     { weight: 3, arbitrary: fc.record({ cost: costs }) },
-    { weight: 2, arbitrary: fc.record({ giveBack: fc.nat({ max: 5 }) }) },
+    { weight: 2, arbitrary: fc.record({ refund: fc.nat({ max: 5 }) }) },
   );
   const steps = fc.array(fc.record({ move: moves, act }), { minLength: 2, maxLength: 40 });
   return fc.record({ policy: policyOf(name), start: starts, steps });
 }
 
 interface Kept {
-  readonly charge: TakenCharge;
+  readonly charge: ChargeReceipt;
   readonly delay: number;
 }
 
@@ -55,11 +55,11 @@ async function tell(
   let kept: Kept[] = [];
   for (const { move, act } of steps) {
     clock.move(move, algorithm, verdicts);
-    if ('giveBack' in act) {
-      const returned = kept.at(-1 - act.giveBack);
+    if ('refund' in act) {
+      const returned = kept.at(-1 - act.refund);
       if (returned === undefined) continue;
       kept = kept.filter((one) => one !== returned);
-      await store.giveBack!([returned.charge]);
+      await store.refund!([returned.charge]);
       continue;
     }
     const charge = { key: 'key', algorithm, cost: costFor(algorithm, act.cost) };
@@ -126,9 +126,9 @@ describe('what was charged and given back', () => {
               return store.consume(charges);
             },
             reset: (keys) => store.reset(keys),
-            giveBack: (taken) => {
+            refund: (taken) => {
               clock.now = read();
-              store.giveBack(taken);
+              store.refund(taken);
             },
           };
           return told;
@@ -139,7 +139,7 @@ describe('what was charged and given back', () => {
         const { allowed, at, charges } = store.consume([charge]);
         // Where a slot is shorter than a microsecond a queue cannot tell whose is the last.
         fc.pre(allowed && !(name === 'leaky-bucket' && algorithm.wire[0]! > algorithm.wire[1]!));
-        store.giveBack([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
+        store.refund([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
         expectSame(store.consume([{ ...charge, cost: 0 }]), before);
       });
       await assert(property, histories());
@@ -165,7 +165,7 @@ describe('what was charged and given back', () => {
     const algorithm = algorithmOf({ algorithm: 'sliding-window-log', limit: 1000, window: 60_000 });
     let now = 1_700_000_000_000_000;
     const store = new RedisStore(redis.client, { clock: () => now });
-    const ask = async (cost: number): Promise<TakenCharge> => {
+    const ask = async (cost: number): Promise<ChargeReceipt> => {
       const charge = { key: 'log', algorithm, cost };
       const { at, charges } = await store.consume([charge]);
       now += 10;
@@ -173,20 +173,20 @@ describe('what was charged and given back', () => {
     };
     const taken = [await ask(200), await ask(300), await ask(100)];
     expect(await redis.client.type('log')).toBe('list');
-    await store.giveBack([taken[1]!]);
+    await store.refund([taken[1]!]);
     expect((await ask(0)).resetAt).toBe(taken[2]!.resetAt);
     const left = (await contentsOf(redis.client, ['log']))[0]!.split(' ')[1]!.split(',');
     expect(left).toEqual([
       ...Array<string>(200).fill(`${taken[0]!.at}`),
       ...Array<string>(100).fill(`${taken[2]!.at}`),
     ]);
-    await store.giveBack([taken[0]!, taken[2]!]);
+    await store.refund([taken[0]!, taken[2]!]);
     expect(await redis.client.exists('log')).toBe(0);
   });
 
   it('of a state that is gone, or not one, nothing is given back and nothing is written', async () => {
     const store = new RedisStore(redis.client);
-    const taken = (key: string): TakenCharge => ({
+    const taken = (key: string): ChargeReceipt => ({
       key,
       algorithm: algorithmOf({ algorithm: 'fixed-window', limit: 5, window: '1h' }),
       cost: 1,
@@ -195,7 +195,7 @@ describe('what was charged and given back', () => {
     });
     await redis.client.set('text', 'text');
     await redis.client.hset('foreign', 'a', 'b');
-    await store.giveBack(['text', 'foreign', 'gone'].map(taken));
+    await store.refund(['text', 'foreign', 'gone'].map(taken));
     expect(await redis.client.get('text')).toBe('text');
     expect(await redis.client.hgetall('foreign')).toEqual({ a: 'b' });
     expect(await redis.client.exists('gone')).toBe(0);

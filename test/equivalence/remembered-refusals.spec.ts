@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RememberedRefusals } from '../../libs/rate-limit/src/limiter/denial-cache.js';
+import { DenialCache } from '../../libs/rate-limit/src/limiter/denial-cache.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { costFor, costs, policyOf } from '../support/arbitrary-policies.js';
@@ -17,14 +17,14 @@ const MAX_MS = 1000;
 /** Asks a store that takes `transit` microseconds to be reached and as many to be heard, unless it need not be asked. */
 class Remembering {
   questions = 0;
-  private readonly refusals: RememberedRefusals;
+  private readonly refusals: DenialCache;
 
   constructor(
     private readonly store: MemoryStore,
     private readonly clock: TestClock,
     private readonly transit: number,
   ) {
-    this.refusals = new RememberedRefusals(MAX_MS, () => clock.now / 1000);
+    this.refusals = new DenialCache(MAX_MS, () => clock.now / 1000);
   }
 
   consume(charges: readonly Charge[]): Verdict {
@@ -154,7 +154,7 @@ describe('a remembered refusal', () => {
       ['sent before and noted after it', 'global', 20, 10],
     ])('is not certain: %s', (_, reset, notedAt, resetAt) => {
       let now = 0;
-      const refusals = new RememberedRefusals(MAX_MS, () => now);
+      const refusals = new DenialCache(MAX_MS, () => now);
       const note = (): void => refusals.note(charges, rejection, 0, 'client');
       for (now = 0; now <= 20; now++) {
         if (now === notedAt) note();
@@ -166,7 +166,7 @@ describe('a remembered refusal', () => {
 
     it('is certain if it was sent after that, and so are those of other keys', () => {
       let now = 5;
-      const refusals = new RememberedRefusals(MAX_MS, () => now);
+      const refusals = new DenialCache(MAX_MS, () => now);
       refusals.forget(['global', 'another']);
       now = 7;
       refusals.note(charges, rejection, 6, 'client');
@@ -177,7 +177,7 @@ describe('a remembered refusal', () => {
 
     it('is not certain however many others were reset after it, and these are not kept', () => {
       let now = 1;
-      const refusals = new RememberedRefusals(MAX_MS, () => now);
+      const refusals = new DenialCache(MAX_MS, () => now);
       refusals.note(charges, rejection, 0, 'client');
       refusals.forget(['global']);
       for (now = 2; now < 500; now += 0.01) refusals.forget([`other-${now}`]);

@@ -4,7 +4,7 @@ import { Cluster } from 'ioredis';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { RememberedRefusals } from '../../libs/rate-limit/src/limiter/denial-cache.js';
+import { DenialCache } from '../../libs/rate-limit/src/limiter/denial-cache.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
@@ -42,7 +42,12 @@ function store(clock = (): number => NOW): RedisStore {
 
 /** A request of several policies, each with a key in a slot of its own. */
 function request(policies: Readonly<Record<string, Policy>>, cost = 1): Charge[] {
-  return Object.entries(policies).map(([tag, policy]) => ({ key: `{${tag}}`, algorithm: algorithmOf(policy), cost }));
+  return Object.entries(policies).map(([tag, policy]) => ({
+    key: `{${tag}}`,
+    algorithm: algorithmOf(policy),
+    cost,
+    global: tag.startsWith('global:'),
+  }));
 }
 
 async function counted(key: string): Promise<number> {
@@ -118,7 +123,7 @@ describe('policies of a request in several slots of a Cluster', () => {
   });
 
   it('charge nobody, not even for a moment, while one of them is known to refuse', async () => {
-    const asked = new RedisStore(client, { clock: () => NOW, refusals: new RememberedRefusals(1000) });
+    const asked = new RedisStore(client, { clock: () => NOW, denials: new DenialCache(1000) });
     const [full] = request({ 'global:known': { ...DAY, limit: 1 } });
     const ask = (user: string) => asked.consume([...request({ [`user:${user}`]: DAY }), full!]);
     for (const user of ['a', 'b', 'c']) await ask(user);
@@ -159,7 +164,7 @@ describe('policies of a request in several slots of a Cluster', () => {
     expect(hers.charges[0]!.delay).toBe(1_000_000);
     step = 0;
     const behind = await asked.consume([place!]);
-    await asked.giveBack([{ ...place!, at: hers.at, resetAt: hers.at + hers.charges[0]!.resetAfter }]);
+    await asked.refund([{ ...place!, at: hers.at, resetAt: hers.at + hers.charges[0]!.resetAfter }]);
     const next = await asked.consume([place!]);
     const departure = ({ at, charges }: Verdict): number => at + charges[0]!.delay;
     expect(departure(next)).toBe(departure(behind) + 1_000_000);
@@ -173,15 +178,25 @@ describe('policies of a request in several slots of a Cluster', () => {
     });
     const { at, charges } = await asked.consume(request({ 'user:a': DAY }));
     broken = true;
-    await asked.giveBack([{ ...request({ 'user:a': DAY })[0]!, at, resetAt: at + charges[0]!.resetAfter }]);
+    await asked.refund([{ ...request({ 'user:a': DAY })[0]!, at, resetAt: at + charges[0]!.resetAfter }]);
     expect(await counted('{user:a}')).toBe(1);
   });
 });
 
 describe('a policy that is split among shards', () => {
   const SHARDS = 5;
+  const lists = new Map<string, readonly string[]>();
+  /** One list for each tag, as a policy has one: a store tells its shards by it. */
+  const shardKeysOf = (tag: string): readonly string[] => {
+    let keys = lists.get(tag);
+    if (keys === undefined) {
+      keys = Array.from({ length: SHARDS }, (_, i) => `{global:${tag}/${i}.${SHARDS}}`);
+      lists.set(tag, keys);
+    }
+    return keys;
+  };
   const shared = (policy: Policy, cost: number): Charge[] => [
-    { key: '{global:shared}', algorithm: algorithmOf(policy), cost, shards: SHARDS },
+    { key: '{global:shared}', algorithm: algorithmOf(policy), cost, global: true, shardKeys: shardKeysOf('shared') },
   ];
 
   it.each<Policy>([
@@ -267,7 +282,8 @@ describe('a policy that is split among shards', () => {
       key: `{global:${tag}}`,
       algorithm: algorithmOf(policy),
       cost: 1,
-      shards: SHARDS,
+      global: true,
+      shardKeys: shardKeysOf(tag),
     }));
     for (let i = 0; i < 2 * SHARDS; i++) await sharded.consume(charges);
     for (const { key } of charges) {

@@ -78,13 +78,13 @@ it('a node that hangs: its users cost microseconds once its breaker is open, and
     }
     // After five in a row nobody is sent there.
     expect(answers.filter((ms) => ms >= DEADLINE_MS).length).toBeLessThanOrEqual(5);
-    expect(changes).toEqual([{ deciding: false, outageMs: 0, reason: expect.any(String), node }]);
+    expect(changes).toEqual([{ available: false, outageMs: 0, reason: expect.any(String), node }]);
     expect(pod.app.logs.of('warn').filter((line) => line.includes(node))).toHaveLength(1);
   }
   const since = performance.now();
   await until('it decides again', RECOVERY_MS, async () => (await pod.ask(bad)).decidedBy === 'store');
   const recoveryMs = performance.now() - since;
-  expect(changes.map(({ deciding }) => deciding)).toEqual([false, true]);
+  expect(changes.map(({ available }) => available)).toEqual([false, true]);
   await pod.conclude('cluster: a node hangs, nobody takes over', { answers, recoveryMs });
 });
 

@@ -29,7 +29,7 @@ beforeEach(async () => {
   server = await RedisServer.start();
   admin = new Redis(server.url);
   // What Redis has forgotten is not to be hidden by what the process remembers.
-  pod = await Pod.start({ redis: server.url, deadlineMs: DEADLINE_MS, rememberRefusalsMs: 0 });
+  pod = await Pod.start({ redis: server.url, deadlineMs: DEADLINE_MS, denialCacheMs: 0 });
 });
 
 afterEach(async () => {

@@ -41,12 +41,12 @@ describe('a Redis that hangs', () => {
     for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
     const last = timesOf(answers).slice(-50);
     expect(last.toSorted((a, b) => a - b)[25]).toBeLessThan(2);
-    expect(changes).toMatchObject([{ deciding: false, reason: 'the store gave no answer within 50 ms', outageMs: 0 }]);
+    expect(changes).toMatchObject([{ available: false, reason: 'the store gave no answer within 50 ms', outageMs: 0 }]);
 
     server.resume();
     const recoveryMs = await pod.recovered();
     expect(changes).toHaveLength(2);
-    expect(changes[1]).toMatchObject({ deciding: true, reason: 'the store gave no answer within 50 ms' });
+    expect(changes[1]).toMatchObject({ available: true, reason: 'the store gave no answer within 50 ms' });
     expect(changes[1]!.outageMs).toBeLessThan(performance.now() - asked);
     // What was sent before it opened is charged once Redis goes on, each at most once; nothing that was sent after it.
     const charged = CAPACITY - (await pod.leftInRedis());
@@ -113,7 +113,7 @@ describe('a Redis that is gone', () => {
     await server.restart(); // without its data
     const recoveryMs = await pod.recovered();
     expect(await pod.leftInRedis()).toBe(CAPACITY);
-    expect(changes.map(({ deciding }) => deciding)).toEqual([false, true]);
+    expect(changes.map(({ available }) => available)).toEqual([false, true]);
     expect(pod.app.logs.of('warn')).toHaveLength(1);
     await pod.conclude('killed and restarted', { answers: timesOf(answers), recoveryMs }, { limits: 2 });
   });

@@ -49,7 +49,7 @@ describe.each(ALL_ALGORITHMS)('what is no reply of the program, to a %s', (algor
 
   it.each(WRONG)('%s: the store has failed, and the log says what came', async (_, reply) => {
     await using server = await RespServer.start();
-    await using pod = await Pod.start({ redis: server.url, rememberRefusalsMs: 0 });
+    await using pod = await Pod.start({ redis: server.url, denialCacheMs: 0 });
     const ask = () => pod.limiter.consume(policy, { kind: 'user', value: randomUUID() });
     expect((await ask()).decidedBy).toBe('store');
     server.answering = (args) => bytesOf(reply, args);
@@ -72,7 +72,7 @@ it('replies that are none open the breaker, keep it open, and true ones close it
   await pod.ask();
   server.answering = () => '+OK\r\n';
   for (let i = 0; i < 5; i++) expect((await pod.ask(randomUUID())).decidedBy).toBe('local');
-  expect(changes).toMatchObject([{ deciding: false, reason: "its reply is no decision: 'OK'" }]);
+  expect(changes).toMatchObject([{ available: false, reason: "its reply is no decision: 'OK'" }]);
   await delay(1_000); // several probes
   expect(changes).toHaveLength(1);
   server.answering = undefined;

@@ -35,7 +35,7 @@ describe('the server’s clock', () => {
     redis = await ClockedRedis.start();
     admin = new Redis(redis.server.url);
     // No process remembers what the server's clock makes untrue; and who is late here is late because of the machine.
-    pod = await Pod.start({ redis: redis.server.url, rememberRefusalsMs: 0, deadlineMs: 1000 });
+    pod = await Pod.start({ redis: redis.server.url, denialCacheMs: 0, deadlineMs: 1000 });
   });
 
   afterAll(async () => {

@@ -104,12 +104,12 @@ describe('a Redis in trouble', () => {
     expectLocal(answers);
     // A demoted master is connected to anew, which is another reason.
     expect(changes[0]!.reason).toMatch(reason === 'READONLY' ? /READONLY|closed/ : reason);
-    expect(changes[0]!.deciding).toBe(false);
+    expect(changes[0]!.available).toBe(false);
     await end();
     const recoveryMs = await pod.recovered();
     expect(await pod.leftInRedis()).toBe(before);
     expect(pod.app.logs.of('warn').filter((line) => line.startsWith('Redis does not decide'))).toHaveLength(
-      changes.filter(({ deciding }) => !deciding).length,
+      changes.filter(({ available }) => !available).length,
     );
     await pod.conclude(reason, { answers: timesOf(answers), recoveryMs });
   });

@@ -59,17 +59,17 @@ it('a request whose policies lie in two slots is one request, in two calls', asy
 it('a node that hangs is an outage of the store, which counts up until it goes on', async () => {
   const [sick] = (await cluster.masters()) as [ClusterNode];
   const user = await userOf(sick, true);
-  expect(pod.limiter.stats().store.deciding).toBe(true);
+  expect(pod.limiter.stats().store.available).toBe(true);
   sick.stop();
   try {
     await until('an outage', 10_000, async () => {
       await pod.ask(user);
-      return !pod.limiter.stats().store.deciding;
+      return !pod.limiter.stats().store.available;
     });
     const { storeFailures } = pod.limiter.stats();
     await until('a failed probe', 5000, () => pod.limiter.stats().storeFailures > storeFailures);
   } finally {
     sick.cont();
   }
-  await until('decisions', 10_000, () => pod.limiter.stats().store.deciding);
+  await until('decisions', 10_000, () => pod.limiter.stats().store.available);
 });

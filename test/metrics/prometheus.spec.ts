@@ -89,7 +89,7 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
     expect(counts(metrics, 'three')).toEqual([9, 5, 2]);
     expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(9);
     expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: '+Inf' })).toBe(9);
-    expect(metrics.get('rate_limiter_store_deciding')).toBe(1);
+    expect(metrics.get('rate_limiter_store_available')).toBe(1);
     expect(metrics.get('rate_limiter_store_failures_total')).toBe(0);
   });
 
@@ -245,7 +245,7 @@ describe('the metrics module', () => {
     const metrics = await scrape(AggregatorRegistry.aggregate(json));
     expect(counts(metrics, 'three')).toEqual([8, 6, 2]);
     expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(8);
-    expect(metrics.get('rate_limiter_store_deciding')).toBe(1);
+    expect(metrics.get('rate_limiter_store_available')).toBe(1);
   });
 
   it('counts the decisions of a full memory store on a shared state', async () => {

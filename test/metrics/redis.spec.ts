@@ -81,7 +81,7 @@ it('counts the certain refusals that Redis was not asked for', async () => {
   await ask(110);
   await ask(5);
   const metrics = await scrape();
-  expect(metrics.get('rate_limiter_remembered_refusals_total')).toBe(5);
+  expect(metrics.get('rate_limiter_denial_cache_hits_total')).toBe(5);
   expect(metrics.get('rate_limiter_rejected_total', LABELS)).toBe(15);
   expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(110);
 });
@@ -97,9 +97,9 @@ describe.each<[string, () => void | Promise<void>, () => void | Promise<void>]>(
       await ask(3);
       await end();
       await ask(10);
-      await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 0);
+      await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_available') === 0);
       expect(limiter.stats().store).toEqual({
-        deciding: false,
+        available: false,
         reason: expect.stringMatching(/\S/),
         outageMs: expect.any(Number),
       });
@@ -120,8 +120,8 @@ describe.each<[string, () => void | Promise<void>, () => void | Promise<void>]>(
       );
 
       await back();
-      await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 1);
-      expect(limiter.stats().store).toEqual({ deciding: true, reason: undefined, outageMs: 0 });
+      await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_available') === 1);
+      expect(limiter.stats().store).toEqual({ available: true, reason: undefined, outageMs: 0 });
       const before = await scrape();
       await ask(2);
       const after = await scrape();
@@ -146,10 +146,10 @@ it.each<[string, () => unknown]>([
   await open('open', () => fail() as void);
   const unhandled = unhandledRejections();
   await server.kill();
-  await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 0);
+  await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_available') === 0);
   await ask(1);
   await server.restart();
-  await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 1);
+  await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_available') === 1);
   const said = http.logs.of('error').map((line) => line.startsWith('onStoreStateChange failed: pager broken'));
   expect(said).toEqual([true, true]);
   expect(await unhandled()).toEqual([]);
@@ -158,7 +158,7 @@ it.each<[string, () => unknown]>([
 it('that is away at boot is so in the metrics', async () => {
   await server.kill();
   await open('open');
-  expect((await scrape()).get('rate_limiter_store_deciding')).toBe(0);
+  expect((await scrape()).get('rate_limiter_store_available')).toBe(0);
   await server.restart();
-  await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_deciding') === 1);
+  await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_available') === 1);
 });

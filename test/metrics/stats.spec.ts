@@ -64,7 +64,7 @@ it.each(MODES)('counts what callers were told, whatever fails (onStoreFailure %s
 
   // Seen from outside, over all histories.
   const told = { requests: 0, allowed: 0, rejected: 0, unavailable: 0 };
-  const sources: Record<DecisionSource, number> = { store: 0, remembered: 0, local: 0, open: 0, closed: 0 };
+  const sources: Record<DecisionSource, number> = { store: 0, 'denial-cache': 0, local: 0, open: 0, closed: 0 };
   const policies = Object.fromEntries(NAMES.map((name) => [name, { requests: 0, allowed: 0, rejected: 0 }]));
   let failures = 0;
 
@@ -131,7 +131,7 @@ describe('stats', () => {
     const before = limiter.stats();
     await limiter.consume('plain', ADA);
     const none: Partial<PolicyStats> = { requests: 0, allowed: 0, rejected: 0 };
-    expect(before).toMatchObject({ requests: 0, allowed: 0, waiting: 0, store: { deciding: true, outageMs: 0 } });
+    expect(before).toMatchObject({ requests: 0, allowed: 0, waiting: 0, store: { available: true, outageMs: 0 } });
     expect(before.policies).toEqual(
       NAMES.map((policy) => ({ policy, algorithm: POLICIES[policy].algorithm, ...none })),
     );

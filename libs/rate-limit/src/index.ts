@@ -49,7 +49,7 @@ export {
   type Clock,
   type RateLimitStore,
   RateLimitStoreError,
-  type TakenCharge,
+  type ChargeReceipt,
   type Verdict,
 } from './stores/store.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';

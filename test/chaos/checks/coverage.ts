@@ -11,7 +11,9 @@ export function checkCoverage(run: Run, rows: readonly PolicyRow[]): Verdict {
     requests: run.histories.reduce((total, { requests }) => total + requests.length, 0),
     store: sum(({ store }) => store),
     elsewhere: sum(({ local, open, closed }) => local + open + closed),
-    rejected: sum(({ store, remembered, local, open, admitted }) => store + remembered + local + open - admitted),
+    rejected: sum(
+      ({ store, 'denial-cache': cached, local, open, admitted }) => store + cached + local + open - admitted,
+    ),
   };
   const failures = (Object.keys(PER_MINUTE) as (keyof typeof PER_MINUTE)[])
     .filter((name) => seen[name] < PER_MINUTE[name] * minutes)

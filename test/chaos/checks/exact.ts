@@ -7,7 +7,7 @@ import { type Failure, faultsAround, isExcused, type Run, type Verdict } from '.
 export interface PolicyRow {
   readonly policy: PolicyName;
   store: number;
-  remembered: number;
+  'denial-cache': number;
   local: number;
   open: number;
   closed: number;
@@ -42,7 +42,7 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
   for (const history of run.histories) {
     for (const decided of history.decided) {
       for (const policy of decided.policies) count(rows.get(policy)!, decided);
-      const excused = decided.source === 'store' || decided.source === 'remembered' || isExcused(run, decided);
+      const excused = decided.source === 'store' || decided.source === 'denial-cache' || isExcused(run, decided);
       if (!excused) {
         for (const policy of decided.policies) rows.get(policy)!.unexcused++;
         if (decided.source !== 'closed' || !decided.before) failures.push(unexcused(run, decided));
@@ -110,7 +110,7 @@ function ownerOf(policy: PolicyName, { request }: Decided): string {
 }
 
 function emptyRow(policy: PolicyName): PolicyRow {
-  const none = { store: 0, remembered: 0, local: 0, open: 0, closed: 0, admitted: 0 };
+  const none = { store: 0, 'denial-cache': 0, local: 0, open: 0, closed: 0, admitted: 0 };
   return { policy, ...none, over: 0, overLocally: 0, unexcused: 0 };
 }
 

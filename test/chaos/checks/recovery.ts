@@ -22,7 +22,7 @@ export function checkRecovery(run: Run): Verdict & { readonly recoveriesMs: read
       // A machine that is busy, or a process that stands still, recovers later.
       if (overlap(run.slow, span) > 0) continue;
       const after = decided.filter(({ askedAt }) => askedAt >= span.from && askedAt <= span.to);
-      const without = after.findLast(({ source }) => source !== 'store' && source !== 'remembered');
+      const without = after.findLast(({ source }) => source !== 'store' && source !== 'denial-cache');
       const lastWithout = without?.decidedAt ?? to;
       const back = after.find(({ source, decidedAt }) => source === 'store' && decidedAt > lastWithout);
       const at = back?.decidedAt ?? span.to;

@@ -90,7 +90,7 @@ function unheardOf({ histories }: Run): (from: number, to: number) => number {
     policies.includes('ledger') &&
     before?.allowed !== false &&
     decided?.source !== 'store' &&
-    decided?.source !== 'remembered';
+    decided?.source !== 'denial-cache';
   const all = histories.flatMap(({ requests }) => requests.filter(isUnheard)).toSorted((a, b) => a.askedAt - b.askedAt);
   let sum = 0;
   for (const { askedAt, cost } of all) unheard.push({ at: askedAt, sum: (sum += cost) });

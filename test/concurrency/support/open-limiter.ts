@@ -15,7 +15,7 @@ export async function openLimiter(
   redis: string,
   clock: NonNullable<RateLimitModuleOptions['clock']> = 'redis',
 ): Promise<OpenLimiter> {
-  const module = RateLimitModule.forRoot({ redis, clock, onStoreFailure: 'closed', rememberRefusalsMs: 0 });
+  const module = RateLimitModule.forRoot({ redis, clock, onStoreFailure: 'closed', denialCacheMs: 0 });
   const context: INestApplicationContext = await NestFactory.createApplicationContext(module, {
     logger: ['error', 'fatal'],
   });

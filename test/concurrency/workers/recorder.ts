@@ -27,7 +27,7 @@ let context: INestApplicationContext;
 export const procedures = {
   async connect({ redis, deadlineMs }: Connect): Promise<void> {
     // What the store did not decide fails; and each decision is Redis's own, at its instant.
-    const module = RateLimitModule.forRoot({ redis, deadlineMs, onStoreFailure: 'closed', rememberRefusalsMs: 0 });
+    const module = RateLimitModule.forRoot({ redis, deadlineMs, onStoreFailure: 'closed', denialCacheMs: 0 });
     context = await NestFactory.createApplicationContext(module, { logger: ['error', 'fatal'] });
   },
 

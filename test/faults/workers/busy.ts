@@ -52,7 +52,7 @@ class Routes {
 const procedures = {
   /** An application with a Redis, and the deadline that is the default. Returns its port. */
   async start(redis: string): Promise<number> {
-    const imports = [RateLimitModule.forRoot({ redis, deadlineMs: DEADLINE_MS, rememberRefusalsMs: 0 })];
+    const imports = [RateLimitModule.forRoot({ redis, deadlineMs: DEADLINE_MS, denialCacheMs: 0 })];
     @Module({ imports, controllers: [Routes] })
     class Root {}
     const app = await NestFactory.create(Root, new ExpressAdapter(), { logger: ['error', 'fatal'] });

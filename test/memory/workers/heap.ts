@@ -4,13 +4,13 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/algorithm.js';
 import { SharedTime } from '../../../libs/rate-limit/src/algorithms/shared-time.js';
-import { Departures } from '../../../libs/rate-limit/src/limiter/waiting-room.js';
+import { WaitingRoom } from '../../../libs/rate-limit/src/limiter/waiting-room.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { Fallback } from '../../../libs/rate-limit/src/limiter/fallback.js';
 import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { RememberedRefusals } from '../../../libs/rate-limit/src/limiter/denial-cache.js';
+import { DenialCache } from '../../../libs/rate-limit/src/limiter/denial-cache.js';
 import { StoreGateway } from '../../../libs/rate-limit/src/limiter/store-gateway.js';
 import type { Charge } from '../../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algorithm-of.js';
@@ -164,7 +164,7 @@ const procedures = {
   /** 10,000 clients whose names are cut out of headers of 8,000 characters, each in a structure that lives on. */
   headers: (where: 'store' | 'refusals') => {
     const store = new MemoryStore({ clock: () => ORIGIN });
-    const refusals = new RememberedRefusals(10_000, () => 0);
+    const refusals = new DenialCache(10_000, () => 0);
     const before = retained();
     for (let i = 0; i < 10_000; i++) {
       const header = Buffer.alloc(8_000, `Bearer ${i}, a client, `).toString('latin1');
@@ -183,7 +183,7 @@ const procedures = {
   /** A million identities that are refused. */
   refusals: () => {
     const store = new MemoryStore({ clock: () => ORIGIN });
-    const refusals = new RememberedRefusals(10_000, () => 0);
+    const refusals = new DenialCache(10_000, () => 0);
     const before = retained();
     let [largest, remembered] = [0, 0];
     for (let i = 0; i < 1_000_000; i++) {
@@ -237,7 +237,7 @@ const procedures = {
   /** 60,000 identities that are refused by `policies` policies together, under keys of 200 bytes. */
   longRefusals: (policies: number) => {
     const store = new MemoryStore({ clock: () => ORIGIN });
-    const refusals = new RememberedRefusals(10_000, () => 0);
+    const refusals = new DenialCache(10_000, () => 0);
     const algorithm = ALGORITHMS[0]!;
     const before = retained();
     for (let i = 0; i < 60_000; i++) {
@@ -254,14 +254,14 @@ const procedures = {
 
   /** What keeps the asynchronous context in which a request came. */
   pinned: async () => {
-    const departures = new Departures({ maxWaiting: 10, maxWaitingPerClient: 10 });
+    const departures = new WaitingRoom({ maxWaiting: 10, maxWaitingPerClient: 10 });
     const states = await isPinned(() => {
       const store = new MemoryStore();
       for (let i = 0; i < 100; i++) store.consume(chargeOf(i));
       return store;
     });
     const refused = await isPinned(() => {
-      const [store, refusals] = [new MemoryStore(), new RememberedRefusals(1000)];
+      const [store, refusals] = [new MemoryStore(), new DenialCache(1000)];
       for (let i = 0; i < 100; i++) refusals.note(chargeOf(0), store.consume(chargeOf(0)), performance.now());
       return [store, refusals];
     });

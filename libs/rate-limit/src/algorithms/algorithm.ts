@@ -75,7 +75,7 @@ export interface Algorithm<Level = unknown, State = unknown> {
    * @param at when it was charged
    * @param resetAt that instant plus what `resetAfter` said right after the charge, which tells where it went
    */
-  giveBack(state: State, now: number, cost: number, at: number, resetAt: number): void;
+  refund(state: State, now: number, cost: number, at: number, resetAt: number): void;
   /** Bytes that a state takes on V8's heap, or that its first one takes at least; rather too many than too few. */
   sizeOf(state: State | undefined): number;
   /** The first instant at which the state means the same as none. */

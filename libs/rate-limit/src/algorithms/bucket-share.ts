@@ -118,7 +118,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   }
 
   /** Nothing: what a process took during an outage stays taken. */
-  giveBack(): void {}
+  refund(): void {}
 
   sizeOf(): number {
     return 128;

@@ -93,7 +93,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     return Math.ceil((debt - (this.full - cost * this.ticksPerToken)) / this.ticksPerMicrosecond);
   }
 
-  giveBack(state: Instant, now: number, cost: number, at: number, resetAt: number): void {
+  refund(state: Instant, now: number, cost: number, at: number, resetAt: number): void {
     const debt = this.debt(state, now);
     const back = this.returnable(debt, now, cost, at, resetAt);
     if (back > 0) this.write(debt - back, now, state);

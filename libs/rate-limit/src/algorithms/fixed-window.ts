@@ -81,7 +81,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   }
 
   /** In the same window only. */
-  giveBack(state: Window, now: number, cost: number, _at: number, resetAt: number): void {
+  refund(state: Window, now: number, cost: number, _at: number, resetAt: number): void {
     if (state.start + this.window === resetAt && now < resetAt) state.count -= Math.min(cost, state.count);
   }
 

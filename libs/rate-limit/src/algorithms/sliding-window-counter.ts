@@ -94,7 +94,7 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   }
 
   /** From the window it went to, which may be the previous one by now. */
-  giveBack(state: Windows, now: number, cost: number, _at: number, resetAt: number): void {
+  refund(state: Windows, now: number, cost: number, _at: number, resetAt: number): void {
     const { current, previous, left } = this.read(state, now, Infinity);
     const ends = now + left;
     if (current > 0 && ends + this.window === resetAt) {

@@ -120,7 +120,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   }
 
   /** The entries of its instant. */
-  giveBack(log: Log, _now: number, cost: number, _at: number, resetAt: number): void {
+  refund(log: Log, _now: number, cost: number, _at: number, resetAt: number): void {
     const { instants } = log;
     const instant = resetAt - this.window;
     const end = upTo(instants, instant, log.first);

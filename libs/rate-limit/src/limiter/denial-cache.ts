@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { flatten } from '../util/own-text.js';
 import type { Charge, ChargeVerdict, Verdict } from '../stores/store.js';
-import { sameCharges } from '../stores/judge.js';
+import { sameCharges } from '../stores/charge.js';
 
-interface Refusal {
+interface Denial {
   readonly charges: readonly Charge[];
   readonly verdict: Verdict;
   /** By the monotonic clock, milliseconds: when the question was sent. */
@@ -23,7 +23,7 @@ const MAX_CHARGES = 100_000;
 const DRIFT = 0.998;
 
 /**
- * The refusals that are certain, to be answered without asking again. Once a store has refused, no charge by anybody makes
+ * The denials that are certain, to be answered without asking again. Once a store has refused, no charge by anybody makes
  * the same question pass before its `retryAfter`; resets, give-backs, lost states and stepping clocks can, which is why a
  * refusal is remembered for a second at most. A client far over its limit then costs its own process a look-up, and Redis
  * nothing.
@@ -31,9 +31,9 @@ const DRIFT = 0.998;
  * The verdict is the store's: `remaining`, and what a policy that did not refuse would say, as of the question; `resetAfter`
  * and `retryAfter` counting down from the answer.
  */
-export class RememberedRefusals {
+export class DenialCache {
   /** By the key of a charge that was refused. */
-  private readonly refusals = new LRUCache<string, Refusal>({
+  private readonly denials = new LRUCache<string, Denial>({
     max: MAX_REFUSALS,
     maxSize: MAX_CHARGES,
     sizeCalculation: ({ charges }) => charges.length,
@@ -58,9 +58,9 @@ export class RememberedRefusals {
   }
 
   /** The same, and when the store was asked: what is derived from it must not last longer. */
-  findSent(charges: readonly Charge[]): Pick<Refusal, 'verdict' | 'sentAt'> | undefined {
+  findSent(charges: readonly Charge[]): Pick<Denial, 'verdict' | 'sentAt'> | undefined {
     for (let i = 0; i < charges.length; i++) {
-      const refusal = this.refusals.get(charges[i]!.key);
+      const refusal = this.denials.get(charges[i]!.key);
       // Of the same question only: cost 2 can be refused where cost 1 is not.
       if (refusal === undefined || !sameCharges(refusal.charges, charges)) continue;
       const now = this.monotonicMs();
@@ -88,7 +88,7 @@ export class RememberedRefusals {
   forget(keys: readonly string[]): void {
     const now = this.monotonicMs();
     for (const key of keys) {
-      this.refusals.delete(key);
+      this.denials.delete(key);
       this.resets.delete(key); // so that the map's order is that of the resets
       this.resets.set(key, now);
     }
@@ -100,7 +100,7 @@ export class RememberedRefusals {
     }
   }
 
-  private isReset({ charges, sentAt }: Refusal): boolean {
+  private isReset({ charges, sentAt }: Denial): boolean {
     if (sentAt <= this.resetAt) return true;
     if (this.resets.size === 0) return false;
     return charges.some(({ key }) => sentAt <= (this.resets.get(key) ?? -Infinity));
@@ -112,7 +112,7 @@ export class RememberedRefusals {
     const certainMs = Math.min(this.maxMs, ...refusing.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
     const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
     for (const charge of charges) flatten(charge.key);
-    this.refusals.set(key, {
+    this.denials.set(key, {
       charges,
       verdict,
       sentAt,
@@ -122,7 +122,7 @@ export class RememberedRefusals {
   }
 }
 
-function countedDown({ verdict, receivedAt }: Refusal, now: number): Verdict {
+function countedDown({ verdict, receivedAt }: Denial, now: number): Verdict {
   const elapsed = Math.floor((now - receivedAt) * 1000);
   const charges = verdict.charges.map((charge): ChargeVerdict => ({
     ...charge,

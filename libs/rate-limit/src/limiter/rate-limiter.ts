@@ -3,7 +3,7 @@ import { type Decision, decisionOf } from '../policy/decision.js';
 import { RateLimitUnavailableException } from '../nest/exceptions.js';
 import type { Asker, Monitor } from '../metrics/monitor.js';
 import type { RateLimitStats } from '../metrics/stats.js';
-import type { Departures } from './waiting-room.js';
+import type { WaitingRoom } from './waiting-room.js';
 import { Fallback } from './fallback.js';
 import type { Identity } from '../identity/identity.js';
 import { identityTag } from '../identity/identity-tag.js';
@@ -14,9 +14,9 @@ import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { Policy } from '../policy/policy.js';
 import { type BoundPolicy, checkTogether } from '../nest/route-policies.js';
-import type { Charge, TakenCharge, Verdict } from '../stores/store.js';
+import type { Charge, ChargeReceipt, Verdict } from '../stores/store.js';
 import type { StoreGateway } from './store-gateway.js';
-import { RedisAwayError } from '../stores/redis/redis-failure.js';
+import { RedisUnavailableError } from '../stores/redis/redis-failure.js';
 import { isPromise } from '../util/is-promise.js';
 import { flatten, ownText } from '../util/own-text.js';
 
@@ -53,7 +53,7 @@ export class RateLimiter {
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
   private readonly fallback: Fallback;
   /** Departure slots of requests that do not go on, until the end of this turn of the event loop. */
-  private readonly left: TakenCharge[] = [];
+  private readonly left: ChargeReceipt[] = [];
   /** By the value of their identity. */
   private recent = new Map<string, RecentClient>();
   private recentCharges = 0;
@@ -63,7 +63,7 @@ export class RateLimiter {
     private readonly gateway: StoreGateway,
     private readonly policies: NamedPolicies,
     private readonly monitor: Monitor,
-    private readonly departures: Pick<Departures, 'size'>,
+    private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
   ) {
     this.fallback = new Fallback(options);
   }
@@ -121,7 +121,7 @@ export class RateLimiter {
    */
   stats(): RateLimitStats {
     const memoryOverflows = this.gateway.memoryOverflows + this.fallback.memoryOverflows;
-    return { ...this.monitor.stats(), waiting: this.departures.size, memoryOverflows };
+    return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows };
   }
 
   /** @internal One policy's charge for an identity's tag. */
@@ -130,11 +130,15 @@ export class RateLimiter {
       throw new TypeError(`the cost of policy '${policy.name}' must be a whole number from 0, got ${shown(cost)}`);
     }
     const { by, name, algorithm, keyTail: tail, shards } = policy;
+    const key = keyOf(this.options.keyPrefix, by === 'global' ? globalTag(name) : tag, tail);
     return {
-      key: keyOf(this.options.keyPrefix, by === 'global' ? globalTag(name) : tag, tail),
+      key,
       algorithm,
       cost,
-      shards,
+      mode: 'take',
+      policyKey: tail,
+      global: by === 'global',
+      shardKeys: shards > 1 ? Array.from({ length: shards }, (_, i) => shardKey(key, i, shards)) : undefined,
     };
   }
 
@@ -144,13 +148,13 @@ export class RateLimiter {
     const since = monitor.begin();
     const refused = this.gateway.remembered(charges);
     if (refused !== undefined) {
-      return monitor.decided(policies, decisionOf(policies, refused), 'remembered', asker, since);
+      return monitor.decided(policies, decisionOf(policies, refused), 'denial-cache', asker, since);
     }
     let answer: Verdict | Promise<Verdict>;
     try {
       answer = this.gateway.consume(charges);
     } catch (error) {
-      if (!(error instanceof RedisAwayError)) monitor.storeFailed(asker, since); // else nobody was asked
+      if (!(error instanceof RedisUnavailableError)) monitor.storeFailed(asker, since); // else nobody was asked
       return this.undecided(policies, charges, error, asker, since);
     }
     if (!isPromise(answer)) return monitor.decided(policies, decisionOf(policies, answer), 'store', asker, since);
@@ -178,7 +182,7 @@ export class RateLimiter {
 
   /** Those who left together, the last of the queue first: then nobody stands behind the next one, either. */
   private giveBackSlots(): void {
-    this.gateway.giveBack(this.left.splice(0).toSorted((one, other) => other.resetAt - one.resetAt));
+    this.gateway.refund(this.left.splice(0).toSorted((one, other) => other.resetAt - one.resetAt));
   }
 
   private undecided(

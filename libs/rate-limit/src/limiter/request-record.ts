@@ -57,7 +57,7 @@ export class Counted {
       if (before > 0) this.more.add(policy.name);
       left.policies.push(policy);
       left.charges.push(before === 0 ? charge : { ...charge, cost: charge.cost - before });
-      looks.push({ ...charge, cost: -charge.cost });
+      looks.push({ ...charge, mode: 'peek' });
     }
     if (this.more.size > 0) this.looks = { policies: left.policies, charges: looks };
     return left;

@@ -1,11 +1,17 @@
 import { Logger } from '@nestjs/common';
 import type { Deadlines } from '../stores/deadlines.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
-import { RedisAwayError } from '../stores/redis/redis-failure.js';
-import type { RememberedRefusals } from './denial-cache.js';
+import { RedisUnavailableError } from '../stores/redis/redis-failure.js';
+import type { DenialCache } from './denial-cache.js';
 import { isPromise } from '../util/is-promise.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
-import { type Charge, type RateLimitStore, RateLimitStoreError, type TakenCharge, type Verdict } from '../stores/store.js';
+import {
+  type Charge,
+  type RateLimitStore,
+  RateLimitStoreError,
+  type ChargeReceipt,
+  type Verdict,
+} from '../stores/store.js';
 
 /**
  * The one way to the store: every question gets its answer, or fails within the deadline. What a failure means for the
@@ -16,13 +22,13 @@ export class StoreGateway {
 
   /**
    * @param keepsTime whether the store keeps the deadline by itself, for many questions at a time
-   * @param refusals what the store has noted there need not be asked again
+   * @param denials what the store has noted there need not be asked again
    */
   constructor(
     private readonly store: RateLimitStore,
     private readonly deadlines: Deadlines,
     private readonly keepsTime: boolean,
-    private readonly refusals: RememberedRefusals | undefined,
+    private readonly denials: DenialCache | undefined,
   ) {}
 
   /** Decisions of a full `MemoryStore` on a state that clients without room share. */
@@ -32,7 +38,7 @@ export class StoreGateway {
 
   /** What the store is certain to say, from what it said before; undefined when it has to be asked. */
   remembered(charges: readonly Charge[]): Verdict | undefined {
-    return this.refusals?.find(charges);
+    return this.denials?.find(charges);
   }
 
   /** @throws whatever the store fails with, or that it is too slow (what it charges later stays charged) */
@@ -46,15 +52,15 @@ export class StoreGateway {
     try {
       await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
     } finally {
-      this.refusals?.forget(keys); // what failed may be reset all the same
+      this.denials?.forget(keys); // what failed may be reset all the same
     }
   }
 
   /** Nobody waits for it, and what is lost stays charged. */
-  giveBack(taken: readonly TakenCharge[]): void {
+  refund(taken: readonly ChargeReceipt[]): void {
     const failed = (error: unknown): void => this.failures.warn(`The store gave nothing back: ${reasonOf(error)}`);
     try {
-      const given = this.store.giveBack?.(taken);
+      const given = this.store.refund?.(taken);
       if (isPromise(given)) given.then(undefined, failed);
     } catch (error) {
       failed(error);
@@ -65,7 +71,7 @@ export class StoreGateway {
   failure(thrown: unknown): RateLimitStoreError {
     // A store of one's own may throw anything.
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-    if (error instanceof RedisAwayError) return error;
+    if (error instanceof RedisUnavailableError) return error;
     this.failures.warn(`The store could not decide: ${error.message}`);
     if (error instanceof RateLimitStoreError) return error;
     return new RateLimitStoreError(`the store failed: ${error.message}`, { cause: thrown });

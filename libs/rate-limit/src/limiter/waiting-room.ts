@@ -21,7 +21,7 @@ interface Watch {
 }
 
 /** How many may wait. */
-export interface WaitingRoom {
+export interface WaitingRoomLimits {
   /** Requests at a time, in the process. */
   readonly maxWaiting: number;
   /** And of one client. */
@@ -32,14 +32,14 @@ export interface WaitingRoom {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The requests that wait for their departure slots, and the places for those that may have to. */
-export class Departures {
+export class WaitingRoom {
   private readonly waiting = new Set<Waiter>();
   private readonly watches = new WeakMap<Closable, Watch>();
   private readonly perClient = new Map<string, number>();
   private taken = 0;
   private closed = false;
 
-  constructor(private readonly room: WaitingRoom) {}
+  constructor(private readonly room: WaitingRoomLimits) {}
 
   /** How many wait. */
   get size(): number {

@@ -3,10 +3,10 @@ import type { Decision } from '../policy/decision.js';
 
 /**
  * Where a decision came from: what `Decision.decidedBy` says, and
- * - `'remembered'`: a refusal by the store that was still certain, so that it was not asked again (`decidedBy` is `'store'`)
+ * - `'denial-cache'`: a refusal by the store that was still certain, so that it was not asked again (`decidedBy` is `'store'`)
  * - `'closed'`: the store could not decide and `onStoreFailure: 'closed'` answered 503
  */
-export type DecisionSource = 'store' | 'remembered' | 'local' | 'open' | 'closed';
+export type DecisionSource = 'store' | 'denial-cache' | 'local' | 'open' | 'closed';
 
 /** What `onDecision` is told of a decision. Never who asked. */
 export interface DecisionEvent {

@@ -19,7 +19,13 @@ const BATCH_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /** Sees every decision, counts it, and tells who wants to know. Nobody watching, it reads no clock. */
 export class Monitor {
   readonly policies = new PolicyTallies();
-  private readonly sources: Record<DecisionSource, number> = { store: 0, remembered: 0, local: 0, open: 0, closed: 0 };
+  private readonly sources: Record<DecisionSource, number> = {
+    store: 0,
+    'denial-cache': 0,
+    local: 0,
+    open: 0,
+    closed: 0,
+  };
   private allowed = 0;
   private storeFailures = 0;
   private readonly latency = new Histogram(LATENCY_BOUNDS);
@@ -82,8 +88,8 @@ export class Monitor {
     this.batches.observe(size);
   }
 
-  storeChanged({ deciding, reason, node = '' }: StoreStateChange): void {
-    if (deciding) this.outages.delete(node);
+  storeChanged({ available, reason, node = '' }: StoreStateChange): void {
+    if (available) this.outages.delete(node);
     else this.outages.set(node, { reason, since: performance.now() });
   }
 
@@ -103,7 +109,7 @@ export class Monitor {
       batchSizes: this.batches.snapshot(),
       storeFailures,
       store: {
-        deciding: outage === undefined,
+        available: outage === undefined,
         reason: outage?.reason,
         outageMs: outage === undefined ? 0 : performance.now() - outage.since,
       },

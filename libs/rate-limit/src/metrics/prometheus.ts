@@ -42,9 +42,11 @@ const DEFINITIONS: readonly Definition[] = [
         labels: { mode },
       })),
   ),
-  counter('rate_limiter_remembered_refusals_total', 'Certain refusals that the store was not asked for', (stats) => [
-    { value: sum(stats, ({ sources }) => sources.remembered), labels: {} },
-  ]),
+  counter(
+    'rate_limiter_denial_cache_hits_total',
+    'Rejections from the denial cache, without asking the store',
+    (stats) => [{ value: sum(stats, ({ sources }) => sources['denial-cache']), labels: {} }],
+  ),
   counter(
     'rate_limiter_memory_overflow_total',
     'Decisions of a full memory store on a state that clients share',
@@ -53,8 +55,8 @@ const DEFINITIONS: readonly Definition[] = [
   gauge('rate_limiter_waiting', 'Requests that wait for a leaky bucket', 'sum', (stats) =>
     sum(stats, ({ waiting }) => waiting),
   ),
-  gauge('rate_limiter_store_deciding', 'Whether the store decides: 1, or 0 during an outage', 'min', (stats) =>
-    stats.every(({ store }) => store.deciding) ? 1 : 0,
+  gauge('rate_limiter_store_available', 'Whether the store decides: 1, or 0 during an outage', 'min', (stats) =>
+    stats.every(({ store }) => store.available) ? 1 : 0,
   ),
 ];
 

@@ -59,7 +59,7 @@ export interface PolicyStats {
 
 export interface StoreStats {
   /** Whether it decides; not while a node of its Cluster does not. */
-  readonly deciding: boolean;
+  readonly available: boolean;
   /** Why it does not decide; undefined while it does. */
   readonly reason: string | undefined;
   /** Milliseconds that it has not decided for; 0 while it does. */

@@ -6,14 +6,20 @@ import { MemoryStore } from '../stores/memory/memory.store.js';
 import { watchClock } from '../stores/redis/clock-skew.js';
 import { ConnectedRedisStore } from '../stores/redis/connected-redis.store.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
-import { changedOptions, duplicateRedis, isRedisClient, openRedis, type RedisClient } from '../stores/redis/redis-client.js';
-import { RememberedRefusals } from '../limiter/denial-cache.js';
+import {
+  changedOptions,
+  duplicateRedis,
+  isRedisClient,
+  openRedis,
+  type RedisClient,
+} from '../stores/redis/redis-client.js';
+import { DenialCache } from '../limiter/denial-cache.js';
 import type { RateLimitStore } from '../stores/store.js';
 
 interface OpenedStore {
   readonly store: RateLimitStore;
   readonly deadlines: Deadlines;
-  readonly refusals?: RememberedRefusals | undefined;
+  readonly denials?: DenialCache | undefined;
   /** Whether the store keeps the deadline by itself. */
   readonly keepsTime: boolean;
   /** Whether it was opened here, and is to be closed here. */
@@ -26,7 +32,7 @@ interface OpenedStore {
 
 /** The store that the module's options ask for, not connected yet. */
 export async function openStore(options: CheckedOptions, monitor: Monitor): Promise<OpenedStore> {
-  const { redis, store, clock, maxSkewMs, rememberRefusalsMs, deadlineMs } = options;
+  const { redis, store, clock, maxSkewMs, denialCacheMs, deadlineMs } = options;
   const deadlines = new Deadlines(deadlineMs);
   if (store !== undefined) {
     const description = `Limits are kept in ${store.constructor.name}`;
@@ -38,8 +44,8 @@ export async function openStore(options: CheckedOptions, monitor: Monitor): Prom
     return { store: new MemoryStore(), deadlines, keepsTime: true, owned: true, description };
   }
   const { client, ignored = [] } = isRedisClient(redis) ? { client: duplicateRedis(redis) } : await openRedis(redis);
-  const refusals = rememberRefusalsMs === 0 ? undefined : new RememberedRefusals(rememberRefusalsMs);
-  const settings = { clock, maxSkewMs, deadlines, monitor, ...(refusals && { refusals }) };
+  const denials = denialCacheMs === 0 ? undefined : new DenialCache(denialCacheMs);
+  const settings = { clock, maxSkewMs, deadlines, monitor, ...(denials && { denials }) };
   if (clock === 'app' && client !== undefined) watchClock(client, maxSkewMs);
   const probeKey = (number: number): string => keyOf(options.keyPrefix, `probe${number || ''}`, '');
   return {
@@ -50,7 +56,7 @@ export async function openStore(options: CheckedOptions, monitor: Monitor): Prom
         })
       : new RedisStore(redis as RedisClient, settings),
     deadlines,
-    refusals,
+    denials,
     keepsTime: true,
     owned: client !== undefined,
     ...(ignored.length > 0 && {

@@ -161,9 +161,9 @@ export class RateLimitGuard implements CanActivate {
     context: ExecutionContext,
     client: string | undefined,
   ): boolean | Promise<boolean> {
-    const { departures } = this.runtime;
+    const { waitingRoom } = this.runtime;
     try {
-      departures.take(client);
+      waitingRoom.take(client);
     } catch (error) {
       return this.fail(context, error);
     }
@@ -171,9 +171,9 @@ export class RateLimitGuard implements CanActivate {
     try {
       answer = this.ask(policies, charges, context);
     } finally {
-      if (!isPromise(answer)) departures.giveUp(client);
+      if (!isPromise(answer)) waitingRoom.giveUp(client);
     }
-    return isPromise(answer) ? answer.finally(() => departures.giveUp(client)) : answer;
+    return isPromise(answer) ? answer.finally(() => waitingRoom.giveUp(client)) : answer;
   }
 
   private ask(
@@ -243,7 +243,7 @@ export class RateLimitGuard implements CanActivate {
 
   private async wait(context: ExecutionContext, charges: readonly Charge[], decision: Decision): Promise<boolean> {
     try {
-      await this.runtime.departures.wait(decision.delayMs, closablesOf(context));
+      await this.runtime.waitingRoom.wait(decision.delayMs, closablesOf(context));
       return true;
     } catch (error) {
       this.runtime.limiter.leaveQueue(charges, decision);

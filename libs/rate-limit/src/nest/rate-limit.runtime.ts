@@ -9,7 +9,7 @@ import {
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import type { Decision } from '../policy/decision.js';
 import { decoratedInVain } from './decorators/in-vain.js';
-import { Departures } from '../limiter/waiting-room.js';
+import { WaitingRoom } from '../limiter/waiting-room.js';
 import { Connections } from '../http/connections.js';
 import type { HttpRequest } from './http-context.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
@@ -41,7 +41,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly routes: RoutePolicies;
   /** What limits all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   readonly middleware: Route | undefined;
-  readonly departures: Departures;
+  readonly waitingRoom: WaitingRoom;
   /** @internal Sees every limited request. */
   readonly forwarded: ForwardedWatch;
   private readonly logger = new Logger('RateLimit');
@@ -59,8 +59,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly scanner: MetadataScanner,
     private readonly adapterHost: HttpAdapterHost,
   ) {
-    const { store, deadlines, keepsTime, refusals } = opened;
-    this.departures = new Departures(options);
+    const { store, deadlines, keepsTime, denials } = opened;
+    this.waitingRoom = new WaitingRoom(options);
     this.policies = new NamedPolicies(options.policies);
     this.identities = new IdentityChain(
       options.identity,
@@ -68,8 +68,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       new RationedWarning(this.logger),
       this.connections,
     );
-    const gateway = new StoreGateway(store, deadlines, keepsTime, refusals);
-    this.limiter = new RateLimiter(options, gateway, this.policies, monitor, this.departures);
+    const gateway = new StoreGateway(store, deadlines, keepsTime, denials);
+    this.limiter = new RateLimiter(options, gateway, this.policies, monitor, this.waitingRoom);
     const warn = (message: string): void => this.logger.warn(message);
     this.forwarded = new ForwardedWatch(adapterHost, warn);
     this.routes = new RoutePolicies(this.policies, options.defaults, options.keyPrefix, this.identities, warn);
@@ -188,7 +188,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 
   onModuleDestroy(): void {
-    this.departures.close();
+    this.waitingRoom.close();
   }
 
   async onApplicationShutdown(): Promise<void> {

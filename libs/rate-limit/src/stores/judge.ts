@@ -1,68 +1,47 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
-import type { Charge, ChargeVerdict, Verdict } from './store.js';
+import { askedCost, type Charge, takes } from './charge.js';
+import type { ChargeVerdict, Verdict } from './store.js';
 
-// Plain loops: every decision passes here, and a closure or an array less is a good part of what it costs.
+// Plain loops: every decision passes here, and each closure or array is a measurable part of its cost.
 
-/** Whether two requests are the same question: the same costs of the same policies for the same identities. */
-export function sameCharges(some: readonly Charge[], others: readonly Charge[]): boolean {
-  if (some === others) return true;
-  if (some.length !== others.length) return false;
-  for (let i = 0; i < some.length; i++) {
-    const [one, other] = [some[i]!, others[i]!];
-    if (one.key !== other.key || one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
+/** A charge and the level of its state: before the decision, then after it. */
+export interface Found {
+  readonly charge: Charge;
+  level: unknown;
+}
+
+/** Decides a request: allowed if every charge fits its level. The levels of an allowed request move on. */
+export function judge(found: readonly Found[], at: number): Verdict {
+  let allowed = true;
+  for (let i = 0; allowed && i < found.length; i++) {
+    const { charge, level } = found[i]!;
+    allowed = charge.algorithm.fits(level, askedCost(charge));
   }
-  return true;
+  return verdictOf(found, allowed, at);
 }
 
-/** What a charge asks for: its cost, also where it only looks. */
-function asked(cost: number): number {
-  return cost > 0 ? cost : -cost || 1;
+/** The verdict on a request that something else rejected: no level moves. */
+export function judgeRejected(found: readonly Found[], at: number): Verdict {
+  return verdictOf(found, false, at);
 }
 
-/** Whether every charge fits its level. */
-export function allFit(charges: readonly Charge[], levels: readonly unknown[]): boolean {
-  for (let i = 0; i < charges.length; i++) {
-    const { algorithm, cost } = charges[i]!;
-    if (!algorithm.fits(levels[i], asked(cost))) return false;
-  }
-  return true;
+function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdict {
+  const charges = [settle(found[0]!, allowed)];
+  for (let i = 1; i < found.length; i++) charges.push(settle(found[i]!, allowed));
+  return { allowed, at, charges };
 }
 
-/** The verdict on a request whose charges found `before` and, if it was allowed, left `after`. */
-export function verdictOf(
-  charges: readonly Charge[],
-  before: readonly unknown[],
-  after: readonly unknown[],
-  allowed: boolean,
-  at: number,
-): Verdict {
-  const { algorithm, cost } = charges[0]!;
-  const verdicts = [chargeVerdict(algorithm, before[0], after[0], asked(cost))];
-  for (let i = 1; i < charges.length; i++) {
-    const charge = charges[i]!;
-    verdicts.push(chargeVerdict(charge.algorithm, before[i], after[i], asked(charge.cost)));
-  }
-  return { allowed, at, charges: verdicts };
-}
-
-function chargeVerdict(algorithm: Algorithm, before: unknown, after: unknown, cost: number): ChargeVerdict {
-  const allowed = algorithm.fits(before, cost);
+function settle(found: Found, allowed: boolean): ChargeVerdict {
+  const { charge, level } = found;
+  const { algorithm } = charge;
+  const cost = askedCost(charge);
+  const fits = algorithm.fits(level, cost);
+  const after = allowed && takes(charge) ? algorithm.charge(level, cost) : level;
+  found.level = after;
   return {
-    allowed,
+    allowed: fits,
     remaining: algorithm.remaining(after),
     resetAfter: algorithm.resetAfter(after),
-    retryAfter: allowed ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(before, cost),
-    delay: allowed ? algorithm.delay(before) : 0,
+    retryAfter: fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost),
+    delay: fits ? algorithm.delay(level) : 0,
   };
-}
-
-/** The levels after an allowed request. */
-export function chargeAll(charges: readonly Charge[], levels: readonly unknown[]): unknown[] {
-  const after = [chargeOne(charges[0]!, levels[0])];
-  for (let i = 1; i < charges.length; i++) after.push(chargeOne(charges[i]!, levels[i]));
-  return after;
-}
-
-function chargeOne({ algorithm, cost }: Charge, level: unknown): unknown {
-  return cost > 0 ? algorithm.charge(level, cost) : level;
 }

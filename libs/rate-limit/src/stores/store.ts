@@ -1,23 +1,7 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
-
-/** What one policy asks of one request: `cost` from the state under `key`. */
-export interface Charge {
-  /** Where the state lives; at most 200 bytes. The keys of a request are distinct. */
-  readonly key: string;
-  readonly algorithm: Algorithm;
-  /** A whole number; 0 only looks: it reports whether cost 1 would pass, and charges nothing. So does -n, for cost n. */
-  readonly cost: number;
-  /** Among how many keys a store may split the state, where that spreads it over servers; default 1. */
-  readonly shards?: number;
-}
-
-/** A charge that was made, as what it put into a state is told apart. */
-export interface TakenCharge extends Charge {
-  /** `at` of the verdict that made it. */
-  readonly at: number;
-  /** That instant plus `resetAfter` of its verdict: it tells the window, or the departure slot, that it went to. */
-  readonly resetAt: number;
-}
+import type { Charge } from './charge.js';
+export type { Charge, ChargeMode } from './charge.js';
+import type { ChargeReceipt } from './receipt.js';
+export type { ChargeReceipt } from './receipt.js';
 
 /** What one policy says to a request. Times are whole microseconds. */
 export interface ChargeVerdict {
@@ -53,10 +37,10 @@ export interface RateLimitStore {
   /** Forgets the keys' states. */
   reset(keys: readonly string[]): void | Promise<void>;
   /**
-   * Takes charges back whose requests did not go on, once at most for each, and only as far as nobody passes for it whom the
-   * limits forbid; it may be lost. Without it they stay.
+   * Takes charges back whose requests did not go on: at most once for each, best effort, never beyond the limit. Without this
+   * method the charges stay.
    */
-  giveBack?(taken: readonly TakenCharge[]): void | Promise<void>;
+  refund?(receipts: readonly ChargeReceipt[]): void | Promise<void>;
   /** Called once at boot, before the first request. Must not fail because a server is away. */
   connect?(): Promise<void>;
   /** Called once at shutdown, after the last request. */

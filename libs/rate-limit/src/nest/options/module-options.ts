@@ -73,7 +73,7 @@ export interface RateLimitModuleOptions {
    * How long a refusal by Redis is remembered in the process, at most, in milliseconds: 0 (not at all) to 10,000, default
    * 1,000. Until a refused policy's `retryAfter` the answer to the same question is certain, and Redis is not asked again.
    */
-  rememberRefusalsMs?: number;
+  denialCacheMs?: number;
   /**
    * How long a decision may take before the request goes by `onStoreFailure`: whole milliseconds from 1 to 10,000, default
    * 50. A stall of this process's event loop does not count: answers that lie ready are read first.
@@ -147,7 +147,7 @@ export interface RateLimitModuleOptions {
 /** The store stopped deciding, or decides again. */
 export interface StoreStateChange {
   /** Whether it decides now. */
-  readonly deciding: boolean;
+  readonly available: boolean;
   /** Why it does not, or did not until now. */
   readonly reason: string;
   /** Milliseconds that it did not decide; 0 when it has just stopped. */
@@ -174,7 +174,7 @@ const OPTIONS = [
   'keyPrefix',
   'clock',
   'maxSkewMs',
-  'rememberRefusalsMs',
+  'denialCacheMs',
   'deadlineMs',
   'onStoreFailure',
   'localShare',
@@ -204,7 +204,7 @@ export type CheckedOptions = RateLimitModuleOptions &
       | 'keyPrefix'
       | 'clock'
       | 'maxSkewMs'
-      | 'rememberRefusalsMs'
+      | 'denialCacheMs'
       | 'onMissingIdentity'
       | 'deadlineMs'
       | 'onStoreFailure'
@@ -246,7 +246,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
     isObject(value) && methods.every((m) => typeof (value as Record<string, unknown>)[m] === 'function');
 
   const { redis, store, policies = {}, defaults = [], middleware = [], identity, keyPrefix = 'rl' } = options;
-  const { rememberRefusalsMs = 1000 } = options;
+  const { denialCacheMs = 1000 } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       PLACE,
@@ -280,8 +280,8 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
         'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
       );
   }
-  if (!(Number.isInteger(rememberRefusalsMs) && rememberRefusalsMs >= 0 && rememberRefusalsMs <= MAX_REMEMBERED_MS)) {
-    fail('rememberRefusalsMs', `whole milliseconds from 0 to ${MAX_REMEMBERED_MS}`);
+  if (!(Number.isInteger(denialCacheMs) && denialCacheMs >= 0 && denialCacheMs <= MAX_REMEMBERED_MS)) {
+    fail('denialCacheMs', `whole milliseconds from 0 to ${MAX_REMEMBERED_MS}`);
   }
   const { clock = 'redis', maxSkewMs = 1000 } = options;
   if (!(Number.isInteger(maxSkewMs) && maxSkewMs >= 0 && maxSkewMs <= MAX_SKEW_MS)) {
@@ -316,7 +316,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   };
   return {
     ...options,
-    rememberRefusalsMs,
+    denialCacheMs,
     maxSkewMs,
     deadlineMs,
     localShare,

@@ -1,6 +1,7 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { flatten } from '../../util/own-text.js';
-import type { Charge } from '../store.js';
+import { askedCost, type Charge, takes } from '../charge.js';
+import type { Found } from '../judge.js';
 
 /** What the store keeps under a key. */
 export interface Entry {
@@ -10,6 +11,11 @@ export interface Entry {
   expiresAt: number;
   /** When it was asked for last: twice the tick, and one more if it was not for the first time. A small integer takes no memory. */
   seen: number;
+}
+
+/** A charge of a request with the entry of its key, if there is one. */
+export interface Held extends Found {
+  entry: Entry | undefined;
 }
 
 /** What bounds the entries. */
@@ -108,9 +114,11 @@ export class Entries {
   }
 
   /** Whether a request could pass a bound. */
-  mayNeedRoom(charges: readonly Charge[], known: boolean): boolean {
-    if (this.estimate + charges.length * CHARGE_BYTES > this.maxBytes) return true;
-    return !known && this.entries.size + charges.length > this.maxKeys;
+  mayNeedRoom(held: readonly Held[]): boolean {
+    if (this.estimate + held.length * CHARGE_BYTES > this.maxBytes) return true;
+    if (this.entries.size + held.length <= this.maxKeys) return false;
+    for (let i = 0; i < held.length; i++) if (held[i]!.entry === undefined) return true;
+    return false;
   }
 
   /** Somebody asks for it, refused or not: who goes on asking is active. The limit of a key may have changed since. */
@@ -160,13 +168,14 @@ export class Entries {
    * Room for those charges that have no entry, or whose entry grows, or else a state that they share with others. A charge
    * that its own entry refuses needs no room: a client that is blocked stays so.
    */
-  makeRoom(charges: readonly Charge[], entries: (Entry | undefined)[], now: number): void {
+  makeRoom(held: readonly Held[], now: number): void {
     if (now < this.nextTickAt - TICK) this.nextTick(now); // ticks go on behind a clock that has stepped back
     let [keys, bytes, overflows] = [0, 0, 0];
-    for (let i = 0; i < charges.length; i++) {
-      const entry = entries[i];
-      const { key, algorithm, cost } = charges[i]!;
-      let grows = Math.min(Math.max(0, cost), algorithm.maxCost) * algorithm.bytesPerCost;
+    for (const one of held) {
+      const { charge, entry } = one;
+      const { key, algorithm } = charge;
+      const cost = askedCost(charge);
+      let grows = takes(charge) ? Math.min(cost, algorithm.maxCost) * algorithm.bytesPerCost : 0;
       if (entry === undefined) {
         keys++;
         grows += ENTRY_BYTES + key.length + algorithm.sizeOf(undefined);
@@ -174,17 +183,17 @@ export class Entries {
         continue;
       }
       bytes += grows;
-      if (this.hasRoom(keys, bytes, entries, now)) continue;
+      if (this.hasRoom(keys, bytes, held, now)) continue;
       bytes -= grows;
       if (entry === undefined) keys--;
       else this.touch(entry, algorithm);
-      entries[i] = this.sharedBy(charges[i]!, entries);
+      one.entry = this.sharedBy(charge, held);
       overflows = 1;
     }
     this.overflows += overflows;
   }
 
-  private hasRoom(keys: number, bytes: number, needed: readonly (Entry | undefined)[], now: number): boolean {
+  private hasRoom(keys: number, bytes: number, needed: readonly Held[], now: number): boolean {
     for (let evictions = 0; evictions <= MAX_EVICTIONS; evictions++) {
       const tooMany = keys > 0 && this.entries.size + keys > this.maxKeys;
       if (!tooMany && this.estimate + bytes <= this.maxBytes) return true;
@@ -207,7 +216,7 @@ export class Entries {
   }
 
   /** Forgets the least loss among the next few entries, if it is not too much; never one of those that a request needs. */
-  private evict(needed: readonly (Entry | undefined)[], now: number): boolean {
+  private evict(needed: readonly Held[], now: number): boolean {
     let [victim, least, seen] = ['', Loss.TooMuch, Infinity];
     for (let looks = 0; looks < MAX_LOOKS && least > Loss.Nothing; looks++) {
       let next = this.hand.next();
@@ -217,7 +226,7 @@ export class Entries {
       }
       if (next.done) break; // a request of more charges than there may be keys
       const [key, entry] = next.value;
-      const loss = needed.includes(entry) ? Loss.TooMuch : this.lossOf(entry, now);
+      const loss = isHeld(entry, needed) ? Loss.TooMuch : this.lossOf(entry, now);
       if (loss < least || (loss === least && entry.seen < seen)) [victim, least, seen] = [key, loss, entry.seen];
     }
     if (least === Loss.TooMuch) return false;
@@ -238,12 +247,11 @@ export class Entries {
     return idle || seen % 2 === 0 ? Loss.Little : Loss.LittleActive;
   }
 
-  /** By algorithm, and by policy where a key says where the identity ends. Two charges of one request never share a state. */
-  private sharedBy({ key, algorithm }: Charge, taken: readonly (Entry | undefined)[]): Entry {
-    const end = key.indexOf('}');
-    let policy = `${algorithm.name}:${algorithm.rate}${end < 0 ? '' : key.slice(end)}`;
+  /** One state for each policy. Two charges of one request never share a state. */
+  private sharedBy({ policyKey = '', algorithm }: Charge, taken: readonly Held[]): Entry {
+    let policy = `${algorithm.name}:${algorithm.rate}${policyKey}`;
     let entry = this.shared.get(policy);
-    while (entry !== undefined && taken.includes(entry)) entry = this.shared.get((policy += '+'));
+    while (entry !== undefined && isHeld(entry, taken)) entry = this.shared.get((policy += '+'));
     if (entry !== undefined) return entry;
     if (this.shared.size >= MAX_SHARED) this.forgetShared();
     flatten(policy);
@@ -258,4 +266,9 @@ export class Entries {
     this.shared.delete(key);
     this.estimate -= ENTRY_BYTES + key.length + algorithm.sizeOf(state);
   }
+}
+
+function isHeld(entry: Entry, held: readonly Held[]): boolean {
+  for (let i = 0; i < held.length; i++) if (held[i]!.entry === entry) return true;
+  return false;
 }

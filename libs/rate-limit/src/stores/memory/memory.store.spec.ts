@@ -31,7 +31,8 @@ class Desk {
   }
 
   ask(who: string, algorithm: Algorithm, cost = 1, policy = 'p'): ChargeVerdict {
-    return this.store.consume([{ key: `rl:{user:${who}}:app:${policy}:x`, algorithm, cost }]).charges[0]!;
+    const charge = { key: `rl:{user:${who}}:app:${policy}:x`, policyKey: `:app:${policy}:x`, algorithm, cost };
+    return this.store.consume([charge]).charges[0]!;
   }
 
   /** Everybody asks once. */
@@ -255,7 +256,7 @@ describe('MemoryStore at maxBytes', () => {
           const charge = { key, algorithm: policies[which]!, cost };
           const { allowed, at, charges } = desk.store.consume([charge]);
           if (allowed && cost % 4 === 3) {
-            desk.store.giveBack([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
+            desk.store.refund([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
           }
           // Beside the bound only the shared states of the two policies.
           expectHolds(desk.store.bytes <= maxBytes + 2 * 500 + 200 * 12, () => ({ bytes: desk.store.bytes, maxBytes }));

@@ -1,8 +1,10 @@
 import { getHeapStatistics } from 'node:v8';
 import { monotonicClock } from '../clock.js';
-import type { Charge, Clock, RateLimitStore, TakenCharge, Verdict } from '../store.js';
-import { type Entry, Entries } from './entries.js';
-import { allFit, chargeAll, verdictOf } from '../judge.js';
+import { type Charge, takes } from '../charge.js';
+import { judge } from '../judge.js';
+import type { ChargeReceipt } from '../receipt.js';
+import type { Clock, RateLimitStore, Verdict } from '../store.js';
+import { Entries, type Held } from './entries.js';
 
 export interface MemoryStoreOptions {
   /** Keys kept at most: a whole number from 1, default 1,000,000; see `MemoryStore` for what happens beyond it. */
@@ -91,61 +93,55 @@ export class MemoryStore implements RateLimitStore {
   consume(charges: readonly Charge[]): Verdict {
     const now = this.clock();
     this.entries.begin(now);
-    const entries = [this.entries.get(charges[0]!.key)];
-    let known = entries[0] !== undefined;
-    for (let i = 1; i < charges.length; i++) {
-      const entry = this.entries.get(charges[i]!.key);
-      entries.push(entry);
-      known &&= entry !== undefined;
+    const held = [this.hold(charges[0]!)];
+    for (let i = 1; i < charges.length; i++) held.push(this.hold(charges[i]!));
+    // An evicted entry must neither be written to nor read again: so the room is made before anything is read.
+    if (this.entries.mayNeedRoom(held)) this.entries.makeRoom(held, now);
+    for (let i = 0; i < held.length; i++) this.read(held[i]!, now);
+    const verdict = judge(held, now);
+    for (let i = 0; i < held.length; i++) {
+      if ((verdict.allowed && takes(charges[i]!)) || this.isAhead(held[i]!, now)) this.write(held[i]!, now);
     }
-    // What makes room must not be written to any more, nor be read again: so before anything is read.
-    if (this.entries.mayNeedRoom(charges, known)) this.entries.makeRoom(charges, entries, now);
-    const before = [this.read(charges[0]!, entries[0], now)];
-    for (let i = 1; i < charges.length; i++) before.push(this.read(charges[i]!, entries[i], now));
-    const allowed = allFit(charges, before);
-    const after = allowed ? chargeAll(charges, before) : before;
-    for (let i = 0; i < charges.length; i++) {
-      const entry = entries[i];
-      if ((allowed && charges[i]!.cost > 0) || this.isAhead(charges[i]!, entry, now)) {
-        this.write(charges[i]!, entry, after[i], now);
-      }
-    }
-    this.entries.tidy(now); // not before the last write: what it forgets must not be written to any more
-    return verdictOf(charges, before, after, allowed, now);
+    this.entries.tidy(now); // after the last write: a forgotten entry must not be written to
+    return verdict;
   }
 
   reset(keys: readonly string[]): void {
     for (const key of keys) this.entries.delete(key);
   }
 
-  giveBack(taken: readonly TakenCharge[]): void {
+  refund(receipts: readonly ChargeReceipt[]): void {
     const now = this.clock();
-    for (const { key, algorithm, cost, at, resetAt } of taken) {
+    for (const { key, algorithm, cost, at, resetAt } of receipts) {
       const entry = this.entries.get(key);
-      // A clock that stepped back has moved the charge to nobody knows where.
+      // When the clock has stepped back, the charge cannot be found any more.
       if (entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) continue;
       const before = algorithm.sizeOf(entry.state);
-      algorithm.giveBack(entry.state, now, cost, at, resetAt);
+      algorithm.refund(entry.state, now, cost, at, resetAt);
       this.entries.grown(algorithm.sizeOf(entry.state) - before);
     }
   }
 
-  private read({ algorithm }: Charge, entry: Entry | undefined, now: number): unknown {
-    if (entry === undefined) return algorithm.read(undefined, now, this.maxSkew);
-    this.entries.touch(entry, algorithm);
-    return algorithm.read(entry.state, now, this.maxSkew);
+  private hold(charge: Charge): Held {
+    return { charge, entry: this.entries.get(charge.key), level: undefined };
   }
 
-  private isAhead({ algorithm }: Charge, entry: Entry | undefined, now: number): boolean {
-    return entry?.state !== undefined && algorithm.isAhead(entry.state, now, this.maxSkew);
+  private read(held: Held, now: number): void {
+    const { charge, entry } = held;
+    if (entry !== undefined) this.entries.touch(entry, charge.algorithm);
+    held.level = charge.algorithm.read(entry?.state, now, this.maxSkew);
   }
 
-  private write({ key, algorithm }: Charge, entry: Entry | undefined, level: unknown, now: number): void {
+  private isAhead({ charge, entry }: Held, now: number): boolean {
+    return entry?.state !== undefined && charge.algorithm.isAhead(entry.state, now, this.maxSkew);
+  }
+
+  private write({ charge: { key, algorithm }, entry, level }: Held, now: number): void {
     if (entry === undefined) {
       this.entries.add(key, algorithm, algorithm.write(level, now, undefined), algorithm.expiresAt(level, now));
       return;
     }
-    const before = algorithm.bytesPerCost > 0 ? algorithm.sizeOf(entry.state) : 0; // now: it may be written in place
+    const before = algorithm.bytesPerCost > 0 ? algorithm.sizeOf(entry.state) : 0; // the state may be written in place
     entry.state = algorithm.write(level, now, entry.state);
     entry.expiresAt = algorithm.expiresAt(level, now);
     if (before > 0) this.entries.grown(algorithm.sizeOf(entry.state) - before);

@@ -1,28 +1,31 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { algorithmNumber } from '../../algorithms/algorithms.js';
-import type { RememberedRefusals } from '../../limiter/denial-cache.js';
+import type { DenialCache } from '../../limiter/denial-cache.js';
 import { isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
-import { allFit, chargeAll, sameCharges, verdictOf } from '../judge.js';
+import { askedCost, sameCharges, takes } from '../charge.js';
+import { type Found, judge } from '../judge.js';
 
 /** A request that waits for its verdict. */
-export interface Waiter {
+export interface PendingRequest {
   readonly charges: readonly Charge[];
-  /** @param levels what its charges found */
-  readonly resolve: (verdict: Verdict, levels: readonly unknown[]) => void;
+  /** @param found the levels before the request; only for a request that keeps them */
+  readonly resolve: (verdict: Verdict, found: readonly Found[] | undefined) => void;
   readonly reject: (error: Error) => void;
+  /** Whether the request needs the levels that its charges found. Default false. */
+  readonly keepsLevels?: boolean;
   /** Who asks the same, right after it. */
-  next: Waiter | undefined;
+  next: PendingRequest | undefined;
 }
 
 /** Identical requests that are decided in one go, one after the other. */
 interface Row {
-  readonly first: Waiter;
-  last: Waiter;
+  readonly first: PendingRequest;
+  last: PendingRequest;
   count: number;
 }
 
-/** What a slice knows of one of its keys. */
+/** What a batch knows of one of its keys. */
 interface KeyEntry {
   readonly number: number;
   /** The one algorithm that its requests share. */
@@ -36,7 +39,7 @@ const MAX_POLICIES = 63;
 const MAX_KEYS = 127;
 const MAX_COUNT = 2 ** 14 - 1;
 const MORE = 64;
-/** Rows of a slice: few enough that Redis works on one while Node writes the next. */
+/** Rows of a batch: few enough that Redis works on one while Node writes the next. */
 const MAX_ROWS = 32;
 /** Entries that its logs may grow by: they are what takes Redis long, 0.8 us each, while everybody else waits. */
 const MAX_ENTRIES = 1_000;
@@ -53,7 +56,7 @@ const FAILURES: Readonly<Record<number, string>> = {
  * one row with a count, but only while no other row has touched their keys since: the order of requests on a key decides
  * what they get.
  */
-export class Slice {
+export class Batch {
   private rows: Row[] = [];
   private keys = new Map<string, KeyEntry>();
   private policies: Charge[] = [];
@@ -73,20 +76,20 @@ export class Slice {
   }
 
   /** Takes a request in, or says that it does not fit any more. */
-  add(waiter: Waiter): boolean {
-    const { charges } = waiter;
+  add(pending: PendingRequest): boolean {
+    const { charges } = pending;
     const entries = entriesOf(charges);
     if (this.entries + entries > MAX_ENTRIES && this.rows.length > 0) return false;
     const entry = this.keys.get(charges[0]!.key);
     if (entry !== undefined && this.repeats(entry.row, charges)) {
-      entry.row.last.next = waiter;
-      entry.row.last = waiter;
+      entry.row.last.next = pending;
+      entry.row.last = pending;
       entry.row.count++;
       this.entries += entries;
       return true;
     }
     if (this.rows.length > 0 && (this.isFullFor(charges) || this.mixes(charges))) return false;
-    const row = { first: waiter, last: waiter, count: 1 };
+    const row = { first: pending, last: pending, count: 1 };
     this.rows.push(row);
     this.entries += entries;
     for (let i = 0; i < charges.length; i++) {
@@ -113,9 +116,11 @@ export class Slice {
         codes[at + 3] = count & 127;
       }
     }
-    const policies = this.policies.map(
-      ({ algorithm, cost }) => `[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]`,
-    );
+    const policies = this.policies.map((charge) => {
+      const { algorithm } = charge;
+      const cost = takes(charge) ? charge.cost : -askedCost(charge);
+      return `[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]`;
+    });
     return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }
 
@@ -146,7 +151,7 @@ export class Slice {
   }
 
   /** Answers every request from the program's reply, which was checked. */
-  settle(reply: readonly number[], refusals: RememberedRefusals | undefined, sentAt: number): void {
+  settle(reply: readonly number[], denials: DenialCache | undefined, sentAt: number): void {
     const at = reply[0]!;
     let offset = 1;
     for (const { first } of this.rows) {
@@ -157,19 +162,17 @@ export class Slice {
         reject(first, new RateLimitStoreError(failure));
         continue;
       }
-      let levels: unknown[] = [];
+      const found: Found[] = [];
       for (let i = 0; i < charges.length; i++) {
-        const { algorithm } = charges[i]!;
-        levels.push(algorithm.decode(reply, offset));
-        offset += algorithm.replyLength;
+        const charge = charges[i]!;
+        found.push({ charge, level: charge.algorithm.decode(reply, offset) });
+        offset += charge.algorithm.replyLength;
       }
-      for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.next) {
-        const allowed = allFit(charges, levels);
-        const after = allowed ? chargeAll(charges, levels) : levels;
-        const verdict = verdictOf(charges, levels, after, allowed, at);
-        refusals?.note(charges, verdict, sentAt);
-        waiter.resolve(verdict, levels);
-        levels = after;
+      for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
+        const before = pending.keepsLevels === true ? found.map((one) => ({ ...one })) : undefined;
+        const verdict = judge(found, at);
+        denials?.note(charges, verdict, sentAt);
+        pending.resolve(verdict, before);
       }
     }
   }
@@ -212,7 +215,9 @@ export class Slice {
   private policyNumber(charge: Charge): number {
     const { policies } = this;
     for (let i = 0; i < policies.length; i++) {
-      if (policies[i]!.algorithm === charge.algorithm && policies[i]!.cost === charge.cost) return i + 1;
+      const policy = policies[i]!;
+      if (policy.algorithm !== charge.algorithm || policy.cost !== charge.cost) continue;
+      if (takes(policy) === takes(charge)) return i + 1;
     }
     return policies.push(charge);
   }
@@ -232,11 +237,12 @@ export class Slice {
 function entriesOf(charges: readonly Charge[]): number {
   let entries = 0;
   for (let i = 0; i < charges.length; i++) {
-    if (charges[i]!.algorithm.name === 'sliding-window-log') entries += Math.max(0, charges[i]!.cost);
+    if (charges[i]!.algorithm.bytesPerCost > 0 && takes(charges[i]!)) entries += charges[i]!.cost;
   }
   return entries;
 }
 
-function reject(first: Waiter, error: Error): void {
-  for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.next) waiter.reject(error);
+function reject(first: PendingRequest, error: Error): void {
+  for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next)
+    pending.reject(error);
 }

@@ -15,7 +15,7 @@ import {
 } from './redis-client.js';
 import { isDisconnection, isTrouble } from './redis-failure.js';
 import { isSharded } from './cross-slot.js';
-import { Slice, type Waiter } from './batch.js';
+import { Batch, type PendingRequest } from './batch.js';
 
 /** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
 const BOOT_PATIENCE_MS = 1000;
@@ -72,7 +72,7 @@ export class ConnectedRedisStore extends RedisStore {
 
   /** Throws at once while Redis, or one of the nodes that a request needs, is away: nothing is charged then. */
   override consume(charges: readonly Charge[]): Promise<Verdict> {
-    if (!this.health.isAway && this.connection.status !== 'ready') this.disconnected();
+    if (!this.health.isUnavailable && this.connection.status !== 'ready') this.disconnected();
     const away = this.health.away;
     if (away !== undefined) throw away;
     for (let i = 0; i < charges.length && this.nodes.size > 0; i++) {
@@ -84,10 +84,10 @@ export class ConnectedRedisStore extends RedisStore {
   }
 
   /** @internal */
-  override enqueue(waiter: Waiter): void {
-    const away = this.nodes.size > 0 && this.nodeOf(this.slotOf(waiter.charges[0]!.key))?.away;
-    if (away) waiter.reject(away);
-    else super.enqueue(waiter);
+  override enqueue(pending: PendingRequest): void {
+    const away = this.nodes.size > 0 && this.nodeOf(this.slotOf(pending.charges[0]!.key))?.away;
+    if (away) pending.reject(away);
+    else super.enqueue(pending);
   }
 
   /** Goes on when Redis is away: the client keeps trying, and until then requests go by `onStoreFailure`. */
@@ -111,24 +111,24 @@ export class ConnectedRedisStore extends RedisStore {
     this.connection.disconnect(); // after a quit, too: what listens to Sentinels for failovers goes only with this
   }
 
-  protected override answered({ slot }: Slice): void {
+  protected override answered({ slot }: Batch): void {
     if (this.connection.isCluster !== true) this.health.answered();
     else if (this.nodes.size > 0) this.nodeOf(slot)?.answered();
   }
 
-  protected override failed(error: Error, slice: Slice): RateLimitStoreError {
+  protected override failed(error: Error, batch: Batch): RateLimitStoreError {
     // A node of a Cluster in trouble must not keep the others from being asked.
     if (this.connection.isCluster === true) {
-      const health = this.nodeOf(slice.slot, true);
+      const health = this.nodeOf(batch.slot, true);
       if (error instanceof RateLimitStoreError)
-        this.nodeWatchdog(this.connection.slots?.[slice.slot]?.[0])?.missedDeadline();
+        this.nodeWatchdog(this.connection.slots?.[batch.slot]?.[0])?.missedDeadline();
       health?.failed(error);
-      return health?.away ?? super.failed(error, slice);
+      return health?.away ?? super.failed(error, batch);
     }
     if (error instanceof RateLimitStoreError) this.watchdog?.missedDeadline();
     if (isDisconnection(error)) this.disconnected();
     else this.health.failed(error);
-    return this.health.away ?? super.failed(error, slice);
+    return this.health.away ?? super.failed(error, batch);
   }
 
   private disconnected(): void {
@@ -200,14 +200,14 @@ export class ConnectedRedisStore extends RedisStore {
 
   /** A decision that nobody asked for. What it says does not matter: Redis could say it. */
   private async decideForNobody(key: string, watchdog: ConnectionWatchdog | undefined): Promise<void> {
-    const slice = new Slice();
-    slice.add({
+    const batch = new Batch();
+    batch.add({
       charges: [{ key, algorithm: PROBE, cost: 1 }],
       resolve: () => undefined,
       reject: () => undefined,
       next: undefined,
     });
-    const answer = this.evaluate(slice);
+    const answer = this.evaluate(batch);
     try {
       await (this.settings.deadlines?.within(answer) ?? answer);
     } catch (error) {

@@ -1,10 +1,10 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
-import { shardKey, tagOf } from '../../policy/key.js';
 import type { Deadlines } from '../deadlines.js';
-import type { RememberedRefusals } from '../../limiter/denial-cache.js';
-import { type Charge, type ChargeVerdict, RateLimitStoreError, type TakenCharge, type Verdict } from '../store.js';
-import { verdictOf } from '../judge.js';
-import type { Waiter } from './batch.js';
+import type { DenialCache } from '../../limiter/denial-cache.js';
+import { type Charge, type ChargeVerdict, RateLimitStoreError, type ChargeReceipt, type Verdict } from '../store.js';
+import { type Found, judgeRejected } from '../judge.js';
+import { Receipt, receiptsOf } from '../receipt.js';
+import type { PendingRequest } from './batch.js';
 
 const SLOTS = 16_384;
 
@@ -12,7 +12,7 @@ const SLOTS = 16_384;
 interface Answer {
   readonly charges: readonly Charge[];
   readonly verdict: Verdict;
-  readonly levels?: readonly unknown[] | undefined;
+  readonly found?: readonly Found[] | undefined;
   /** When the slot was asked, of a remembered refusal. */
   readonly sentAt?: number;
 }
@@ -37,7 +37,7 @@ interface Course {
   /** Whether nobody waits for it any more. */
   late: boolean;
   /** What it was charged so far. */
-  readonly charged: TakenCharge[];
+  readonly charged: Receipt[];
   /** What it is told at the latest when the deadline falls, once it is refused. */
   refusal?: Verdict;
 }
@@ -45,6 +45,7 @@ interface Course {
 /** What a policy's shards have in common. */
 interface Share {
   readonly shards: number;
+  readonly keys: readonly string[];
   /** Of each. */
   readonly algorithm: Algorithm;
   /** Where the policy's next request begins: each process somewhere else, so that the shards are taken from alike. */
@@ -56,9 +57,9 @@ export interface SlotStore {
   /** The slot of a key, 0 to 16,383. */
   slotOf(key: string): number;
   /** Asks; never throws. */
-  enqueue(waiter: Waiter): void;
+  enqueue(pending: PendingRequest): void;
   /** Never rejects: what is lost stays charged. */
-  giveBack(taken: readonly TakenCharge[]): Promise<void>;
+  refund(taken: readonly ChargeReceipt[]): Promise<void>;
 }
 
 /**
@@ -72,13 +73,14 @@ export interface SlotStore {
  * It also asks the shards of a policy that is split among several keys, one after the other, until one of them lets the
  * request pass.
  */
-export class InTurn {
-  private readonly shares = new WeakMap<Algorithm, Share>();
+export class CrossSlot {
+  /** By the list of its keys. */
+  private readonly shares = new WeakMap<readonly string[], Share>();
 
   constructor(
     private readonly store: SlotStore,
     private readonly deadlines: Deadlines | undefined,
-    private readonly refusals: RememberedRefusals | undefined,
+    private readonly denials: DenialCache | undefined,
   ) {}
 
   /** Rejects with what a slot failed with, or when all of them together were too slow, unless one of them has refused. */
@@ -89,7 +91,7 @@ export class InTurn {
       return await (this.deadlines?.within(answer) ?? answer);
     } catch (error) {
       course.late = true;
-      this.giveBack(course);
+      this.refund(course);
       if (course.refusal !== undefined) return course.refusal;
       throw error;
     }
@@ -103,13 +105,13 @@ export class InTurn {
     for (const step of steps) {
       const sentAt = performance.now();
       const answer = await this.ask(step.charges, course);
-      course.charged.push(...takenBy(answer));
+      course.charged.push(this.receiptOf(answer));
       if (course.late) {
-        this.giveBack(course);
+        this.refund(course);
         throw new RateLimitStoreError('the answer came too late');
       }
       if (!answer.verdict.allowed) {
-        this.giveBack(course);
+        this.refund(course);
         const { sentAt: rememberedSince = sentAt } = answer;
         return this.refusal(charges, steps, answers, { step, answer, sentAt: rememberedSince }, course);
       }
@@ -122,15 +124,15 @@ export class InTurn {
     return { allowed: true, at: (queued ?? answers.at(-1)!).verdict.at, charges: verdicts };
   }
 
-  private giveBack({ charged }: Course): void {
-    if (charged.length > 0) void this.store.giveBack(charged.splice(0));
+  private refund({ charged }: Course): void {
+    for (const receipt of charged.splice(0)) receipt.refund();
   }
 
   /** In the one order that all routes have. The shards of a policy have slots of their own. */
   private stepsOf(charges: readonly Charge[]): Step[] {
     const steps: Step[] = [];
     for (const [i, charge] of charges.entries()) {
-      const order = this.store.slotOf(charge.key) + (tagOf(charge.key).startsWith('global:') ? SLOTS : 0);
+      const order = this.store.slotOf(charge.key) + (charge.global === true ? SLOTS : 0);
       let step = isSharded(charge)
         ? undefined
         : steps.find((one) => one.order === order && !isSharded(one.charges[0]!));
@@ -145,7 +147,7 @@ export class InTurn {
   /** A step that is certain to refuse: then nobody is charged, and given back, only to be told so. */
   private rememberedBy(steps: readonly Step[]): Refused | undefined {
     for (const step of steps) {
-      const known = isSharded(step.charges[0]!) ? undefined : this.refusals?.findSent(step.charges);
+      const known = isSharded(step.charges[0]!) ? undefined : this.denials?.findSent(step.charges);
       if (known === undefined) continue;
       return { step, answer: { charges: step.charges, verdict: known.verdict }, sentAt: known.sentAt };
     }
@@ -174,13 +176,13 @@ export class InTurn {
     const looks = others.map(async (step) => place(step, await this.look(step.charges, course), verdicts));
     await Promise.allSettled(looks);
     // Under the client's key: under one that counts everybody stands what that step says to all of them.
-    this.refusals?.note(charges, course.refusal, sentAt, steps[0]!.charges[0]!.key);
+    this.denials?.note(charges, course.refusal, sentAt, steps[0]!.charges[0]!.key);
     return course.refusal;
   }
 
   /** What they would say. */
   private async look(charges: readonly Charge[], course: Course): Promise<readonly ChargeVerdict[]> {
-    const looking = charges.map((charge) => ({ ...charge, cost: Math.min(charge.cost, -charge.cost) }));
+    const looking = charges.map((charge): Charge => ({ ...charge, mode: 'peek' }));
     return (await this.ask(looking, course)).verdict.charges;
   }
 
@@ -194,10 +196,11 @@ export class InTurn {
       this.store.enqueue({
         charges,
         next: undefined,
-        resolve: (verdict, levels) => {
+        keepsLevels: true,
+        resolve: (verdict, found) => {
           // It was charged after all, and nobody went on with it.
-          if (gaveUp) void this.store.giveBack(takenBy({ charges, verdict }));
-          else resolve({ charges, verdict, levels });
+          if (gaveUp) this.receiptOf({ charges, verdict }).refund();
+          else resolve({ charges, verdict, found });
         },
         reject: (error) => {
           gaveUp = true;
@@ -210,14 +213,13 @@ export class InTurn {
   /** Fails only where no shard can be asked: those that can are what is left of the limit, and refuse for all. */
   private async askShards(charge: Charge, course: Course): Promise<Answer> {
     const share = this.shareOf(charge);
-    const { shards } = share;
+    const { shards, keys } = share;
     const first = share.next++;
     const refused: Answer[] = [];
     let failure: unknown;
     for (let i = 0; i < shards && !course.late; i++) {
-      const key = shardKey(charge.key, (first + i) % shards, shards);
-      const asked = [{ key, algorithm: share.algorithm, cost: charge.cost }];
-      const remembered = this.refusals?.findSent(asked);
+      const asked = [{ ...charge, key: keys[(first + i) % shards]!, algorithm: share.algorithm, shardKeys: undefined }];
+      const remembered = this.denials?.findSent(asked);
       try {
         const answer = remembered ? { charges: asked, ...remembered } : await this.askSlot(asked);
         if (answer.verdict.allowed) return ofAll(answer, charge);
@@ -230,55 +232,53 @@ export class InTurn {
     return refusedByAll(refused);
   }
 
-  private shareOf({ algorithm, shards = 1 }: Charge): Share {
-    let share = this.shares.get(algorithm);
-    if (share === undefined || share.shards !== shards) {
-      share = { shards, algorithm: algorithm.share(shards, 1), next: Math.floor(Math.random() * shards) };
-      this.shares.set(algorithm, share);
+  private receiptOf({ charges, verdict }: Answer): Receipt {
+    const receipts = verdict.allowed ? receiptsOf(charges, verdict) : [];
+    return new Receipt(receipts, (lines) => void this.store.refund(lines));
+  }
+
+  private shareOf({ algorithm, shardKeys: keys = [] }: Charge): Share {
+    const shards = keys.length;
+    let share = this.shares.get(keys);
+    if (share === undefined) {
+      share = { shards, keys, algorithm: algorithm.share(shards, 1), next: Math.floor(Math.random() * shards) };
+      this.shares.set(keys, share);
     }
     return share;
   }
 }
 
 /** Whether it is split among several keys. */
-export function isSharded({ shards = 1 }: Charge): boolean {
-  return shards > 1;
+export function isSharded({ shardKeys }: Charge): boolean {
+  return shardKeys !== undefined;
 }
 
 function place(step: Step, said: readonly ChargeVerdict[], verdicts: ChargeVerdict[]): void {
   for (const [i, verdict] of said.entries()) verdicts[step.places[i]!] = verdict;
 }
 
-function takenBy({ charges, verdict }: Answer): TakenCharge[] {
-  if (!verdict.allowed) return [];
-  const { at } = verdict;
-  return charges
-    .map((charge, i) => ({ ...charge, at, resetAt: at + verdict.charges[i]!.resetAfter }))
-    .filter(({ cost }) => cost > 0);
-}
-
 /** What those say that passed it, had it not been charged. */
 function unchanged(
-  { charges: asked, levels }: Answer,
+  { charges: asked, found }: Answer,
   charges: readonly Charge[],
   at: number,
 ): readonly ChargeVerdict[] {
-  const answer = { charges: asked, verdict: verdictOf(asked, levels!, levels!, false, at) };
+  const answer = { charges: asked, verdict: judgeRejected(found!, at) };
   const [charge] = charges;
   return (isSharded(charge!) ? ofAll(answer, charge!) : answer).verdict.charges;
 }
 
 /** What those say of which nothing is taken. */
 function untouched(charges: readonly Charge[], at: number): readonly ChargeVerdict[] {
-  const levels = charges.map(({ algorithm }) => algorithm.read(undefined, at, 0));
-  return verdictOf(charges, levels, levels, false, at).charges;
+  const found = charges.map((charge) => ({ charge, level: charge.algorithm.read(undefined, at, 0) }));
+  return judgeRejected(found, at).charges;
 }
 
 /** What a shard says, for the whole: as if the others had as much left as it has. */
-function ofAll({ charges, verdict, levels }: Answer, { algorithm, shards }: Charge): Answer {
+function ofAll({ charges, verdict, found }: Answer, { algorithm, shardKeys }: Charge): Answer {
   const [said] = verdict.charges;
-  const remaining = Math.min(algorithm.limit, said!.remaining * shards!);
-  return { charges, levels, verdict: { ...verdict, charges: [{ ...said!, remaining }] } };
+  const remaining = Math.min(algorithm.limit, said!.remaining * shardKeys!.length);
+  return { charges, found, verdict: { ...verdict, charges: [{ ...said!, remaining }] } };
 }
 
 /** What they have left together, when all of that is whole again, and when the first of them lets the request pass. */

@@ -4,7 +4,7 @@ import { reasonOf } from '../../util/rationed-warning.js';
 import { tell } from '../../util/notify.js';
 import { Breaker } from './breaker.js';
 import { StateLog } from './state-log.js';
-import { isDisconnection, isTrouble, RedisAwayError } from './redis-failure.js';
+import { isDisconnection, isTrouble, RedisUnavailableError } from './redis-failure.js';
 
 /** Whom the breaker is around, and what it is to ask and to tell. */
 export interface HealthSettings {
@@ -30,12 +30,12 @@ export class Health {
   }
 
   /** What a request fails with while it is not to be asked. */
-  get away(): RedisAwayError | undefined {
-    return this.breaker.open ? new RedisAwayError(`${this.subject} does not decide: ${this.reason}`) : undefined;
+  get away(): RedisUnavailableError | undefined {
+    return this.breaker.open ? new RedisUnavailableError(`${this.subject} does not decide: ${this.reason}`) : undefined;
   }
 
   /** Whether it is not to be asked. */
-  get isAway(): boolean {
+  get isUnavailable(): boolean {
     return this.breaker.open;
   }
 
@@ -74,7 +74,7 @@ export class Health {
     const outageMs = open ? 0 : Math.round(performance.now() - this.since);
     if (!open) this.lines.log(`${this.subject} decides again, after ${outageMs} ms`);
     if (onChange === undefined) return;
-    const change = { deciding: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) };
+    const change = { available: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) };
     tell(onChange, change, (error) => this.logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
   }
 }

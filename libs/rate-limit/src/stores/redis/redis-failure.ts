@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../store.js';
 
 /** Redis cannot be asked now, which was logged when it began: a request needs no line of its own. */
-export class RedisAwayError extends RateLimitStoreError {}
+export class RedisUnavailableError extends RateLimitStoreError {}
 
 /**
  * Replies that say that Redis, not a key or a question, is in trouble. The last is what a right missing inside of the script

@@ -4,22 +4,22 @@ import { hash } from 'node:crypto';
 import { wallClock } from '../clock.js';
 import type { Deadlines, Question } from '../deadlines.js';
 import type { Monitor } from '../../metrics/monitor.js';
-import type { RememberedRefusals } from '../../limiter/denial-cache.js';
+import type { DenialCache } from '../../limiter/denial-cache.js';
 import {
   type Charge,
   type Clock,
   type RateLimitStore,
   RateLimitStoreError,
-  type TakenCharge,
+  type ChargeReceipt,
   type Verdict,
 } from '../store.js';
 import { algorithmNumber } from '../../algorithms/algorithms.js';
 import { shown } from '../../util/config-error.js';
 import { PROGRAM } from './program.generated.js';
 import calculateSlot from 'cluster-key-slot';
-import { InTurn, isSharded } from './cross-slot.js';
+import { CrossSlot, isSharded } from './cross-slot.js';
 import { isRedisClient, type RedisClient } from './redis-client.js';
-import { Slice, type Waiter } from './batch.js';
+import { Batch, type PendingRequest } from './batch.js';
 
 export interface RedisStoreOptions {
   /**
@@ -34,8 +34,8 @@ export interface RedisStoreOptions {
   maxSkewMs?: number;
   /** @internal Fails what Redis does not answer in time. Without it a question waits as long as the client does. */
   deadlines?: Deadlines;
-  /** @internal Where refusals are noted. */
-  refusals?: RememberedRefusals;
+  /** @internal Where denials are noted. */
+  denials?: DenialCache;
   /** @internal Who counts calls and failed probes. */
   monitor?: Monitor;
 }
@@ -55,14 +55,14 @@ export class RedisStore implements RateLimitStore {
   /** What the client puts before every key; a Cluster's slots depend on it. */
   private readonly keyPrefix: string;
   private readonly deadlines: Deadlines | undefined;
-  private readonly refusals: RememberedRefusals | undefined;
+  private readonly denials: DenialCache | undefined;
   /** Only on a Cluster. */
-  private readonly inTurn: InTurn | undefined;
+  private readonly crossSlot: CrossSlot | undefined;
   private readonly monitor: Monitor | undefined;
   /** What this turn of the event loop has brought so far; empty between turns. */
-  private slices: Slice[] = [];
-  /** The slice that takes the next request: one for each slot on a Cluster, where a call's keys have to share it. */
-  private open = new Map<number, Slice>();
+  private batches: Batch[] = [];
+  /** The batch that takes the next request: one for each slot on a Cluster, where a call's keys have to share it. */
+  private open = new Map<number, Batch>();
   /** Slices that were sent and not answered. */
   private inFlight = 0;
   /** Whether the last flush carried one request alone. */
@@ -85,8 +85,8 @@ export class RedisStore implements RateLimitStore {
       throw new RangeError(`RedisStore: maxSkewMs must be 0 to ${MAX_SKEW_MS} milliseconds, got ${maxSkewMs}`);
     }
     this.deadlines = options.deadlines;
-    this.refusals = options.refusals;
-    if (client.isCluster === true) this.inTurn = new InTurn(this, this.deadlines, this.refusals);
+    this.denials = options.denials;
+    if (client.isCluster === true) this.crossSlot = new CrossSlot(this, this.deadlines, this.denials);
     this.monitor = options.monitor;
     if (clock !== 'redis') this.clock = clock === 'app' ? wallClock : clock;
     this.keyPrefix = client.options?.keyPrefix ?? '';
@@ -94,7 +94,7 @@ export class RedisStore implements RateLimitStore {
   }
 
   consume(charges: readonly Charge[]): Promise<Verdict> {
-    if (this.inTurn !== undefined && !this.sharesSlot(charges)) return this.inTurn.decide(charges);
+    if (this.crossSlot !== undefined && !this.sharesSlot(charges)) return this.crossSlot.decide(charges);
     return new Promise((resolve, reject) => this.enqueue({ charges, resolve, reject, next: undefined }));
   }
 
@@ -104,7 +104,7 @@ export class RedisStore implements RateLimitStore {
   }
 
   /** Sent once and never again: a charge whose give-back is lost stays. */
-  async giveBack(taken: readonly TakenCharge[]): Promise<void> {
+  async refund(taken: readonly ChargeReceipt[]): Promise<void> {
     // One by one: their slots may differ.
     await Promise.allSettled(
       taken.map(async ({ key, algorithm, cost, at, resetAt }) => {
@@ -115,15 +115,15 @@ export class RedisStore implements RateLimitStore {
     );
   }
 
-  /** @internal Puts a request whose keys share a slot into a slice. */
-  enqueue(waiter: Waiter): void {
-    const slot = this.inTurn === undefined ? 0 : this.slotOf(waiter.charges[0]!.key);
-    if (this.open.get(slot)?.add(waiter) === true) return;
-    if (this.slices.length === 0) this.schedule();
-    const slice = new Slice(slot);
-    slice.add(waiter);
-    this.slices.push(slice);
-    this.open.set(slot, slice);
+  /** @internal Puts a request whose keys share a slot into a batch. */
+  enqueue(pending: PendingRequest): void {
+    const slot = this.crossSlot === undefined ? 0 : this.slotOf(pending.charges[0]!.key);
+    if (this.open.get(slot)?.add(pending) === true) return;
+    if (this.batches.length === 0) this.schedule();
+    const batch = new Batch(slot);
+    batch.add(pending);
+    this.batches.push(batch);
+    this.open.set(slot, batch);
   }
 
   /** @internal Of a Cluster. */
@@ -148,52 +148,52 @@ export class RedisStore implements RateLimitStore {
   }
 
   private flush(): void {
-    const { slices } = this;
-    if (slices.length === 0) return; // a reset was quicker
-    this.slices = [];
+    const { batches } = this;
+    if (batches.length === 0) return; // a reset was quicker
+    this.batches = [];
     // Not cleared: V8 links a map's old table to its new one, so that an old one in a heap's old space would keep all that come after.
     this.open = new Map();
-    this.alone = slices.length === 1 && slices[0]!.size === 1;
-    for (const slice of slices) void this.send(slice);
+    this.alone = batches.length === 1 && batches[0]!.size === 1;
+    for (const batch of batches) void this.send(batch);
   }
 
-  /** Never rejects: every request of the slice gets its own answer, once; what comes after it is nobody's. */
-  private async send(slice: Slice): Promise<void> {
+  /** Never rejects: every request of the batch gets its own answer, once; what comes after it is nobody's. */
+  private async send(batch: Batch): Promise<void> {
     let late = false;
     const question = this.deadlines?.ask((error) => {
       late = true;
       this.inFlight--; // Redis may never answer
-      slice.fail(this.failed(error, slice));
-      if (this.inTurn === undefined) slice.forget(); // on a Cluster what was charged late is given back
+      batch.fail(this.failed(error, batch));
+      if (this.crossSlot === undefined) batch.forget(); // on a Cluster what was charged late is given back
     });
     const sentAt = performance.now();
     this.inFlight++;
-    this.monitor?.batch(slice.size);
+    this.monitor?.batch(batch.size);
     try {
-      const reply = await this.evaluate(slice, question);
-      this.answered(slice);
-      if (!late || this.inTurn !== undefined) slice.settle(reply, this.refusals, sentAt);
+      const reply = await this.evaluate(batch, question);
+      this.answered(batch);
+      if (!late || this.crossSlot !== undefined) batch.settle(reply, this.denials, sentAt);
     } catch (error) {
-      if (!late) slice.fail(this.failed(error as Error, slice));
+      if (!late) batch.fail(this.failed(error as Error, batch));
     }
     if (late) return;
     this.inFlight--;
     if (question !== undefined) this.deadlines?.answered(question);
   }
 
-  /** Called when Redis has answered a slice. */
-  protected answered(_slice: Slice): void {}
+  /** Called when Redis has answered a batch. */
+  protected answered(_batch: Batch): void {}
 
   /** Called once when it has not, or not in time; returns what the requests fail with. */
-  protected failed(error: Error, _slice: Slice): RateLimitStoreError {
+  protected failed(error: Error, _batch: Batch): RateLimitStoreError {
     if (error instanceof RateLimitStoreError) return error;
     return new RateLimitStoreError(`Redis did not decide: ${error.message}`, { cause: error });
   }
 
-  protected async evaluate(slice: Slice, question?: Question): Promise<readonly number[]> {
-    const keys = slice.encodeKeys();
+  protected async evaluate(batch: Batch, question?: Question): Promise<readonly number[]> {
+    const keys = batch.encodeKeys();
     const now = this.clock?.();
-    const args = [...keys, textOf(now), String(this.maxSkew), ...slice.encodeArguments()];
+    const args = [...keys, textOf(now), String(this.maxSkew), ...batch.encodeArguments()];
     let reply: unknown;
     try {
       reply = await this.client.evalsha(SHA1, keys.length, ...args);
@@ -205,7 +205,7 @@ export class RedisStore implements RateLimitStore {
       if (question !== undefined && this.deadlines?.sendAgain(question) === false) throw error;
       reply = await this.client.eval(PROGRAM, keys.length, ...args);
     }
-    slice.check(reply, now, this.maxSkew);
+    batch.check(reply, now, this.maxSkew);
     return reply;
   }
 }

@@ -1,0 +1,43 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+
+/** `'take'` charges the cost. `'peek'` asks whether the cost would fit, and charges nothing. */
+export type ChargeMode = 'take' | 'peek';
+
+/** What one request asks of one policy, as far as a store needs it. */
+export interface Charge {
+  /** Where the store keeps the state: at most 200 bytes. The keys of one request are distinct. */
+  readonly key: string;
+  readonly algorithm: Algorithm;
+  /** A whole number from 0. Cost 0 takes nothing, and asks whether cost 1 would fit. */
+  readonly cost: number;
+  /** Default `'take'`. */
+  readonly mode?: ChargeMode;
+  /** The part of the key that names the policy: charges of one policy share it. Default: the algorithm and its parameters. */
+  readonly policyKey?: string;
+  /** Whether all clients share the state. Default false. */
+  readonly global?: boolean;
+  /** The keys among which a store may split the state, to spread it over several servers. Default: the state is not split. */
+  readonly shardKeys?: readonly string[] | undefined;
+}
+
+/** Whether an allowed request changes the state. */
+export function takes({ cost, mode }: Charge): boolean {
+  return cost > 0 && mode !== 'peek';
+}
+
+/** The cost that has to fit: a charge of cost 0 asks for 1. */
+export function askedCost({ cost }: Charge): number {
+  return cost || 1;
+}
+
+/** Whether two requests ask the same of the same policies for the same identities. */
+export function sameCharges(some: readonly Charge[], others: readonly Charge[]): boolean {
+  if (some === others) return true;
+  if (some.length !== others.length) return false;
+  for (let i = 0; i < some.length; i++) {
+    const [one, other] = [some[i]!, others[i]!];
+    if (one.key !== other.key || one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
+    if (takes(one) !== takes(other)) return false;
+  }
+  return true;
+}
