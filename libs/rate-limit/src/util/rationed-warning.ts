@@ -1,4 +1,4 @@
-import type { Logger } from '@nestjs/common';
+import type { Logger } from './logger.js';
 import { shown } from './config-error.js';
 
 const INTERVAL_MS = 1000;

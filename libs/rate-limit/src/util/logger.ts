@@ -1,0 +1,6 @@
+/** Where the library writes its log lines. Nest's `Logger` and `console` fit. */
+export interface Logger {
+  log(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
