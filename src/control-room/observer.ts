@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Decision, RateLimiter, RateLimitRuntime } from 'nestjs-floodgate';
+import { type Decision, RateLimiter } from 'nestjs-floodgate';
 import { Configuration } from '../config/configuration.js';
 import { Enforcement } from '../limits/enforcement.js';
 import { routeName, RouteTraffic } from '../limits/route-traffic.js';
@@ -23,7 +23,6 @@ export class Observer {
 
   constructor(
     private readonly configuration: Configuration,
-    private readonly runtime: RateLimitRuntime,
     private readonly limiter: RateLimiter,
     private readonly enforcement: Enforcement,
     private readonly traffic: RouteTraffic,
@@ -71,7 +70,7 @@ export class Observer {
 
   /** Undefined when nobody can say; the log says why. */
   private look({ controller, handler }: Lane): Promise<Decision | undefined> {
-    return this.runtime.peek(controller, handler, IDENTITY).catch(() => undefined);
+    return this.limiter.peekRoute(controller, handler, IDENTITY).catch(() => undefined);
   }
 
   private decider(): Decider {

@@ -1,6 +1,5 @@
-import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
-import { RateLimitGuard, RateLimitRuntime } from 'nestjs-floodgate';
+import { type ExecutionContext, Injectable } from '@nestjs/common';
+import { RateLimitGuard } from 'nestjs-floodgate';
 import { Enforcement } from './enforcement.js';
 import { RouteTraffic } from './route-traffic.js';
 
@@ -8,12 +7,10 @@ import { RouteTraffic } from './route-traffic.js';
 @Injectable()
 export class EnforcementGuard extends RateLimitGuard {
   constructor(
-    @Inject(RateLimitRuntime) runtime: RateLimitRuntime,
-    @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
     private readonly enforcement: Enforcement,
     private readonly traffic: RouteTraffic,
   ) {
-    super(runtime, adapterHost);
+    super();
   }
 
   protected override shouldSkip(context: ExecutionContext): boolean {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimitRuntime } from 'nestjs-floodgate';
+import { RateLimiter } from 'nestjs-floodgate';
 import request from 'supertest';
 import { readConfiguration } from '../../src/config/read-configuration.js';
 import { MAX_VIEWERS_PER_PEER } from '../../src/control-room/control-room.controller.js';
@@ -85,7 +85,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
 
   it('has a lane for every limited route, with the limits that the route has', async () => {
     const { app } = await open();
-    const runtime = app.get(RateLimitRuntime);
+    const limiter = app.get(RateLimiter);
     const lanes = lanesOf(readConfiguration(ON));
     expect(lanes.map(({ description: { method, path } }) => `${method} ${path}`)).toEqual([
       'POST /api/rides/request',
@@ -97,7 +97,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
       'PUT /api/admin/zones/:zone/surge',
     ]);
     for (const { description, controller, handler } of lanes) {
-      const decision = await runtime.peek(controller, handler, { kind: 'user', value: 'anybody' });
+      const decision = await limiter.peekRoute(controller, handler, { kind: 'user', value: 'anybody' });
       const real = decision!.policies.map(({ policy: name, algorithm, limit }) => ({ name, algorithm, limit }));
       expect(description.policies.length).toBe(real.length);
       for (const policy of real) expect(description.policies).toContainEqual(expect.objectContaining(policy));

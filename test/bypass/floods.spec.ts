@@ -3,11 +3,12 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimitRuntime } from 'nestjs-floodgate';
+import { type Policy, RateLimit } from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, PLATFORMS } from '../support/http-app.js';
 import { nodeWarnings } from '../support/node-warnings.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 
 const PER_KEY: Policy = { name: 'key', algorithm: 'token-bucket', capacity: 5, refill: '1/m', by: 'api-key' };
 const ADDRESS: Policy = { name: 'address', algorithm: 'token-bucket', capacity: 20, refill: '1/h', by: 'ip' };

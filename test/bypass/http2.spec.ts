@@ -6,9 +6,10 @@ import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it } from '@jest/globals';
-import { RateLimit, RateLimiter, RateLimitModule, RateLimitRuntime } from 'nestjs-floodgate';
+import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { selfSigned } from '../support/self-signed.js';
 import { StillStore } from '../support/still-store.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 
 const QUEUE = {
   name: 'queue',

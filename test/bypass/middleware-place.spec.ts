@@ -5,17 +5,11 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
-import {
-  type Charge,
-  MemoryStore,
-  type Policy,
-  RateLimitModule,
-  RateLimitRuntime,
-  type Verdict,
-} from 'nestjs-floodgate';
+import { type Charge, MemoryStore, type Policy, RateLimitModule, type Verdict } from 'nestjs-floodgate';
 import { HttpApp, CapturedLogs, limited, type Platform, PLATFORMS, start } from '../support/http-app.js';
 import { exchange, statuses } from '../support/raw-client.js';
 import { StillStore } from '../support/still-store.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 
 const LIMIT: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 

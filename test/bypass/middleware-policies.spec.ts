@@ -177,16 +177,18 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     });
 
     it.each([undefined, null, false, 0, '', 'route', 'router', 'oops', {}, new Error('oops')])(
-      'that throw or reject with %p let nothing through',
+      'that throw or reject with %p let nothing through that the policy or its fallback rejects',
       async (thrown) => {
         const throwing = (): never => {
           throw thrown;
         };
         const rejecting = (): Promise<never> => Promise.reject(thrown);
         for (const failing of [throwing, rejecting]) {
-          for (const middleware of [[policy({ cost: failing })], [failing]]) {
+          // A cost that is not known is 1, and the fallback of a policy function rejects what the function would not let in.
+          const none = policy({ capacity: 1 });
+          for (const middleware of [[policy({ capacity: 1, cost: failing })], [{ choose: failing, fallback: none }]]) {
             await using app = await open(middleware);
-            expect((await app.send('/free')).status).toBe(500);
+            expect(await app.crowd(3, '/free')).toEqual({ 200: 1, 429: 2 });
           }
         }
       },

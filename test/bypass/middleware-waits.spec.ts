@@ -8,11 +8,11 @@ import {
   type Policy,
   RateLimit,
   type RateLimitModuleOptions,
-  RateLimitRuntime,
   type RateLimitStore,
 } from 'nestjs-floodgate';
 import { type HttpApp, limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 
 const BUCKET: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 2, refill: '1/h' };
 const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h', by: 'global' };

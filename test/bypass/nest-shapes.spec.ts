@@ -10,7 +10,7 @@ import {
   REQUEST,
 } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimiter, RateLimitModule, RateLimitRuntime } from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { limited, PLATFORMS, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -49,7 +49,7 @@ describe.each(PLATFORMS)('scopes of Nest over %s', (platform) => {
     for (const path of ['/one', '/two', '/one', '/two', '/one']) statuses.push((await app.send(path)).status);
     // Nest makes what is request-scoped before it asks guards: for rejected requests, too.
     expect([statuses, made]).toEqual([[200, 200, 200, 429, 429], 5]);
-    const decision = await app.app.get(RateLimitRuntime).peek(Routes, 'one', { kind: 'ip', value: '127.0.0.1' });
+    const decision = await app.app.get(RateLimiter).peekRoute(Routes, 'one', { kind: 'ip', value: '127.0.0.1' });
     expect(decision).toMatchObject({ allowed: false, policies: [{ remaining: 0 }] });
     expect(app.logs.of('warn')).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit } from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { left, limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -102,13 +102,17 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no body'))],
-  ])('of a function that %s is a logged 500 and no free pass', async (_, cost) => {
+    ['never settles', () => new Promise<number>(() => undefined)],
+  ])('of a function that %s is 1 and no free pass: it is counted, and warned of once', async (problem, cost) => {
     const store = new StillStore();
-    await using app = await limited(platform, routeWith({ ...BUCKET, cost }), { store });
-    const reply = await app.send('/');
-    expect([reply.status, limitHeaders(reply), reply.text.includes('no body')]).toEqual([500, [], false]);
-    expect(app.logs.of('error').join()).toContain('no body');
-    expect(store.asked).toEqual([]);
+    await using app = await limited(platform, routeWith({ ...BUCKET, capacity: 2, cost }), { store });
+    const replies = [await app.send('/'), await app.send('/'), await app.send('/')];
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(replies.some(({ text }) => text.includes('no body'))).toBe(false);
+    const why = problem === 'never settles' ? 'it did not settle within 50 ms' : 'no body';
+    expect(app.logs.of('warn')[0]).toContain(`cost of policy 'default' failed, the request costs 1: ${why}`);
+    expect(app.logs.of('warn').length).toBeLessThan(3);
+    expect(app.app.get(RateLimiter).stats().functionFailures).toEqual({ policy: 0, identity: 0, cost: 3, skipIf: 0 });
   });
 
   it.each<Policy>([

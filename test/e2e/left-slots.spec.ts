@@ -3,10 +3,11 @@ import type { Server } from 'node:http';
 import { type AddressInfo, createConnection, type Socket } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type Policy, RateLimit, RateLimiter, RateLimitModule, RateLimitRuntime } from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
 import { FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, type PolicySource, RateLimit } from 'nestjs-floodgate';
+import { type Policy, type PolicyFunction, type PolicySource, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -98,12 +98,35 @@ describe.each(PLATFORMS)('a policy function over %s', (platform) => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('tiers are away'))],
-  ])('that %s is a logged 500', async (_, source) => {
-    const store = new StillStore();
-    await using app = await limited(platform, routeWith(source), { store });
-    expect((await app.send('/')).status).toBe(500);
-    expect(app.logs.text).toContain('tiers are away');
-    expect(store.asked).toEqual([]);
+    ['never settles', () => new Promise<never>(() => undefined)],
+  ])('that %s: its fallback takes its place, else the defaults, else the request passes', async (_, source) => {
+    const choose = source as PolicyFunction;
+    const limits = async (policy: PolicySource, defaults: PolicySource[]): Promise<readonly number[]> => {
+      const store = new StillStore();
+      await using app = await limited(platform, routeWith(policy), { store, defaults, policies: TIERS });
+      const statuses = [];
+      for (let i = 0; i < 4; i++) statuses.push((await app.send('/')).status);
+      expect(app.logs.of('error')).toEqual([]);
+      expect(app.logs.of('warn').join()).toContain('Tenants.get, @RateLimit: a policy function failed, ');
+      expect(app.app.get(RateLimiter).stats().functionFailures.policy).toBe(4);
+      return statuses;
+    };
+    const two = tier('two', 2);
+    const three = tier('three', 3);
+    expect(await limits({ choose, fallback: two }, [three])).toEqual([200, 200, 429, 429]);
+    expect(await limits({ choose }, [three])).toEqual([200, 200, 200, 429]);
+    expect(await limits(choose, [three])).toEqual([200, 200, 200, 429]);
+    expect(await limits(choose, [])).toEqual([200, 200, 200, 200]);
+  });
+
+  it.each<[string, object]>([
+    ["'chose' is not an option of a policy function", { choose: () => 'free', chose: 1 }],
+    ['choose must be a function that returns a policy or a name, got nothing', { choose: 'free' }],
+    ['fallback must be a policy or the name of one, got a function', { choose: () => 'free', fallback: () => 'free' }],
+    ["there is no policy named 'gone'", { choose: () => 'free', fallback: 'gone' }],
+  ])('stops the boot where %s', async (problem, source) => {
+    const opened = limited(platform, routeWith(source as PolicySource), { store: new StillStore(), policies: TIERS });
+    await expect(opened).rejects.toThrow(problem.replace('got nothing', "got 'free'"));
   });
 
   it('has each distinct policy parsed once, however often it is returned anew', async () => {

@@ -7,6 +7,7 @@ import {
   MemoryStore,
   type Policy,
   RateLimit,
+  LimiterUnavailableError,
   RateLimiter,
   type RateLimitModuleOptions,
   RateLimitModule,
@@ -165,7 +166,7 @@ describe('the limiter refuses to guess', () => {
       'daily',
       ADA,
       { costs: 3 },
-      "'costs' is not an option of RateLimiter.consume; the only one is cost",
+      "'costs' is not an option of RateLimiter.consume; the only option is cost",
     ],
     ['one beside the cost', 'daily', ADA, { cost: 3, by: 'ip' }, "'by' is not an option of RateLimiter.consume"],
     [
@@ -227,7 +228,8 @@ describe('the limiter with a store that fails', () => {
   it("rejects with the 503 with 'closed', and with the failure itself on reset", async () => {
     await using app = await service({ store, onStoreFailure: 'closed' });
     const { limiter } = app.app.get(Mailer);
-    await expect(limiter.consume('daily', ADA)).rejects.toMatchObject({ status: 503, retryAfter: 1 });
+    await expect(limiter.consume('daily', ADA)).rejects.toThrow(LimiterUnavailableError);
+    await expect(limiter.consume('daily', ADA)).rejects.toMatchObject({ retryAfterMs: 1000 });
     await expect(limiter.reset('daily', ADA)).rejects.toThrow('away');
   });
 });

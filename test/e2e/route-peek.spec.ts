@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type DecisionEvent, RateLimit, RateLimitRuntime, SkipRateLimit } from 'nestjs-floodgate';
+import { type DecisionEvent, RateLimit, RateLimiter, SkipRateLimit } from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -26,14 +26,14 @@ class Shop {
 const ADA = { kind: 'user', value: 'ada' };
 const BOB = { kind: 'user', value: 'bob' };
 
-describe.each(PLATFORMS)('RateLimitRuntime.peek over %s', (platform) => {
+describe.each(PLATFORMS)('RateLimiter.peekRoute over %s', (platform) => {
   it('sees of each policy what the requests of that client, and those of all, have left', async () => {
     const events: DecisionEvent[] = [];
     const onDecision = (event: DecisionEvent): void => void events.push(event);
     await using http = await limited(platform, Shop, { store: new StillStore(), identity: FROM_HEADERS, onDecision });
-    const runtime = http.app.get(RateLimitRuntime);
+    const limiter = http.app.get(RateLimiter);
     const left = async (who: typeof ADA): Promise<unknown> => {
-      const { allowed, policies } = (await runtime.peek(Shop, 'buy', who))!;
+      const { allowed, policies } = (await limiter.peekRoute(Shop, 'buy', who))!;
       return [allowed, ...policies.map(({ policy, limit, remaining }) => `${policy} ${remaining}/${limit}`)];
     };
     expect(await left(ADA)).toEqual([true, 'user 3/3', 'all 5/5']);
@@ -49,13 +49,15 @@ describe.each(PLATFORMS)('RateLimitRuntime.peek over %s', (platform) => {
 
   it('knows nothing of a route without a limit, and says what it cannot look at', async () => {
     await using http = await limited(platform, Shop, { store: new StillStore() });
-    const runtime = http.app.get(RateLimitRuntime);
-    expect(await runtime.peek(Shop, 'skipped', ADA)).toBeUndefined();
-    await expect(runtime.peek(Shop, 'chosen', ADA)).rejects.toThrow(
+    const limiter = http.app.get(RateLimiter);
+    expect(await limiter.peekRoute(Shop, 'skipped', ADA)).toBeUndefined();
+    await expect(limiter.peekRoute(Shop, 'chosen', ADA)).rejects.toThrow(
       new TypeError('Shop.chosen has policies that a function chooses: there is none without a request'),
     );
     for (const method of ['noRoute', 'nothing', 'constructor']) {
-      await expect(runtime.peek(Shop, method, ADA)).rejects.toThrow(`Shop.${method} is no handler of an HTTP route`);
+      await expect(limiter.peekRoute(Shop, method, ADA)).rejects.toThrow(
+        `Shop.${method} is no handler of an HTTP route`,
+      );
     }
   });
 });

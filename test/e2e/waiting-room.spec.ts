@@ -14,13 +14,13 @@ import {
   RateLimit,
   RateLimitModule,
   type RateLimitModuleOptions,
-  RateLimitRuntime,
   type RateLimitStore,
   type Verdict,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
 import { nodeWarnings } from '../support/node-warnings.js';
 import { StillStore } from '../support/still-store.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 

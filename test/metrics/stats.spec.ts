@@ -10,7 +10,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
   type RateLimitStore,
-  RateLimitUnavailableException,
+  LimiterUnavailableError,
 } from 'nestjs-floodgate';
 import { type HttpApp, start } from '../support/http-app.js';
 import { histories } from '../support/property-runs.js';
@@ -75,7 +75,7 @@ it.each(MODES)('counts what callers were told, whatever fails (onStoreFailure %s
     try {
       decision = await limiter.consume(names, { kind: 'user', value: client }, { cost: peek ? 0 : cost });
     } catch (error) {
-      if (!(error instanceof RateLimitUnavailableException)) throw error;
+      if (!(error instanceof LimiterUnavailableError)) throw error;
     }
     if (peek) return;
     told.requests++;

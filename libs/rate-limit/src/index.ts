@@ -3,8 +3,9 @@ export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions, StoreStateChange } from './nest/options/module-options.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
-export { RateLimitRuntime } from './nest/rate-limit.runtime.js';
-export { RateLimiter, type LimiterPolicy } from './limiter/rate-limiter.js';
+export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
+export type { LimiterPolicy } from './limiter/limiter-policies.js';
+export { LimiterClosedError, LimiterUnavailableError, WaitingRoomFullError } from './limiter/errors.js';
 export type { Decision, PolicyDecision } from './policy/decision.js';
 export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
 export {
@@ -26,6 +27,7 @@ export type {
   OnStoreFailure,
   Policy,
   PolicyBy,
+  PolicyChoice,
   PolicyFunction,
   PolicyScope,
   PolicySource,
@@ -36,7 +38,7 @@ export type {
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
-export type { BoundPolicy } from './nest/route-policies.js';
+export type { BoundPolicy } from './policy/bound-policy.js';
 
 export type { Identity, IdentityResolver, OnMissingIdentity } from './identity/identity.js';
 export { identityTag } from './identity/identity-tag.js';

@@ -11,7 +11,7 @@ const ANY: Policy = { name: 'any', algorithm: 'fixed-window', limit: 1, window: 
  * could be counted.
  */
 export async function patient(limiter: RateLimiter): Promise<RateLimiter> {
-  const deadlines = limiter['gateway']['deadlines'];
+  const deadlines = limiter['limiter']['gateway']['deadlines'];
   Object.assign(deadlines, { ms: FOREVER_MS });
   if (deadlines['ms'] !== FOREVER_MS) throw new Error('The deadline is kept elsewhere now');
   const givesUpAt = performance.now() + CONNECTED_WITHIN_MS;

@@ -7,6 +7,8 @@ import { SharedTime } from '../../../libs/rate-limit/src/algorithms/shared-time.
 import { WaitingRoom } from '../../../libs/rate-limit/src/limiter/waiting-room.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { Fallback } from '../../../libs/rate-limit/src/limiter/fallback.js';
+import type { PolicyCharge } from '../../../libs/rate-limit/src/limiter/policy-charge.js';
+import { bindPolicy } from '../../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
@@ -108,13 +110,19 @@ const procedures = {
   logs: (where: 'store' | 'fallback') => {
     let now = ORIGIN;
     const clock = (): number => now;
-    const policy = { ...parsePolicy(LOG, 'test'), keyTail: '' };
+    const policy = bindPolicy(parsePolicy(LOG, 'test'), 'rl', 'app', 'test');
     const store = new MemoryStore({ clock });
-    const fallback = new Fallback({ onStoreFailure: 'local', localShare: 1, fallbackMaxBytes: 64_000_000 }, clock);
+    const fallback = new Fallback(
+      { onStoreFailure: 'local', localShare: 1, fallbackMaxBytes: 64_000_000 },
+      console,
+      clock,
+    );
     const away = new Error('away');
     const passes = (key: string, cost: number): boolean => {
-      const charges = [{ key, algorithm: policy.algorithm, cost }];
-      return (where === 'store' ? store.consume(charges) : fallback.decide([policy], charges, away)).allowed;
+      const charges: PolicyCharge[] = [
+        { key, algorithm: policy.algorithm, cost, mode: 'take', identity: key, policyKey: ':x', policy },
+      ];
+      return (where === 'store' ? store.consume(charges) : fallback.decide(charges, away)).allowed;
     };
     const before = retained();
     let [largest, freed, admitted] = [0, 0, 0];
@@ -209,7 +217,7 @@ const procedures = {
     const custom = { consume: never, reset: () => undefined };
     const ownTime = store !== 'custom';
     const asked = ownTime ? new RedisStore(client, { deadlines }) : custom;
-    const gateway = new StoreGateway(asked, deadlines, ownTime, undefined);
+    const gateway = new StoreGateway({ store: asked, deadlines, keepsTime: ownTime }, console);
     let failed = 0;
     const crowd = async (count: number): Promise<void> => {
       for (let i = 0; i < count; i += 1_000) {

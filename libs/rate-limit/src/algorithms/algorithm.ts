@@ -27,6 +27,8 @@ export function isWhole(value: unknown, min: number, max = Number.MAX_SAFE_INTEG
  */
 export interface Algorithm<Level = unknown, State = unknown> {
   readonly name: AlgorithmName;
+  /** Whether requests wait for departure slots. */
+  readonly delays: boolean;
   /** Capacity or limit: what a policy allows when nothing is taken; at least 1. */
   readonly limit: number;
   /** The largest cost that can ever be allowed; at least 1. */

@@ -35,6 +35,7 @@ const FOREVER = 2 ** 52;
  */
 export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   readonly name: AlgorithmName;
+  readonly delays: boolean;
   readonly limit: number;
   readonly maxCost: number;
   readonly rate: string;
@@ -55,6 +56,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     private readonly time: SharedTime,
   ) {
     this.name = bucket.name;
+    this.delays = bucket.delays;
     this.limit = bucket.limit;
     this.maxCost = bucket.maxCost;
     this.rate = rate;

@@ -17,6 +17,7 @@ export interface Instant {
  */
 export abstract class Bucket implements Algorithm<number, Instant> {
   abstract readonly name: AlgorithmName;
+  abstract readonly delays: boolean;
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength = 1;

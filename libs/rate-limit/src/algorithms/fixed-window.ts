@@ -19,6 +19,7 @@ interface WindowLevel {
  */
 export class FixedWindow implements Algorithm<WindowLevel, Window> {
   readonly name = 'fixed-window';
+  readonly delays = false;
   readonly maxCost: number;
   readonly rate: string;
   readonly wire: readonly number[];

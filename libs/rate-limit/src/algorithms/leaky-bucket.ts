@@ -13,6 +13,7 @@ import type { SharedTime } from './shared-time.js';
  */
 export class LeakyBucket extends Bucket {
   readonly name = 'leaky-bucket';
+  readonly delays = true;
 
   constructor(capacity: number, drain: ExactRate) {
     super(capacity, capacity + 1, drain);

@@ -25,6 +25,7 @@ interface WindowsLevel {
  */
 export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   readonly name = 'sliding-window-counter';
+  readonly delays = false;
   readonly maxCost: number;
   readonly rate: string;
   readonly wire: readonly number[];

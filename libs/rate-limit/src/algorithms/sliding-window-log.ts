@@ -34,6 +34,7 @@ const COMPACT = 64;
  */
 export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   readonly name = 'sliding-window-log';
+  readonly delays = false;
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength = 3;

@@ -14,6 +14,7 @@ import type { SharedTime } from './shared-time.js';
  */
 export class TokenBucket extends Bucket {
   readonly name = 'token-bucket';
+  readonly delays = false;
 
   constructor(capacity: number, refill: ExactRate) {
     super(capacity, capacity, refill);

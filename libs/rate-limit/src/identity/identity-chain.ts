@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Connections } from '../http/connections.js';
 import { requestOf } from '../nest/http-context.js';
-import { RateLimitIdentityMissingException, RateLimitUnavailableException } from '../nest/exceptions.js';
+import { ClientGoneError, IdentityMissingError } from './errors.js';
 import { isPromise } from '../util/is-promise.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { globalTag } from '../policy/key.js';
@@ -9,6 +9,7 @@ import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { MaybeIdentity } from '../policy/policy.js';
 import { type RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import { type IdentityResolver, type OnMissingIdentity, UNKNOWN } from './identity.js';
+import type { ResolvedIdentities } from './resolved-identities.js';
 import { identityTag, isKind } from './identity-tag.js';
 import { defaultIdentities, ipIdentity } from './resolvers.js';
 
@@ -74,7 +75,7 @@ export class IdentityChain {
    * @throws {RateLimitUnavailableException} when the client has gone, and its address with it
    * @throws {TypeError} when what a function returned is no identity
    */
-  tag(policy: ParsedPolicy, context: ExecutionContext): Tag {
+  tag(policy: ParsedPolicy, context: ExecutionContext, _resolved?: ResolvedIdentities): Tag {
     const { by } = policy;
     if (by === 'global') return globalTag(policy.name);
     if (by === 'client') return this.find(this.client, 0, context, policy);
@@ -136,11 +137,11 @@ export class IdentityChain {
       const value = this.ownAddress.resolve(context) as string | undefined;
       if (value !== undefined) return identityTag({ kind: 'ip', value });
       // Nobody reads the answer. Were it served, whoever resets connections would have a second bucket.
-      if (this.connections.isLost(requestOf(context))) throw new RateLimitUnavailableException('The client has gone');
+      if (this.connections.isLost(requestOf(context))) throw new ClientGoneError();
       return identityTag(UNKNOWN);
     }
     const choice = policy.onMissingIdentity ?? this.onMissing;
-    if (choice === 'refuse') throw new RateLimitIdentityMissingException(policy.name);
+    if (choice === 'refuse') throw new IdentityMissingError(policy.name);
     if (choice === 'throw') {
       const why = reason === undefined ? 'the request has none' : `the function failed: ${reason}`;
       throw new RateLimitConfigError(

@@ -7,11 +7,13 @@ import { histories } from '../../../../test/support/property-runs.js';
 import { TestClock } from '../../../../test/support/test-clock.js';
 import type { Algorithm, AlgorithmName } from '../algorithms/algorithm.js';
 import { shareOfLimit } from '../algorithms/algorithm.js';
-import { decisionOf, type PolicyDecision } from '../policy/decision.js';
+import type { PolicyDecision } from '../policy/decision.js';
+import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
+import { ChargedDecision } from './charged-decision.js';
+import { chargeOf } from './policy-charge.js';
 import { Fallback } from './fallback.js';
 import { parsePolicy } from '../policy/parse-policy.js';
 import type { Policy } from '../policy/policy.js';
-import type { BoundPolicy } from '../nest/route-policies.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 
 const ORIGIN = 19_900 * 86_400_000_000;
@@ -28,12 +30,11 @@ class Outage {
       localShare: () => this.processes,
       fallbackMaxBytes: 64_000_000,
     } as const;
-    this.fallback = new Fallback(options, this.clock.read);
+    this.fallback = new Fallback(options, console, this.clock.read);
   }
 
   ask(policy: BoundPolicy, cost = 1, key = 'k'): PolicyDecision {
-    const charges = [{ key, algorithm: policy.algorithm, cost }];
-    return this.fallback.decide([policy], charges, AWAY).policies[0]!;
+    return this.fallback.decide([chargeOf(policy, 'rl', key, cost, 'take')], AWAY).policies[0]!;
   }
 
   /** How many of cost 1 pass now, one after the other. */
@@ -45,7 +46,7 @@ class Outage {
 }
 
 function bound(policy: Policy): BoundPolicy {
-  return { ...parsePolicy(policy, 'test'), keyTail: '' };
+  return bindPolicy(parsePolicy(policy, 'test'), 'rl', 'app', 'test');
 }
 
 /** Twelve thousand at once, and nothing comes back while a test looks. */
@@ -94,7 +95,7 @@ describe.each(ALL_ALGORITHMS)('a local share that changes during an outage, %s',
     outage.drain(policy);
     outage.processes = 13;
     expect(outage.ask(policy, 0).remaining).toBe(0);
-    outage.fallback.reset(['k']);
+    outage.fallback.reset([chargeOf(policy, 'rl', 'k', 1, 'take').key]);
     outage.processes = 12;
     expect(outage.drain(policy)).toBe(1_000);
   });
@@ -302,8 +303,8 @@ describe('whatever number of processes the function returns', () => {
         const store = new MemoryStore({ clock: outage.clock.read });
         for (const { cost, wait } of history) {
           outage.clock.now += wait;
-          const verdict = store.consume([{ key: 'k', algorithm: policy.algorithm, cost }]);
-          expectSame(outage.ask(policy, cost), decisionOf([policy], verdict).policies[0]);
+          const charges = [chargeOf(policy, 'rl', 'k', cost, 'take')];
+          expectSame(outage.ask(policy, cost), new ChargedDecision(charges, store.consume(charges)).policies[0]);
         }
       }),
       histories(),

@@ -1,32 +1,48 @@
-import { Logger } from '@nestjs/common';
+import type { Algorithm } from '../algorithms/algorithm.js';
 import { SharedTime } from '../algorithms/shared-time.js';
-import { type Decision, decisionOf } from '../policy/decision.js';
-import { RateLimitUnavailableException } from '../nest/exceptions.js';
-import { shown } from '../util/config-error.js';
-import type { BoundPolicy } from '../nest/route-policies.js';
-import { type CheckedOptions, isProcessCount } from '../nest/options/module-options.js';
-import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { Decision } from '../policy/decision.js';
+import type { OnStoreFailure } from '../policy/policy.js';
 import { monotonicClock } from '../stores/clock.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
-import type { Charge, Clock } from '../stores/store.js';
+import type { Clock } from '../stores/store.js';
+import { shown } from '../util/config-error.js';
+import type { Logger } from '../util/logger.js';
+import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
+import { ChargedDecision } from './charged-decision.js';
+import { LimiterUnavailableError } from './errors.js';
+import type { PolicyCharge } from './policy-charge.js';
+
+/** What the fallback is made with; the module's options of the same names. */
+export interface FallbackSettings {
+  readonly onStoreFailure: OnStoreFailure;
+  readonly localShare: number | (() => number);
+  readonly fallbackMaxBytes: number;
+}
 
 interface Share {
   readonly processes: number;
-  readonly policy: BoundPolicy;
+  readonly algorithm: Algorithm;
+}
+
+/** More processes than a limit is divided among. */
+export const MAX_PROCESSES = 10_000;
+
+/** Whether a limit can be divided among so many processes. */
+export function isProcessCount(count: unknown): count is number {
+  return Number.isInteger(count) && (count as number) >= 1 && (count as number) <= MAX_PROCESSES;
 }
 
 /**
- * What requests get while the store cannot decide, as their policies say: 503, a decision by this process with its share of
- * the limits, or a free pass.
+ * Decides while the store cannot, as each policy's `onStoreFailure` says: an error, a decision by this process with its share
+ * of the limits, or a free pass.
  *
- * What this process has counted outlives the outage until its states mean nothing any more: a store that comes and goes
- * hands out no fresh limit each time. A share that changes hands out none, either: the states' keys and units are the same
- * for all shares, so what was taken under one counts under the next. In any interval a process then admits at most the limit
- * of the last share in force, and what the shares of a bucket's rate gave meanwhile: at most one local limit of each process
- * beyond the policy in an outage.
+ * The counts of this process outlive the outage until their states mean nothing any more, and they hold for every share: a
+ * store that comes and goes, or a share that changes, hands out no fresh limit. An outage can admit one extra local limit per
+ * process.
  */
 export class Fallback {
-  private readonly shareFailed = new RationedWarning(new Logger('RateLimit'));
+  private readonly shareFailed: RationedWarning;
   private readonly local: MemoryStore;
   private readonly shares = new WeakMap<BoundPolicy, Share>();
   private readonly time: SharedTime;
@@ -34,34 +50,30 @@ export class Fallback {
   private readonly isFixed: boolean;
 
   constructor(
-    private readonly options: Pick<CheckedOptions, 'onStoreFailure' | 'localShare' | 'fallbackMaxBytes'>,
+    private readonly settings: FallbackSettings,
+    logger: Pick<Logger, 'warn'>,
     private readonly clock: Clock = monotonicClock,
   ) {
-    this.local = new MemoryStore({ clock, maxBytes: options.fallbackMaxBytes });
-    this.isFixed = typeof options.localShare === 'number';
-    this.time = new SharedTime(typeof options.localShare === 'number' ? options.localShare : 1);
+    const { localShare, fallbackMaxBytes } = settings;
+    this.shareFailed = new RationedWarning(logger);
+    this.local = new MemoryStore({ clock, maxBytes: fallbackMaxBytes });
+    this.isFixed = typeof localShare === 'number';
+    this.time = new SharedTime(typeof localShare === 'number' ? localShare : 1);
   }
 
   /**
    * @param cause why the store could not decide
-   * @throws {RateLimitUnavailableException} when one of the policies says `'closed'`
+   * @throws {LimiterUnavailableError} when one of the policies says `'closed'`
    */
-  decide(policies: readonly BoundPolicy[], charges: readonly Charge[], cause: Error): Decision {
-    const local: BoundPolicy[] = [];
-    const localCharges: Charge[] = [];
+  decide(charges: readonly PolicyCharge[], cause: Error): Decision {
+    const local: PolicyCharge[] = [];
     this.noteProcesses();
-    for (const [i, policy] of policies.entries()) {
-      const choice = policy.onStoreFailure ?? this.options.onStoreFailure;
-      if (choice === 'closed') {
-        throw new RateLimitUnavailableException('The rate limit could not be checked', 1, { cause });
-      }
-      if (choice === 'open') continue;
-      const share = this.shareOf(policy);
-      const { key, cost } = charges[i]!;
-      local.push(share);
-      localCharges.push({ key, algorithm: share.algorithm, cost });
+    for (const charge of charges) {
+      const choice = charge.policy.onStoreFailure ?? this.settings.onStoreFailure;
+      if (choice === 'closed') throw new LimiterUnavailableError('The rate limit could not be checked', { cause });
+      if (choice === 'local') local.push({ ...charge, algorithm: this.shareOf(charge.policy), shardKeys: undefined });
     }
-    if (local.length > 0) return decisionOf(local, this.local.consume(localCharges), 'local');
+    if (local.length > 0) return new ChargedDecision(local, this.local.consume(local), 'local');
     return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
   }
 
@@ -70,29 +82,29 @@ export class Fallback {
     this.local.reset(keys);
   }
 
-  /** Its own decisions on a state that clients without room share. */
+  /** Decisions of the full local store on a state that clients without room share. */
   get memoryOverflows(): number {
     return this.local.overflowed;
   }
 
-  /** The policy with this process's share of its limit. */
-  private shareOf(policy: BoundPolicy): BoundPolicy {
+  /** The policy's algorithm with this process's share of the limit. */
+  private shareOf(policy: BoundPolicy): Algorithm {
     const { processes } = this.time;
     let share = this.shares.get(policy);
     if (share?.processes !== processes) {
       const atLeast = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
       const { algorithm } = policy;
-      // A number stays: the bucket with a part of the rate is exact then, and the shared time would be rounded.
+      // A fixed number of processes gets a bucket with a part of the rate, which is exact; the shared time would be rounded.
       const part = this.isFixed ? algorithm.share(processes, atLeast) : algorithm.localShare(this.time, atLeast);
-      share = { processes, policy: { ...policy, algorithm: part } };
+      share = { processes, algorithm: part };
       this.shares.set(policy, share);
     }
-    return share.policy;
+    return share.algorithm;
   }
 
   /** If `localShare()` fails or returns no number of processes, its last valid value is kept. */
   private noteProcesses(): void {
-    const { localShare } = this.options;
+    const { localShare } = this.settings;
     if (typeof localShare === 'number') return;
     try {
       const given: unknown = localShare();

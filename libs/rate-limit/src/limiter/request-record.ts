@@ -1,93 +1,104 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 import { sameMeaning } from '../policy/meanings.js';
-import type { BoundPolicy } from '../nest/route-policies.js';
-import type { Charge } from '../stores/store.js';
+import type { PolicyCharge } from './policy-charge.js';
 
-const COUNTED = Symbol('rate limit counted');
+const RECORD = Symbol('rate limit');
 
-interface CountedRequest {
-  [COUNTED]?: Counted;
+interface RecordedRequest {
+  [RECORD]?: RequestRecord;
 }
 
-/** What a policy has taken for a request. */
+/** A charge that was made for a request. */
 interface Taken {
-  readonly policy: BoundPolicy;
-  readonly cost: number;
+  readonly charge: PolicyCharge;
   readonly decidedBy: Decision['decidedBy'];
 }
 
-/** What is left for a step to charge. */
-interface Rest {
-  readonly policies: readonly BoundPolicy[];
-  readonly charges: readonly Charge[];
+/** What a step of a request has yet to charge. */
+export interface Remainder {
+  readonly charges: readonly PolicyCharge[];
+  /**
+   * The same charges with their whole cost, as peeks; undefined where no charge is a difference. A retry is charged by the
+   * middleware first, so a rejected difference alone would name an instant that is too early.
+   */
+  readonly wholeCost: readonly PolicyCharge[] | undefined;
 }
 
-/** What a request was charged for so far, where it passes the limiter twice: by the middleware, then by the guard. */
-export class Counted {
+/**
+ * What one request was charged so far. The middleware and the guard share it, and a guard that is bound twice counts a
+ * request once. It is kept on the request: a WeakSet of all requests is a burden to the garbage collector.
+ */
+export class RequestRecord {
   /** By key. */
   private readonly taken = new Map<string, Taken>();
   private policies: readonly PolicyDecision[] = [];
   private decidedAtMs = 0;
-  /** The names of the policies of this step that charge a difference. */
-  private readonly more = new Set<string>();
-  /** The charges of this step in full, as looks. */
-  private looks: Rest | undefined;
+  /** The policies of this step that charge a difference. */
+  private readonly differences = new Set<string>();
+  private guarded = false;
 
-  /** From now on `of` finds what the request is charged for. */
-  static begin(request: object): void {
-    (request as CountedRequest)[COUNTED] = new Counted();
+  /** Begins the record of a request that the middleware limits. */
+  static begin(request: object): RequestRecord {
+    return ((request as RecordedRequest)[RECORD] = new RequestRecord());
   }
 
-  static of(request: object): Counted | undefined {
-    return (request as CountedRequest)[COUNTED];
+  /** The record of a request that the middleware has limited. */
+  static of(request: object): RequestRecord | undefined {
+    const record = (request as RecordedRequest)[RECORD];
+    return record === GUARDED ? undefined : record;
   }
 
-  /**
-   * What the policies have yet to charge: the difference in cost where the same policy has charged the request before, all of
-   * it elsewhere. Equal keys alone are no proof of one policy: a window's key does not carry its limit.
-   */
-  rest(policies: readonly BoundPolicy[], charges: readonly Charge[]): Rest {
-    if (this.taken.size === 0) return { policies, charges };
-    const left: { policies: BoundPolicy[]; charges: Charge[] } = { policies: [], charges: [] };
-    const looks: Charge[] = [];
-    for (const [i, policy] of policies.entries()) {
-      const charge = charges[i]!;
-      const before = this.before(policy, charge);
-      if (charge.cost <= before && before > 0) continue;
-      if (before > 0) this.more.add(policy.name);
-      left.policies.push(policy);
-      left.charges.push(before === 0 ? charge : { ...charge, cost: charge.cost - before });
-      looks.push({ ...charge, mode: 'peek' });
-    }
-    if (this.more.size > 0) this.looks = { policies: left.policies, charges: looks };
-    return left;
+  /** Whether a guard sees the request for the first time. */
+  static firstGuard(request: object): boolean {
+    const record = (request as RecordedRequest)[RECORD];
+    if (record === undefined) (request as RecordedRequest)[RECORD] = GUARDED;
+    else if (record.guarded) return false;
+    else record.guarded = true;
+    return true;
   }
 
-  /** Notes what an allowed request was charged; policies that let it pass uncounted are not among those of the decision. */
-  charged(policies: readonly BoundPolicy[], charges: readonly Charge[], decision: Decision): void {
-    const { decidedBy } = decision;
-    for (const [i, policy] of policies.entries()) {
-      const { key, cost } = charges[i]!;
-      if (cost <= 0 || !decision.policies.some(({ policy: name }) => name === policy.name)) continue;
-      this.taken.set(key, { policy, cost, decidedBy });
-    }
+  /** One object for all requests that no middleware limits. */
+  static guardedOnce(): RequestRecord {
+    const record = new RequestRecord();
+    record.guarded = true;
+    return record;
   }
 
   /**
-   * The looks that tell when a request rejected for a difference would pass, undefined where there is no difference. A retry
-   * is charged by the middleware first, so that the difference alone would name an instant that is too early.
+   * What a step has yet to charge: the difference in cost where the same policy has charged the request before, all of the
+   * cost elsewhere. Equal keys alone do not prove the same policy: a window's key does not carry its limit.
    */
-  get wholeCost(): Rest | undefined {
-    return this.looks;
+  remainder(charges: readonly PolicyCharge[]): Remainder {
+    if (this.taken.size === 0) return { charges, wholeCost: undefined };
+    const left: PolicyCharge[] = [];
+    const whole: PolicyCharge[] = [];
+    for (const charge of charges) {
+      const before = this.costBefore(charge);
+      if (before > 0 && charge.cost <= before) continue;
+      if (before > 0) this.differences.add(charge.policy.name);
+      left.push(before === 0 ? charge : { ...charge, cost: charge.cost - before });
+      whole.push({ ...charge, mode: 'peek' });
+    }
+    return { charges: left, wholeCost: this.differences.size > 0 ? whole : undefined };
   }
 
-  /** The decision with the policies of the one before it, which are as far on as the time since. */
+  /** Notes what an allowed request was charged. Policies that let it pass uncounted are missing in the decision. */
+  charged(charges: readonly PolicyCharge[], { decidedBy, policies }: Decision): void {
+    for (const charge of charges) {
+      const { key, cost, policy } = charge;
+      if (cost > 0 && policies.some(({ policy: name }) => name === policy.name)) {
+        this.taken.set(key, { charge, decidedBy });
+      }
+    }
+  }
+
+  /** The decision together with those of the earlier step, which count down since. */
   withEarlier(decision: Decision): Decision {
     const now = performance.now();
     const passed = now - this.decidedAtMs;
-    // A policy that charged a difference has said more than it had before.
+    // A policy that charged a difference has said more than before.
     const earlier = this.policies
-      .filter(({ policy }) => !this.more.has(policy))
+      .filter(({ policy }) => !this.differences.has(policy))
       .map((policy) => ({ ...policy, resetAfterMs: Math.max(0, policy.resetAfterMs - passed) }));
     const policies = [...earlier, ...decision.policies];
     this.policies = policies;
@@ -95,13 +106,16 @@ export class Counted {
     return { ...decision, policies };
   }
 
-  /** What the same policy has taken under the charge's key. */
-  private before(policy: BoundPolicy, { key, cost }: Charge): number {
+  /** The cost that the same policy has charged under the same key. */
+  private costBefore({ key, cost, policy }: PolicyCharge): number {
     const taken = this.taken.get(key);
-    if (taken === undefined || !sameMeaning(taken.policy, policy)) return 0;
-    // What this process let pass by itself is no answer to a policy that wants another one, such as a 503, without a store.
-    if (taken.decidedBy !== 'store' && taken.policy.onStoreFailure !== policy.onStoreFailure) return 0;
-    // Charged in full, a cost that can never fit is rejected for good.
-    return cost > policy.algorithm.maxCost ? 0 : taken.cost;
+    if (taken === undefined || !sameMeaning(taken.charge.policy, policy)) return 0;
+    // A policy that wants a 503 without the store is not satisfied by what this process let pass by itself.
+    const { policy: earlier } = taken.charge;
+    if (taken.decidedBy !== 'store' && earlier.onStoreFailure !== policy.onStoreFailure) return 0;
+    // A cost that never fits has to be rejected for good, which only all of it is.
+    return cost > policy.algorithm.maxCost ? 0 : taken.charge.cost;
   }
 }
+
+const GUARDED = RequestRecord.guardedOnce();

@@ -1,75 +1,83 @@
-import { Logger } from '@nestjs/common';
 import type { Deadlines } from '../stores/deadlines.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { RedisUnavailableError } from '../stores/redis/redis-failure.js';
-import type { DenialCache } from './denial-cache.js';
-import { isPromise } from '../util/is-promise.js';
-import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import {
   type Charge,
+  type ChargeReceipt,
   type RateLimitStore,
   RateLimitStoreError,
-  type ChargeReceipt,
   type Verdict,
 } from '../stores/store.js';
+import { isPromise } from '../util/is-promise.js';
+import type { Logger } from '../util/logger.js';
+import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
+import type { DenialCache } from './denial-cache.js';
 
-/**
- * The one way to the store: every question gets its answer, or fails within the deadline. What a failure means for the
- * request is decided by who asks.
- */
+/** The store as the limiter uses it. */
+export interface GatewaySettings {
+  readonly store: RateLimitStore;
+  readonly deadlines: Deadlines;
+  /** Whether the store keeps the deadline by itself, for many requests at a time. */
+  readonly keepsTime: boolean;
+  /** The rejections that are certain and are not asked again. */
+  readonly denials?: DenialCache | undefined;
+}
+
+/** The one way to the store: every request gets its answer, or a failure within the deadline. */
 export class StoreGateway {
-  private readonly failures = new RationedWarning(new Logger('RateLimit'));
+  private readonly store: RateLimitStore;
+  private readonly deadlines: Deadlines;
+  private readonly keepsTime: boolean;
+  private readonly denials: DenialCache | undefined;
+  private readonly failures: RationedWarning;
 
-  /**
-   * @param keepsTime whether the store keeps the deadline by itself, for many questions at a time
-   * @param denials what the store has noted there need not be asked again
-   */
-  constructor(
-    private readonly store: RateLimitStore,
-    private readonly deadlines: Deadlines,
-    private readonly keepsTime: boolean,
-    private readonly denials: DenialCache | undefined,
-  ) {}
+  constructor({ store, deadlines, keepsTime, denials }: GatewaySettings, logger: Pick<Logger, 'warn'>) {
+    this.store = store;
+    this.deadlines = deadlines;
+    this.keepsTime = keepsTime;
+    this.denials = denials;
+    this.failures = new RationedWarning(logger);
+  }
 
   /** Decisions of a full `MemoryStore` on a state that clients without room share. */
   get memoryOverflows(): number {
     return this.store instanceof MemoryStore ? this.store.overflowed : 0;
   }
 
-  /** What the store is certain to say, from what it said before; undefined when it has to be asked. */
-  remembered(charges: readonly Charge[]): Verdict | undefined {
+  /** A rejection that is certain; undefined when the store has to be asked. */
+  denied(charges: readonly Charge[]): Verdict | undefined {
     return this.denials?.find(charges);
   }
 
-  /** @throws whatever the store fails with, or that it is too slow (what it charges later stays charged) */
+  /** @throws what the store fails with, or that it was too slow (what it charges later stays charged) */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
     const answer = this.store.consume(charges);
     return this.keepsTime ? answer : this.checked(answer, charges.length);
   }
 
-  /** Within the deadline as well; its failure is for the caller alone. */
+  /** Forgets the states within the deadline. A failure is the caller's. */
   async reset(keys: readonly string[]): Promise<void> {
     try {
       await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
     } finally {
-      this.denials?.forget(keys); // what failed may be reset all the same
+      this.denials?.forget(keys); // a reset that failed may have been carried out
     }
   }
 
-  /** Nobody waits for it, and what is lost stays charged. */
-  refund(taken: readonly ChargeReceipt[]): void {
-    const failed = (error: unknown): void => this.failures.warn(`The store gave nothing back: ${reasonOf(error)}`);
+  /** Refunds without waiting. A refund that is lost stays charged. */
+  refund(receipts: readonly ChargeReceipt[]): void {
+    const failed = (error: unknown): void => this.failures.warn(`The store refunded nothing: ${reasonOf(error)}`);
     try {
-      const given = this.store.refund?.(taken);
-      if (isPromise(given)) given.then(undefined, failed);
+      const refunded = this.store.refund?.(receipts);
+      if (isPromise(refunded)) refunded.then(undefined, failed);
     } catch (error) {
       failed(error);
     }
   }
 
-  /** What the store failed with, as one kind of error; one warning a second at most, and the next says how many there were. */
+  /** The store's failure as one kind of error. At most one warning a second is logged. */
   failure(thrown: unknown): RateLimitStoreError {
-    // A store of one's own may throw anything.
+    // A store of the application may throw anything.
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     if (error instanceof RedisUnavailableError) return error;
     this.failures.warn(`The store could not decide: ${error.message}`);
@@ -83,7 +91,7 @@ export class StoreGateway {
       verdict?.charges?.length !== charges ||
       verdict.charges.some((charge) => typeof charge?.allowed !== 'boolean')
     ) {
-      throw new TypeError('what it answered is not a verdict');
+      throw new TypeError('its answer is no verdict');
     }
     return verdict;
   }

@@ -1,76 +1,78 @@
-import { RateLimitUnavailableException } from '../nest/exceptions.js';
+import { ClientGoneError } from '../identity/errors.js';
+import { LimiterClosedError, WaitingRoomFullError } from './errors.js';
 
-/** What a waiting request can be left by: a connection or a response, of which only this is needed. */
+/** What tells that nobody waits for an answer any more: a connection or a response. */
 export interface Closable {
   readonly destroyed?: boolean;
-  /** Of a response that was sent without waiting for the guard, by a timeout, say. */
+  /** Of a response that was sent before the guard was done, by a timeout for example. */
   readonly writableEnded?: boolean;
   on(event: 'close', listener: () => void): unknown;
   off(event: 'close', listener: () => void): unknown;
 }
 
-interface Waiter {
+/** How many requests may wait. */
+export interface WaitingRoomLimits {
+  /** In this process. */
+  readonly maxWaiting: number;
+  /** Of one client in this process. */
+  readonly maxWaitingPerClient: number;
+}
+
+interface WaitingRequest {
   timer: NodeJS.Timeout;
   readonly leave: (error: Error) => void;
 }
 
-/** Those who wait on one thing that can close, and the one listener that it has for all of them. */
+/** The requests that wait on one connection or response, and the one listener that they share. */
 interface Watch {
-  readonly waiters: Set<Waiter>;
+  readonly waiting: Set<WaitingRequest>;
   readonly closed: () => void;
 }
 
-/** How many may wait. */
-export interface WaitingRoomLimits {
-  /** Requests at a time, in the process. */
-  readonly maxWaiting: number;
-  /** And of one client. */
-  readonly maxWaitingPerClient: number;
-}
-
-/** setTimeout takes no more; a longer wait is armed again. */
+/** setTimeout takes no more. A longer wait is armed again. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The requests that wait for their departure slots, and the places for those that may have to. */
+/** Where requests wait for a leaky bucket's departure slots. A request reserves a place before the store is asked. */
 export class WaitingRoom {
-  private readonly waiting = new Set<Waiter>();
+  private readonly waiting = new Set<WaitingRequest>();
   private readonly watches = new WeakMap<Closable, Watch>();
   private readonly perClient = new Map<string, number>();
-  private taken = 0;
+  private reserved = 0;
   private closed = false;
 
-  constructor(private readonly room: WaitingRoomLimits) {}
+  constructor(private readonly limits: WaitingRoomLimits) {}
 
-  /** How many wait. */
+  /** How many requests wait. */
   get size(): number {
     return this.waiting.size;
   }
 
-  /** How many places are taken: by those who wait, and by those whose decision is still to come. */
+  /** How many places are reserved: by requests that wait, and by requests whose decision is still to come. */
   get places(): number {
-    return this.taken;
+    return this.reserved;
   }
 
   /**
-   * Takes a place, before the store is asked: whoever finds none is refused here, and nothing was charged for it.
-   * `giveUp` has to be called once for every place.
+   * Reserves a place, before the store is asked: a request without a place is rejected and no policy is charged. Every
+   * reserved place has to be released once.
    *
-   * @param client whose place it is; undefined where a policy counts everybody together
-   * @throws {RateLimitUnavailableException} when the process, or the client, has no more of them, or once `close` was called
+   * @param client the identity's tag; undefined where a policy counts all clients together
+   * @throws {WaitingRoomFullError} when the process, or the client, has no place left
+   * @throws {LimiterClosedError} once `close` was called
    */
-  take(client: string | undefined): void {
-    if (this.closed) throw closing();
-    const held = client === undefined ? 0 : (this.perClient.get(client) ?? 0);
-    if (this.taken >= this.room.maxWaiting || held >= this.room.maxWaitingPerClient) {
-      throw new RateLimitUnavailableException('Too many requests are waiting');
+  reserve(client: string | undefined): void {
+    if (this.closed) throw new LimiterClosedError();
+    const held = client === undefined ? -Infinity : (this.perClient.get(client) ?? 0);
+    if (this.reserved >= this.limits.maxWaiting || held >= this.limits.maxWaitingPerClient) {
+      throw new WaitingRoomFullError();
     }
-    this.taken++;
+    this.reserved++;
     if (client !== undefined) this.perClient.set(client, held + 1);
   }
 
-  /** Gives up a place that was taken for `client`. */
-  giveUp(client: string | undefined): void {
-    this.taken--;
+  /** Releases a place that was reserved for `client`. */
+  release(client: string | undefined): void {
+    this.reserved--;
     if (client === undefined) return;
     const held = this.perClient.get(client)!;
     if (held === 1) this.perClient.delete(client);
@@ -78,74 +80,68 @@ export class WaitingRoom {
   }
 
   /**
-   * Waits until `delayMs` after now and never less: timers fire early by up to a millisecond, so the clock is read again
-   * when one does. The timers do not keep a process alive.
+   * Waits until `delayMs` after now and never less: timers fire early by up to a millisecond, so the clock is read again.
+   * The timers do not keep a process alive.
    *
-   * @param leftBy what closes when nobody waits for the answer any more
-   * @throws {RateLimitUnavailableException} once `close` was called, or one of `leftBy` has closed
+   * @param leftBy what closes when the client has gone
+   * @throws {LimiterClosedError} once `close` was called
+   * @throws {ClientGoneError} when one of `leftBy` closes
    */
   async wait(delayMs: number, leftBy: readonly Closable[] = []): Promise<void> {
     if (delayMs <= 0) return;
     const departsAt = performance.now() + delayMs;
-    if (this.closed) throw closing();
-    if (leftBy.some(({ destroyed, writableEnded }) => destroyed === true || writableEnded === true)) throw gone();
+    if (this.closed) throw new LimiterClosedError();
+    if (leftBy.some(({ destroyed, writableEnded }) => destroyed === true || writableEnded === true)) {
+      throw new ClientGoneError();
+    }
     await new Promise<void>((resolve, reject) => {
       const arm = (ms: number): NodeJS.Timeout => setTimeout(check, Math.min(Math.ceil(ms), MAX_TIMER_MS)).unref();
       const check = (): void => {
         const left = departsAt - performance.now();
         if (left > 0) {
-          waiter.timer = arm(left);
+          request.timer = arm(left);
           return;
         }
-        this.forget(waiter, leftBy);
+        this.forget(request, leftBy);
         resolve();
       };
       const leave = (error: Error): void => {
-        clearTimeout(waiter.timer);
-        this.forget(waiter, leftBy);
+        clearTimeout(request.timer);
+        this.forget(request, leftBy);
         reject(error);
       };
-      const waiter: Waiter = { timer: arm(delayMs), leave };
-      this.waiting.add(waiter);
-      for (const closable of leftBy) this.watch(closable, waiter);
+      const request: WaitingRequest = { timer: arm(delayMs), leave };
+      this.waiting.add(request);
+      for (const closable of leftBy) this.watch(closable, request);
     });
   }
 
-  /** Refuses those who wait, and everybody after them. */
+  /** Rejects the requests that wait, and all that come later. */
   close(): void {
     this.closed = true;
-    for (const { leave } of this.waiting) leave(closing());
+    for (const { leave } of this.waiting) leave(new LimiterClosedError());
   }
 
-  /** One listener for all who wait on it: a connection can bring any number of requests at once. */
-  private watch(closable: Closable, waiter: Waiter): void {
+  /** Adds one listener for all requests on a connection, which can bring any number of them at once. */
+  private watch(closable: Closable, request: WaitingRequest): void {
     let watch = this.watches.get(closable);
     if (watch === undefined) {
-      const waiters = new Set<Waiter>();
-      watch = { waiters, closed: () => waiters.forEach(({ leave }) => leave(gone())) };
+      const waiting = new Set<WaitingRequest>();
+      watch = { waiting, closed: () => waiting.forEach(({ leave }) => leave(new ClientGoneError())) };
       this.watches.set(closable, watch);
       closable.on('close', watch.closed);
     }
-    watch.waiters.add(waiter);
+    watch.waiting.add(request);
   }
 
-  private forget(waiter: Waiter, leftBy: readonly Closable[]): void {
-    this.waiting.delete(waiter);
+  private forget(request: WaitingRequest, leftBy: readonly Closable[]): void {
+    this.waiting.delete(request);
     for (const closable of leftBy) {
       const watch = this.watches.get(closable)!;
-      watch.waiters.delete(waiter);
-      if (watch.waiters.size > 0) continue;
+      watch.waiting.delete(request);
+      if (watch.waiting.size > 0) continue;
       closable.off('close', watch.closed);
       this.watches.delete(closable);
     }
   }
-}
-
-function closing(): RateLimitUnavailableException {
-  return new RateLimitUnavailableException('The server is shutting down');
-}
-
-/** Nobody reads it. */
-function gone(): RateLimitUnavailableException {
-  return new RateLimitUnavailableException('The client has gone');
 }

@@ -1,18 +1,16 @@
-import type { ExecutionContext } from '@nestjs/common';
 import type { Decision } from '../policy/decision.js';
 
 /**
- * Where a decision came from: what `Decision.decidedBy` says, and
- * - `'denial-cache'`: a refusal by the store that was still certain, so that it was not asked again (`decidedBy` is `'store'`)
+ * What decided: what `Decision.decidedBy` says, and
+ * - `'denial-cache'`: a rejection by the store that was still certain, so that the store was not asked (`decidedBy` is `'store'`)
  * - `'closed'`: the store could not decide and `onStoreFailure: 'closed'` answered 503
  */
 export type DecisionSource = 'store' | 'denial-cache' | 'local' | 'open' | 'closed';
 
-/** What `onDecision` is told of a decision. Never who asked. */
+/** One decision, for `onDecision`. It never names the identity. */
 export interface DecisionEvent {
-  /** What came out. Of `'closed'`, where a 503 stands in place of a decision, `allowed` is false and `policies` empty. */
+  /** The outcome. With source `'closed'`, a 503 stands in its place: `allowed` is false and `policies` is empty. */
   readonly decision: Omit<Decision, 'decidedBy'>;
-  /** Who decided. */
   readonly source: DecisionSource;
   /**
    * Class and method of the handler, `'RidesController.request'`; `'RateLimitMiddleware.use'` for the module's `middleware`;
@@ -20,16 +18,19 @@ export interface DecisionEvent {
    */
   readonly route: string | undefined;
   /**
-   * Milliseconds from asking to the answer. Where the store could not decide, what it took to know that; the wait for a leaky
-   * bucket's departure slot comes after it.
+   * Milliseconds from the question to the answer. Where the store could not decide, the time that it took to know that. The
+   * wait for a leaky bucket's departure slot comes after it.
    */
   readonly durationMs: number;
 }
 
-/** A handler, as an `ExecutionContext` knows it. */
-export type Place = Pick<ExecutionContext, 'getClass' | 'getHandler'>;
+/** A handler, as a framework's context names it. */
+export interface HandlerContext {
+  getClass(): { readonly name: string };
+  getHandler(): { readonly name: string };
+}
 
-/** Class and method, as they are called in the code. */
-export function routeName(place: Place): string {
-  return `${place.getClass().name}.${place.getHandler().name}`;
+/** Class and method of a handler. */
+export function routeName(handler: HandlerContext): string {
+  return `${handler.getClass().name}.${handler.getHandler().name}`;
 }

@@ -1,22 +1,24 @@
-import { Logger } from '@nestjs/common';
 import type { Decision } from '../policy/decision.js';
-import type { BoundPolicy } from '../nest/route-policies.js';
+import type { StoreStateChange } from '../stores/store-state.js';
+import type { Logger } from '../util/logger.js';
+import { notify } from '../util/notify.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
-import type { RateLimitModuleOptions, StoreStateChange } from '../nest/options/module-options.js';
-import { tell } from '../util/notify.js';
-import { type DecisionEvent, type DecisionSource, type Place, routeName } from './decision-event.js';
+import { type DecisionEvent, type DecisionSource, type HandlerContext, routeName } from './decision-event.js';
 import { Histogram } from './histogram.js';
-import { PolicyTallies } from './policy-tallies.js';
+import { type CountedCharge, PolicyTallies } from './policy-tallies.js';
 import type { RateLimitStats } from './stats.js';
 
-/** Who asks: a handler, nobody in particular (undefined), or one who only looks, whose answers are no decisions. */
-export type Asker = Place | 'peek' | undefined;
+/** Who watches, and how closely; the module's options of the same names. */
+export interface MonitorSettings {
+  readonly onDecision?: ((event: DecisionEvent) => void) | undefined;
+  readonly decisionSampling?: number | undefined;
+}
 
 /** Milliseconds. A store next door answers within one, so that is where they are closest. */
 const LATENCY_BOUNDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 25, 50, 100, 250, 500, 1000];
 const BATCH_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Sees every decision, counts it, and tells who wants to know. Nobody watching, it reads no clock. */
+/** Counts every decision and notifies `onDecision`. Reads the clock only when somebody needs the latency. */
 export class Monitor {
   readonly policies = new PolicyTallies();
   private readonly sources: Record<DecisionSource, number> = {
@@ -28,18 +30,20 @@ export class Monitor {
   };
   private allowed = 0;
   private storeFailures = 0;
+  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0 };
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
-  /** Of the whole store, under an empty name, and of a Cluster's nodes. */
+  /** By node of a Cluster; the whole store has an empty name. */
   private readonly outages = new Map<string, { readonly reason: string; readonly since: number }>();
   private timing: boolean;
-  private readonly onDecision: RateLimitModuleOptions['onDecision'];
+  private readonly onDecision: MonitorSettings['onDecision'];
   private readonly sampling: number;
-  private readonly hookFailed = new RationedWarning(new Logger('RateLimit'));
+  private readonly hookFailed: RationedWarning;
 
-  constructor(options: Pick<RateLimitModuleOptions, 'onDecision' | 'decisionSampling'>) {
-    this.onDecision = options.onDecision;
-    this.sampling = options.decisionSampling ?? 1;
+  constructor({ onDecision, decisionSampling = 1 }: MonitorSettings, logger: Pick<Logger, 'warn'>) {
+    this.onDecision = onDecision;
+    this.sampling = decisionSampling;
+    this.hookFailed = new RationedWarning(logger);
     this.timing = this.onDecision !== undefined;
   }
 
@@ -53,37 +57,51 @@ export class Monitor {
     return this.timing ? performance.now() : 0;
   }
 
-  /** @param since what `begin` returned */
+  /**
+   * Counts a decision. A peek is none.
+   *
+   * @param since what `begin` returned
+   */
   decided(
-    policies: readonly BoundPolicy[],
+    charges: readonly CountedCharge[],
     decision: Decision,
     source: DecisionSource,
-    asker: Asker,
+    handler: HandlerContext | undefined,
     since: number,
   ): Decision {
-    if (asker !== 'peek') this.count(policies, decision, source, asker, since);
+    if (charges[0]!.mode !== 'peek') this.count(charges, decision, source, handler, since);
     return decision;
   }
 
-  /** A request got a 503 in place of a decision. */
-  closed(policies: readonly BoundPolicy[], retryAfterMs: number, asker: Asker, since: number): void {
-    if (asker === 'peek') return;
+  /** Counts a request that got an error in place of a decision. */
+  closed(
+    charges: readonly CountedCharge[],
+    retryAfterMs: number,
+    handler: HandlerContext | undefined,
+    since: number,
+  ): void {
+    if (charges[0]!.mode === 'peek') return;
     const decision = { allowed: false, policies: [], retryAfterMs, delayMs: 0, decidedAtMs: Date.now() };
-    this.count(policies, decision, 'closed', asker, since);
+    this.count(charges, decision, 'closed', handler, since);
   }
 
-  /** The store was asked and gave no answer, or not in time. */
-  storeFailed(asker: Asker, since: number): void {
+  /** The store was asked and gave no answer in time. */
+  storeFailed(charges: readonly CountedCharge[], since: number): void {
     this.storeFailures++;
-    if (since !== 0 && asker !== 'peek') this.latency.observe(performance.now() - since);
+    if (since !== 0 && charges[0]!.mode !== 'peek') this.latency.observe(performance.now() - since);
   }
 
-  /** A probe of the library's own was not answered. */
+  /** A probe of the library was not answered. */
   probeFailed(): void {
     this.storeFailures++;
   }
 
-  /** So many requests went to Redis in one call. */
+  /** A function of the application failed, or took longer than the deadline. */
+  functionFailed(kind: keyof RateLimitStats['functionFailures']): void {
+    this.functionFailures[kind]++;
+  }
+
+  /** A batch of `size` requests went to Redis. */
   batch(size: number): void {
     this.batches.observe(size);
   }
@@ -95,7 +113,7 @@ export class Monitor {
 
   stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows'> {
     const { allowed, storeFailures } = this;
-    const [outage] = this.outages.values(); // the one that lasts longest
+    const [outage] = this.outages.values(); // the longest one
     const sources = { ...this.sources };
     const requests = Object.values(sources).reduce((sum, count) => sum + count, 0);
     return {
@@ -108,6 +126,7 @@ export class Monitor {
       latencyMs: this.timing ? this.latency.snapshot() : undefined,
       batchSizes: this.batches.snapshot(),
       storeFailures,
+      functionFailures: { ...this.functionFailures },
       store: {
         available: outage === undefined,
         reason: outage?.reason,
@@ -117,29 +136,29 @@ export class Monitor {
   }
 
   private count(
-    policies: readonly BoundPolicy[],
+    charges: readonly CountedCharge[],
     decision: DecisionEvent['decision'],
     source: DecisionSource,
-    place: Place | undefined,
+    handler: HandlerContext | undefined,
     since: number,
   ): void {
     this.sources[source]++;
     if (decision.allowed) this.allowed++;
-    this.policies.count(policies, decision);
-    if (since !== 0) this.watched(decision, source, place, since);
+    this.policies.count(charges, decision);
+    if (since !== 0) this.watched(decision, source, handler, since);
   }
 
   private watched(
     decision: DecisionEvent['decision'],
     source: DecisionSource,
-    place: Place | undefined,
+    handler: HandlerContext | undefined,
     since: number,
   ): void {
     const durationMs = performance.now() - since;
     if (source === 'store') this.latency.observe(durationMs);
-    // At random: every n-th one would be the same client's or policy's each time where these take turns.
+    // At random: every n-th decision would be the same client's or policy's where these take turns.
     if (this.onDecision === undefined || (this.sampling < 1 && Math.random() >= this.sampling)) return;
-    const event: DecisionEvent = { decision, source, route: place && routeName(place), durationMs };
-    tell(this.onDecision, event, (error) => this.hookFailed.warn(`onDecision failed: ${reasonOf(error)}`));
+    const event: DecisionEvent = { decision, source, route: handler && routeName(handler), durationMs };
+    notify(this.onDecision, event, (error) => this.hookFailed.warn(`onDecision failed: ${reasonOf(error)}`));
   }
 }

@@ -1,21 +1,33 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
 import type { Decision } from '../policy/decision.js';
-import type { ParsedPolicy } from '../policy/parse-policy.js';
+import type { ChargeMode } from '../stores/charge.js';
 import type { PolicyStats } from './stats.js';
+
+/** What is counted of a policy. */
+export interface CountedPolicy {
+  readonly name: string;
+  readonly algorithm: { readonly name: AlgorithmName };
+}
+
+/** What is counted of a charge. */
+export interface CountedCharge {
+  readonly policy: CountedPolicy;
+  readonly mode: ChargeMode;
+}
 
 type Tally = { -readonly [Field in keyof PolicyStats]: PolicyStats[Field] };
 
-/** Names are bounded, whatever policy functions make up. */
+/** Policy functions can make up any number of names. */
 const MAX_TALLIES = 1000;
 const OTHER = 'other';
 
-/** What every policy has said, by name and algorithm. */
+/** Counts what each policy said, by name and algorithm. */
 export class PolicyTallies {
-  private readonly byPolicy = new WeakMap<ParsedPolicy, Tally>();
+  private readonly byPolicy = new WeakMap<CountedPolicy, Tally>();
   private readonly byName = new Map<string, Tally>();
 
-  /** Takes a policy in, so that it is there with zeros before its first request. */
-  of(policy: ParsedPolicy): Tally {
+  /** The counts of a policy, which begin at zero before its first request. */
+  of(policy: CountedPolicy): Tally {
     let tally = this.byPolicy.get(policy);
     if (tally === undefined) {
       tally = this.named(policy.name, policy.algorithm.name);
@@ -24,17 +36,15 @@ export class PolicyTallies {
     return tally;
   }
 
-  count(
-    policies: readonly ParsedPolicy[],
-    { allowed, policies: decided }: Pick<Decision, 'allowed' | 'policies'>,
-  ): void {
-    for (let i = 0, next = 0; i < policies.length; i++) {
-      const tally = this.of(policies[i]!);
+  count(charges: readonly CountedCharge[], { allowed, policies }: Pick<Decision, 'allowed' | 'policies'>): void {
+    for (let i = 0, next = 0; i < charges.length; i++) {
+      const { policy } = charges[i]!;
+      const tally = this.of(policy);
       tally.requests++;
       if (allowed) tally.allowed++;
-      else if (decided[next]?.policy === policies[i]!.name) {
-        // In the same order, though not all of them where some are 'local' and others 'open'.
-        if (!decided[next++]!.allowed) tally.rejected++;
+      else if (policies[next]?.policy === policy.name) {
+        // The order is the same, but policies are missing where some are decided locally and others are open.
+        if (!policies[next++]!.allowed) tally.rejected++;
       }
     }
   }

@@ -33,6 +33,11 @@ export interface RateLimitStats {
    * Redis is back. Requests that were not sent to a Redis known to be away are none: `sources` counts them.
    */
   readonly storeFailures: number;
+  /**
+   * Functions of the application that threw, rejected or took longer than the deadline: policy functions, identity resolvers
+   * and `by` functions, cost functions and `skipIf`.
+   */
+  readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf', number>>;
   /** Whether the store decides, as far as is known: false from an outage of the module's Redis to its end. */
   readonly store: StoreStats;
   /** Requests that wait for a leaky bucket's departure slot now. */

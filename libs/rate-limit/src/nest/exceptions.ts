@@ -1,6 +1,8 @@
 import { HttpException, HttpStatus, UnauthorizedException } from '@nestjs/common';
 import type { Decision } from '../policy/decision.js';
 import { retryAfterSeconds } from '../http/headers.js';
+import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
+import { LimiterUnavailableError } from '../limiter/errors.js';
 
 /** The body of a 429. */
 export interface RateLimitExceededBody {
@@ -15,10 +17,27 @@ export interface RateLimitExceededBody {
   readonly policy: string;
 }
 
-/** A request that its policies refused: 429. */
+/**
+ * A request that its policies rejected: 429. An application may throw it itself, with a decision of `RateLimiter.consume`; it
+ * then carries the same headers.
+ *
+ * @example if (!decision.allowed) throw new RateLimitExceededException(decision);
+ */
 export class RateLimitExceededException extends HttpException {
+  #answered = false;
+
   constructor(readonly decision: Decision) {
     super(exceededBody(decision), HttpStatus.TOO_MANY_REQUESTS);
+  }
+
+  /** @internal Notes that the guard has answered: it decides on the headers. */
+  static markAnswered(thrown: unknown): void {
+    if (typeof thrown === 'object' && thrown !== null && #answered in thrown) thrown.#answered = true;
+  }
+
+  /** @internal Whether the headers are set. */
+  static isAnswered(exception: object): boolean {
+    return #answered in exception && exception.#answered;
   }
 }
 
@@ -69,4 +88,15 @@ export class RateLimitIdentityMissingException extends UnauthorizedException {
       policy,
     });
   }
+}
+
+/** The HTTP exception of an error of the engine; every other error as it is. */
+export function toHttpException(error: unknown): unknown {
+  if (error instanceof IdentityMissingError) return new RateLimitIdentityMissingException(error.policy);
+  if (error instanceof LimiterUnavailableError || error instanceof ClientGoneError) {
+    const seconds = error instanceof LimiterUnavailableError ? Math.ceil(error.retryAfterMs / 1000) : 1;
+    const { cause } = error;
+    return new RateLimitUnavailableException(error.message, seconds, cause === undefined ? undefined : { cause });
+  }
+  return error;
 }

@@ -1,49 +1,57 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { Counted } from '../limiter/request-record.js';
-import { beforeRouting, type Middleware } from './before-routing.js';
-import { isPromise } from '../util/is-promise.js';
+import { RequestRecord } from '../limiter/request-record.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
-import type { Route } from './route-policies.js';
+import { isPromise } from '../util/is-promise.js';
+import { reasonOf } from '../util/rationed-warning.js';
+import { beforeRouting, type Middleware } from './before-routing.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
-import { reasonOf } from '../util/rationed-warning.js';
+import type { Route } from './route-policies.js';
 
-/** Limits all HTTP traffic by the module's `middleware` policies before it is routed. Its steps are the guard's own. */
+/**
+ * Limits all HTTP traffic by the module's `middleware` policies before it is routed. The application's guard answers: a
+ * subclass of `RateLimitGuard` skips, sets headers and rejects here as it does on routes.
+ */
 @Injectable()
 export class RateLimitMiddleware implements OnModuleInit {
-  private readonly steps: RateLimitGuard;
+  private guard: RateLimitGuard | undefined;
   private unplaced: unknown;
 
   private readonly use = (policies: Route, ...[request, response, next]: Parameters<Middleware>): void => {
     let passed: boolean | Promise<boolean>;
     try {
-      Counted.begin(request);
-      // A policy's functions may ask a context for its class and handler: there are some, without metadata.
+      RequestRecord.begin(request);
+      // The functions of policies may ask a context for its class and handler: these have no metadata.
       const context = new ExecutionContextHost([request, response, next], RateLimitMiddleware, this.use);
-      passed = this.steps.limit(policies, context);
+      this.guard ??= this.guardOfApplication();
+      passed = this.guard.limitUnlessSkipped(policies, context);
     } catch (error) {
       next(asError(error));
       return;
     }
-    if (isPromise(passed))
-      passed.then(
-        () => next(),
-        (error: unknown) => next(asError(error)),
-      );
-    else next();
+    if (!isPromise(passed)) {
+      next();
+      return;
+    }
+    passed.then(
+      () => next(),
+      (error: unknown) => next(asError(error)),
+    );
   };
 
   constructor(
     @Inject(RateLimitRuntime) runtime: RateLimitRuntime,
     @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
+    @Inject(RateLimitGuard) private readonly plainGuard: RateLimitGuard,
+    @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
-    this.steps = new RateLimitGuard(runtime, adapterHost);
     const { middleware } = runtime;
     if (middleware === undefined) return;
     const limit: Middleware = (request, response, next) => this.use(middleware, request, response, next);
-    // As soon as there is an adapter, which a testing module gets late: what is used later comes later.
+    // A testing module gets its adapter late: the middleware is placed as soon as there is one.
     adapterHost.init$.subscribe(() => {
       const { httpAdapter } = adapterHost;
       // An application context has none.
@@ -51,7 +59,7 @@ export class RateLimitMiddleware implements OnModuleInit {
     });
   }
 
-  /** @throws {RateLimitConfigError} when the platform has no place for it */
+  /** @throws {RateLimitConfigError} when the platform has no place for a middleware */
   onModuleInit(): void {
     if (this.unplaced === undefined) return;
     throw new RateLimitConfigError(
@@ -59,9 +67,21 @@ export class RateLimitMiddleware implements OnModuleInit {
       `works over Express and Fastify, got ${shown(this.unplaced)}: leave it out, and limit in front of the application`,
     );
   }
+
+  /**
+   * The guard that the application binds for all routes, else a subclass that it provides, else the library's. It is looked
+   * for at the first request: `useGlobalGuards` comes after boot.
+   */
+  private guardOfApplication(): RateLimitGuard {
+    const provided = this.discovery.getProviders().map(({ instance }): unknown => instance);
+    const guards = [...this.application.getGlobalGuards(), ...provided].filter(
+      (guard): guard is RateLimitGuard => guard instanceof RateLimitGuard,
+    );
+    return guards.find(({ constructor }) => constructor !== RateLimitGuard) ?? this.plainGuard;
+  }
 }
 
-/** To a platform nothing, 0 or `'route'` is no error: what a policy's function throws must not let the request through. */
+/** For the platforms nothing, 0 and `'route'` are no errors: what a function throws must not let the request through. */
 function asError(thrown: unknown): object {
   return typeof thrown === 'object' && thrown !== null
     ? thrown

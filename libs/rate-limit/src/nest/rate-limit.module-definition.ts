@@ -3,12 +3,16 @@ import { APP_GUARD } from '@nestjs/core';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from './options/module-options.js';
 
+/** Provided by `forRoot` and `forRootAsync`: without it the module was imported plain. */
+export const CONFIGURED = Symbol('RateLimitModule is configured');
+
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<RateLimitModuleOptions>({ moduleName: 'RateLimit' })
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createRateLimitOptions')
     .setExtras<RateLimitModuleExtras>({ guard: true }, (definition, { guard }): DynamicModule => {
       const guards = guard === false ? [] : [{ provide: APP_GUARD, useExisting: RateLimitGuard }];
-      return { ...definition, global: true, providers: [...(definition.providers ?? []), ...guards] };
+      const providers = [...(definition.providers ?? []), { provide: CONFIGURED, useValue: true }, ...guards];
+      return { ...definition, global: true, providers };
     })
     .build();

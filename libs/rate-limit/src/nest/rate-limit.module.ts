@@ -3,13 +3,16 @@ import { DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner } f
 import { RateLimitGuard } from './rate-limit.guard.js';
 import {
   type ASYNC_OPTIONS_TYPE,
+  CONFIGURED,
   ConfigurableModuleClass,
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
 import { RateLimitMiddleware } from './rate-limit.middleware.js';
 import { checkOptions, type RateLimitModuleOptions } from './options/module-options.js';
+import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
+import { RateLimitConfigError } from '../util/config-error.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 
 /**
@@ -26,17 +29,28 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
   providers: [
     {
       provide: RateLimitRuntime,
-      inject: [MODULE_OPTIONS_TOKEN, DiscoveryService, MetadataScanner, HttpAdapterHost],
+      inject: [
+        { token: MODULE_OPTIONS_TOKEN, optional: true },
+        DiscoveryService,
+        MetadataScanner,
+        HttpAdapterHost,
+        { token: CONFIGURED, optional: true },
+      ],
       useFactory: (
         options: RateLimitModuleOptions,
         discovery: DiscoveryService,
         scanner: MetadataScanner,
         adapterHost: HttpAdapterHost,
-      ) => RateLimitRuntime.create(checkOptions(options), discovery, scanner, adapterHost),
+        configured: true | undefined,
+      ) => {
+        if (configured === undefined) throw importedPlain();
+        return RateLimitRuntime.create(checkOptions(options), discovery, scanner, adapterHost);
+      },
     },
     { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },
     RateLimitGuard,
     RateLimitMiddleware,
+    RateLimitExceptionFilter,
   ],
   exports: [RateLimitRuntime, RateLimiter, RateLimitGuard],
 })
@@ -53,4 +67,11 @@ export class RateLimitModule extends ConfigurableModuleClass {
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     return super.forRootAsync(options);
   }
+}
+
+function importedPlain(): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'RateLimitModule',
+    'is imported without options: import RateLimitModule.forRoot() or RateLimitModule.forRootAsync({ ... }) in the root module',
+  );
 }

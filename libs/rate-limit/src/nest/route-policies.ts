@@ -1,62 +1,65 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
-import { RATE_LIMIT } from './decorators/metadata.js';
+import type { HandlerClass, RoutePolicySource } from '../limiter/rate-limiter.js';
+import type { UserFunctions } from '../limiter/user-functions.js';
+import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
+import { checkTogether } from '../policy/check-together.js';
 import type { IdentityChain } from '../identity/identity-chain.js';
-import { RateLimitConfigError } from '../util/config-error.js';
-import { keyTail } from '../policy/key.js';
 import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
-import type { PolicyScope, PolicySource } from '../policy/policy.js';
-import { controllerOf, type Handler, routeOf, UniqueNames } from './route.js';
-
-/** A policy on a route: what it says, and what its keys end with there. */
-export interface BoundPolicy extends ParsedPolicy {
-  readonly keyTail: string;
-}
+import type { PolicyChoice, PolicyFunction, PolicyScope, PolicySource } from '../policy/policy.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import type { Logger } from '../util/logger.js';
+import { RATE_LIMIT } from './decorators/metadata.js';
+import { controllerOf, type Handler, isRoute, routeOf, UniqueNames } from './route.js';
 
 /** The policies of one handler. */
 export interface Route {
-  /** The policies of every request, when none of them, nor its cost or `skipIf`, is a function of the request. */
+  /** The policies of every request, when none of them, nor a cost or `skipIf`, is a function of the request. */
   readonly fixed: readonly BoundPolicy[] | undefined;
   /** The policies of a request; a promise only where a function chooses one. */
   readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
-  /** The same without a request, when no function chooses them; whether `skipIf` leaves one out is not known then. */
+  /** The policies without a request, when no function chooses them. A `skipIf` may leave one of them out. */
   readonly given: readonly BoundPolicy[] | undefined;
 }
 
-interface Place {
+/** Where policies stand. */
+interface Site {
   /** How error messages begin. */
   readonly text: string;
   readonly defaultScope: PolicyScope;
   readonly scopes: Readonly<Partial<Record<PolicyScope, string>>>;
 }
 
-/** More would not fit one question to Redis; more than a handful is a mistake. */
-const MAX_TOGETHER = 32;
-/** Different ones that are said. */
+/** Warnings that are logged. */
 const MAX_WARNINGS = 1000;
+/** Policies that are known by name. Functions may make up any number. */
+const MAX_KNOWN = 10_000;
 
 /** Resolves handlers to their policies, once for each (class, handler). */
-export class RoutePolicies {
+export class RoutePolicies implements RoutePolicySource {
   private readonly routes = new Map<Handler, Map<Type, Route | undefined>>();
   private readonly controllers = new Map<Type, string>();
   /** Of routes and controllers together: a class may be named GET. */
   private readonly names = new UniqueNames();
   private readonly warned = new Set<string>();
   private readonly lacking = new Set<string>();
+  /** By name and key tail. */
+  private readonly byName = new Map<string, Map<string, BoundPolicy>>();
 
   constructor(
     private readonly named: NamedPolicies,
     private readonly defaults: readonly PolicySource[],
     private readonly keyPrefix: string,
     private readonly identities: Pick<IdentityChain, 'lackOf'>,
-    private readonly warn: (message: string) => void,
+    private readonly functions: UserFunctions,
+    private readonly logger: Pick<Logger, 'warn'>,
   ) {
     for (const policy of defaults) {
-      if (typeof policy === 'function') continue;
-      const place = 'RateLimitModule, defaults';
-      const parsed = named.parse(policy, place);
-      // Also where no route is left for it.
-      if (parsed.scope === 'app') named.meanings.claim('app', parsed, place);
+      if (isChooser(policy)) continue;
+      const where = 'RateLimitModule, defaults';
+      const parsed = named.parse(policy, where);
+      // Checked even where every route has policies of its own.
+      if (parsed.scope === 'app') named.meanings.claim('app', parsed, where);
     }
   }
 
@@ -86,6 +89,24 @@ export class RoutePolicies {
     return this.route(sources, { text: 'RateLimitModule, middleware', defaultScope: 'app', scopes: { app: 'app' } });
   }
 
+  policiesOf(controller: HandlerClass, method: string): readonly BoundPolicy[] | undefined {
+    const handler: unknown = (controller.prototype as Readonly<Record<string, unknown>>)[method];
+    const name = `${controller.name}.${method}`;
+    if (typeof handler !== 'function' || !isRoute(handler)) {
+      throw new TypeError(`${name} is no handler of an HTTP route`);
+    }
+    const route = this.of(controller as Type, handler);
+    if (route === undefined) return undefined;
+    if (route.given === undefined) {
+      throw new TypeError(`${name} has policies that a function chooses: there is none without a request`);
+    }
+    return route.given;
+  }
+
+  boundTo(name: string): Iterable<BoundPolicy> {
+    return this.byName.get(name)?.values() ?? [];
+  }
+
   private resolve(controller: Type, handler: Handler): Route | undefined {
     const own = Reflect.getMetadata(RATE_LIMIT, handler) as readonly PolicySource[] | undefined;
     const shared = Reflect.getMetadata(RATE_LIMIT, controller) as readonly PolicySource[] | undefined;
@@ -99,81 +120,130 @@ export class RoutePolicies {
     if (sources.length === 0) return undefined;
     const name = `${controller.name}.${handler.name}`;
     const decorated = own !== undefined ? name : controller.name;
-    const place: Place = {
+    const site: Site = {
       text: (own ?? shared) ? `${decorated}, @RateLimit` : `RateLimitModule, defaults (for ${name})`,
       defaultScope: own === undefined && shared !== undefined ? 'controller' : 'route',
       scopes,
     };
-    return this.route(sources, place);
+    return this.route(sources, site);
   }
 
-  private route(sources: readonly PolicySource[], place: Place): Route {
+  private route(sources: readonly PolicySource[], site: Site): Route {
     const bound = new WeakMap<ParsedPolicy, BoundPolicy>();
     const bind = (source: PolicySource, chosen = false): BoundPolicy => {
-      const parsed = this.named.parse(source, place.text);
+      const parsed = this.named.parse(source, site.text);
       let policy = bound.get(parsed);
       if (policy === undefined) {
-        policy = this.bind(parsed, place, chosen);
+        policy = this.bind(parsed, site, chosen);
         bound.set(parsed, policy);
       }
       return policy;
     };
-    const given = sources.filter((source) => typeof source !== 'function').map((source) => bind(source));
-    checkTogether(given, place.text);
-    if (given.length === sources.length)
+    const given = sources.filter((source) => !isChooser(source)).map((source) => bind(source));
+    checkTogether(given, site.text);
+    if (given.length === sources.length) {
       return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given };
+    }
+    const choices = sources.map((source) =>
+      isChooser(source) ? this.choice(source, site, bind, given) : (): readonly BoundPolicy[] => [bind(source)],
+    );
     return {
       fixed: undefined,
       given: undefined,
       policies: async (context) => {
-        // Asynchronous, so that one that throws leaves no promise of another one behind that nobody waits for.
-        const choose = async (source: PolicySource): Promise<unknown> =>
-          typeof source === 'function' ? source(context) : source;
-        const chosen = await Promise.all(sources.map(choose));
-        const policies = chosen.map((source) => bind(source as PolicySource, true));
-        checkTogether(policies, place.text);
+        // Every choice is a promise that settles, so that a failure leaves no rejection behind that is not handled.
+        const chosen = await Promise.allSettled(choices.map(async (choose) => choose(context)));
+        const policies = chosen.flatMap((one) => {
+          if (one.status === 'rejected') throw one.reason;
+          return one.value;
+        });
+        checkTogether(policies, site.text);
         return policies;
       },
     };
   }
 
+  /** Asks a policy function. When the function fails, its fallback takes its place. */
+  private choice(
+    source: PolicyFunction | PolicyChoice,
+    site: Site,
+    bind: (source: PolicySource, chosen?: boolean) => BoundPolicy,
+    given: readonly BoundPolicy[],
+  ): (context: ExecutionContext) => Promise<readonly BoundPolicy[]> {
+    const { choose, fallback } = checkChoice(source, site.text);
+    const fallbacks = fallback === undefined ? this.defaultsBeside(given, bind) : [bind(fallback)];
+    const names = fallbacks.map(({ name }) => `'${name}'`).join(', ');
+    const instead = fallbacks.length === 0 ? 'the request passes without it' : `${names} takes its place`;
+    const failed = Symbol('failed');
+    return async (context) => {
+      const chosen: unknown = await this.functions.call<unknown>(
+        'policy',
+        `${site.text}: a policy function failed, ${instead}`,
+        () => choose(context),
+        () => failed,
+      );
+      return chosen === failed ? fallbacks : [bind(chosen as PolicySource, true)];
+    };
+  }
+
+  /** The module's defaults that can stand beside the other policies of a route. */
+  private defaultsBeside(
+    given: readonly BoundPolicy[],
+    bind: (source: PolicySource) => BoundPolicy,
+  ): readonly BoundPolicy[] {
+    const names = new Set(given.map(({ name }) => name));
+    return this.defaults
+      .filter((source) => !isChooser(source))
+      .map((source) => bind(source))
+      .filter(({ name }) => !names.has(name));
+  }
+
   /** @param chosen whether a function has chosen it for a request */
-  private bind(parsed: ParsedPolicy, place: Place, chosen: boolean): BoundPolicy {
-    for (const warning of parsed.warnings) this.warnOnce(`${place.text}: ${warning}`);
-    this.warnOfLack(parsed, place);
-    const wanted = parsed.scope ?? place.defaultScope;
-    const scope = place.scopes[wanted];
+  private bind(parsed: ParsedPolicy, site: Site, chosen: boolean): BoundPolicy {
+    for (const warning of parsed.warnings) this.warnOnce(`${site.text}: ${warning}`);
+    this.warnOfLack(parsed, site);
+    const wanted = parsed.scope ?? site.defaultScope;
+    const scope = site.scopes[wanted];
     if (scope === undefined) {
       throw new RateLimitConfigError(
-        place.text,
+        site.text,
         `policy '${parsed.name}' has scope '${wanted}', but a request has no route yet: 'app' is right, or no scope`,
       );
     }
     if (wanted === 'app' && !parsed.named) {
-      throw new RateLimitConfigError(place.text, `a policy needs a name, got ${parsed.algorithm.name} without one`);
+      throw new RateLimitConfigError(site.text, `a policy needs a name, got ${parsed.algorithm.name} without one`);
     }
-    const tail = keyTail(this.keyPrefix, scope, parsed, place.text);
+    const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text);
     const { meanings } = this.named;
     if (chosen) {
-      const conflict = meanings.meet(scope, parsed, place.text);
-      if (conflict !== undefined) this.warn(conflict);
-    } else meanings.claim(scope, parsed, place.text);
-    return { ...parsed, keyTail: tail };
+      const conflict = meanings.meet(scope, parsed, site.text);
+      if (conflict !== undefined) this.warnOnce(conflict);
+    } else meanings.claim(scope, parsed, site.text);
+    this.remember(bound);
+    return bound;
+  }
+
+  /** Under its name, so that its states can be found without its route. */
+  private remember(policy: BoundPolicy): void {
+    const known = this.byName.get(policy.name);
+    if (known === undefined) {
+      if (this.byName.size < MAX_KNOWN) this.byName.set(policy.name, new Map([[policy.keyTail, policy]]));
+    } else if (known.size < MAX_KNOWN) known.set(policy.keyTail, policy);
   }
 
   /** Once for a name: a policy of the module's `defaults` is bound to every route. */
-  private warnOfLack(policy: ParsedPolicy, place: Place): void {
+  private warnOfLack(policy: ParsedPolicy, site: Site): void {
     const lack = this.identities.lackOf(policy);
     if (lack === undefined || this.lacking.has(policy.name) || this.lacking.size >= MAX_WARNINGS) return;
     this.lacking.add(policy.name);
-    this.warn(`${place.text}: policy '${policy.name}' ${lack}`);
+    this.logger.warn(`${site.text}: policy '${policy.name}' ${lack}`);
   }
 
   /** A function may give a policy anew for every request. */
   private warnOnce(message: string): void {
     if (this.warned.has(message) || this.warned.size >= MAX_WARNINGS) return;
     this.warned.add(message);
-    this.warn(message);
+    this.logger.warn(message);
   }
 
   private controller(controller: Type): string {
@@ -187,36 +257,29 @@ function isFixed({ cost, skipIf }: ParsedPolicy): boolean {
   return typeof cost === 'number' && skipIf === undefined;
 }
 
-/**
- * What the policies of one request must not be: two of one name, whose keys would be the same, or two queues, between whose
- * slots a request could not choose.
- */
-export function checkTogether(policies: readonly ParsedPolicy[], place: string): void {
-  if (policies.length < 2) return;
-  if (policies.length > MAX_TOGETHER) {
+function isChooser(source: PolicySource): source is PolicyFunction | PolicyChoice {
+  if (typeof source === 'function') return true;
+  return typeof source === 'object' && source !== null && 'choose' in source;
+}
+
+function checkChoice(source: PolicyFunction | PolicyChoice, where: string): PolicyChoice {
+  if (typeof source === 'function') return { choose: source };
+  const { choose, fallback, ...rest } = source;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
     throw new RateLimitConfigError(
-      place,
-      `at most ${MAX_TOGETHER} policies can stand together, got ${policies.length}`,
+      where,
+      `${shown(unknown)} is not an option of a policy function; the options are choose, fallback`,
     );
   }
-  if (policies.filter(({ named }) => !named).length > 1) {
+  if (typeof choose !== 'function') {
     throw new RateLimitConfigError(
-      place,
-      `${policies.length} policies stand together and not all have a name: give each its own`,
+      where,
+      `choose must be a function that returns a policy or a name, got ${shown(choose)}`,
     );
   }
-  const names = policies.map(({ name }) => name);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) {
-    throw new RateLimitConfigError(
-      place,
-      `two policies are named '${twice}' and would count under one key: give each its own name`,
-    );
+  if (typeof fallback === 'function') {
+    throw new RateLimitConfigError(where, 'fallback must be a policy or the name of one, got a function');
   }
-  if (policies.filter(({ algorithm }) => algorithm.name === 'leaky-bucket').length > 1) {
-    throw new RateLimitConfigError(
-      place,
-      'at most one leaky-bucket policy can delay a request, got several: name one of them a token-bucket',
-    );
-  }
+  return source;
 }

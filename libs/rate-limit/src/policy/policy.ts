@@ -150,8 +150,25 @@ export interface SlidingWindowCounterPolicy extends WindowPolicy {
 export type Policy =
   TokenBucketPolicy | LeakyBucketPolicy | FixedWindowPolicy | SlidingWindowLogPolicy | SlidingWindowCounterPolicy;
 
-/** Chooses a policy, or the name of one, for a request: a tenant's tier, say. Give each tier's policy a name of its own. */
+/**
+ * Chooses a policy, or the name of one, for a request: a tenant's plan for example. Give each plan's policy a name of its own.
+ * A function that throws, rejects or takes longer than `deadlineMs` is replaced by its fallback: see `PolicyChoice`.
+ */
 export type PolicyFunction = (context: ExecutionContext) => Policy | string | Promise<Policy | string>;
 
+/**
+ * A policy function with a policy to fall back on when the function fails.
+ *
+ * @example @RateLimit({ choose: (context) => planOf(context), fallback: 'free' })
+ */
+export interface PolicyChoice {
+  readonly choose: PolicyFunction;
+  /**
+   * A policy, or the name of one, for requests whose function fails. Default: the module's `defaults`. Without either, such
+   * requests pass uncounted.
+   */
+  readonly fallback?: Policy | string;
+}
+
 /** What `@RateLimit` takes: a policy, the name of one of the module's `policies`, or a function that chooses one. */
-export type PolicySource = Policy | string | PolicyFunction;
+export type PolicySource = Policy | string | PolicyFunction | PolicyChoice;

@@ -1,7 +1,7 @@
 import { isPromise } from './is-promise.js';
 
-/** Calls a function that the application gave: neither what it throws nor what it rejects with goes any further. */
-export function tell<T>(listener: (event: T) => unknown, event: T, failed: (error: unknown) => void): void {
+/** Calls a function of the application. What it throws or rejects with goes to `failed` and no further. */
+export function notify<T>(listener: (event: T) => unknown, event: T, failed: (error: unknown) => void): void {
   try {
     const returned = listener(event);
     if (isPromise(returned)) returned.then(undefined, failed);

@@ -267,7 +267,8 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   for (const [option, sources] of Object.entries({ defaults, middleware })) {
     if (!Array.isArray(sources)) fail(option, 'an array of names and named policies');
     for (const policy of sources) {
-      if (isObject(policy) && (policy as Policy).name === undefined) fail(option, 'names, or policies with a name');
+      if (isObject(policy) && !('choose' in (policy as object)) && (policy as Policy).name === undefined)
+        fail(option, 'names, or policies with a name');
     }
   }
   if (identity !== undefined) {

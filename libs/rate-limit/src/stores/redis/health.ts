@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { RateLimitModuleOptions } from '../../nest/options/module-options.js';
 import { reasonOf } from '../../util/rationed-warning.js';
-import { tell } from '../../util/notify.js';
+import { notify } from '../../util/notify.js';
 import { Breaker } from './breaker.js';
 import { StateLog } from './state-log.js';
 import { isDisconnection, isTrouble, RedisUnavailableError } from './redis-failure.js';
@@ -75,6 +75,6 @@ export class Health {
     if (!open) this.lines.log(`${this.subject} decides again, after ${outageMs} ms`);
     if (onChange === undefined) return;
     const change = { available: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) };
-    tell(onChange, change, (error) => this.logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
+    notify(onChange, change, (error) => this.logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
   }
 }

@@ -1,0 +1,2 @@
+/** The identities that were found for one request. */
+export class ResolvedIdentities {}

@@ -1,0 +1,47 @@
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import { keyOf } from '../policy/key.js';
+import type { Charge, ChargeMode } from '../stores/charge.js';
+import { shown } from '../util/config-error.js';
+
+/** What one request asks of one policy, from the moment it is made until the decision. */
+export interface PolicyCharge extends Charge {
+  readonly policy: BoundPolicy;
+  /** The identity's tag. */
+  readonly identity: string;
+  readonly mode: ChargeMode;
+}
+
+/**
+ * Makes a charge.
+ *
+ * @param prefix how keys begin
+ * @param identity the identity's tag
+ * @throws {TypeError} when the cost is no whole number from 0
+ */
+export function chargeOf(
+  policy: BoundPolicy,
+  prefix: string,
+  identity: string,
+  cost: number,
+  mode: ChargeMode,
+): PolicyCharge {
+  if (!Number.isSafeInteger(cost) || cost < 0) {
+    throw new TypeError(`the cost of policy '${policy.name}' must be a whole number from 0, got ${shown(cost)}`);
+  }
+  return {
+    policy,
+    identity,
+    key: policy.globalKey ?? keyOf(prefix, identity, policy.keyTail),
+    algorithm: policy.algorithm,
+    cost,
+    mode,
+    policyKey: policy.keyTail,
+    global: policy.globalKey !== undefined,
+    shardKeys: policy.shardKeys,
+  };
+}
+
+/** Whether the request only looks: its answer is no decision. */
+export function isPeek(charges: readonly PolicyCharge[]): boolean {
+  return charges[0]!.mode === 'peek';
+}

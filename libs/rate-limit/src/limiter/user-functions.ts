@@ -1,0 +1,74 @@
+import { Deadlines } from '../stores/deadlines.js';
+import type { Logger } from '../util/logger.js';
+import { isPromise } from '../util/is-promise.js';
+import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
+
+/** The functions that an application gives to policies, as the metrics name them. */
+export type FunctionKind = 'policy' | 'identity' | 'cost' | 'skipIf';
+
+/** Counts failures of functions. */
+export interface FunctionObserver {
+  functionFailed(kind: FunctionKind): void;
+}
+
+/** A function of the application took longer than the deadline. */
+class FunctionTimeoutError extends Error {}
+
+/**
+ * Calls the functions that the application gives. One that throws, rejects or takes longer than the deadline must not be the
+ * outage: its caller goes on without it, the failure is counted, and at most one warning a second is logged.
+ */
+export class UserFunctions {
+  private readonly deadlines: Deadlines;
+  private readonly warnings: RationedWarning;
+
+  /** @param deadlineMs milliseconds that a function may take */
+  constructor(
+    deadlineMs: number,
+    private readonly observer: FunctionObserver,
+    logger: Pick<Logger, 'warn'>,
+  ) {
+    this.deadlines = new Deadlines(deadlineMs);
+    this.warnings = new RationedWarning(logger);
+  }
+
+  /**
+   * What the function returns, or what `otherwise` returns when the function fails.
+   *
+   * @param warning begins the log line: `skipIf of policy 'daily' failed, the request is counted`
+   */
+  async call<T>(kind: FunctionKind, warning: string, run: () => T | PromiseLike<T>, otherwise: () => T): Promise<T> {
+    try {
+      const returned = run();
+      return isPromise(returned) ? await this.within(returned) : returned;
+    } catch (error) {
+      this.failed(kind, warning, error);
+      return otherwise();
+    }
+  }
+
+  /** The answer, or a failure when it does not come within the deadline. */
+  within<T>(answer: PromiseLike<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const question = this.deadlines.ask(() =>
+        reject(new FunctionTimeoutError(`it did not settle within ${this.deadlines.ms} ms`)),
+      );
+      answer.then(
+        (value) => {
+          this.deadlines.answered(question);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.deadlines.answered(question);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Counts a failure and warns of it. */
+  failed(kind: FunctionKind, warning: string, error: unknown): void {
+    this.observer.functionFailed(kind);
+    this.warnings.warn(`${warning}: ${reasonOf(error)}`);
+  }
+}

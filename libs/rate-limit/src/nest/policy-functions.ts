@@ -1,0 +1,39 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { UserFunctions } from '../limiter/user-functions.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { Route } from './route-policies.js';
+
+/** A cost function that fails charges what a policy without a cost charges. */
+const DEFAULT_COST = 1;
+
+/** The functions of a request's policies: which policies there are, which of them it skips, and what it costs. */
+export class PolicyFunctions {
+  constructor(private readonly functions: UserFunctions) {}
+
+  /** The policies that a request is counted by. */
+  async policiesOf(route: Route, context: ExecutionContext): Promise<readonly BoundPolicy[]> {
+    const policies = await route.policies(context);
+    const skipped = await Promise.all(policies.map((policy) => this.skips(policy, context)));
+    return policies.filter((_, i) => !skipped[i]);
+  }
+
+  async costOf({ name, cost }: BoundPolicy, context: ExecutionContext): Promise<number> {
+    if (typeof cost === 'number') return cost;
+    return this.functions.call<number>(
+      'cost',
+      `cost of policy '${name}' failed, the request costs ${DEFAULT_COST}`,
+      () => cost(context),
+      () => DEFAULT_COST,
+    );
+  }
+
+  private async skips({ name, skipIf }: BoundPolicy, context: ExecutionContext): Promise<boolean> {
+    if (skipIf === undefined) return false;
+    return this.functions.call<boolean>(
+      'skipIf',
+      `skipIf of policy '${name}' failed, the request is counted`,
+      () => skipIf(context),
+      () => false,
+    );
+  }
+}

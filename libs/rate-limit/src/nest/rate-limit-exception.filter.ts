@@ -1,0 +1,48 @@
+import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
+import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
+import { rateLimitHeaders, retryAfterSeconds } from '../http/headers.js';
+import { RateLimitExceededException, RateLimitUnavailableException } from './exceptions.js';
+import { RateLimitRuntime } from './rate-limit.runtime.js';
+
+/**
+ * Answers the exceptions that the application throws itself, after `RateLimiter.consume` for example, with the headers that
+ * the guard sets. The body stays Nest's. Every filter of the application comes first: this one stands before all others in
+ * Nest's list, which is searched from its end, where `APP_FILTER` would put it behind those of the root module.
+ */
+@Injectable()
+@Catch(RateLimitExceededException, RateLimitUnavailableException)
+export class RateLimitExceptionFilter extends BaseExceptionFilter {
+  constructor(
+    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
+    @Inject(HttpAdapterHost) private readonly adapterHost: HttpAdapterHost,
+    @Inject(ApplicationConfig) application: ApplicationConfig,
+  ) {
+    super();
+    application.getGlobalFilters().unshift(this);
+  }
+
+  override catch(exception: RateLimitExceededException | RateLimitUnavailableException, host: ArgumentsHost): void {
+    const { httpAdapter } = this.adapterHost;
+    const response: unknown = host.getArgByIndex(1);
+    if (
+      host.getType() === 'http' &&
+      !RateLimitExceededException.isAnswered(exception) &&
+      httpAdapter.isHeadersSent(response) !== true
+    ) {
+      for (const [name, value] of this.headersOf(exception)) httpAdapter.setHeader(response, name, value);
+    }
+    super.catch(exception, host);
+  }
+
+  private headersOf(exception: RateLimitExceededException | RateLimitUnavailableException): [string, string][] {
+    if (exception instanceof RateLimitUnavailableException) return [['Retry-After', String(exception.retryAfter)]];
+    const { decision } = exception;
+    const headers: [string, string][] = [];
+    if (this.runtime.options.headers && decision.policies.length > 0) {
+      const { limit, remaining, reset } = rateLimitHeaders(decision, Date.now());
+      headers.push(['X-RateLimit-Limit', limit], ['X-RateLimit-Remaining', remaining], ['X-RateLimit-Reset', reset]);
+    }
+    if (decision.retryAfterMs !== null) headers.push(['Retry-After', String(retryAfterSeconds(decision.retryAfterMs))]);
+    return headers;
+  }
+}

@@ -1,0 +1,41 @@
+import { RateLimitConfigError } from '../util/config-error.js';
+import type { ParsedPolicy } from './parse-policy.js';
+
+/** More policies do not fit one call to Redis. More than a handful is a mistake. */
+const MAX_TOGETHER = 32;
+
+/**
+ * Checks the policies of one request.
+ *
+ * @throws {RateLimitConfigError} for two policies of one name, whose keys would be equal, or two queues, between whose slots
+ *   a request could not choose
+ */
+export function checkTogether(policies: readonly ParsedPolicy[], where: string): void {
+  if (policies.length < 2) return;
+  if (policies.length > MAX_TOGETHER) {
+    throw new RateLimitConfigError(
+      where,
+      `at most ${MAX_TOGETHER} policies can stand together, got ${policies.length}`,
+    );
+  }
+  if (policies.filter(({ named }) => !named).length > 1) {
+    throw new RateLimitConfigError(
+      where,
+      `${policies.length} policies stand together and not all have a name: give each its own`,
+    );
+  }
+  const names = policies.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) {
+    throw new RateLimitConfigError(
+      where,
+      `two policies are named '${twice}' and would count under one key: give each its own name`,
+    );
+  }
+  if (policies.filter(({ algorithm }) => algorithm.delays).length > 1) {
+    throw new RateLimitConfigError(
+      where,
+      'at most one leaky-bucket policy can delay a request, got several: name one of them a token-bucket',
+    );
+  }
+}
