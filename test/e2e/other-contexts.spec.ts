@@ -133,3 +133,50 @@ describe.each(PLATFORMS)('what is not HTTP, in an application over %s', (platfor
     expect(await app.crowd(3, '/')).toEqual({ 200: 1, 429: 2 });
   });
 });
+
+describe("the module's defaults", () => {
+  /** What Nest's own packages leave on the classes and methods of other handlers. */
+  function marked<T extends Type>(type: T, method: string | undefined, key: string, value: unknown): T {
+    const handlers = type.prototype as Record<string, object>;
+    Reflect.defineMetadata(key, value, method === undefined ? type : handlers[method]!);
+    return type;
+  }
+  class Chat {
+    message(): void {}
+  }
+  class Riders {
+    rider(): void {}
+  }
+  class Jobs {
+    done(): void {}
+  }
+  class Plain {
+    call(): void {}
+  }
+  const providers = [
+    marked(Chat, undefined, 'websockets:is_gateway', true),
+    marked(Riders, 'rider', 'graphql:resolver_type', 'Query'),
+    Plain,
+  ];
+  Controller()(Jobs);
+  const controllers = [Routes, marked(Jobs, 'done', 'microservices:pattern', ['done'])];
+
+  it('do not reach gateways, resolvers and message handlers, which boot says once', async () => {
+    const imports = [RateLimitModule.forRoot({ store: new StillStore(), defaults: [BUCKET] })];
+    await using app = await start('Express', { imports, controllers, providers });
+    expect(app.logs.of('warn').filter((text) => text.includes('defaults'))).toEqual([
+      'RateLimitModule, defaults: they limit HTTP routes and do not reach Jobs (a message handler), ' +
+        'Chat (a WebSocket gateway), Riders (a GraphQL resolver); limit these with RateLimiter.consume RateLimit',
+    ]);
+  });
+
+  it('are not spoken of where there are none, or nothing that they miss', async () => {
+    const quiet = async (defaults: Policy[], metadata: object): Promise<unknown> => {
+      const imports = [RateLimitModule.forRoot({ store: new StillStore(), defaults })];
+      await using app = await start('Express', { imports, ...metadata });
+      return app.logs.of('warn');
+    };
+    expect(await quiet([], { controllers, providers })).toEqual([]);
+    expect(await quiet([BUCKET], { controllers: [Routes], providers: [Plain] })).toEqual([]);
+  });
+});

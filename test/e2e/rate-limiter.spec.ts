@@ -213,6 +213,17 @@ describe('the limiter refuses to guess', () => {
   });
 });
 
+it('a skipIf needs a request: the limiter charges all the same, and says so once', async () => {
+  const { name: _, ...daily } = DAILY as Extract<Policy, { limit: number }>;
+  await using app = await service({ policies: { skipped: { ...daily, skipIf: () => true } } });
+  const { limiter } = app.app.get(Mailer);
+  for (let i = 0; i < 3; i++) expect((await limiter.consume('skipped', ADA)).policies[0]!.limit).toBe(15);
+  const told = app.logs.of('warn').filter((text) => text.includes('skipIf'));
+  expect(told).toEqual([
+    "RateLimiter: policy 'skipped' has a skipIf, which needs a request: RateLimiter charges it all the same RateLimit",
+  ]);
+});
+
 describe('the limiter with a store that fails', () => {
   const store: RateLimitStore = {
     consume: () => Promise.reject(new Error('away')),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Identity, type RateLimiter, RateLimitUnavailableException } from 'nestjs-floodgate';
+import { type Identity, type RateLimiter, LimiterUnavailableError } from 'nestjs-floodgate';
 import type { Random } from '../../support/random.js';
 import { now } from '../clock.js';
 import { DIRECT, type PolicyName, RIDERS } from '../policies.js';
@@ -66,7 +66,7 @@ async function ask(limiter: RateLimiter, recorder: Recorder, question: Question)
   try {
     await asking.run(asked, () => limiter.consume(policies, identity, { cost }));
   } catch (error) {
-    if (!(error instanceof RateLimitUnavailableException)) recorder.wrong(`consume failed: ${String(error)}`);
+    if (!(error instanceof LimiterUnavailableError)) recorder.wrong(`consume failed: ${String(error)}`);
   }
   recorder.add(['answered', now(), id, since, 0]);
 }
@@ -81,6 +81,6 @@ async function peek(
   try {
     await limiter.peek([...policies, 'ledger'], { kind: 'user', value: user });
   } catch (error) {
-    if (!(error instanceof RateLimitUnavailableException)) recorder.wrong(`peek failed: ${String(error)}`);
+    if (!(error instanceof LimiterUnavailableError)) recorder.wrong(`peek failed: ${String(error)}`);
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Decision, type Policy, type RateLimiter, RateLimitUnavailableException } from 'nestjs-floodgate';
+import { type Decision, type Policy, type RateLimiter, LimiterUnavailableError } from 'nestjs-floodgate';
 import { Recorder } from '../support/history.js';
 import { LASTING, takenKey, USERS } from '../support/lasting-policies.js';
 import { openLimiter } from '../support/open-limiter.js';
@@ -124,7 +124,7 @@ async function outcomeOf(answer: Promise<Decision>): Promise<'admitted' | 'refus
   try {
     return (await answer).allowed ? 'admitted' : 'refused';
   } catch (error) {
-    if (error instanceof RateLimitUnavailableException) return 'failed';
+    if (error instanceof LimiterUnavailableError) return 'failed';
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { RateLimiter, RateLimitModule, RateLimitUnavailableException } from 'nestjs-floodgate';
+import { RateLimiter, RateLimitModule, LimiterUnavailableError } from 'nestjs-floodgate';
 import { serve } from '../../support/processes/serve.js';
 import { type Random, randomOf } from '../../support/random.js';
 import { COSTS, KINDS, MAX_TIMES, type Operation, policiesOf, TARGETS, toldBy } from '../support/operations.js';
@@ -61,7 +61,7 @@ async function operate(user: string, random: Random): Promise<Operation> {
     return { user, targets, times, invokedAt, answeredAt: now(), told: decisions.map(toldBy) };
   } catch (error) {
     await Promise.allSettled(asked);
-    if (!(error instanceof RateLimitUnavailableException)) throw error;
+    if (!(error instanceof LimiterUnavailableError)) throw error;
     return { user, targets, times, invokedAt, answeredAt: Infinity, told: [] };
   }
 }

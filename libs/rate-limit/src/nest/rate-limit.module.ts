@@ -10,6 +10,7 @@ import {
 } from './rate-limit.module-definition.js';
 import { RateLimitMiddleware } from './rate-limit.middleware.js';
 import { checkOptions, type RateLimitModuleOptions } from './options/module-options.js';
+import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
 import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import { RateLimitConfigError } from '../util/config-error.js';
@@ -51,8 +52,9 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
     RateLimitGuard,
     RateLimitMiddleware,
     RateLimitExceptionFilter,
+    { provide: RATE_LIMIT_PRESENT, useValue: true },
   ],
-  exports: [RateLimitRuntime, RateLimiter, RateLimitGuard],
+  exports: [RateLimitRuntime, RateLimiter, RateLimitGuard, RATE_LIMIT_PRESENT],
 })
 export class RateLimitModule extends ConfigurableModuleClass {
   /**

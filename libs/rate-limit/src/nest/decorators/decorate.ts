@@ -1,8 +1,10 @@
+import { type Type, UseFilters } from '@nestjs/common';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import type { PolicySource } from '../../policy/policy.js';
 import { RATE_LIMIT } from './metadata.js';
+import { presenceCheck } from './presence.js';
 
-/** Leaves `sources` on a class or a method; a second decorator there would silently replace the first, and is an error. */
+/** Leaves `sources` on a class or a method. A second decorator there would silently replace the first, and is an error. */
 export function decorate(decorator: string, sources: readonly PolicySource[]): ClassDecorator & MethodDecorator {
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const owner = typeof target === 'function' ? target.name : target.constructor.name;
@@ -18,5 +20,9 @@ export function decorate(decorator: string, sources: readonly PolicySource[]): C
       fail('stands beside another rate limit decorator: several policies go into one @RateLimit(a, b)');
     }
     Reflect.defineMetadata(RATE_LIMIT, sources, decorated);
+    if (sources.length === 0) return;
+    const check = UseFilters(presenceCheck(place));
+    if (property === undefined) check(target as Type);
+    else check(target, property, descriptor!);
   };
 }

@@ -1,0 +1,76 @@
+import { Controller, type ExecutionContext, Get, HttpException, Inject, Injectable } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { type Decision, RateLimiter, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
+import { limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+@Controller()
+class Routes {
+  @Get()
+  get(): void {}
+}
+
+@Injectable()
+class OwnGuard extends RateLimitGuard {
+  // A constructor of its own, with what it needs itself.
+  constructor(@Inject(RateLimiter) private readonly limiter: RateLimiter) {
+    super();
+  }
+
+  protected override shouldSkip(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>();
+    return headers['x-internal'] === 'yes' && this.limiter instanceof RateLimiter;
+  }
+
+  protected override setHeaders(context: ExecutionContext, decision: Decision): void {
+    const response = context.switchToHttp().getResponse<unknown>();
+    this.adapterHost.httpAdapter.setHeader(response, 'X-Left', String(decision.policies[0]!.remaining));
+  }
+
+  protected override refuse(): never {
+    throw new HttpException('calm down', 420);
+  }
+}
+
+describe.each(PLATFORMS)("a subclass of the guard answers for the module's middleware, over %s", (platform) => {
+  const options = () => ({
+    store: new StillStore(),
+    middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 2, refill: '1/h' } as const],
+    guard: false,
+  });
+
+  it.each<[string, object[], boolean]>([
+    ['as APP_GUARD', [{ provide: APP_GUARD, useClass: OwnGuard }], false],
+    ['with useGlobalGuards', [OwnGuard], true],
+    ['as a provider, for @UseGuards', [OwnGuard], false],
+  ])('when it is bound %s', async (_, providers, globally) => {
+    await using app = await start(
+      platform,
+      { imports: [RateLimitModule.forRoot(options())], controllers: [Routes], providers: providers as [] },
+      { configure: (nest) => void (globally && nest.useGlobalGuards(nest.get(OwnGuard))) },
+    );
+    const internal = { headers: { 'X-Internal': 'yes' } };
+    const replies = [];
+    for (const path of ['/', '/nothing', '/', '/nothing']) replies.push(await app.send(path));
+    expect(replies.map(({ status, headers }) => [status, headers['x-left']])).toEqual([
+      [200, '1'],
+      [404, '0'],
+      [420, '0'],
+      [420, '0'],
+    ]);
+    expect(replies.flatMap(limitHeaders)).toEqual([]);
+    expect([(await app.send('/', internal)).status, (await app.send('/nothing', internal)).status]).toEqual([200, 404]);
+  });
+
+  it("and the library's own does where there is none", async () => {
+    await using app = await start(platform, { imports: [RateLimitModule.forRoot(options())], controllers: [Routes] });
+    const replies = [];
+    for (let i = 0; i < 3; i++) replies.push(await app.send('/nothing'));
+    expect(replies.map((reply) => [reply.status, limitHeaders(reply).length])).toEqual([
+      [404, 3],
+      [404, 3],
+      [429, 3],
+    ]);
+  });
+});
