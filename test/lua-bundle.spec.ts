@@ -1,31 +1,104 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { resolve } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
-import { ALGORITHM_NAMES, algorithmNumber } from '../libs/rate-limit/src/algorithms/algorithms.js';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ALGORITHM_NAMES } from '../libs/rate-limit/src/algorithms/algorithms.js';
+import { useRedis } from './support/redis-fixture.js';
 
 interface Bundler {
-  readonly ALGORITHMS: readonly string[];
-  readonly TARGET: URL;
+  readonly TARGET: string;
   readonly bundle: () => string;
+  readonly programOf: (folder?: string) => string;
 }
 
-// Its type is said here: the bundler is plain JavaScript, so that npm can run it before anything is built.
-const { ALGORITHMS, TARGET, bundle } = (await import(pathToFileURL(resolve('lua/bundle.js')).href)) as Bundler;
+// The bundler is plain JavaScript without types, so that npm can run it before anything is built.
+const { TARGET, bundle, programOf } = (await import(pathToFileURL(resolve('lua/bundle.js')).href)) as Bundler;
 
 describe('the Lua program in the library', () => {
   it('is what lua/bundle.js makes of its sources (npm run lua:bundle)', () => {
     expect(readFileSync(TARGET, 'utf8')).toBe(bundle());
   });
 
-  it("numbers the algorithms as the library's registry does", () => {
-    expect(ALGORITHMS).toEqual(ALGORITHM_NAMES);
-    expect(ALGORITHM_NAMES.map(algorithmNumber)).toEqual([1, 2, 3, 4, 5]);
+  it('has a file for each algorithm of the list, and no other', () => {
+    const files = readdirSync('lua/algorithms').filter((file) => file.endsWith('.lua'));
+    expect(files.map((file) => basename(file, '.lua'))).toEqual(ALGORITHM_NAMES.toSorted());
   });
 
-  it('has every algorithm, and nothing that is left to be filled in', () => {
-    const text = bundle();
-    for (const i of ALGORITHMS.keys()) expect(text).toContain(`if algorithm == ${i + 1} then`);
-    expect(text).not.toMatch(/--@|\b(?:TOKEN|LEAKY)_BUCKET\b/);
+  it('has a branch for every algorithm, and no directive that is left', () => {
+    const program = programOf();
+    for (const name of ALGORITHM_NAMES) expect(program).toContain(`if algorithm == '${name}' then\n`);
+    expect(program).not.toMatch(/^\s*---/m);
+  });
+});
+
+describe('the Lua bundler', () => {
+  const redis = useRedis();
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'lua-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  async function write(files: Readonly<Record<string, string>>): Promise<void> {
+    for (const [file, text] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, file)), { recursive: true });
+      await writeFile(join(folder, file), text);
+    }
+  }
+
+  /** What Redis answers to the program of these files. */
+  async function run(files: Readonly<Record<string, string>>, ...args: string[]): Promise<unknown> {
+    await write(files);
+    return redis.client.eval(programOf(folder), 0, ...args);
+  }
+
+  it.each([
+    ["'a -- b'", 'a -- b'],
+    ['\'a --- @include "b.lua"\'', 'a --- @include "b.lua"'],
+    ['"  two  blanks -- \'quoted\'  "', "  two  blanks -- 'quoted'  "],
+    ['[[line one -- one\n\n   line three]]', 'line one -- one\n\n   line three'],
+    ['[==[ ]] -- [[ ]==]', ' ]] -- [[ '],
+    ["'$& $1 $$'", '$& $1 $$'],
+    ["'SLIDING_WINDOW_LOG'", 'SLIDING_WINDOW_LOG'],
+  ])('leaves the text %s as it is', async (literal, text) => {
+    expect(await run({ 'program.lua': `return ${literal} -- a comment` })).toBe(text);
+    expect(await run({ 'program.lua': '--- @include "part.lua"', 'part.lua': `return ${literal}` })).toBe(text);
+  });
+
+  it('includes a file relative to the file that includes it, where the directive stands', async () => {
+    const files = {
+      'program.lua': "local text = 'a'\ndo\n  --- @include \"parts/one.lua\"\nend\nreturn text .. 'd'",
+      'parts/one.lua': 'text = text .. \'b\'\n--- @include "two.lua"\n',
+      'parts/two.lua': "text = text .. 'c' -- with a comment at its end",
+    };
+    expect(await run(files)).toBe('abcd');
+  });
+
+  it('chooses among the files of a folder by their names, which may have any number of words', async () => {
+    const files = {
+      'program.lua': 'local function build(name)\n  --- @choose name "kinds/*.lua"\nend\nreturn build(ARGV[1])',
+      'kinds/one.lua': "return 'one'",
+      'kinds/a-name-of-five-words.lua': "return 'five'",
+      'kinds/three-word-name.lua': "return build('one') .. ' and three'",
+      'kinds/three-word-name/part.lua': "return 'not an own kind'",
+    };
+    expect(await run(files, 'three-word-name')).toBe('one and three');
+    expect(await run(files, 'a-name-of-five-words')).toBe('five');
+    expect(await run(files, 'one')).toBe('one');
+    expect(await run(files, 'part')).toBeNull();
+  });
+
+  it.each([
+    ['a directive that it does not know', '--- @inlcude "part.lua"', 'there is no directive @inlcude "part.lua"'],
+    ['a directive without quotes', '--- @include part.lua', 'there is no directive @include part.lua'],
+    ['a file that is not there', '--- @include "other.lua"', 'no such file'],
+    ['a file that is included twice', '--- @include "part.lua"\n--- @include "part.lua"', 'is included twice'],
+    ['a file that includes itself', '--- @include "program.lua"', 'is included twice'],
+  ])('refuses %s', async (_, program, problem) => {
+    await write({ 'program.lua': program, 'part.lua': 'return 1' });
+    expect(() => programOf(folder)).toThrow(problem);
   });
 });

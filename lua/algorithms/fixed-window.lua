@@ -1,45 +1,48 @@
 -- Fixed window: at most `limit` in each window; windows are aligned to the clock.
 --
--- policy   { algorithm, cost, limit, window }    window in microseconds
+-- policy   { algorithm, ask, take, limit, window }    window in microseconds
 -- state    the window's first microsecond (16 digits), then the count
--- level    { count, microseconds until the window ends }
--- reply    count, microseconds until the window ends
+-- level    count, left: microseconds until the window ends
+-- reply    count, left
 local function read(raw, policy)
-  local window = policy[4]
+  local window = policy[5]
   local start, count, rebased, stored, rest = now - now % window, 0, false, nil, nil
   if raw then
     stored, rest = instant(raw, 16)
     if not stored or rest == '' then return nil end
-    -- A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its count moves here.
+    -- A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its count moves here.
     if stored >= start then
       count = rest + 0
       rebased = stored > now + skew
       if not rebased then start = stored end
     end
   end
-  return { count, start + window - now }, rebased, stored and stored + window
+  return { count = count, left = start + window - now }, rebased, stored and stored + window
 end
 
-local function room(level, policy, cost)
-  return floor((policy[3] - level[1]) / cost)
+local function room(level, policy)
+  local ask, limit = policy[2], policy[4]
+  return floor((limit - level.count) / ask)
 end
 
-local function charge(level, policy, times, refused, reply)
-  reply[#reply + 1], reply[#reply + 2] = level[1], level[2]
-  level[1] = level[1] + times * policy[2]
+local function charge(level, policy, times, rejected, reply)
+  local take, n = policy[3], #reply
+  reply[n + 1], reply[n + 2] = level.count, level.left
+  level.count = level.count + times * take
   return level
 end
 
--- In the same window only.
+-- Refunds a charge of the current window only.
 local refund = ARGV[5] and function(level, policy, at, resetAt)
-  if level[1] == 0 or now + level[2] ~= resetAt then return nil end
-  level[1] = max(0, level[1] - policy[2])
+  if level.count == 0 or now + level.left ~= resetAt then return nil end
+  local take = policy[3]
+  level.count = max(0, level.count - take)
   return level
 end
 
 local function write(level, policy)
-  local ends = now + level[2]
-  return digits(ends - policy[4]) .. plain(level[1]), ends
+  local window, ends = policy[5], now + level.left
+  return digits(ends - window) .. plain(level.count), ends
 end
 
 return { read = read, room = room, charge = charge, write = write, refund = refund }

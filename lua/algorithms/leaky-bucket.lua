@@ -1,19 +1,20 @@
 -- Leaky bucket: a queue of `capacity` waiting places from which p requests depart every q microseconds.
 --
--- policy   { algorithm, cost, p, q, full }    p ticks are one microsecond, q ticks one departure; full = (capacity + 1) x q
--- state    the next free departure slot: whole microseconds (16 digits), then its ticks r < p, when r > 0
--- level    ticks from now to that slot: how long the next request waits
+-- policy   { algorithm, ask, take, p, q, full }    p ticks are one microsecond, q ticks one departure; full = (capacity + 1) x q
+-- state    the next free departure slot: whole microseconds (16 digits), then r < p ticks if r > 0
+-- level    the wait: the ticks from now to that slot
 -- reply    the wait
 --
--- A request of cost n takes n slots from `level` on and must find the last of them within the queue:
--- level + (n - 1) x q <= capacity x q, which is level + n x q <= (capacity + 1) x q. So the queue's arithmetic is the token
--- bucket's with one place more (the one that departs); what differs is that the caller waits.
-local bucket = build(TOKEN_BUCKET)
+-- A request of cost n takes n slots from `level` on. The last of them must lie within the queue: level + (n - 1) x q <=
+-- capacity x q, which is level + n x q <= (capacity + 1) x q. So the queue has the arithmetic of a token bucket with one place
+-- more, for the request that departs. Only the caller differs: it waits.
+local bucket = build('token-bucket')
 
--- Its slots, if nobody stands behind them: the next free slot is still the one after them.
-function bucket.refund(debt, policy, at, resetAt)
-  local isLast = debt > 0 and now + ceil(debt / policy[3]) == resetAt and policy[4] >= policy[3]
-  return isLast and debt - min(debt, policy[2] * policy[4]) or nil
+-- Refunds the slots only if they are the last ones: the queue still ends right after them.
+function bucket.refund(wait, policy, at, resetAt)
+  local take, p, q = policy[3], policy[4], policy[5]
+  local isLast = wait > 0 and now + ceil(wait / p) == resetAt and q >= p
+  return isLast and wait - min(wait, take * q) or nil
 end
 
 return bucket

@@ -1,5 +1,4 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
-import { algorithmNumber } from '../../algorithms/algorithms.js';
 import type { DenialCache } from '../../limiter/denial-cache.js';
 import { isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
@@ -118,8 +117,8 @@ export class Batch {
     }
     const policies = this.policies.map((charge) => {
       const { algorithm } = charge;
-      const cost = takes(charge) ? charge.cost : -askedCost(charge);
-      return `[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]`;
+      const take = takes(charge) ? charge.cost : 0;
+      return `["${algorithm.name}",${askedCost(charge)},${take},${algorithm.wire.join()}]`;
     });
     return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }

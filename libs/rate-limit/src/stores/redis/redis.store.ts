@@ -13,7 +13,6 @@ import {
   type ChargeReceipt,
   type Verdict,
 } from '../store.js';
-import { algorithmNumber } from '../../algorithms/algorithms.js';
 import { shown } from '../../util/config-error.js';
 import { PROGRAM } from './program.generated.js';
 import calculateSlot from 'cluster-key-slot';
@@ -108,7 +107,7 @@ export class RedisStore implements RateLimitStore {
     // One by one: their slots may differ.
     await Promise.allSettled(
       taken.map(async ({ key, algorithm, cost, at, resetAt }) => {
-        const policy = `[[${algorithmNumber(algorithm.name)},${cost},${algorithm.wire.join()}]]`;
+        const policy = `[["${algorithm.name}",${cost},${cost},${algorithm.wire.join()}]]`;
         const args = [textOf(this.clock?.()), String(this.maxSkew), policy, '', `[[${at},${resetAt}]]`];
         return this.client.evalsha(SHA1, 1, key, ...args);
       }),

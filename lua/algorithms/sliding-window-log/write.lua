@@ -1,0 +1,41 @@
+-- Writes a log. A string is written by SET alone. A list that begins is SET to '' first, which claims its memory with the other
+-- writes of the batch, and is filled in `finish`.
+local CHUNK = 1000 -- entries of an RPUSH: unpack has a limit
+
+local function write(level)
+  if level.list then return nil end
+  local forget = level.newest + level.window
+  level.list = used(level) > PACKED
+  if level.list then return '', forget end
+  local kept = sub(level.raw, level.first * 8 + 1, level.size * 8)
+  return kept .. string.rep(struct.pack('>d', level.stamp), level.added), forget
+end
+
+local function finish(level, key)
+  if not level.list then return end
+  local unit, time = expiry(level.newest + level.window)
+  local pending, size = {}, 0
+  local function push(t)
+    size = size + 1
+    pending[size] = digits(t)
+    if size == CHUNK then
+      redis.call('RPUSH', key, unpack(pending))
+      pending, size = {}, 0
+    end
+  end
+  if level.keep then -- refunded: few entries came after the charge
+    local later = {}
+    for i = level.from, level.size - 1 do later[#later + 1] = level.entry(i) end
+    if level.keep > 0 then redis.call('LTRIM', key, 0, level.keep - 1) else redis.call('DEL', key) end
+    for i = 1, #later do push(later[i]) end
+  elseif level.raw then
+    redis.call('DEL', key)
+    for i = level.first, level.size - 1 do push(level.entry(i)) end
+  elseif level.size < level.stored then
+    redis.call('LTRIM', key, 0, level.size - level.stored - 1) -- counts from the new end: -1 would keep all entries
+  end
+  for _ = 1, level.added do push(level.stamp) end
+  if size > 0 then redis.call('RPUSH', key, unpack(pending)) end
+  if not level.raw and level.first > 0 then redis.call('LTRIM', key, level.first, -1) end
+  redis.call(unit == 'PX' and 'PEXPIRE' or 'EXPIREAT', key, time)
+end

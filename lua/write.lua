@@ -1,0 +1,19 @@
+-- Writes the changed states. SET comes first: Redis checks its memory only at the first write of a script, so a batch is
+-- written whole or not at all.
+local finishing
+for k = 1, #KEYS do
+  local policy, level = owners[k], levels[k]
+  if level and changed[k] then
+    local algorithm = policy[1]
+    local value, forget = algorithm.write(level, policy)
+    if value then redis.call('SET', KEYS[k], value, expiry(forget, forgets[k])) end
+    if algorithm.finish then
+      finishing = finishing or {}
+      finishing[#finishing + 1] = k
+    end
+  end
+end
+for i = 1, finishing and #finishing or 0 do
+  local k = finishing[i]
+  owners[k][1].finish(levels[k], KEYS[k])
+end
