@@ -1,4 +1,5 @@
 import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { ALGORITHM_NAMES, algorithmEntry } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 
@@ -7,30 +8,29 @@ export function algorithmOf(policy: Policy): Algorithm {
   return parsePolicy(policy, 'test').algorithm;
 }
 
-/** A window in microseconds, of the three algorithms that have one. */
+/** The window in microseconds of an algorithm that has one. */
 export function windowOf(algorithm: Algorithm): number {
   return algorithm.wire[1]!;
 }
 
-/** Tokens or departures per microsecond as a fraction, of the two buckets. */
+/** The rate of a bucket: tokens or departures per microsecond as a fraction. */
 export function rateOf(algorithm: Algorithm): { tokens: bigint; microseconds: bigint } {
   const [tokens, microseconds] = algorithm.wire as [number, number];
   return { tokens: BigInt(tokens), microseconds: BigInt(microseconds) };
 }
 
-export const ALL_ALGORITHMS: readonly AlgorithmName[] = [
-  'token-bucket',
-  'leaky-bucket',
-  'fixed-window',
-  'sliding-window-log',
-  'sliding-window-counter',
-];
+export const ALL_ALGORITHMS = ALGORITHM_NAMES;
 
-/** A small policy of each algorithm: 4 at once, and a window or a refill of a second's order. */
-export const SMALL_POLICIES: Readonly<Record<AlgorithmName, Policy>> = {
-  'token-bucket': { algorithm: 'token-bucket', capacity: 4, refill: 3 },
-  'leaky-bucket': { algorithm: 'leaky-bucket', capacity: 3, drain: 3 },
-  'fixed-window': { algorithm: 'fixed-window', limit: 4, window: '1s' },
-  'sliding-window-log': { algorithm: 'sliding-window-log', limit: 4, window: '1s' },
-  'sliding-window-counter': { algorithm: 'sliding-window-counter', limit: 4, window: '1s' },
-};
+const SMALL: Readonly<Record<string, unknown>> = { capacity: 4, refill: 3, drain: 3, limit: 4, window: '1s' };
+
+function smallPolicy(name: AlgorithmName): Policy {
+  const options = algorithmEntry(name)!.options.map((option) => [option, SMALL[option]]);
+  const policy = { algorithm: name, ...Object.fromEntries(options) } as unknown as Policy;
+  // The departing request of a queue takes no waiting place.
+  return policy.algorithm === 'leaky-bucket' ? { ...policy, capacity: 3 } : policy;
+}
+
+/** A small policy of each algorithm: 4 requests pass at once, and a window or a refill takes about a second. */
+export const SMALL_POLICIES = Object.fromEntries(ALL_ALGORITHMS.map((name) => [name, smallPolicy(name)])) as Readonly<
+  Record<AlgorithmName, Policy>
+>;

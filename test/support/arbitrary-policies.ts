@@ -1,10 +1,11 @@
 import * as fc from 'fast-check';
 import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { algorithmEntry } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import type { Rate } from '../../libs/rate-limit/src/algorithms/rate.js';
 import { algorithmOf } from './algorithm-of.js';
 
-/** One policy, twice where a deploy changed its limit and both count under one key (a bucket's key names its capacity). */
+/** A policy, and perhaps a second version whose limit a deploy changed. Both count under one key; a bucket's key names its capacity. */
 export type Versions = readonly [Policy, ...Policy[]];
 
 const counts = fc.oneof(
@@ -13,7 +14,7 @@ const counts = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 1_000_000_000_000 }) },
 );
 
-/** Below and above the 128 entries that a log keeps as one string. */
+/** Below and above 128, the most entries that a log keeps as one string. */
 const logLimits = fc.oneof(
   fc.integer({ min: 1, max: 10 }),
   fc.integer({ min: 120, max: 140 }),
@@ -27,31 +28,37 @@ const rates: fc.Arbitrary<Rate> = fc.oneof(
   fc.double({ min: 0.001, max: 100_000, noNaN: true }),
 );
 
-/** Milliseconds: from the shortest window to days, some that no clock's day divides. */
+/** Milliseconds: from the shortest window to days; some do not divide a day evenly. */
 const windows = fc.oneof(
   fc.integer({ min: 1, max: 20 }),
   fc.integer({ min: 1, max: 3_000 }),
   fc.constantFrom(1_000, 60_000, 86_400_000, 1.75, 1.5),
 );
 
-const shapes: Readonly<Record<AlgorithmName, fc.Arbitrary<Policy>>> = {
-  'token-bucket': fc.record({ algorithm: fc.constant('token-bucket'), capacity: counts, refill: rates }),
-  'leaky-bucket': fc.record({ algorithm: fc.constant('leaky-bucket'), capacity: counts, drain: rates }),
-  'fixed-window': fc.record({ algorithm: fc.constant('fixed-window'), limit: counts, window: windows }),
-  'sliding-window-log': fc.record({ algorithm: fc.constant('sliding-window-log'), limit: logLimits, window: windows }),
-  'sliding-window-counter': fc.record({
-    algorithm: fc.constant('sliding-window-counter'),
-    limit: counts,
-    window: windows,
-  }),
+/** Values for each option that any algorithm has. */
+const OPTIONS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  capacity: counts,
+  refill: rates,
+  drain: rates,
+  limit: counts,
+  window: windows,
 };
+
+function shapeOf(name: AlgorithmName): fc.Arbitrary<Policy> {
+  const values = algorithmEntry(name)!.options.map((option) => {
+    const isLog = name === 'sliding-window-log' && option === 'limit';
+    return [option, isLog ? logLimits : OPTIONS[option]!] as const;
+  });
+  const shape = fc.record({ algorithm: fc.constant(name), ...Object.fromEntries(values) });
+  return shape as unknown as fc.Arbitrary<Policy>;
+}
 
 /** Any policy of the algorithm that an application could boot with. */
 export function policyOf(name: AlgorithmName): fc.Arbitrary<Policy> {
-  return shapes[name].filter(isAccepted);
+  return shapeOf(name).filter(isAccepted);
 }
 
-/** The policy, and now and then a second version of it with another limit and the same key. */
+/** The policy, and sometimes a second version with another limit and the same key. */
 export function versionsOf(name: AlgorithmName): fc.Arbitrary<Versions> {
   return policyOf(name).chain((policy) =>
     fc.oneof(
@@ -75,7 +82,7 @@ function isAccepted(policy: Policy): boolean {
   }
 }
 
-/** A cost in terms of an algorithm that is not known yet. */
+/** A cost for any algorithm: units, or a part of the largest cost. */
 export type Cost = { readonly units: number } | { readonly ofLargest: number; readonly plus: number };
 
 export const costs: fc.Arbitrary<Cost> = fc.oneof(

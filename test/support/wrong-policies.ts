@@ -181,7 +181,7 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
     "shards: 4 is for policies that count everybody (by: 'global'), got by: 'client'",
     [bucket({ name: 'x', shards: 4 })],
   ],
-  ['shards: 4 would make several queues of one', [queue({ by: 'global', shards: 4 })]],
+  ['shards: 4 is not for a leaky-bucket: its state cannot be split', [queue({ by: 'global', shards: 4 })]],
   [
     'shards: 3 does not divide 20 evenly, and some of it would never be admitted: 18 or 21 would do',
     [bucket({ by: 'global', shards: 3 })],

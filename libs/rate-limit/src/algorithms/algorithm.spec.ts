@@ -5,8 +5,40 @@ import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../../../test/su
 import { expectHolds, expectSame } from '../../../../test/support/expect-same.js';
 import { histories } from '../../../../test/support/property-runs.js';
 
+describe('the list of algorithms', () => {
+  const algorithms = ALL_ALGORITHMS.map((name) => algorithmOf(SMALL_POLICIES[name]));
+
+  it('has every code once, and keeps the codes that stand in the keys of running systems', () => {
+    const codes = Object.fromEntries(algorithms.map(({ name, code }) => [name, code]));
+    expect(codes).toMatchObject({
+      'token-bucket': 'tb',
+      'leaky-bucket': 'lb',
+      'fixed-window': 'fw',
+      'sliding-window-log': 'swl',
+      'sliding-window-counter': 'swc',
+    });
+    expect(new Set(Object.values(codes)).size).toBe(ALL_ALGORITHMS.length);
+  });
+
+  it('says of a leaky bucket alone that it delays requests and cannot be split', () => {
+    const delaying = algorithms.filter(({ delays }) => delays);
+    const whole = algorithms.filter(({ shardable }) => !shardable);
+    expect([delaying, whole].map((some) => some.map(({ name }) => name))).toEqual([['leaky-bucket'], ['leaky-bucket']]);
+  });
+
+  it.each([
+    ['token-bucket', 'capacity 4'],
+    ['leaky-bucket', 'capacity 3'],
+    ['fixed-window', 'limit 4, window 1000 ms'],
+    ['sliding-window-log', 'limit 4, window 1000 ms'],
+    ['sliding-window-counter', 'limit 4, window 1000 ms'],
+  ] as const)('describes a %s as %s', (name, description) => {
+    expect(algorithmOf(SMALL_POLICIES[name]).describe()).toBe(description);
+  });
+});
+
 describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
-  it('reads at the same instant what it wrote', () => {
+  it('reads at the same instant the level that it wrote', () => {
     const law = property(situationsOf(name), ({ algorithm, now, state, level, cost }) => {
       const wanted = told(algorithm, level, cost);
       const written = algorithm.write(level, now, state);
@@ -16,7 +48,7 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
     assert(law, histories());
   });
 
-  it('reads at expiresAt what it reads of no state at all', () => {
+  it('reads at expiresAt the level of no state', () => {
     const law = property(situationsOf(name), ({ algorithm, now, state, level, cost }) => {
       const written = algorithm.write(level, now, state);
       const end = algorithm.expiresAt(level, now);
@@ -27,7 +59,7 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
     assert(law, histories());
   });
 
-  it('fits one after the other what fits at once', () => {
+  it('fits requests one after the other if it fits their sum', () => {
     const law = property(situationsOf(name), ({ algorithm, level, cost }) => {
       pre(cost >= 2 && cost <= algorithm.maxCost && algorithm.fits(level, cost));
       const first = Math.floor(cost / 2);
@@ -39,25 +71,25 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
     assert(law, histories());
   });
 
-  it('has room for what remains, and for no more', () => {
+  it('fits a cost of `remaining`, and no larger one', () => {
     const law = property(situationsOf(name), ({ algorithm, level }) => {
       const remaining = algorithm.remaining(level);
       expectHolds(remaining >= 0 && remaining <= algorithm.limit, () => ({ remaining }));
       expectHolds(remaining === 0 || algorithm.fits(level, remaining), () => ({ level, remaining }));
-      const departing = name === 'leaky-bucket' ? 1 : 0; // it takes no place
+      const departing = algorithm.delays ? 1 : 0; // the departing request takes no waiting place
       expectHolds(!algorithm.fits(level, remaining + departing + 1), () => ({ level, remaining }));
     });
     assert(law, histories());
   });
 
-  it('leaves a level as it is when it charges nothing', () => {
+  it('leaves a level as it is when it charges cost 0', () => {
     const law = property(situationsOf(name), ({ algorithm, level, cost }) => {
       expectSame(told(algorithm, algorithm.charge(level, 0), cost), told(algorithm, level, cost));
     });
     assert(law, histories());
   });
 
-  it('tells and waits in whole, safe numbers only', () => {
+  it('answers and waits in whole, safe numbers only', () => {
     const law = property(situationsOf(name), ({ algorithm, now, level, cost }) => {
       const numbers = [
         algorithm.remaining(level),
@@ -75,7 +107,7 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
     assert(law, histories());
   });
 
-  it("names in what keys say of it all that a state's meaning depends on: of a bucket its capacity, of a window no limit", () => {
+  it('puts into keys the parameters that a state depends on: the capacity of a bucket, but not the limit of a window', () => {
     const policy = SMALL_POLICIES[name];
     const isBucket = name.endsWith('bucket');
     const [size, rate] = isBucket ? ['capacity', name === 'leaky-bucket' ? 'drain' : 'refill'] : ['limit', 'window'];

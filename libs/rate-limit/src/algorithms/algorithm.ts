@@ -1,96 +1,97 @@
+import type { AlgorithmName } from './algorithms.js';
 import type { SharedTime } from './shared-time.js';
 
-/** The five algorithms, by the names that policies use. */
-export type AlgorithmName =
-  'token-bucket' | 'leaky-bucket' | 'fixed-window' | 'sliding-window-log' | 'sliding-window-counter';
+export type { AlgorithmName } from './algorithms.js';
 
-/** An equal part of a limit, rounded down, but no less than `atLeast`, and no more than all of it. */
+/** An equal part of a limit, rounded down: at least `atLeast`, at most the whole limit. */
 export function shareOfLimit(limit: number, processes: number, atLeast: number): number {
   return Math.min(limit, Math.max(atLeast, Math.floor(limit / processes)));
 }
 
-/** Whether a value is a whole number within a range, and one that a double represents exactly. */
+/** Whether a value is a whole number within a range that a double represents exactly. */
 export function isWhole(value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): boolean {
   return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
 }
 
 /**
- * An algorithm with its parameters: pure functions from a state and an instant to a level, and from a level to a verdict.
- * It is the in-process twin of `lua/algorithms/<name>.lua`; which store keeps the state, and how concurrent it is, is not
- * its business.
+ * An algorithm with its parameters: pure functions from a state and an instant to a level, and from a level to a verdict. It is
+ * the in-process twin of `lua/algorithms/<name>.lua`, and it knows nothing of stores or concurrency.
  *
  * - `State` is what a store keeps of a key between requests: as small as it can be.
- * - `Level` is the state seen from one instant: what a verdict is derived from. Redis answers with the level before the
- *   request, and from there on both stores run the same code.
+ * - `Level` is the state seen from one instant. Redis answers with the level before a request; from there on both stores run
+ *   the same code.
  *
- * Every instant and duration is in whole microseconds, every number a whole one below 2^53.
+ * All instants and durations are whole microseconds. All numbers are whole and below 2^53.
  */
 export interface Algorithm<Level = unknown, State = unknown> {
   readonly name: AlgorithmName;
-  /** Whether requests wait for departure slots. */
+  /** The algorithm in keys, such as `tb`. It must never change: a running system would lose its states. */
+  readonly code: string;
+  /** Whether allowed requests wait for a departure slot. */
   readonly delays: boolean;
-  /** Capacity or limit: what a policy allows when nothing is taken; at least 1. */
+  /** Whether a policy can split its state into shards that decide independently. */
+  readonly shardable: boolean;
+  /** The capacity or limit of the policy; at least 1. */
   readonly limit: number;
   /** The largest cost that can ever be allowed; at least 1. */
   readonly maxCost: number;
-  /** What the meaning of a state depends on (a bucket's capacity and rate, a window's length), as it stands in keys. */
+  /** The parameters that the meaning of a state depends on, as text in keys: a bucket's capacity and rate, a window's length. */
   readonly rate: string;
-  /** The numbers after `algorithm, cost` in a policy on the wire; see the header of the Lua file. */
+  /** The numbers after `algorithm, ask, take` in a policy on the wire; see the header of the Lua file. */
   readonly wire: readonly number[];
-  /** Bytes by which a state grows for each unit of cost; 0: it takes the same bytes from its first charge on. */
+  /** Bytes by which a state grows for each unit of cost; 0 if its size is constant. */
   readonly bytesPerCost: number;
-  /** How many whole numbers Redis sends for a level. */
+  /** How many whole numbers of a reply from Redis describe a level. */
   readonly replyLength: number;
 
+  /** The parameters as a message shows them, such as `limit 5, window 60000 ms`. */
+  describe(): string;
   /**
-   * The same algorithm with one process's part of the limit and the rate, where `processes` share them: never more than an
-   * equal part, but of the limit at least `atLeast` (and at most all of it).
+   * The same algorithm with one process's equal part of the limit and of the rate.
+   *
+   * @param atLeast the smallest limit of a part, where the whole limit has as much
    */
   share(processes: number, atLeast: number): Algorithm;
   /**
-   * The share of one of `time.processes` processes, for states that outlive a change of that number: what was taken under
-   * one share counts under the next, unit by unit. Of the limit it is at least `atLeast`, and at most all of it.
+   * As `share`, for states that outlive a change of the number of processes: a charge under one share counts under the next,
+   * unit by unit.
    */
   localShare(time: SharedTime, atLeast: number): Algorithm;
-  /** Whether the state lies further ahead than it can have been put, plus `maxSkew`: then a clock has stepped back. */
+  /** Whether the state lies further ahead than a charge and `maxSkew` can put it, so that a clock must have stepped back. */
   isAhead(state: State, now: number, maxSkew: number): boolean;
-  /** The level of `state` at `now`; of a state that is ahead, the level of that state brought back to `now` (rebased). */
+  /** The level of `state` at `now`. A state that is ahead is rebased: it is read as if it had been written now. */
   read(state: State | undefined, now: number, maxSkew: number): Level;
-  /**
-   * Whether `reply[offset]` and what follows can describe a level: anything else did not come from the program.
-   *
-   * @param maxSkew microseconds that a state may lie further ahead than the algorithm can have put it
-   */
+  /** Whether the program can have sent `reply[offset]` and the numbers after it as a level. */
   isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean;
-  /** The level that Redis described at `reply[offset]`. */
+  /** The level that `reply[offset]` and the numbers after it describe. */
   decode(reply: readonly number[], offset: number): Level;
   /** Whether a request of `cost` (at least 1) is allowed. */
   fits(level: Level, cost: number): boolean;
   /** The level after an allowed request. */
   charge(level: Level, cost: number): Level;
-  /** The state to keep; may reuse `state`. */
+  /** The state to keep; it may be `state`, changed in place. */
   write(level: Level, now: number, state: State | undefined): State;
   /**
-   * Takes back out of `state`, which is not ahead, what a charge of `cost` put there, as far as nobody passes for it whom the
-   * limit forbids: as if that request had never been. Others may have been refused for its sake in between.
+   * Takes a charge out of `state`, in place, as far as the limit allows: other requests may have been decided since. `state`
+   * must not be ahead.
    *
-   * @param at when it was charged
-   * @param resetAt that instant plus what `resetAfter` said right after the charge, which tells where it went
+   * @param at the instant of the charge
+   * @param resetAt `at` plus `resetAfter` right after the charge: identifies the window or slot of the charge
    */
   refund(state: State, now: number, cost: number, at: number, resetAt: number): void;
-  /** Bytes that a state takes on V8's heap, or that its first one takes at least; rather too many than too few. */
+  /** An estimate, rather high, of the bytes that a state takes on V8's heap; of undefined: that a first state takes at least. */
   sizeOf(state: State | undefined): number;
-  /** The first instant at which the state means the same as none. */
+  /** The first instant at which the state means the same as no state. */
   expiresAt(level: Level, now: number): number;
-  /** Whether `state` still means something after the instant that `expiresAt` gave; without the method, never. */
+  /** Whether `state` still means something after `expiresAt`. Without this method it never does. */
   outlives?(state: State, now: number): boolean;
 
-  /** Requests of cost 1 that would pass at once (of a leaky bucket: free waiting places); 0 to `limit`. */
+  /** How many requests of cost 1 pass at once, 0 to `limit`; of a leaky bucket, how many waiting places are free. */
   remaining(level: Level): number;
-  /** Until all of the limit is available again if nothing else happens (of a fixed window: until it ends). */
+  /** Time until the whole limit is available, or a fixed window ends, if no other request comes. */
   resetAfter(level: Level): number;
-  /** Until a request of `cost`, which does not fit now, would be allowed if nothing else happens. */
+  /** Time until a request of `cost`, which does not fit now, is allowed if no other request comes. */
   retryAfter(level: Level, cost: number): number;
-  /** How long an allowed request has to wait; 0 but for a leaky bucket. */
+  /** Time that an allowed request waits for its departure slot; 0 unless the algorithm `delays`. */
   delay(level: Level): number;
 }

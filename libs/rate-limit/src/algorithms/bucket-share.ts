@@ -3,7 +3,7 @@ import type { Bucket, Instant } from './bucket.js';
 import type { SharedTime } from './shared-time.js';
 
 interface ShareState extends Instant {
-  /** The next free departure slot by the clock, as `at` and `ticks` by the shared time. 0 unless requests wait for slots. */
+  /** The next free departure slot by the clock; `at` and `ticks` are by the shared time. 0 unless the bucket delays requests. */
   slot: number;
   slotTicks: number;
 }
@@ -13,29 +13,31 @@ interface ShareLevel {
   readonly debt: number;
   /** Microseconds of the clock since the shared time's last whole microsecond. */
   readonly passed: number;
-  /** Until the next free departure slot by the clock: microseconds, and ticks of the bucket. */
+  /** Time until the next free departure slot by the clock: microseconds, and ticks of the bucket. */
   readonly wait: number;
   readonly waitTicks: number;
 }
 
-/** 142 years. A share of a slow rate can take longer than can be counted. */
+/** 142 years: the longest wait. A share of a slow rate can take longer than a safe number can count. */
 const FOREVER = 2 ** 52;
 
 /**
- * One process's share of a bucket, where the number of processes may change while a state lives: a bucket with the share's
- * capacity and the whole rate, which is paid by `SharedTime`. A token is worth the same ticks in every share, so what was
- * taken means the same after a change, and nothing is converted or rounded.
+ * One process's share of a bucket, for states that outlive a change of the number of processes: a bucket with the share's
+ * capacity and the whole rate, on `SharedTime`. A token is the same number of ticks in every share, so a change converts and
+ * rounds nothing.
  *
- * In any interval a process admits at most the capacity of the share in force at its end (of a queue: and the request that
- * departs), and what the shares of the rate gave meanwhile. The shared time is rounded to microseconds against the client: a
- * request may be rejected that would pass one microsecond of the shared time earlier.
+ * In any interval a process admits at most the capacity of the share at the interval's end (a queue also the departing
+ * request), plus the shares of the rate over the interval. The shared time is rounded against the client, by less than one
+ * microsecond of the shared time.
  *
- * A queue keeps its next slot by the clock as well: slots that were handed out stay where they are, and the next one lies
- * behind them by what the share's rate was when they were handed out.
+ * A queue also keeps its next slot by the clock. Slots that were handed out stay, and the next slot follows them at the rate of
+ * the share that handed them out.
  */
 export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   readonly name: AlgorithmName;
+  readonly code: string;
   readonly delays: boolean;
+  readonly shardable: boolean;
   readonly limit: number;
   readonly maxCost: number;
   readonly rate: string;
@@ -46,23 +48,27 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
 
   /**
    * @param bucket the share's capacity with the whole rate
-   * @param rate what the whole bucket's state means, which is the same for all shares
-   * @param departs whether a request waits for a departure slot
+   * @param rate the `rate` of the whole bucket, which is the same for all shares
    */
   constructor(
     private readonly bucket: Bucket,
     rate: string,
-    private readonly departs: boolean,
     private readonly time: SharedTime,
   ) {
     this.name = bucket.name;
+    this.code = bucket.code;
     this.delays = bucket.delays;
+    this.shardable = bucket.shardable;
     this.limit = bucket.limit;
     this.maxCost = bucket.maxCost;
     this.rate = rate;
     this.wire = bucket.wire;
     this.replyLength = bucket.replyLength;
     this.processes = time.processes;
+  }
+
+  describe(): string {
+    return this.bucket.describe();
   }
 
   share(processes: number, atLeast: number): Algorithm {
@@ -73,7 +79,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     return this;
   }
 
-  /** Never: a larger share may have put the state further ahead than this one can. */
+  /** Always false: a larger share may have put the state further ahead than this one can. */
   isAhead(): boolean {
     return false;
   }
@@ -90,7 +96,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     return this.bucket.isLevel(reply, offset, maxSkew);
   }
 
-  /** As Redis would describe it, which keeps no shares of one process. */
+  /** Redis keeps no shares of one process, so its levels are those of the bucket. */
   decode(reply: readonly number[], offset: number): ShareLevel {
     return { debt: this.bucket.decode(reply, offset), passed: 0, wait: 0, waitTicks: 0 };
   }
@@ -103,10 +109,10 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     const { ticksPerMicrosecond } = this.bucket;
     const charged = this.bucket.charge(debt, cost);
     const slots = charged - debt;
-    // The shared time is rounded down. A debt that begins within a microsecond of it begins with the next one, or it would be
-    // paid too early.
+    // The shared time is rounded down. A debt that begins within one of its microseconds counts from the next one, because it
+    // would be paid off too early otherwise.
     const after = debt === 0 && passed > 0 && cost > 0 ? charged + ticksPerMicrosecond : charged;
-    if (!this.departs) return { debt: after, passed, wait, waitTicks };
+    if (!this.delays) return { debt: after, passed, wait, waitTicks };
     const ticks = (slots % ticksPerMicrosecond) * this.processes + waitTicks;
     const whole = this.byClock(Math.floor(slots / ticksPerMicrosecond)) + Math.floor(ticks / ticksPerMicrosecond);
     return { debt: after, passed, wait: wait + whole, waitTicks: ticks % ticksPerMicrosecond };
@@ -114,12 +120,12 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
 
   write(level: ShareLevel, now: number, state: ShareState = { at: 0, ticks: 0, slot: 0, slotTicks: 0 }): ShareState {
     this.bucket.write(level.debt, this.time.at(now), state);
-    state.slot = this.departs ? now + level.wait : 0;
+    state.slot = this.delays ? now + level.wait : 0;
     state.slotTicks = level.waitTicks;
     return state;
   }
 
-  /** Nothing: what a process took during an outage stays taken. */
+  /** Refunds nothing: a charge during an outage stays charged. */
   refund(): void {}
 
   sizeOf(): number {
@@ -130,7 +136,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     return now + this.resetAfter(level);
   }
 
-  /** More processes than there were when it was written pay the debt later. */
+  /** More processes than at the time of writing pay the debt off later. */
   outlives(state: ShareState, now: number): boolean {
     return this.debt(state, now) > 0 || state.slot > now;
   }
@@ -149,7 +155,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     return this.byClock(this.bucket.retryAfter(debt, cost)) - passed;
   }
 
-  /** Until the request's departure slot, rounded up. */
+  /** Rounded up: no request passes before its slot. */
   delay({ wait, waitTicks }: ShareLevel): number {
     return waitTicks > 0 ? wait + 1 : wait;
   }
@@ -158,7 +164,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     return this.bucket.read(state, this.time.at(now), Infinity);
   }
 
-  /** Microseconds of the shared time, from a whole one on, by the clock. */
+  /** Converts microseconds of the shared time, counted from a whole one, to microseconds of the clock. */
   private byClock(microseconds: number): number {
     return Math.min(microseconds * this.processes, FOREVER);
   }

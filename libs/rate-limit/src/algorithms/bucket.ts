@@ -2,31 +2,34 @@ import type { ExactRate } from './rate.js';
 import { type Algorithm, type AlgorithmName, isWhole } from './algorithm.js';
 import type { SharedTime } from './shared-time.js';
 
-/** The instant at which nothing is owed any more: whole microseconds and `ticks` (fewer than one microsecond has) more. */
+/** The instant at which the debt is paid off: `at` in whole microseconds, plus `ticks`, which are less than one microsecond. */
 export interface Instant {
   at: number;
   ticks: number;
 }
 
 /**
- * What the token bucket and the leaky bucket share: a debt that is paid off at a constant rate and must never exceed `full`.
+ * The common part of the token bucket and the leaky bucket: a debt that is paid off at a constant rate and never exceeds
+ * `full`.
  *
- * At p tokens every q microseconds (reduced), time counts in ticks of 1/p microsecond, so that a token is worth exactly q of
- * them and nothing is ever rounded: debts add up exactly, whatever the rate. This is the virtual scheduling form of the
- * generic cell rate algorithm (ITU-T I.371), in whole numbers.
+ * At p tokens every q microseconds (reduced), time counts in ticks of 1/p microsecond. A token is exactly q ticks, so debts add
+ * up without rounding at every rate. Source: the virtual scheduling form of the generic cell rate algorithm (ITU-T I.371), in
+ * whole numbers.
  */
 export abstract class Bucket implements Algorithm<number, Instant> {
   abstract readonly name: AlgorithmName;
+  abstract readonly code: string;
   abstract readonly delays: boolean;
+  abstract readonly shardable: boolean;
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength = 1;
   readonly bytesPerCost = 0;
-  /** The deepest debt, in ticks. */
+  /** The largest debt, in ticks. */
   protected readonly full: number;
   /** p: ticks in a microsecond. */
   readonly ticksPerMicrosecond: number;
-  /** q: ticks that a token or a departure is worth. */
+  /** q: ticks of a token or a departure. */
   protected readonly ticksPerToken: number;
 
   constructor(
@@ -37,9 +40,13 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     this.ticksPerMicrosecond = exactRate.tokens;
     this.ticksPerToken = exactRate.microseconds;
     this.full = maxCost * exactRate.microseconds;
-    // With the capacity: how far ahead an instant may lie, and so what tells a clock that stepped back, depends on it.
+    // The capacity is part of it: it bounds how far ahead an instant may lie, which reveals a clock that stepped back.
     this.rate = `${limit}@${exactRate.tokens}/${exactRate.microseconds}`;
     this.wire = [exactRate.tokens, exactRate.microseconds, this.full];
+  }
+
+  describe(): string {
+    return `capacity ${this.limit}`;
   }
 
   isAhead(state: Instant, now: number, maxSkew: number): boolean {
@@ -100,7 +107,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     if (back > 0) this.write(debt - back, now, state);
   }
 
-  /** How much of a debt, which is positive, a charge may take back; 0 or less: nothing. */
+  /** The ticks that a refund may take off the debt; 0 or less: none. */
   protected abstract returnable(debt: number, now: number, cost: number, at: number, resetAt: number): number;
 
   abstract share(processes: number, atLeast: number): Bucket;

@@ -1,9 +1,9 @@
 import ms from 'ms';
 
-/** A length of time: whole milliseconds, or text such as `'500ms'`, `'1m'`, `'24h'`. */
+/** A length of time: milliseconds, or text such as `'500ms'`, `'1m'`, `'24h'`. */
 export type Duration = number | string;
 
-/** @returns whole microseconds, or undefined when it is not a positive length of time in whole microseconds */
+/** Converts a duration to whole microseconds; undefined if it is not a positive number of them. */
 export function durationToMicroseconds(duration: unknown): number | undefined {
   const milliseconds = typeof duration === 'string' ? parse(duration) : duration;
   if (typeof milliseconds !== 'number') return undefined;
@@ -13,8 +13,8 @@ export function durationToMicroseconds(duration: unknown): number | undefined {
 
 function parse(text: string): number | undefined {
   try {
-    return /^\s*-?[\d.]+\s*$/.test(text) ? undefined : ms(text as ms.StringValue); // '60' of what?
+    return /^\s*-?[\d.]+\s*$/.test(text) ? undefined : ms(text as ms.StringValue); // '60' lacks a unit
   } catch {
-    return undefined; // ms throws on empty and on overlong text
+    return undefined; // ms throws for empty and overlong text
   }
 }

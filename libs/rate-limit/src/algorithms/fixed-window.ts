@@ -1,8 +1,19 @@
 import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow } from './options.js';
 import type { SharedTime } from './shared-time.js';
 
+/** `{ algorithm: 'fixed-window', limit, window }` */
+export const FIXED_WINDOW = {
+  name: 'fixed-window',
+  options: ['limit', 'window'],
+  create: (options: OptionReader): Algorithm => {
+    const limit = options.whole('limit', MAX_COUNT);
+    return new FixedWindow(limit, readWindow(options, 1));
+  },
+} as const satisfies AlgorithmDefinition;
+
 interface Window {
-  /** First microsecond. */
+  /** The window's first microsecond. */
   start: number;
   count: number;
 }
@@ -14,12 +25,14 @@ interface WindowLevel {
 }
 
 /**
- * Fixed window: at most `limit` in each window; windows are aligned to the clock. Cheap and easy to explain, and twice the
- * limit can pass within a moment around a window's edge.
+ * Fixed window: admits at most `limit` in each window; windows are aligned to the clock. It is cheap and easy to explain, but
+ * twice the limit can pass around a window's edge. Source: the `INCR` pattern "Rate limiter 1" of the Redis documentation.
  */
 export class FixedWindow implements Algorithm<WindowLevel, Window> {
   readonly name = 'fixed-window';
+  readonly code = 'fw';
   readonly delays = false;
+  readonly shardable = true;
   readonly maxCost: number;
   readonly rate: string;
   readonly wire: readonly number[];
@@ -36,13 +49,17 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     this.wire = [limit, window];
   }
 
+  describe(): string {
+    return `limit ${this.limit}, window ${this.window / 1000} ms`;
+  }
+
   share(processes: number, atLeast: number): FixedWindow {
     if (processes === 1) return this;
     const limit = shareOfLimit(this.limit, processes, atLeast);
     return new FixedWindow(limit, this.window);
   }
 
-  /** A state carries no limit: its counts carry on under another one. */
+  /** The state holds no limit, so its count stays valid under another one. */
   localShare({ processes }: SharedTime, atLeast: number): FixedWindow {
     return this.share(processes, atLeast);
   }
@@ -54,7 +71,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   read(state: Window | undefined, now: number, maxSkew: number): WindowLevel {
     const start = now - (now % this.window);
     if (state === undefined || state.start < start) return { count: 0, left: start + this.window - now };
-    // A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its count moves here.
+    // A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its count moves here.
     const current = this.isAhead(state, now, maxSkew) ? start : state.start;
     return { count: state.count, left: current + this.window - now };
   }
@@ -81,7 +98,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     return state;
   }
 
-  /** In the same window only. */
+  /** Refunds a charge of the current window only. */
   refund(state: Window, now: number, cost: number, _at: number, resetAt: number): void {
     if (state.start + this.window === resetAt && now < resetAt) state.count -= Math.min(cost, state.count);
   }

@@ -1,19 +1,33 @@
-import { Bucket } from './bucket.js';
-import { type ExactRate, shareOfRate } from './rate.js';
-import { shareOfLimit } from './algorithm.js';
+import { type Algorithm, shareOfLimit } from './algorithm.js';
 import { BucketShare } from './bucket-share.js';
+import { Bucket } from './bucket.js';
+import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readRate } from './options.js';
+import { type ExactRate, shareOfRate } from './rate.js';
 import type { SharedTime } from './shared-time.js';
 
+/** `{ algorithm: 'leaky-bucket', capacity, drain }` */
+export const LEAKY_BUCKET = {
+  name: 'leaky-bucket',
+  options: ['capacity', 'drain'],
+  create: (options: OptionReader): Algorithm => {
+    const capacity = options.whole('capacity', MAX_COUNT);
+    return new LeakyBucket(capacity, readRate(options, 'drain', capacity + 1));
+  },
+} as const satisfies AlgorithmDefinition;
+
 /**
- * Leaky bucket as a queue: requests depart exactly 1/drain apart (n/drain after one of cost n), and up to `capacity` of them
- * wait for their slot. Kept as one instant: the next free departure slot.
+ * Leaky bucket as a queue: requests depart 1/drain apart (n/drain after a request of cost n), and up to `capacity` of them wait
+ * for their slot. The state is one instant: the next free departure slot.
  *
- * A request of cost n needs wait + (n - 1)/drain <= capacity/drain, which is a debt that must not exceed capacity + 1 places:
- * the one that departs takes no waiting place. Source: Tanenbaum, "Computer Networks", on traffic shaping.
+ * A request of cost n needs wait + (n - 1)/drain <= capacity/drain. That is a debt of at most capacity + 1 places, because the
+ * departing request takes no waiting place. Source: Tanenbaum, "Computer Networks", on traffic shaping.
  */
 export class LeakyBucket extends Bucket {
   readonly name = 'leaky-bucket';
+  readonly code = 'lb';
   readonly delays = true;
+  /** Shards would be independent queues, whose slots could coincide. */
+  readonly shardable = false;
 
   constructor(capacity: number, drain: ExactRate) {
     super(capacity, capacity + 1, drain);
@@ -27,19 +41,19 @@ export class LeakyBucket extends Bucket {
 
   localShare(time: SharedTime, atLeast: number): BucketShare {
     const capacity = shareOfLimit(this.limit, time.processes, atLeast);
-    return new BucketShare(new LeakyBucket(capacity, this.exactRate), this.rate, true, time);
+    return new BucketShare(new LeakyBucket(capacity, this.exactRate), this.rate, time);
   }
 
   /**
-   * Its slots, if nobody stands behind them: the next free slot is still the one after them. (Where a slot is shorter than the
-   * microseconds in which that is said, there is no telling.)
+   * The charge's slots, but only if they are the last ones: the queue still ends right after them. Where a slot is shorter than
+   * a microsecond, `resetAt` cannot tell which slots are the last.
    */
   protected returnable(debt: number, now: number, cost: number, _at: number, resetAt: number): number {
     const isLast = debt > 0 && now + this.resetAfter(debt) === resetAt;
     return isLast && this.ticksPerToken >= this.ticksPerMicrosecond ? Math.min(debt, cost * this.ticksPerToken) : 0;
   }
 
-  /** Until the request's departure slot, rounded up: nobody passes before it. */
+  /** Rounded up: no request passes before its slot. */
   delay(wait: number): number {
     return Math.ceil(wait / this.ticksPerMicrosecond);
   }

@@ -6,7 +6,7 @@ import { durationToMicroseconds } from './duration.js';
  */
 export type Rate = number | `${number}/${string}`;
 
-/** `tokens` per `microseconds`, reduced: whole numbers, small enough for exact arithmetic. */
+/** `tokens` per `microseconds`: a reduced fraction of whole numbers that are small enough for exact arithmetic. */
 export interface ExactRate {
   readonly tokens: number;
   readonly microseconds: number;
@@ -14,14 +14,14 @@ export interface ExactRate {
   readonly rounded: boolean;
 }
 
-/** Tokens x microseconds of skew and capacity x microseconds per token stay below 2^53 together with these two bounds. */
+/** These two bounds keep tokens x microseconds of skew, plus capacity x microseconds per token, below 2^53. */
 const MAX_TOKENS = 100_000_000n;
 const MAX_FULL = 2n ** 52n;
 const HUNDRED_YEARS = 36_525n * 86_400_000_000n;
 
 const DECIMAL = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
 
-/** A decimal number's text as an exact fraction. */
+/** Reads the text of a decimal number as an exact fraction. */
 function fraction(text: string): [numerator: bigint, denominator: bigint] | undefined {
   const match = DECIMAL.exec(text.trim());
   if (match === null) return undefined;
@@ -58,10 +58,10 @@ function floorFraction(a: bigint, b: bigint, maxP: bigint, maxQ: bigint): [p: bi
 }
 
 /**
- * Reduces a rate to whole tokens per whole microseconds with which a bucket of `places` tokens can be kept exactly, rounding
- * *down* where it must (0.333... per second becomes a fraction just below it).
+ * Reduces a rate to whole tokens per whole microseconds that a bucket of `places` tokens can count exactly. It rounds *down*
+ * where it must: a third per second becomes a fraction just below it.
  *
- * @throws {RangeError} what is wrong with the rate, to be completed with where it stands
+ * @throws {RangeError} a message without a subject, such as `must be at most 1e9 per second`
  */
 export function exactRate(rate: unknown, places: number): ExactRate {
   const wanted = `a number per second greater than 0, or a count and a duration such as '600/m' or '10000/d'`;
@@ -91,14 +91,14 @@ export function exactRate(rate: unknown, places: number): ExactRate {
   return reduced;
 }
 
-/** One process's part of a rate that `processes` share, for a bucket of `places` tokens; rounded down where it must be. */
+/** One process's equal part of a rate, for a bucket of `places` tokens; rounded down where it must be. */
 export function shareOfRate(rate: ExactRate, processes: number, places: number): ExactRate {
   const share = fitted(BigInt(rate.tokens), BigInt(rate.microseconds) * BigInt(processes), places);
-  // Slower than can be counted: the slowest that can be, of which a token takes a century.
+  // The part is too slow to count exactly, so the slowest countable rate replaces it: a token takes about a century.
   return share.tokens > 0 ? share : { tokens: 1, microseconds: Number(MAX_FULL / BigInt(places)), rounded: true };
 }
 
-/** No tokens: the rate is too slow to be counted. */
+/** Reduces and rounds a fraction of tokens per microsecond; 0 tokens mean that the rate is too slow to count. */
 function fitted(numerator: bigint, denominator: bigint, places: number): ExactRate {
   const divisor = gcd(numerator, denominator);
   const exact = [numerator / divisor, denominator / divisor] as const;

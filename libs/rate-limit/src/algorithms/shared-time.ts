@@ -1,8 +1,8 @@
 /**
- * The time of one process's part: it runs as many times slower as there are processes. A rate that is paid by this time is
- * the process's part of the rate, exactly, however often the number of processes changes.
+ * A time that runs as many times slower as there are processes. A rate over this time is exactly one process's equal part of
+ * the rate, also while the number of processes changes.
  *
- * Times are whole microseconds; the clock behind them must not step back.
+ * Times are whole microseconds. The clock must not step back.
  */
 export class SharedTime {
   /** This time at the instant `since` of the clock. It never goes back. */
@@ -16,11 +16,11 @@ export class SharedTime {
     return this.count;
   }
 
-  /** From `now` on the time is that of one of `count` processes. */
+  /** Sets the number of processes from `now` on. */
   setProcesses(count: number, now: number): void {
     if (count === this.count) return;
     const base = this.at(now);
-    // What has passed of this microsecond carries over, rounded down: a flipping number must not add to the time.
+    // The passed part of this microsecond carries over, rounded down: a flipping number must not speed the time up.
     const passed = Math.floor((this.passed(now) * count) / this.count);
     [this.base, this.since, this.count] = [base, now - passed, count];
   }
@@ -30,7 +30,7 @@ export class SharedTime {
     return this.base + Math.floor((now - this.since) / this.count);
   }
 
-  /** Microseconds of the clock since this time's last whole microsecond: fewer than there are processes. */
+  /** Microseconds of the clock since this time's last whole microsecond; less than the number of processes. */
   passed(now: number): number {
     return (now - this.since) % this.count;
   }

@@ -1,8 +1,19 @@
 import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow } from './options.js';
 import type { SharedTime } from './shared-time.js';
 
+/** `{ algorithm: 'sliding-window-counter', limit, window }` */
+export const SLIDING_WINDOW_COUNTER = {
+  name: 'sliding-window-counter',
+  options: ['limit', 'window'],
+  create: (options: OptionReader): Algorithm => {
+    const limit = options.whole('limit', MAX_COUNT);
+    return new SlidingWindowCounter(limit, readWindow(options, limit));
+  },
+} as const satisfies AlgorithmDefinition;
+
 interface Windows {
-  /** First microsecond of the current window. */
+  /** The current window's first microsecond. */
   start: number;
   current: number;
   previous: number;
@@ -16,16 +27,18 @@ interface WindowsLevel {
 }
 
 /**
- * Sliding window counter: the current window's count plus the previous one's, weighted by its share that is still within one
- * window of now. Two counts instead of a log; exact if requests were spread evenly over the previous window, and at worst
- * 2 x limit - 1 in one window-long interval.
+ * Sliding window counter: weighs the previous window's count by its share that is less than a window ago, and adds the current
+ * count. Two counts replace a log. The weighting is exact if requests were spread evenly over the previous window; at worst
+ * 2 x limit - 1 pass in one window-long interval.
  *
- * Allowed when previous x (window - elapsed) <= (limit - cost - current) x window: whole numbers, no division. Source:
+ * A request is allowed if previous x (window - elapsed) <= (limit - cost - current) x window, in whole numbers. Source:
  * Cloudflare, "How we built rate limiting capable of scaling to millions of domains" (2017).
  */
 export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   readonly name = 'sliding-window-counter';
+  readonly code = 'swc';
   readonly delays = false;
+  readonly shardable = true;
   readonly maxCost: number;
   readonly rate: string;
   readonly wire: readonly number[];
@@ -42,13 +55,17 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     this.wire = [limit, window];
   }
 
+  describe(): string {
+    return `limit ${this.limit}, window ${this.window / 1000} ms`;
+  }
+
   share(processes: number, atLeast: number): SlidingWindowCounter {
     if (processes === 1) return this;
     const limit = shareOfLimit(this.limit, processes, atLeast);
     return new SlidingWindowCounter(limit, this.window);
   }
 
-  /** A state carries no limit: its counts carry on under another one. */
+  /** The state holds no limit, so its counts stay valid under another one. */
   localShare({ processes }: SharedTime, atLeast: number): SlidingWindowCounter {
     return this.share(processes, atLeast);
   }
@@ -62,7 +79,7 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     const left = start + this.window - now;
     if (state === undefined) return { current: 0, previous: 0, left };
     if (state.start >= start) {
-      // A window never goes back: one that lies ahead by no more than the skew goes on; further ahead its counts move here.
+      // A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its counts move here.
       const ahead = this.isAhead(state, now, maxSkew) ? 0 : state.start - start;
       return { current: state.current, previous: state.previous, left: left + ahead };
     }
@@ -94,7 +111,7 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     return state;
   }
 
-  /** From the window it went to, which may be the previous one by now. */
+  /** Refunds to the window of the charge, which may be the previous one by now. */
   refund(state: Windows, now: number, cost: number, _at: number, resetAt: number): void {
     const { current, previous, left } = this.read(state, now, Infinity);
     const ends = now + left;
@@ -133,12 +150,12 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     return 0;
   }
 
-  /** Whole requests taken: the previous window's share rounded up, which decides as the exact product form does. */
+  /** The used part of the limit. The previous window's share is rounded up, which decides exactly as the product form does. */
   private used(level: WindowsLevel): number {
     return level.current + Math.ceil((level.previous * Math.min(level.left, this.window)) / this.window);
   }
 
-  /** How far into a window its predecessor's count of `previous` weighs no more than `room`. */
+  /** How far into a window the previous window's count weighs no more than `room`. */
   private needed(previous: number, room: number): number {
     if (room < 0) return Infinity;
     if (previous === 0) return 0;

@@ -1,7 +1,22 @@
 import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import { type AlgorithmDefinition, type OptionReader, readWindow } from './options.js';
 import type { SharedTime } from './shared-time.js';
 
-/** The admitted instants, oldest first; those before `first` have expired. */
+const MAX_LIMIT = 1_000_000;
+/** As LARGEST in the Lua file: one request adds an entry for each unit of its cost. */
+const MAX_COST = 1_000;
+
+/** `{ algorithm: 'sliding-window-log', limit, window }` */
+export const SLIDING_WINDOW_LOG = {
+  name: 'sliding-window-log',
+  options: ['limit', 'window'],
+  create: (options: OptionReader): Algorithm => {
+    const limit = options.whole('limit', MAX_LIMIT);
+    return new SlidingWindowLog(limit, readWindow(options, 1), Math.min(limit, MAX_COST));
+  },
+} as const satisfies AlgorithmDefinition;
+
+/** The instants of admitted requests, oldest first; those before the place `first` have expired. */
 interface Log {
   instants: number[];
   first: number;
@@ -12,29 +27,32 @@ interface LogLevel {
   readonly used: number;
   /** Microseconds until the newest of them expires; 0 when none counts. */
   readonly left: number;
-  /** Of those that count, microseconds until the `n` oldest (n >= 1) have expired. */
+  /** Microseconds until the `n` oldest instants that count (n >= 1) have expired. */
   readonly expiry: (n: number) => number;
-  /** Where the instants that count begin and end in the stored log, and what is to be appended: `added` times `stamp`. */
+  /** The instants that count lie from `first` to before `end` in the stored log; `added` times `stamp` is to be appended. */
   readonly first: number;
   readonly end: number;
   readonly added: number;
   readonly stamp: number;
 }
 
-/** Bytes of a log without instants: the objects, and the room that V8 adds when an array grows. */
+/** Bytes of a log without instants: the objects, and the space that V8 reserves when an array grows. */
 const EMPTY_BYTES = 224;
-/** V8 lets an array grow by half, and an instant takes 8. */
+/** An instant takes 8 bytes, and V8 lets an array grow by half. */
 const INSTANT_BYTES = 12;
-/** Expired instants are cut off the array once there are this many, and they are half of it. */
+/** Expired instants are removed once there are this many and they are half of the array. */
 const COMPACT = 64;
 
 /**
- * Sliding window log: the instants of what was admitted are kept, and those newer than now - window count against `limit`.
- * Exact in every interval of a window's length, and paid for in memory: one instant for each unit of cost.
+ * Sliding window log: keeps the instants of admitted requests; those newer than now - window count against `limit`. It is exact
+ * in every window-long interval, but stores one instant for each unit of cost. Source: Figma, "An alternative approach to rate
+ * limiting" (2017).
  */
 export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   readonly name = 'sliding-window-log';
+  readonly code = 'swl';
   readonly delays = false;
+  readonly shardable = true;
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength = 3;
@@ -50,13 +68,17 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     this.wire = [limit, window];
   }
 
+  describe(): string {
+    return `limit ${this.limit}, window ${this.window / 1000} ms`;
+  }
+
   share(processes: number, atLeast: number): SlidingWindowLog {
     if (processes === 1) return this;
     const limit = shareOfLimit(this.limit, processes, atLeast);
     return new SlidingWindowLog(limit, this.window, Math.min(limit, this.maxCost));
   }
 
-  /** A state carries no limit: its instants carry on under another one. */
+  /** The state holds no limit, so its instants stay valid under another one. */
   localShare({ processes }: SharedTime, atLeast: number): SlidingWindowLog {
     return this.share(processes, atLeast);
   }
@@ -71,7 +93,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     let end = instants.length;
     let added = 0;
     if (log !== undefined && this.isAhead(log, now, maxSkew)) {
-      // What lies ahead of a clock that stepped back happened now.
+      // The clock stepped back: instants that lie ahead of it move to now.
       end = upTo(instants, now, log.first);
       added = instants.length - end;
       newest = now;
@@ -95,7 +117,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
 
   decode(reply: readonly number[], offset: number): LogLevel {
     const wait = reply[offset + 2]!;
-    // Where the instants lie is Redis's affair; it has answered the one question that a refusal asks of them.
+    // Redis keeps the instants. Its reply holds the one expiry that a rejection needs.
     return { used: reply[offset]!, left: reply[offset + 1]!, expiry: () => wait, first: 0, end: 0, added: 0, stamp: 0 };
   }
 
@@ -114,23 +136,23 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     for (let i = 0; i < level.added; i++) instants.push(level.stamp);
     log.first = level.first;
     if (log.first >= COMPACT && log.first * 2 >= instants.length) {
-      log.instants = instants.slice(log.first); // not splice, after which V8 keeps the room of all
+      log.instants = instants.slice(log.first); // after splice V8 would keep the memory of all
       log.first = 0;
     }
     return log;
   }
 
-  /** The entries of its instant. */
+  /** Removes as many entries of the charge's instant as the charge added. */
   refund(log: Log, _now: number, cost: number, _at: number, resetAt: number): void {
     const { instants } = log;
     const instant = resetAt - this.window;
     const end = upTo(instants, instant, log.first);
     const count = Math.min(cost, end - upTo(instants, instant - 1, log.first));
     if (count > 0) instants.splice(end - count, count);
-    if (instants.length === log.first) instants.length = log.first = 0; // expired ones say nothing any more, either
+    if (instants.length === log.first) instants.length = log.first = 0; // only expired ones are left
   }
 
-  /** Expired instants take room until they are cut off. */
+  /** Counts expired instants, too, until they are removed. */
   sizeOf(log: Log | undefined): number {
     return EMPTY_BYTES + (log === undefined ? 0 : log.instants.length * INSTANT_BYTES);
   }
@@ -156,7 +178,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   }
 }
 
-/** How many of `instants` are no later than `edge`, when the first `known` of them are (by bisection). */
+/** How many of `instants` are no later than `edge`, by bisection; the first `known` of them are. */
 function upTo(instants: readonly number[], edge: number, known: number): number {
   let low = known;
   let high = instants.length;

@@ -1,16 +1,6 @@
-import type { AlgorithmName } from '../algorithms/algorithm.js';
 import { escape, identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
-
-/** Short in every key. */
-const CODES: Readonly<Record<AlgorithmName, string>> = {
-  'token-bucket': 'tb',
-  'leaky-bucket': 'lb',
-  'fixed-window': 'fw',
-  'sliding-window-log': 'swl',
-  'sliding-window-counter': 'swc',
-};
 
 const MAX_KEY_BYTES = 200;
 const PREFIX = /^[\x21-\x7a|~]{1,32}$/;
@@ -33,7 +23,7 @@ export function checkKeyPrefix(prefix: unknown, place: string): string {
 export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, place: string): string {
   const { algorithm } = policy;
   // A scope's own colons, as in /zones/:zone, need no escape: the three fields behind it have none.
-  const tail = `:${escape(scope).replaceAll('%3A', ':')}:${escape(policy.name)}:${CODES[algorithm.name]}:${algorithm.rate}`;
+  const tail = `:${escape(scope).replaceAll('%3A', ':')}:${escape(policy.name)}:${algorithm.code}:${algorithm.rate}`;
   const shard = policy.shards > 1 ? MAX_SHARD_BYTES : 0;
   const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES - shard;
   if (tail.length > room) {

@@ -69,7 +69,5 @@ function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
 }
 
 function described({ algorithm, shards }: ParsedPolicy): string {
-  const { name, limit, rate } = algorithm;
-  const numbers = rate.includes('@') ? `capacity ${limit}` : `limit ${limit}, window ${Number(rate) / 1000} ms`;
-  return `a ${name} (${numbers}${shards > 1 ? `, shards ${shards}` : ''})`;
+  return `a ${algorithm.name} (${algorithm.describe()}${shards > 1 ? `, shards ${shards}` : ''})`;
 }

@@ -167,7 +167,7 @@ function whyNotSharded({
 }: Pick<ParsedPolicy, 'by' | 'algorithm' | 'cost' | 'shards'>): string | undefined {
   const { name, limit } = algorithm;
   if (by !== 'global') return `is for policies that count everybody (by: 'global'), got by: ${shown(by)}`;
-  if (name === 'leaky-bucket') return 'would make several queues of one: a leaky bucket has one line of departures';
+  if (!algorithm.shardable) return `is not for a ${name}: its state cannot be split`;
   if (limit % shards !== 0) {
     const below = limit - (limit % shards);
     return `does not divide ${limit} evenly, and some of it would never be admitted: ${below > 0 ? `${below} or ` : ''}${below + shards} would do`;

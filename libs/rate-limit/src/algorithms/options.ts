@@ -1,0 +1,70 @@
+import type { Algorithm } from './algorithm.js';
+import { durationToMicroseconds } from './duration.js';
+import { exactRate, type ExactRate } from './rate.js';
+
+/** Reads the options of one policy. Each method throws an error that names the option, its value and what would be right. */
+export interface OptionReader {
+  /** A whole number from 1 to `max`. */
+  readonly whole: (option: string, max: number) => number;
+  /** What `read` makes of the option; undefined from `read` means that the value is wrong. */
+  readonly value: <T>(option: string, read: (given: unknown) => T | undefined, wanted: string) => T;
+  /** Adds a message that an operator sees at boot. */
+  readonly warn: (message: string) => void;
+}
+
+/** One algorithm as a policy names it: the line of the list in `algorithms.ts`. */
+export interface AlgorithmDefinition {
+  /** As in `algorithm: 'token-bucket'`, and the name of the file in `lua/algorithms/`. */
+  readonly name: string;
+  /** The options beside those of every policy. */
+  readonly options: readonly string[];
+  /** Checks the options and makes the algorithm. */
+  readonly create: (options: OptionReader) => Algorithm;
+}
+
+/** The largest capacity or limit. */
+export const MAX_COUNT = 1_000_000_000_000;
+
+const HUNDRED_YEARS = 3_155_760_000_000_000;
+/** A plain number below this many milliseconds is probably meant in seconds. */
+const SHORT_WINDOW_MS = 1_000;
+
+/**
+ * Reads a rate that a bucket of `places` tokens can count exactly. Warns if the rate had to be rounded down.
+ *
+ * @throws what `options.value` throws
+ */
+export function readRate(options: OptionReader, option: string, places: number): ExactRate {
+  const rate = options.value(option, (given) => exactRate(given, places), '');
+  if (rate.rounded) {
+    options.warn(
+      `${option} is rounded down to ${rate.tokens} per ${rate.microseconds} microseconds, to be counted exactly`,
+    );
+  }
+  return rate;
+}
+
+/**
+ * Reads the option `window`: 1 ms to 100 years, and less where `weight` windows must be counted exactly. Warns of a plain
+ * number below 1,000, because `window: 60` mostly means 60 seconds.
+ *
+ * @returns whole microseconds
+ * @throws what `options.value` throws
+ */
+export function readWindow(options: OptionReader, weight: number): number {
+  const longest = Math.min(HUNDRED_YEARS, Math.floor(2 ** 52 / weight));
+  const read = (given: unknown): number | undefined => {
+    const window = durationToMicroseconds(given);
+    if (window === undefined || window < 1000 || window > longest) return undefined;
+    if (typeof given === 'number' && given < SHORT_WINDOW_MS) options.warn(shortWindow(given));
+    return window;
+  };
+  const wanted = `milliseconds or a duration such as '1m', from 1 ms to ${Math.floor(longest / 1000)} ms`;
+  return options.value('window', read, wanted);
+}
+
+function shortWindow(given: number): string {
+  const milliseconds = (given * 1000).toLocaleString('en-US').replaceAll(',', '_');
+  const seconds = given === 1 ? '1 second' : `${given} seconds`;
+  return `window is ${given} ms; for ${seconds} write '${given}s' or ${milliseconds}, for ${given} ms write '${given}ms'`;
+}
