@@ -5,7 +5,7 @@ import { algorithmOf, rateOf } from '../support/algorithm-of.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { Fraction } from '../support/fraction.js';
 import { histories } from '../support/property-runs.js';
-import { admitted, type Course, coursesOf, run, type Told } from './courses.js';
+import { admitted, type Course, coursesOf, run, type Told } from './key-histories.js';
 import { TextbookBucket, TextbookQueue } from './textbook-bucket.js';
 
 describe('the token bucket', () => {

@@ -8,7 +8,7 @@ import { costFor } from '../support/arbitrary-policies.js';
 import { expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
-import { type Course, coursesOf } from './courses.js';
+import { type Course, coursesOf } from './key-histories.js';
 import { SortedSetLog } from './sorted-set-log.js';
 
 const redis = useRedis();

@@ -2,7 +2,7 @@ import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.j
 import type { ChargeVerdict } from '../../libs/rate-limit/src/stores/store.js';
 import { windowOf } from '../support/algorithm-of.js';
 import { Fraction } from '../support/fraction.js';
-import type { Told } from './courses.js';
+import type { Told } from './key-histories.js';
 
 /** The admissions of a course, and what the windows' definitions say of them: the oracles, which keep everything. */
 abstract class TextbookWindow {

@@ -4,7 +4,7 @@ import { algorithmOf, windowOf } from '../support/algorithm-of.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { Fraction } from '../support/fraction.js';
 import { histories } from '../support/property-runs.js';
-import { admitted, type Course, coursesOf, mostWithin, run } from './courses.js';
+import { admitted, type Course, coursesOf, mostWithin, run } from './key-histories.js';
 import { decided, TextbookCounter, TextbookFixedWindow, TextbookLog } from './textbook-windows.js';
 
 const ORACLES = [
