@@ -284,10 +284,13 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
   });
 
   it.each<[string, RateLimitModuleOptions]>([
-    ['middleware must be an array of names and named policies, got an object', { middleware: policy() as never }],
-    ['middleware must be an array of names and named policies, got null', { middleware: null as never }],
     [
-      'middleware must be names, or policies with a name, got an array',
+      'middleware must be an array of names, or of policies with a name, got an object',
+      { middleware: policy() as never },
+    ],
+    ['middleware must be an array of names, or of policies with a name, got null', { middleware: null as never }],
+    [
+      'middleware must be an array of names, or of policies with a name, got an array',
       { middleware: [{ ...BUCKET, name: undefined }] },
     ],
     ["RateLimitModule, middleware: there is no policy named 'typo'", { middleware: ['typo'] }],

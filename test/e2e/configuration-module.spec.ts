@@ -45,9 +45,9 @@ const WRONG: [problem: string, options: unknown][] = [
   ['store must be a RateLimitStore (an object with consume and reset), got null', { store: null }],
   ['policies must be an object of policies by name, got an array', { policies: [bucket] }],
   ['policies must be an object of policies by name, got null', { policies: null }],
-  ['defaults must be an array of names and named policies, got an object', { defaults: bucket }],
-  ["defaults must be an array of names and named policies, got 'burst'", { defaults: 'burst' }],
-  ['defaults must be names, or policies with a name, got an array', { defaults: [bucket] }],
+  ['defaults must be an array of names, or of policies with a name, got an object', { defaults: bucket }],
+  ["defaults must be an array of names, or of policies with a name, got 'burst'", { defaults: 'burst' }],
+  ['defaults must be an array of names, or of policies with a name, got an array', { defaults: [bucket] }],
   [
     "RateLimitModule, defaults: there is no policy named 'nothing'; the module's policies are none",
     { defaults: ['nothing'] },

@@ -128,7 +128,7 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   [`window ${WINDOW}, got nothing`, [without('window', fixed())]],
 
   [
-    "'capcity' is not an option of token-bucket (got 20); its options are",
+    "'capcity' is not an option of token-bucket (got 20); did you mean capacity? the options are",
     [{ ...without('capacity', bucket()), capcity: 20 }],
   ],
   ["'drain' is not an option of token-bucket (got 5)", [bucket({ drain: 5 })]],
@@ -178,16 +178,16 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ['shards must be a whole number from 1 to 64, got 65', [bucket({ by: 'global', shards: 65 })]],
   ["shards must be a whole number from 1 to 64, got '4'", [bucket({ by: 'global', shards: '4' })]],
   [
-    "shards: 4 is for policies that count everybody (by: 'global'), got by: 'client'",
+    "shards: 4 is for policies that count all clients together (by: 'global'), got by: 'client'",
     [bucket({ name: 'x', shards: 4 })],
   ],
   ['shards: 4 is not for a leaky-bucket: its state cannot be split', [queue({ by: 'global', shards: 4 })]],
   [
-    'shards: 3 does not divide 20 evenly, and some of it would never be admitted: 18 or 21 would do',
+    'shards: 3 does not divide 20 evenly, so a part of the limit would never be admitted: 18 or 21 would be right',
     [bucket({ by: 'global', shards: 3 })],
   ],
   [
-    'shards: 8 does not divide 5 evenly, and some of it would never be admitted: 8 would do',
+    'shards: 8 does not divide 5 evenly, so a part of the limit would never be admitted: 8 would be right',
     [fixed({ by: 'global', shards: 8 })],
   ],
   ['shards: 4 leaves 5 for a shard, in which cost 6 never fits', [bucket({ by: 'global', shards: 4, cost: 6 })]],

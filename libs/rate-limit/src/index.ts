@@ -1,7 +1,8 @@
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
-export type { RateLimitModuleExtras, RateLimitModuleOptions, StoreStateChange } from './nest/options/module-options.js';
+export type { RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
+export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
 export type { LimiterPolicy } from './limiter/limiter-policies.js';
@@ -22,23 +23,22 @@ export {
 } from './nest/exceptions.js';
 
 export type {
+  BoundPolicy,
   FixedWindowPolicy,
   LeakyBucketPolicy,
-  OnStoreFailure,
   Policy,
   PolicyBy,
   PolicyChoice,
   PolicyFunction,
-  PolicyScope,
   PolicySource,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
-} from './policy/policy.js';
+} from './nest/policy-types.js';
+export type { OnStoreFailure, PolicyScope } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
-export type { BoundPolicy } from './policy/bound-policy.js';
 
 export type { Identity, IdentityResolver, OnMissingIdentity } from './identity/identity.js';
 export { identityTag } from './identity/identity-tag.js';

@@ -5,7 +5,9 @@ import { ClientGoneError, IdentityMissingError } from './errors.js';
 import { isPromise } from '../util/is-promise.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { globalTag } from '../policy/key.js';
-import type { ParsedPolicy } from '../policy/parse-policy.js';
+import type { ParsedPolicy as GenericPolicy } from '../policy/parse-policy.js';
+
+type ParsedPolicy = GenericPolicy<ExecutionContext>;
 import type { MaybeIdentity } from '../policy/policy.js';
 import { type RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import { type IdentityResolver, type OnMissingIdentity, UNKNOWN } from './identity.js';

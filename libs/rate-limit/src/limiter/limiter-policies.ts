@@ -1,6 +1,6 @@
 import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
 import { checkTogether } from '../policy/check-together.js';
-import type { NamedPolicies } from '../policy/named-policies.js';
+import type { Meanings } from '../policy/meanings.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { Policy } from '../policy/policy.js';
 import { RateLimitConfigError } from '../util/config-error.js';
@@ -12,6 +12,12 @@ const SCOPE = 'app';
 /** A policy with a name, or the name of one of the module's policies. */
 export type LimiterPolicy = Policy | string;
 
+/** Parses policies, each once. */
+export interface PolicyParser {
+  readonly meanings: Meanings;
+  parse(policy: unknown, where: string): ParsedPolicy;
+}
+
 /** Binds the policies that code names to the application: each is parsed once. */
 export class LimiterPolicies {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
@@ -20,7 +26,7 @@ export class LimiterPolicies {
 
   /** @param keyPrefix how keys begin */
   constructor(
-    private readonly named: NamedPolicies,
+    private readonly named: PolicyParser,
     private readonly keyPrefix: string,
     private readonly logger: Pick<Logger, 'warn'>,
   ) {}

@@ -1,6 +1,6 @@
 import { keyOf } from '../policy/key.js';
 import type { Monitor } from '../metrics/monitor.js';
-import type { CheckedOptions } from './options/module-options.js';
+import type { CheckedOptions } from './options/check-options.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { watchClock } from '../stores/redis/clock-skew.js';

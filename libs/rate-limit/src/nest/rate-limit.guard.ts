@@ -6,7 +6,7 @@ import { Admission, type Transport } from '../limiter/admission.js';
 import type { PolicyCharge } from '../limiter/policy-charge.js';
 import { RequestRecord } from '../limiter/request-record.js';
 import type { Closable } from '../limiter/waiting-room.js';
-import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { BoundPolicy } from './policy-types.js';
 import type { Decision } from '../policy/decision.js';
 import { shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';

@@ -9,7 +9,8 @@ import {
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
 import { RateLimitMiddleware } from './rate-limit.middleware.js';
-import { checkOptions, type RateLimitModuleOptions } from './options/module-options.js';
+import { checkOptions } from './options/check-options.js';
+import type { RateLimitModuleOptions } from './options/module-options.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
 import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';

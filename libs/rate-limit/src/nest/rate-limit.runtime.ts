@@ -1,4 +1,5 @@
 import {
+  type ExecutionContext,
   Injectable,
   Logger,
   type OnApplicationShutdown,
@@ -17,13 +18,13 @@ import { StoreGateway } from '../limiter/store-gateway.js';
 import { UserFunctions } from '../limiter/user-functions.js';
 import { WaitingRoom } from '../limiter/waiting-room.js';
 import { Monitor } from '../metrics/monitor.js';
-import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { BoundPolicy } from './policy-types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { RationedWarning } from '../util/rationed-warning.js';
 import { decoratedInVain, httpHandlers, otherHandlers } from './boot-checks.js';
 import { openStore } from './open-store.js';
-import type { CheckedOptions } from './options/module-options.js';
+import type { CheckedOptions } from './options/check-options.js';
 import { PolicyFunctions } from './policy-functions.js';
 import { type Route, RoutePolicies } from './route-policies.js';
 
@@ -43,7 +44,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly waitingRoom: WaitingRoom;
   /** Sees every limited request. */
   readonly forwarded: ForwardedWatch;
-  private readonly policies: NamedPolicies;
+  private readonly policies: NamedPolicies<ExecutionContext>;
   private readonly connections = new Connections();
 
   private constructor(

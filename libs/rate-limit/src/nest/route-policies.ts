@@ -1,12 +1,13 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { HandlerClass, RoutePolicySource } from '../limiter/rate-limiter.js';
 import type { UserFunctions } from '../limiter/user-functions.js';
-import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
+import { bindPolicy } from '../policy/bound-policy.js';
 import { checkTogether } from '../policy/check-together.js';
 import type { IdentityChain } from '../identity/identity-chain.js';
 import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
-import type { PolicyChoice, PolicyFunction, PolicyScope, PolicySource } from '../policy/policy.js';
+import type { PolicyScope } from '../policy/policy.js';
+import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './policy-types.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { Logger } from '../util/logger.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
@@ -47,7 +48,7 @@ export class RoutePolicies implements RoutePolicySource {
   private readonly byName = new Map<string, Map<string, BoundPolicy>>();
 
   constructor(
-    private readonly named: NamedPolicies,
+    private readonly named: NamedPolicies<ExecutionContext>,
     private readonly defaults: readonly PolicySource[],
     private readonly keyPrefix: string,
     private readonly identities: Pick<IdentityChain, 'lackOf'>,
@@ -129,7 +130,7 @@ export class RoutePolicies implements RoutePolicySource {
   }
 
   private route(sources: readonly PolicySource[], site: Site): Route {
-    const bound = new WeakMap<ParsedPolicy, BoundPolicy>();
+    const bound = new WeakMap<ParsedPolicy<ExecutionContext>, BoundPolicy>();
     const bind = (source: PolicySource, chosen = false): BoundPolicy => {
       const parsed = this.named.parse(source, site.text);
       let policy = bound.get(parsed);
@@ -199,7 +200,7 @@ export class RoutePolicies implements RoutePolicySource {
   }
 
   /** @param chosen whether a function has chosen it for a request */
-  private bind(parsed: ParsedPolicy, site: Site, chosen: boolean): BoundPolicy {
+  private bind(parsed: ParsedPolicy<ExecutionContext>, site: Site, chosen: boolean): BoundPolicy {
     for (const warning of parsed.warnings) this.warnOnce(`${site.text}: ${warning}`);
     this.warnOfLack(parsed, site);
     const wanted = parsed.scope ?? site.defaultScope;
@@ -232,7 +233,7 @@ export class RoutePolicies implements RoutePolicySource {
   }
 
   /** Once for a name: a policy of the module's `defaults` is bound to every route. */
-  private warnOfLack(policy: ParsedPolicy, site: Site): void {
+  private warnOfLack(policy: ParsedPolicy<ExecutionContext>, site: Site): void {
     const lack = this.identities.lackOf(policy);
     if (lack === undefined || this.lacking.has(policy.name) || this.lacking.size >= MAX_WARNINGS) return;
     this.lacking.add(policy.name);

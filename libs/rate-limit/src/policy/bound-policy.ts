@@ -1,9 +1,9 @@
-import { globalTag, keyOf, keyTail, shardKey } from './key.js';
+import { globalTag, keyOf, keyTail, shardKeys } from './key.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
-/** A policy where it stands: a route, a controller or the application. */
-export interface BoundPolicy extends ParsedPolicy {
-  /** Where its state belongs, as it stands in keys: `POST /api/rides`, `RidesController /api/rides` or `app`. */
+/** A policy where it stands: on a route, on a controller or for the application. */
+export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
+  /** What its state belongs to, as it stands in keys: `POST /api/rides`, `RidesController /api/rides` or `app`. */
   readonly boundTo: string;
   /** The part of every key after the identity. */
   readonly keyTail: string;
@@ -14,26 +14,27 @@ export interface BoundPolicy extends ParsedPolicy {
 }
 
 /**
- * Binds a policy to the scope that its state belongs to.
+ * Binds a policy to what its state belongs to.
  *
  * @param prefix how keys begin
- * @param boundTo the scope as it stands in keys
  * @param where how error messages begin
  * @throws {RateLimitConfigError} when a key could become longer than 200 bytes
  */
-export function bindPolicy(parsed: ParsedPolicy, prefix: string, boundTo: string, where: string): BoundPolicy {
+export function bindPolicy<Context>(
+  parsed: ParsedPolicy<Context>,
+  prefix: string,
+  boundTo: string,
+  where: string,
+): BoundPolicy<Context> {
   const tail = keyTail(prefix, boundTo, parsed, where);
-  const { by, name, shards } = parsed;
-  const globalKey = by === 'global' ? keyOf(prefix, globalTag(name), tail) : undefined;
+  const { by, shards } = parsed;
+  const tag = globalTag(parsed.name);
   return {
     ...parsed,
     boundTo,
     keyTail: tail,
-    globalKey,
-    // parsePolicy lets only global policies have shards.
-    shardKeys:
-      shards > 1 && globalKey !== undefined
-        ? Array.from({ length: shards }, (_, i) => shardKey(globalKey, i, shards))
-        : undefined,
+    globalKey: by === 'global' ? keyOf(prefix, tag, tail) : undefined,
+    // Only policies that count all clients together have shards: parsePolicy sees to that.
+    shardKeys: shards > 1 ? shardKeys(prefix, tag, tail, shards) : undefined,
   };
 }

@@ -1,26 +1,23 @@
 import { escape, identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
-import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { RateLimitConfigError } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 const MAX_KEY_BYTES = 200;
-const PREFIX = /^[\x21-\x7a|~]{1,32}$/;
+/** The most that a shard adds to a key. */
+const MAX_SHARD_BYTES = '/63.64'.length;
 
-/** @throws {RateLimitConfigError} when it cannot begin a key */
-export function checkKeyPrefix(prefix: unknown, place: string): string {
-  if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
-  throw new RateLimitConfigError(
-    place,
-    `keyPrefix must be 1 to 32 printable characters without blanks and braces, got ${shown(prefix)}`,
-  );
+/** Whether `prefix` can begin a key: 1 to 32 printable characters without blanks and braces. */
+export function isKeyPrefix(prefix: unknown): boolean {
+  return typeof prefix === 'string' && /^[\x21-\x7a|~]{1,32}$/.test(prefix);
 }
 
 /**
- * What stands in keys after the identity: scope, name, algorithm, and the rate or window that the state depends on. A key
- * says what its state means, so a deploy that changes one of them starts afresh.
+ * The part of a key after the identity: scope, name, algorithm, and the rate or window that the state depends on. A key says
+ * what its state means, so a deploy that changes one of them starts afresh.
  *
  * @throws {RateLimitConfigError} when a key could become longer than 200 bytes
  */
-export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, place: string): string {
+export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, where: string): string {
   const { algorithm } = policy;
   // A scope's own colons, as in /zones/:zone, need no escape: the three fields behind it have none.
   const tail = `:${escape(scope).replaceAll('%3A', ':')}:${escape(policy.name)}:${algorithm.code}:${algorithm.rate}`;
@@ -28,7 +25,7 @@ export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, pla
   const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES - shard;
   if (tail.length > room) {
     throw new RateLimitConfigError(
-      place,
+      where,
       `the route, name and rate of policy '${policy.name}' take ${tail.length} bytes in keys, at most ${room} fit: ` +
         `give it a shorter name or path, or scope 'app' and a name`,
     );
@@ -36,25 +33,17 @@ export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, pla
   return tail;
 }
 
-/** One policy's key for one identity; the identity's tag is the hash tag, so that a client's keys share a Cluster slot. */
+/** A policy's key for an identity. The tag is the hash tag of a Cluster: a client's keys share a slot. */
 export function keyOf(prefix: string, tag: string, tail: string): string {
   return `${prefix}:{${tag}}${tail}`;
 }
 
-/** The longest that a shard adds to a key. */
-const MAX_SHARD_BYTES = '/63.64'.length;
-
-/** The key of one of the parts of a state that is split among several slots: the tag says which of how many. */
-export function shardKey(key: string, number: number, shards: number): string {
-  return key.replace('}', `/${number}.${shards}}`);
+/** The keys of a state that is split among several slots: each tag says which shard of how many. */
+export function shardKeys(prefix: string, tag: string, tail: string, shards: number): readonly string[] {
+  return Array.from({ length: shards }, (_, i) => keyOf(prefix, `${tag}/${i}.${shards}`, tail));
 }
 
-/** The tag that stands in such a key. */
-export function tagOf(key: string): string {
-  return key.slice(key.indexOf('{') + 1, key.indexOf('}'));
-}
-
-/** The tag of a policy that counts everybody together: its name, so that not all of them share one Cluster slot. */
+/** The tag of a policy that counts all clients together: its name, so that such policies spread over a Cluster's slots. */
 export function globalTag(name: string): string {
   return identityTag({ kind: 'global', value: name });
 }

@@ -3,67 +3,67 @@ import type { ParsedPolicy } from './parse-policy.js';
 
 interface Claim {
   readonly policy: ParsedPolicy;
-  /** Where it stands. */
-  readonly place: string;
+  /** How error messages begin. */
+  readonly where: string;
 }
 
-/** States that are known; functions of requests may name any number. */
+/** States that are known. Functions of requests may name any number. */
 const MAX_STATES = 10_000;
 
 /**
- * Which policy each state belongs to. Two policies of one name and scope count under one key when only their limits differ,
- * which keys of windows do not carry: then the one would spend what the other admits.
+ * The policy that each state belongs to. Two policies of one name and scope count under one key when only their limits differ,
+ * because a window's key does not carry its limit: one policy would then spend what the other admits.
  */
 export class Meanings {
   private readonly claims = new Map<string, Claim>();
-  private readonly told = new Set<string>();
+  private readonly warned = new Set<string>();
 
   /**
    * @param scope as it stands in keys
-   * @param place where the policy stands, as error messages begin
+   * @param where how error messages begin
    * @throws {RateLimitConfigError} when another policy counts under the same keys, naming both
    */
-  claim(scope: string, policy: ParsedPolicy, place: string): void {
-    const conflict = this.conflict(stateOf(scope, policy), scope, policy, place);
-    if (conflict !== undefined) throw new RateLimitConfigError(place, conflict);
+  claim(scope: string, policy: ParsedPolicy, where: string): void {
+    const conflict = this.conflict(stateOf(scope, policy), scope, policy, where);
+    if (conflict !== undefined) throw new RateLimitConfigError(where, conflict);
   }
 
   /**
-   * The same for a policy that code or a function names while requests come: a limit may depend on the request, so this
-   * one does not throw.
+   * The same for a policy that code or a function names at run time. Its limit may depend on the request, so this method does
+   * not throw.
    *
-   * @returns what to warn of, once for a state
+   * @returns a warning, once for each state
    */
-  meet(scope: string, policy: ParsedPolicy, place: string): string | undefined {
+  meet(scope: string, policy: ParsedPolicy, where: string): string | undefined {
     const state = stateOf(scope, policy);
     if (this.claims.size >= MAX_STATES && !this.claims.has(state)) return undefined;
-    const conflict = this.conflict(state, scope, policy, place);
-    if (conflict === undefined || this.told.has(state)) return undefined;
-    this.told.add(state);
-    return `${place}: ${conflict}`;
+    const conflict = this.conflict(state, scope, policy, where);
+    if (conflict === undefined || this.warned.has(state)) return undefined;
+    this.warned.add(state);
+    return `${where}: ${conflict}`;
   }
 
-  private conflict(state: string, scope: string, policy: ParsedPolicy, place: string): string | undefined {
+  private conflict(state: string, scope: string, policy: ParsedPolicy, where: string): string | undefined {
     const known = this.claims.get(state);
     if (known === undefined) {
-      this.claims.set(state, { policy, place });
+      this.claims.set(state, { policy, where });
       return undefined;
     }
     if (sameMeaning(known.policy, policy)) return undefined;
     return (
-      `policy '${policy.name}' is ${described(policy)}, but '${policy.name}' of ${known.place} is ${described(known.policy)}, ` +
+      `policy '${policy.name}' is ${described(policy)}, but '${policy.name}' of ${known.where} is ${described(known.policy)}, ` +
       `and both count under one key (scope '${scope}'): give one of them another name, or both the same numbers`
     );
   }
 }
 
-/** Whether two policies that count under one key count the same way there. What a request costs is no part of it. */
+/** Whether two policies that count under one key count the same way there, whatever a request costs. */
 export function sameMeaning(one: ParsedPolicy, other: ParsedPolicy): boolean {
   if (one.algorithm === other.algorithm) return one.shards === other.shards;
   return stateOf('', one) === stateOf('', other) && described(one) === described(other);
 }
 
-/** What a key says of a policy: two policies that are equal in it share a state. */
+/** What a key says of a policy. Two policies that are equal in it share a state. */
 function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
   return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
 }

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { Meanings } from './meanings.js';
-import { isName, type ParsedPolicy, parsePolicy } from './parse-policy.js';
+import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';
+import { POLICY_OPTIONS } from './policy-options.js';
 
 /** Distinct values of policy functions and of `RateLimiter` calls that are kept parsed. */
 const MAX_PARSED = 1000;
@@ -10,66 +11,67 @@ const MAX_PARSED = 1000;
 /** Stands for any object: no option takes one, and not every object becomes text. */
 const NO_VALUE = 'an object';
 
-/** Every policy is parsed once: the module's named ones at boot, others when they are first met. */
-export class NamedPolicies {
-  /** Which policies count under which keys. */
+/** Parses every policy once: the module's named ones at boot, others when they are first met. */
+export class NamedPolicies<Context = never> {
+  /** The policies that count under each key. */
   readonly meanings = new Meanings();
-  private readonly named = new Map<string, ParsedPolicy>();
-  private readonly byContent = new LRUCache<string, ParsedPolicy>({ max: MAX_PARSED });
+  private readonly named = new Map<string, ParsedPolicy<Context>>();
+  private readonly byContent = new LRUCache<string, ParsedPolicy<Context>>({ max: MAX_PARSED });
   private readonly functions = new WeakMap<object, number>();
   private functionCount = 0;
 
-  /** @throws {RateLimitConfigError} for the first policy that is not one */
-  constructor(policies: Readonly<Record<string, Policy>> = {}) {
+  /** @throws {RateLimitConfigError} for the first policy that is wrong */
+  constructor(policies: Readonly<Record<string, Policy<Context>>> = {}) {
     for (const [name, policy] of Object.entries(policies)) {
-      const place = `RateLimitModule, policies.${name}`;
-      if (!isName(name)) throw new RateLimitConfigError(place, 'a name must be 1 to 64 printable characters');
+      const where = `RateLimitModule, policies.${name}`;
+      const rule = POLICY_OPTIONS.name;
+      if (!rule.valid(name)) throw new RateLimitConfigError(where, `a name must be ${rule.wanted}`);
       if (policy?.name !== undefined && policy.name !== name) {
-        throw new RateLimitConfigError(place, `name must be ${shown(name)} or left out, got ${shown(policy.name)}`);
+        throw new RateLimitConfigError(where, `name must be ${shown(name)} or left out, got ${shown(policy.name)}`);
       }
-      const parsed = parsePolicy(policy, place, name);
+      const parsed = parsePolicy<Context>(policy, where, name);
       this.named.set(name, parsed);
-      // As RateLimiter counts it, by its name.
-      this.meanings.claim('app', parsed, place);
+      // RateLimiter counts it across the application.
+      this.meanings.claim('app', parsed, where);
     }
   }
 
-  [Symbol.iterator](): Iterator<ParsedPolicy> {
+  [Symbol.iterator](): Iterator<ParsedPolicy<Context>> {
     return this.named.values();
   }
 
   /**
-   * @param place where the policy stands, for error messages
-   * @throws {RateLimitConfigError} for an unknown name or a policy that is not one
+   * @param where how error messages begin
+   * @throws {RateLimitConfigError} for an unknown name or a wrong policy
    */
-  parse(policy: unknown, place: string): ParsedPolicy {
+  parse(policy: unknown, where: string): ParsedPolicy<Context> {
     if (typeof policy === 'string') {
       const known = this.named.get(policy);
       if (known !== undefined) return known;
       const names = [...this.named.keys()].map(shown).join(', ');
       throw new RateLimitConfigError(
-        place,
+        where,
         `there is no policy named ${shown(policy)}; the module's policies are ${names === '' ? 'none' : names}`,
       );
     }
-    if (typeof policy !== 'object' || policy === null) return parsePolicy(policy, place);
-    // By content, not by identity: a function may hand out the same object with other numbers each time.
+    if (typeof policy !== 'object' || policy === null) return parsePolicy(policy, where);
+    // By content, not by identity: a function may return the same object with other numbers each time.
     const content = this.content(policy);
     let parsed = this.byContent.get(content);
-    if (parsed === undefined) this.byContent.set(content, (parsed = parsePolicy(policy, place)));
+    if (parsed === undefined) this.byContent.set(content, (parsed = parsePolicy<Context>(policy, where)));
     return parsed;
   }
 
-  /** Equal for policies of equal options; a function equals only itself. */
+  /** Equal for policies of equal options. A function equals only itself. */
   private content(policy: object): string {
     return JSON.stringify(
       Object.entries(policy)
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        .map(([option, value]: [string, unknown]) => [option, typeof value, this.shown(value)]),
+        .map(([option, value]: [string, unknown]) => [option, typeof value, this.textOf(value)]),
     );
   }
 
-  private shown(value: unknown): string {
+  private textOf(value: unknown): string {
     if (typeof value !== 'function') return Object(value) === value ? NO_VALUE : String(value);
     let id = this.functions.get(value);
     if (id === undefined) this.functions.set(value, (id = ++this.functionCount));

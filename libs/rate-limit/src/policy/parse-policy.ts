@@ -1,22 +1,26 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/algorithms.js';
-import { ON_MISSING_IDENTITY, type OnMissingIdentity } from '../identity/identity.js';
+import type { OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
-import type { OnStoreFailure, Policy, PolicyBy, PolicyScope } from './policy.js';
+import { checkNames, readOption } from '../util/option-rules.js';
+import type { CommonPolicyOptions, OnStoreFailure, PolicyBy, PolicyScope } from './policy.js';
+import { costRule, POLICY_OPTIONS } from './policy-options.js';
+
+type Options<Context> = CommonPolicyOptions<Context>;
 
 /** A policy that was checked once, with its algorithm ready to decide. */
-export interface ParsedPolicy {
+export interface ParsedPolicy<Context = never> {
   readonly name: string;
-  /** Whether the name was given, not the default. */
+  /** Whether the name was given; else it is the default. */
   readonly named: boolean;
-  readonly by: PolicyBy;
-  /** Undefined: what the module says. */
+  readonly by: PolicyBy<Context>;
+  /** Undefined: the module's. */
   readonly onMissingIdentity: OnMissingIdentity | undefined;
-  /** Undefined: what the place of the policy implies. */
+  /** Undefined: what the policy's place implies. */
   readonly scope: PolicyScope | undefined;
-  readonly cost: NonNullable<Policy['cost']>;
-  readonly skipIf: Policy['skipIf'];
-  /** Undefined: what the module says. */
+  readonly cost: NonNullable<Options<Context>['cost']>;
+  readonly skipIf: Options<Context>['skipIf'];
+  /** Undefined: the module's. */
   readonly onStoreFailure: OnStoreFailure | undefined;
   readonly algorithm: Algorithm;
   readonly shards: number;
@@ -24,32 +28,18 @@ export interface ParsedPolicy {
   readonly warnings: readonly string[];
 }
 
-const COMMON_OPTIONS = [
-  'algorithm',
-  'name',
-  'by',
-  'scope',
-  'cost',
-  'skipIf',
-  'onStoreFailure',
-  'onMissingIdentity',
-  'shards',
-];
-const KINDS: readonly unknown[] = ['client', 'ip', 'user', 'api-key', 'global'];
-const SCOPES: readonly unknown[] = ['route', 'controller', 'app'];
-export const STORE_FAILURES: readonly OnStoreFailure[] = ['local', 'open', 'closed'];
-export const DEFAULT_NAME = 'default';
+const DEFAULT_NAME = 'default';
 
 /**
  * Checks a policy and makes its algorithm.
  *
- * @param place where the policy stands, as error messages begin: `RidesController.request, @RateLimit`
+ * @param where how error messages begin: `RidesController.request, @RateLimit`
  * @param fallbackName the name of a policy that gives none itself
  * @throws {RateLimitConfigError} naming the place, the option, what was given and what would be right
  */
-export function parsePolicy(policy: unknown, place: string, fallbackName?: string): ParsedPolicy {
+export function parsePolicy<Context>(policy: unknown, where: string, fallbackName?: string): ParsedPolicy<Context> {
   const fail = (problem: string): never => {
-    throw new RateLimitConfigError(place, problem);
+    throw new RateLimitConfigError(where, problem);
   };
   if (typeof policy !== 'object' || policy === null || Array.isArray(policy)) {
     return fail(
@@ -64,16 +54,37 @@ export function parsePolicy(policy: unknown, place: string, fallbackName?: strin
   if (entry === undefined) {
     return fail(`algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}`);
   }
-  const known = [...COMMON_OPTIONS, ...entry.options];
-  for (const option of Object.keys(given)) {
-    if (!known.includes(option)) {
-      fail(
-        `${shown(option)} is not an option of ${String(given.algorithm)} (got ${shown(given[option])}); its options are ${known.join(', ')}`,
-      );
-    }
-  }
+  const known = ['algorithm', ...Object.keys(POLICY_OPTIONS), 'cost', ...entry.options];
+  checkNames(given, known, where, entry.name);
 
   const warnings: string[] = [];
+  const algorithm = entry.create(readerOf(given, fail, warnings));
+  const read = <T>(option: keyof typeof POLICY_OPTIONS): T => readOption(given, option, POLICY_OPTIONS[option], where);
+  const parsed = {
+    by: read<PolicyBy<Context>>('by'),
+    onMissingIdentity: read<OnMissingIdentity | undefined>('onMissingIdentity'),
+    scope: read<PolicyScope | undefined>('scope'),
+    cost: readOption<ParsedPolicy<Context>['cost']>(given, 'cost', costRule(algorithm.maxCost), where),
+    skipIf: read<ParsedPolicy<Context>['skipIf']>('skipIf'),
+    onStoreFailure: read<OnStoreFailure | undefined>('onStoreFailure'),
+    algorithm,
+    shards: read<number>('shards'),
+    warnings,
+  };
+  const name = read<string | undefined>('name') ?? fallbackName;
+  if (parsed.scope === 'app' && name === undefined) {
+    fail(`name is missing: with scope 'app' all routes that use the name share one state`);
+  }
+  const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
+  if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
+  return { name: name ?? DEFAULT_NAME, named: name !== undefined, ...parsed };
+}
+
+function readerOf(
+  given: Readonly<Record<string, unknown>>,
+  fail: (problem: string) => never,
+  warnings: string[],
+): OptionReader {
   const value: OptionReader['value'] = (option, read, wanted) => {
     let problem = `must be ${wanted}`;
     try {
@@ -84,81 +95,14 @@ export function parsePolicy(policy: unknown, place: string, fallbackName?: strin
     }
     return fail(`${option} ${problem}, got ${Object.hasOwn(given, option) ? shown(given[option]) : 'nothing'}`);
   };
-  const optional = <T>(option: string, fallback: T, valid: (given: unknown) => boolean, wanted: string): T =>
-    given[option] === undefined ? fallback : value(option, (v) => (valid(v) ? (v as T) : undefined), wanted);
+  const isWhole = (v: unknown, max: number): v is number =>
+    Number.isInteger(v) && (v as number) >= 1 && (v as number) <= max;
   const whole: OptionReader['whole'] = (option, max) =>
-    value(
-      option,
-      (v) => (Number.isInteger(v) && (v as number) >= 1 && (v as number) <= max ? (v as number) : undefined),
-      `a whole number from 1 to ${max}`,
-    );
-
-  const algorithm = entry.create({ whole, value, warn: (message) => warnings.push(message) });
-  const isFunction = (v: unknown): boolean => typeof v === 'function';
-  const cost = optional<ParsedPolicy['cost']>(
-    'cost',
-    1,
-    (v) => isFunction(v) || (Number.isInteger(v) && (v as number) >= 0 && (v as number) <= algorithm.maxCost),
-    `a whole number from 0 to ${algorithm.maxCost} (what can ever fit), or a function`,
-  );
-  const name = optional('name', fallbackName, isName, `1 to ${MAX_NAME} printable characters`);
-  const by = optional<PolicyBy>(
-    'by',
-    'client',
-    (v) => isFunction(v) || KINDS.includes(v),
-    `one of ${KINDS.map(shown).join(', ')}, or a function`,
-  );
-  const scope = optional<PolicyScope | undefined>(
-    'scope',
-    undefined,
-    (v) => SCOPES.includes(v),
-    `one of ${SCOPES.map(shown).join(', ')}`,
-  );
-  if (scope === 'app' && name === undefined) {
-    fail(`name is missing: with scope 'app' all routes that use the name share one state`);
-  }
-  const skipIf = optional<Policy['skipIf']>('skipIf', undefined, isFunction, 'a function');
-  const onStoreFailure = optional<OnStoreFailure | undefined>(
-    'onStoreFailure',
-    undefined,
-    (v) => (STORE_FAILURES as readonly unknown[]).includes(v),
-    `one of ${STORE_FAILURES.map(shown).join(', ')}`,
-  );
-  const onMissingIdentity = optional<OnMissingIdentity | undefined>(
-    'onMissingIdentity',
-    undefined,
-    (v) => (ON_MISSING_IDENTITY as readonly unknown[]).includes(v),
-    `one of ${ON_MISSING_IDENTITY.map(shown).join(', ')}`,
-  );
-  const shards = optional(
-    'shards',
-    1,
-    (v) => Number.isInteger(v) && (v as number) >= 1 && (v as number) <= MAX_SHARDS,
-    `a whole number from 1 to ${MAX_SHARDS}`,
-  );
-  if (shards > 1) {
-    const problem = whyNotSharded({ by, algorithm, cost, shards });
-    if (problem !== undefined) fail(`shards: ${shards} ${problem}`);
-  }
-  return {
-    name: name ?? DEFAULT_NAME,
-    named: name !== undefined,
-    by,
-    onMissingIdentity,
-    scope,
-    cost,
-    skipIf,
-    onStoreFailure,
-    algorithm,
-    shards,
-    warnings,
-  };
+    value(option, (v) => (isWhole(v, max) ? v : undefined), `a whole number from 1 to ${max}`);
+  return { whole, value, warn: (message) => warnings.push(message) };
 }
 
-/** More than a Cluster has masters to spread them over. */
-const MAX_SHARDS = 64;
-
-/** What stands against splitting a policy's state, if anything does. */
+/** Why a policy's state cannot be split; undefined when it can. */
 function whyNotSharded({
   by,
   algorithm,
@@ -166,21 +110,14 @@ function whyNotSharded({
   shards,
 }: Pick<ParsedPolicy, 'by' | 'algorithm' | 'cost' | 'shards'>): string | undefined {
   const { name, limit } = algorithm;
-  if (by !== 'global') return `is for policies that count everybody (by: 'global'), got by: ${shown(by)}`;
+  if (by !== 'global') return `is for policies that count all clients together (by: 'global'), got by: ${shown(by)}`;
   if (!algorithm.shardable) return `is not for a ${name}: its state cannot be split`;
   if (limit % shards !== 0) {
     const below = limit - (limit % shards);
-    return `does not divide ${limit} evenly, and some of it would never be admitted: ${below > 0 ? `${below} or ` : ''}${below + shards} would do`;
+    const right = `${below > 0 ? `${below} or ` : ''}${below + shards}`;
+    return `does not divide ${limit} evenly, so a part of the limit would never be admitted: ${right} would be right`;
   }
   const { maxCost } = algorithm.share(shards, 1);
-  if (typeof cost === 'number' && cost > maxCost)
-    return `leaves ${maxCost} for a shard, in which cost ${cost} never fits`;
-  return undefined;
-}
-
-const MAX_NAME = 64;
-
-/** Whether `name` can name a policy. */
-export function isName(name: unknown): boolean {
-  return typeof name === 'string' && name.length <= MAX_NAME && /^[\x20-\x7e]+$/.test(name);
+  if (typeof cost !== 'number' || cost <= maxCost) return undefined;
+  return `leaves ${maxCost} for a shard, in which cost ${cost} never fits`;
 }

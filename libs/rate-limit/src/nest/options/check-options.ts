@@ -1,0 +1,53 @@
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { checkNames, readOption } from '../../util/option-rules.js';
+import type { RateLimitModuleOptions } from './module-options.js';
+import { MODULE_OPTIONS } from './options-table.js';
+
+const WHERE = 'RateLimitModule';
+
+/** The options that may be undefined after their check. */
+type OpenOption = 'redis' | 'store' | 'identity' | 'onStoreStateChange' | 'onDecision';
+
+/** The checked options, with every default. */
+export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
+  Required<Omit<RateLimitModuleOptions, OpenOption>> & {
+    /** The options as they were given, without defaults. */
+    readonly given: Readonly<RateLimitModuleOptions>;
+  };
+
+/** @throws {RateLimitConfigError} naming the option, what was given and what would be right */
+export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new RateLimitConfigError(WHERE, `options must be an object, got ${shown(options)}`);
+  }
+  if ('guard' in options) {
+    // forRoot has taken it out by now: what a factory returns cannot register a provider.
+    throw new RateLimitConfigError(
+      WHERE,
+      'guard is static: it stands beside useFactory or useClass, not in what they return',
+    );
+  }
+  checkNames(options, Object.keys(MODULE_OPTIONS), WHERE);
+  const checked: Record<string, unknown> = { given: options };
+  for (const [option, rule] of Object.entries(MODULE_OPTIONS)) {
+    checked[option] = readOption(options, option, rule, WHERE);
+  }
+  checkTogether(options);
+  return checked as unknown as CheckedOptions;
+}
+
+/** Checks what single options cannot tell. */
+function checkTogether({ redis, store, clock = 'redis', maxSkewMs }: RateLimitModuleOptions): void {
+  if (redis !== undefined && redis !== '' && store !== undefined) {
+    throw new RateLimitConfigError(
+      WHERE,
+      'redis and store are both given: a store of your own brings its own connection',
+    );
+  }
+  if (maxSkewMs !== undefined && clock === 'redis') {
+    throw new RateLimitConfigError(
+      WHERE,
+      "maxSkewMs has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
+    );
+  }
+}

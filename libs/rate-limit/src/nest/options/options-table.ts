@@ -1,0 +1,89 @@
+import { ON_MISSING_IDENTITY } from '../../identity/identity.js';
+import { isKind } from '../../identity/identity-tag.js';
+import { MAX_PROCESSES, isProcessCount } from '../../limiter/fallback.js';
+import { isKeyPrefix } from '../../policy/key.js';
+import { STORE_FAILURES } from '../../policy/policy-options.js';
+import { isRedisClient } from '../../stores/redis/redis-client.js';
+import { oneOf, type OptionRule, whole } from '../../util/option-rules.js';
+import type { RateLimitModuleOptions } from './module-options.js';
+
+const MAX_MS = 10_000;
+const MILLISECONDS = 'whole milliseconds';
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isFunction = (value: unknown): boolean => typeof value === 'function';
+const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
+  isObject(value) && methods.every((method) => isFunction(value[method]));
+
+const callback: OptionRule = { default: undefined, valid: isFunction, wanted: 'a function' };
+
+const policyList: OptionRule = {
+  default: [],
+  valid: (value) => Array.isArray(value) && value.every(isNamed),
+  wanted: 'an array of names, or of policies with a name',
+};
+
+/** The options of the module: each is declared here and nowhere else. The README's table is compared with it by a test. */
+export const MODULE_OPTIONS = {
+  redis: {
+    default: undefined,
+    valid: (value) => value === '' || isRedisUrl(value) || isRedisOptions(value),
+    wanted: 'a redis:// or rediss:// URL, ioredis options, or a client with evalsha, eval and del',
+    secret: true, // a URL can hold a password
+  },
+  store: {
+    default: undefined,
+    valid: (value) => hasMethods(value, ['consume', 'reset']),
+    wanted: 'a RateLimitStore (an object with consume and reset)',
+  },
+  policies: { default: {}, valid: isObject, wanted: 'an object of policies by name' },
+  defaults: policyList,
+  middleware: policyList,
+  identity: {
+    default: undefined,
+    valid: (value) => Array.isArray(value) && value.every((one) => hasMethods(one, ['resolve']) && isKind(one.kind)),
+    wanted: 'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
+  },
+  onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
+  headers: oneOf([true, false], true),
+  keyPrefix: {
+    default: 'rl',
+    valid: isKeyPrefix,
+    wanted: '1 to 32 printable characters without blanks and braces',
+  },
+  clock: oneOf(['redis', 'app'], 'redis'),
+  maxSkewMs: whole(1000, 0, MAX_MS, MILLISECONDS),
+  denialCacheMs: whole(1000, 0, MAX_MS, MILLISECONDS),
+  deadlineMs: whole(50, 1, MAX_MS, MILLISECONDS),
+  onStoreFailure: oneOf(STORE_FAILURES, 'local'),
+  localShare: {
+    default: 1,
+    valid: (value) => isFunction(value) || isProcessCount(value),
+    wanted: `a whole number of processes from 1 to ${MAX_PROCESSES}, or a function`,
+  },
+  fallbackMaxBytes: whole(64_000_000, 1),
+  onStoreStateChange: callback,
+  onDecision: callback,
+  decisionSampling: {
+    default: 1,
+    valid: (value) => typeof value === 'number' && value > 0 && value <= 1,
+    wanted: 'a share of the decisions, above 0, to 1',
+  },
+  maxWaiting: whole(10_000, 1),
+  maxWaitingPerClient: whole(100, 1),
+} as const satisfies Record<keyof RateLimitModuleOptions, OptionRule>;
+
+/** A policy without a name could not be told from another one; a name and a function have names of their own. */
+function isNamed(source: unknown): boolean {
+  return !isObject(source) || 'choose' in source || source.name !== undefined;
+}
+
+function isRedisUrl(redis: unknown): boolean {
+  return typeof redis === 'string' && /^rediss?:\/\//.test(redis) && URL.canParse(redis);
+}
+
+function isRedisOptions(redis: unknown): boolean {
+  if (typeof redis !== 'object' || redis === null) return false;
+  return isRedisClient(redis) || [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
+}

@@ -1,0 +1,45 @@
+import { ON_MISSING_IDENTITY } from '../identity/identity.js';
+import { shown } from '../util/config-error.js';
+import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
+import type { CommonPolicyOptions, OnStoreFailure, PolicyScope } from './policy.js';
+
+/** The values of `onStoreFailure`; the first one is the default. */
+export const STORE_FAILURES: readonly OnStoreFailure[] = ['local', 'open', 'closed'];
+
+const KINDS = ['client', 'ip', 'user', 'api-key', 'global'] as const;
+const SCOPES: readonly PolicyScope[] = ['route', 'controller', 'app'];
+const MAX_NAME = 64;
+/** More shards than a Cluster has masters to spread them over. */
+const MAX_SHARDS = 64;
+
+/** Whether `name` can name a policy. */
+export function isName(name: unknown): boolean {
+  return typeof name === 'string' && name.length <= MAX_NAME && /^[\x20-\x7e]+$/.test(name);
+}
+
+const isFunction = (value: unknown): boolean => typeof value === 'function';
+
+/** The options of every policy, but `cost`, whose range depends on the algorithm: each is declared here and nowhere else. */
+export const POLICY_OPTIONS = {
+  name: { default: undefined, valid: isName, wanted: `1 to ${MAX_NAME} printable characters` },
+  by: {
+    default: 'client',
+    valid: (value) => isFunction(value) || KINDS.includes(value as 'ip'),
+    wanted: `one of ${KINDS.map(shown).join(', ')}, or a function`,
+  },
+  scope: oneOf(SCOPES, undefined),
+  onStoreFailure: oneOf(STORE_FAILURES, undefined),
+  onMissingIdentity: oneOf(ON_MISSING_IDENTITY, undefined),
+  skipIf: { default: undefined, valid: isFunction, wanted: 'a function' },
+  shards: whole(1, 1, MAX_SHARDS),
+} as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost'>, OptionRule>;
+
+/** @param maxCost the largest cost that ever fits */
+export function costRule(maxCost: number): OptionRule {
+  return {
+    default: 1,
+    valid: (value) =>
+      isFunction(value) || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxCost),
+    wanted: `a whole number from 0 to ${maxCost} (what can ever fit), or a function`,
+  };
+}

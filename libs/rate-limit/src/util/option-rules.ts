@@ -1,0 +1,71 @@
+import { RateLimitConfigError, shown } from './config-error.js';
+import { nearestName } from './nearest-name.js';
+
+/** How an option is declared. */
+export interface OptionRule {
+  /** The value of an option that is not given. */
+  readonly default: unknown;
+  /** Whether a given value is right. */
+  readonly valid: (value: unknown) => boolean;
+  /** What would be right, as in `deadlineMs must be <wanted>`. */
+  readonly wanted: string;
+  /** Whether messages leave the given value out, because it may hold a secret. */
+  readonly secret?: boolean;
+}
+
+/** An option that is one of some values. */
+export function oneOf<T>(values: readonly T[], otherwise: T | undefined): OptionRule {
+  return {
+    default: otherwise,
+    valid: (value) => values.includes(value as T),
+    wanted: `one of ${values.map(shown).join(', ')}`,
+  };
+}
+
+/** An option that is a whole number. */
+export function whole(
+  otherwise: number,
+  min: number,
+  max = Number.MAX_SAFE_INTEGER,
+  unit = 'a whole number',
+): OptionRule {
+  const range = max === Number.MAX_SAFE_INTEGER ? `from ${min}` : `from ${min} to ${max}`;
+  return {
+    default: otherwise,
+    valid: (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+    wanted: `${unit} ${range}`,
+  };
+}
+
+/**
+ * The value of an option, or its default.
+ *
+ * @param where how the error message begins
+ * @throws {RateLimitConfigError} when a given value is wrong
+ */
+export function readOption<T>(given: object, option: string, rule: OptionRule, where: string): T {
+  const value = (given as Readonly<Record<string, unknown>>)[option];
+  if (value === undefined) return rule.default as T;
+  if (rule.valid(value)) return value as T;
+  const got = rule.secret === true ? '' : `, got ${shown(value)}`;
+  throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`);
+}
+
+/**
+ * Refuses options that are not known.
+ *
+ * @param of what has the options, as in `is not an option of token-bucket`; default nothing
+ * @throws {RateLimitConfigError} with the nearest known name, and all of them
+ */
+export function checkNames(given: object, known: readonly string[], where: string, of = ''): void {
+  for (const [option, value] of Object.entries(given)) {
+    if (known.includes(option)) continue;
+    const owner = of === '' ? '' : ` of ${of} (got ${shown(value)})`;
+    const nearest = nearestName(option, known);
+    const guess = nearest === undefined ? '' : `did you mean ${nearest}? `;
+    throw new RateLimitConfigError(
+      where,
+      `${shown(option)} is not an option${owner}; ${guess}the options are ${known.join(', ')}`,
+    );
+  }
+}
