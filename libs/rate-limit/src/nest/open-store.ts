@@ -4,7 +4,7 @@ import type { CheckedOptions } from './options/check-options.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { watchClock } from '../stores/redis/clock-skew.js';
-import { ConnectedRedisStore } from '../stores/redis/connected-redis.store.js';
+import { ConnectedRedisStore } from '../stores/redis/connection.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
 import {
   changedOptions,
