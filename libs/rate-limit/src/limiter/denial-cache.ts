@@ -1,50 +1,46 @@
 import { LRUCache } from 'lru-cache';
-import { flatten } from '../util/own-text.js';
-import type { Charge, ChargeVerdict, Verdict } from '../stores/store.js';
 import { sameCharges } from '../stores/charge.js';
+import type { Denials, KnownDenial } from '../stores/observers.js';
+import type { Charge, ChargeVerdict, Verdict } from '../stores/store.js';
+import { flatten } from '../util/own-text.js';
 
-interface Denial {
+interface Denial extends KnownDenial {
   readonly charges: readonly Charge[];
-  readonly verdict: Verdict;
-  /** By the monotonic clock, milliseconds: when the question was sent. */
-  readonly sentAt: number;
-  /** By the monotonic clock, milliseconds: when the answer came in, and until when it is certain. */
+  /** Monotonic milliseconds at which the answer came in, and until which it is certain. */
   readonly receivedAt: number;
   readonly certainUntil: number;
 }
 
-/** Requests remembered at most: those of clients that go on asking. */
-const MAX_REFUSALS = 50_000;
-/** Resets known one by one; beyond it all that was sent before is asked again. */
-const MAX_RESETS = 10_000;
-/** And their charges: a request can have 32. */
+/** Denials kept at most: those of the clients that go on asking. */
+const MAX_DENIALS = 50_000;
+/** Charges of these denials at most: a request can have 32. */
 const MAX_CHARGES = 100_000;
-/** This process's clock and the store's run apart by less than what is missing to 1. */
+/** Resets known by their keys. Beyond them, every denial that was sent before is asked again. */
+const MAX_RESETS = 10_000;
+/** The clocks of this process and of the store run apart by less than the rest to 1. */
 const DRIFT = 0.998;
 
 /**
- * The denials that are certain, to be answered without asking again. Once a store has refused, no charge by anybody makes
- * the same question pass before its `retryAfter`; resets, give-backs, lost states and stepping clocks can, which is why a
- * refusal is remembered for a second at most. A client far over its limit then costs its own process a look-up, and Redis
- * nothing.
+ * Keeps the rejections that are certain, so that the store is not asked for them again. After a store has rejected a request,
+ * no charge makes the same request pass before its `retryAfter`. A reset, a refund, a lost state or a stepping clock can: so a
+ * denial is kept for a second at most. A client far over its limit then costs its process one look-up, and Redis nothing.
  *
- * The verdict is the store's: `remaining`, and what a policy that did not refuse would say, as of the question; `resetAfter`
- * and `retryAfter` counting down from the answer.
+ * The verdict is the store's. `remaining` stands as of the question; `resetAfter` and `retryAfter` count down from the answer.
  */
-export class DenialCache {
-  /** By the key of a charge that was refused. */
+export class DenialCache implements Denials {
+  /** By the key of a charge that was rejected. */
   private readonly denials = new LRUCache<string, Denial>({
-    max: MAX_REFUSALS,
+    max: MAX_DENIALS,
     maxSize: MAX_CHARGES,
     sizeCalculation: ({ charges }) => charges.length,
   });
-  /** When each key was reset last, by the monotonic clock: what was sent before says nothing about it any more. */
+  /** By key: monotonic milliseconds of its last reset. A denial that was sent before is not certain any more. */
   private readonly resets = new Map<string, number>();
   /** The same for all keys. */
   private resetAt = -Infinity;
 
   /**
-   * @param maxMs milliseconds that a refusal is remembered at most
+   * @param maxMs milliseconds that a denial is kept at most
    * @param monotonicMs milliseconds of a clock that never steps
    */
   constructor(
@@ -52,38 +48,38 @@ export class DenialCache {
     private readonly monotonicMs: () => number = () => performance.now(),
   ) {}
 
-  /** What the store is certain to say to a request, or undefined. */
+  /** The certain rejection of a request; undefined when the store has to be asked. */
   find(charges: readonly Charge[]): Verdict | undefined {
     return this.findSent(charges)?.verdict;
   }
 
-  /** The same, and when the store was asked: what is derived from it must not last longer. */
-  findSent(charges: readonly Charge[]): Pick<Denial, 'verdict' | 'sentAt'> | undefined {
+  /** As `find`, with the time at which the store was asked: a denial derived from this one must not last longer. */
+  findSent(charges: readonly Charge[]): KnownDenial | undefined {
     for (let i = 0; i < charges.length; i++) {
-      const refusal = this.denials.get(charges[i]!.key);
-      // Of the same question only: cost 2 can be refused where cost 1 is not.
-      if (refusal === undefined || !sameCharges(refusal.charges, charges)) continue;
+      const denial = this.denials.get(charges[i]!.key);
+      // Only the same request is certain: cost 2 can be rejected where cost 1 is not.
+      if (denial === undefined || !sameCharges(denial.charges, charges)) continue;
       const now = this.monotonicMs();
-      if (now < refusal.certainUntil && !this.isReset(refusal)) {
-        return { verdict: countedDown(refusal, now), sentAt: refusal.sentAt };
+      if (now < denial.certainUntil && !this.isReset(denial)) {
+        return { verdict: countedDown(denial, now), sentAt: denial.sentAt };
       }
     }
     return undefined;
   }
 
   /**
-   * Remembers what the store has just said, if it was a refusal.
+   * Notes a verdict if it is a rejection.
    *
-   * @param sentAt when it was asked, by the monotonic clock
-   * @param under the key of one of the charges, of which one refusal is remembered at a time; default the first that refused
+   * @param sentAt monotonic milliseconds at which the store was asked
+   * @param under the key of the charge under which the denial is kept, one at a time; default the first one that rejected
    */
   note(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
-    if (!verdict.allowed) this.remember(charges, verdict, sentAt, under);
+    if (!verdict.allowed) this.keep(charges, verdict, sentAt, under);
   }
 
   /**
-   * Keys were reset: no rejection that was sent before and depends on one of them is certain any more. It may be noted under
-   * another key of its request, or be under way still.
+   * Forgets the denials that depend on keys that were reset, also those under another key of their request, and those whose
+   * answer is still under way.
    */
   forget(keys: readonly string[]): void {
     const now = this.monotonicMs();
@@ -93,7 +89,7 @@ export class DenialCache {
       this.resets.set(key, now);
     }
     for (const [key, at] of this.resets) {
-      // A rejection that was sent earlier than that is certain no more in any case.
+      // A denial that was sent earlier than that is not certain any more in any case.
       if (at + this.maxMs >= now && this.resets.size <= MAX_RESETS) break;
       if (at + this.maxMs >= now) this.resetAt = at;
       this.resets.delete(key);
@@ -106,10 +102,10 @@ export class DenialCache {
     return charges.some(({ key }) => sentAt <= (this.resets.get(key) ?? -Infinity));
   }
 
-  /** Until the first of the refusing policies could let it pass: so long they all refuse. */
-  private remember(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
-    const refusing = verdict.charges.filter(({ allowed }) => !allowed);
-    const certainMs = Math.min(this.maxMs, ...refusing.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
+  /** Keeps a denial until the first of the rejecting policies could allow the request: until then all of them reject it. */
+  private keep(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
+    const rejecting = verdict.charges.filter(({ allowed }) => !allowed);
+    const certainMs = Math.min(this.maxMs, ...rejecting.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
     const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
     for (const charge of charges) flatten(charge.key);
     this.denials.set(key, {

@@ -1,20 +1,17 @@
-import { keyOf } from '../policy/key.js';
+import { Logger as NestLogger } from '@nestjs/common';
+import { DenialCache } from '../limiter/denial-cache.js';
+import { NotedStore } from '../limiter/noted-store.js';
 import type { Monitor } from '../metrics/monitor.js';
-import type { CheckedOptions } from './options/check-options.js';
+import { keyOf } from '../policy/key.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
-import { watchClock } from '../stores/redis/clock-skew.js';
-import { ConnectedRedisStore } from '../stores/redis/connection.js';
+import { changedOptions, duplicateRedis, openRedis } from '../stores/redis/open-redis.js';
+import { isRedisClient, type OwnedRedisClient, type RedisClient } from '../stores/redis/redis-client.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
-import {
-  changedOptions,
-  duplicateRedis,
-  isRedisClient,
-  openRedis,
-  type RedisClient,
-} from '../stores/redis/redis-client.js';
-import { DenialCache } from '../limiter/denial-cache.js';
-import type { RateLimitStore } from '../stores/store.js';
+import type { RateLimitStore, StoreStateChange } from '../stores/store.js';
+import { RateLimitConfigError } from '../util/config-error.js';
+import type { Logger } from '../util/logger.js';
+import type { CheckedOptions, RateLimitModuleOptions } from './options/module-options.js';
 
 interface OpenedStore {
   readonly store: RateLimitStore;
@@ -22,59 +19,157 @@ interface OpenedStore {
   readonly denials?: DenialCache | undefined;
   /** Whether the store keeps the deadline by itself. */
   readonly keepsTime: boolean;
-  /** Whether it was opened here, and is to be closed here. */
+  /** Whether the module opened the store, and closes it. */
   readonly owned: boolean;
   /** One line for the log at boot. */
   readonly description: string;
-  /** Options without effect, if any are given. */
+  /** Given options without effect. */
   readonly warning?: string;
 }
 
-/** The store that the module's options ask for, not connected yet. */
-export async function openStore(options: CheckedOptions, monitor: Monitor): Promise<OpenedStore> {
-  const { redis, store, clock, maxSkewMs, denialCacheMs, deadlineMs } = options;
-  const deadlines = new Deadlines(deadlineMs);
-  if (store !== undefined) {
-    const description = `Limits are kept in ${store.constructor.name}`;
-    return { store, deadlines, keepsTime: false, owned: false, description };
+type Option = keyof RateLimitModuleOptions;
+
+/** Options that need a store outside of this process. */
+const NEED_REDIS: readonly Option[] = [
+  'clock',
+  'maxSkewMs',
+  'denialCacheMs',
+  'deadlineMs',
+  'onStoreFailure',
+  'localShare',
+  'fallbackMaxBytes',
+  'onStoreStateChange',
+];
+
+/** Options that only a store itself can honour, each with the right way. */
+const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
+  clock: "give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
+  maxSkewMs: "give it to the store itself, as in new RedisStore(client, { clock: 'app', maxSkewMs: 200 })",
+  onStoreStateChange: 'the module sees the state of a connection that it opens itself: give redis, not store',
+};
+
+/**
+ * The store of the module's options, not connected yet.
+ *
+ * @throws {RateLimitConfigError} for a given option that this store cannot honour
+ */
+export async function openStore(
+  options: CheckedOptions,
+  monitor: Monitor,
+  logger: Logger = new NestLogger('RateLimit'),
+): Promise<OpenedStore> {
+  const { redis, store } = options;
+  if (store !== undefined) return givenStore(store, options);
+  if (redis === undefined || redis === '') return memoryStore(options);
+  return redisStore(redis, options, monitor, logger);
+}
+
+function givenStore(store: RateLimitStore, { given, denialCacheMs, deadlineMs }: CheckedOptions): OpenedStore {
+  for (const [option, advice] of Object.entries(BELONG_TO_STORE)) {
+    if (given[option as Option] !== undefined) throw noEffect(option, 'with store', advice);
   }
-  if (redis === undefined || redis === '') {
-    const description =
-      'Limits are kept in this process (no Redis is configured): with several processes, each client gets its limit once from every one';
-    return { store: new MemoryStore(), deadlines, keepsTime: true, owned: true, description };
+  const opened = {
+    deadlines: new Deadlines(deadlineMs),
+    keepsTime: false,
+    owned: false,
+    description: `Limits are kept in ${nameOf(store)}`,
+  };
+  // A virtual clock may drive the store, so denials are kept only on request.
+  if (given.denialCacheMs === undefined || denialCacheMs === 0) return { ...opened, store };
+  if (store instanceof MemoryStore) {
+    throw noEffect('denialCacheMs', 'with a MemoryStore', 'leave it out, a MemoryStore answers as fast as the cache');
   }
-  const { client, ignored = [] } = isRedisClient(redis) ? { client: duplicateRedis(redis) } : await openRedis(redis);
-  const denials = denialCacheMs === 0 ? undefined : new DenialCache(denialCacheMs);
-  const settings = { clock, maxSkewMs, deadlines, monitor, ...(denials && { denials }) };
-  if (clock === 'app' && client !== undefined) watchClock(client, maxSkewMs);
-  const probeKey = (number: number): string => keyOf(options.keyPrefix, `probe${number || ''}`, '');
+  const denials = new DenialCache(denialCacheMs);
+  return { ...opened, store: new NotedStore(store, denials), denials };
+}
+
+function memoryStore({ given, deadlineMs }: CheckedOptions): OpenedStore {
+  const idle = NEED_REDIS.filter((option) => given[option] !== undefined);
+  const without = idle.length === 0 ? '' : `; without effect until then: ${idle.join(', ')}`;
   return {
-    store: client
-      ? new ConnectedRedisStore(client, settings, probeKey, (change) => {
-          monitor.storeChanged(change);
-          return options.onStoreStateChange?.(change); // which may be a promise that rejects
-        })
-      : new RedisStore(redis as RedisClient, settings),
-    deadlines,
-    denials,
+    store: new MemoryStore(),
+    deadlines: new Deadlines(deadlineMs),
     keepsTime: true,
-    owned: client !== undefined,
-    ...(ignored.length > 0 && {
-      warning: `RateLimitModule, redis: these options are ignored, since promises rest on them; what holds is ${ignored.join(', ')}`,
-    }),
-    description: `Limits are kept in Redis, for all processes together${whileAway(options)}${byDuplicate(redis)}`,
+    owned: true,
+    description: `Limits are kept in this process, so each process gives each client the whole limit. Set redis to share limits${without}`,
   };
 }
 
-/** What was handed in is not used as it is: who looks for its connection, or its retries, should find why. */
-function byDuplicate(redis: CheckedOptions['redis']): string {
-  const changed = isRedisClient(redis) ? changedOptions(redis) : [];
-  if (changed.length === 0) return '';
-  return `; on a duplicate of the client that was handed in, which differs in ${changed.join(', ')}`;
+async function redisStore(
+  redis: NonNullable<CheckedOptions['redis']>,
+  options: CheckedOptions,
+  monitor: Monitor,
+  logger: Logger,
+): Promise<OpenedStore> {
+  const { clock, maxSkewMs, denialCacheMs, onStoreStateChange, keyPrefix } = options;
+  const deadlines = new Deadlines(options.deadlineMs);
+  const denials = denialCacheMs === 0 ? undefined : new DenialCache(denialCacheMs);
+  const settings = { clock, maxSkewMs, deadlines, observer: monitor, ...(denials && { denials }) };
+  const opened = { deadlines, denials, keepsTime: true };
+  const description = `Limits are kept in Redis, for all processes together${wholeLimits(options)}`;
+  const { client, ignored = [] } = await clientFor(redis);
+  if (client === undefined) {
+    if (onStoreStateChange !== undefined) {
+      throw noEffect(
+        'onStoreStateChange',
+        'with a client that has no duplicate()',
+        'the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
+      );
+    }
+    const warning = `clock: 'app' is not compared with Redis's clock: the client has no duplicate(). Watch the clocks yourself`;
+    const store = new RedisStore(redis as RedisClient, settings);
+    return { ...opened, store, owned: false, description, ...(clock === 'app' && { warning }) };
+  }
+  const store = new RedisStore(client, {
+    ...settings,
+    owned: {
+      probeKey: (number) => keyOf(keyPrefix, `probe${number || ''}`, ''),
+      logger,
+      onStateChange: (change: StoreStateChange) => {
+        monitor.storeChanged(change);
+        return onStoreStateChange?.(change); // may be a promise that rejects
+      },
+    },
+  });
+  return {
+    ...opened,
+    store,
+    owned: true,
+    description: `${description}${duplicated(redis)}`,
+    ...(ignored.length > 0 && {
+      warning: `RateLimitModule, redis: promises rest on these options, so the module sets them itself: ${ignored.join(', ')}`,
+    }),
+  };
 }
 
-/** What the default means for as long as an outage lasts has to be known before one. */
-function whileAway({ onStoreFailure, localShare }: CheckedOptions): string {
+/** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */
+async function clientFor(
+  redis: NonNullable<CheckedOptions['redis']>,
+): Promise<{ readonly client: OwnedRedisClient | undefined; readonly ignored?: readonly string[] }> {
+  return isRedisClient(redis) ? { client: duplicateRedis(redis) } : openRedis(redis);
+}
+
+function noEffect(option: string, where: string, advice: string): RateLimitConfigError {
+  return new RateLimitConfigError('RateLimitModule', `${option} has no effect ${where}: ${advice}`);
+}
+
+/** A store may be a plain object, or have no prototype at all. */
+function nameOf(store: RateLimitStore): string {
+  const { constructor } = store as { constructor?: unknown };
+  const name = typeof constructor === 'function' ? constructor.name : '';
+  return name === '' || name === 'Object' ? "the application's own store" : name;
+}
+
+/** Says that the module uses a duplicate, and its differences, to people who look for the connection or its retries. */
+function duplicated(redis: CheckedOptions['redis']): string {
+  const changed = isRedisClient(redis) ? changedOptions(redis) : [];
+  return changed.length === 0
+    ? ''
+    : `; on a duplicate of the client that was given, which differs in ${changed.join(', ')}`;
+}
+
+/** Says before the first outage what the default means in one. */
+function wholeLimits({ onStoreFailure, localShare }: CheckedOptions): string {
   if (onStoreFailure !== 'local' || localShare !== 1) return '';
-  return '; while it is away each process admits the whole of every limit (say localShare, the number of processes)';
+  return '; while Redis is unavailable each process admits every whole limit (set localShare to the number of processes)';
 }

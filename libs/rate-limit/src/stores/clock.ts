@@ -1,8 +1,48 @@
+import { shown } from '../util/config-error.js';
 import type { Clock } from './store.js';
 
-/** The wall clock, which pods share as well as NTP keeps it. */
+/** The wall clock. Pods share it as well as NTP keeps it. */
 export const wallClock: Clock = () => Date.now() * 1000;
 
-/** Starts as the wall clock and never steps: what one process needs. */
+/** Starts as the wall clock and never steps. One process needs no more. */
 const { timeOrigin } = performance;
 export const monotonicClock: Clock = () => Math.floor((timeOrigin + performance.now()) * 1000);
+
+/** The largest `maxSkewMs` of a store. */
+export const MAX_SKEW_MS = 10_000;
+/** Milliseconds that the clocks of pods may be apart by default. */
+export const DEFAULT_SKEW_MS = 1000;
+/** An instant this close to `Date.now()` is a count of milliseconds. As microseconds it would lie in January 1970. */
+const MILLISECONDS_WITHIN = 1000;
+
+/**
+ * Checks a clock that the application gives to a store. Small instants are fine: a virtual clock may start at 0.
+ *
+ * @param place the store's name, for the message
+ * @throws {RangeError} when `clock` is not a function, or returns milliseconds
+ */
+export function checkClock(place: string, clock: unknown): Clock {
+  if (typeof clock !== 'function') {
+    throw new RangeError(`${place}: clock must be a function that returns microseconds, got ${shown(clock)}`);
+  }
+  const read = clock as Clock;
+  if (Math.abs(read() - Date.now()) < MILLISECONDS_WITHIN) {
+    throw new RangeError(
+      `${place}: clock must return microseconds since 1970, but returns milliseconds: multiply by 1000, as in () => Date.now() * 1000`,
+    );
+  }
+  return read;
+}
+
+/**
+ * Checks `maxSkewMs` of a store, and returns it in microseconds.
+ *
+ * @param place the store's name, for the message
+ * @throws {RangeError} when it is not 0 to 10,000 milliseconds
+ */
+export function checkMaxSkew(place: string, maxSkewMs: number): number {
+  if (!(maxSkewMs >= 0 && maxSkewMs <= MAX_SKEW_MS && Number.isInteger(maxSkewMs * 1000))) {
+    throw new RangeError(`${place}: maxSkewMs must be 0 to ${MAX_SKEW_MS} milliseconds, got ${shown(maxSkewMs)}`);
+  }
+  return maxSkewMs * 1000;
+}

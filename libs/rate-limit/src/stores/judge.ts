@@ -19,7 +19,7 @@ export function judge(found: readonly Found[], at: number): Verdict {
   return verdictOf(found, allowed, at);
 }
 
-/** The verdict on a request that something else rejected: no level moves. */
+/** The verdict on a request that another step rejected: no level moves. */
 export function judgeRejected(found: readonly Found[], at: number): Verdict {
   return verdictOf(found, false, at);
 }

@@ -2,18 +2,18 @@ import type { Algorithm } from '../algorithms/algorithm.js';
 import { type Charge, takes } from './charge.js';
 import type { Verdict } from './store.js';
 
-/** Proof of one charge that was made: what it took, where, and when. Instants are whole microseconds. */
+/** Proof of one charge: what it took, where, and when. Instants are whole microseconds. */
 export interface ChargeReceipt {
   readonly key: string;
   readonly algorithm: Algorithm;
   readonly cost: number;
   /** `at` of the verdict. */
   readonly at: number;
-  /** `at` plus the verdict's `resetAfter`: the window, or the departure slot, that the charge went to. */
+  /** `at` plus the verdict's `resetAfter`: identifies the window, or the departure slot, of the charge. */
   readonly resetAt: number;
 }
 
-/** The receipts of a request that a store allowed; none for a peek. */
+/** The receipts of a request that a store allowed. A peek has none. */
 export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }: Verdict): ChargeReceipt[] {
   const receipts: ChargeReceipt[] = [];
   for (const [i, charge] of charges.entries()) {
@@ -24,17 +24,17 @@ export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }
   return receipts;
 }
 
-/** What a request was charged, to be taken back when the request does not go on. */
+/** The charges of one request, which can be refunded once. */
 export class Receipt {
   private refunded = false;
 
-  /** @param send hands the receipts to the store, once at most */
+  /** @param send hands the receipts to the store; called at most once */
   constructor(
     readonly charges: readonly ChargeReceipt[],
     private readonly send: (charges: readonly ChargeReceipt[]) => void,
   ) {}
 
-  /** Takes the charges back: at most once, best effort, never beyond the limit. */
+  /** Refunds the charges: at most once, best effort, never beyond the limit. */
   refund(): void {
     if (this.refunded || this.charges.length === 0) return;
     this.refunded = true;

@@ -1,80 +1,81 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
-import type { DenialCache } from '../../limiter/denial-cache.js';
+import type { Denials } from '../observers.js';
 import { isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { askedCost, sameCharges, takes } from '../charge.js';
 import { type Found, judge } from '../judge.js';
 
-/** A request that waits for its verdict. */
+/** A request that waits for its answer. */
 export interface PendingRequest {
   readonly charges: readonly Charge[];
-  /** @param found the levels before the request; only for a request that keeps them */
+  /** @param found the levels before the request; undefined unless `keepsLevels` */
   readonly resolve: (verdict: Verdict, found: readonly Found[] | undefined) => void;
   readonly reject: (error: Error) => void;
-  /** Whether the request needs the levels that its charges found. Default false. */
+  /** Whether `resolve` gets the levels that the charges found. Default false. */
   readonly keepsLevels?: boolean;
-  /** Who asks the same, right after it. */
+  /** The identical request that follows it. */
   next: PendingRequest | undefined;
 }
 
-/** Identical requests that are decided in one go, one after the other. */
+/** Identical requests, which are decided together, one after the other. */
 interface Row {
   readonly first: PendingRequest;
   last: PendingRequest;
   count: number;
 }
 
-/** What a batch knows of one of its keys. */
+/** A key of a batch. */
 interface KeyEntry {
   readonly number: number;
-  /** The one algorithm that its requests share. */
+  /** The algorithm of all its requests. */
   readonly algorithm: Algorithm;
-  /** The last row that touched it. */
+  /** The last row that touched the key. */
   row: Row;
 }
 
-/** 7 bits each on the wire: a policy (its 7th says that the request goes on), a key; a count has 14. */
+/** On the wire a policy and a key have 7 bits each (the policy's 7th: another charge follows), and a count has 14. */
 const MAX_POLICIES = 63;
 const MAX_KEYS = 127;
 const MAX_COUNT = 2 ** 14 - 1;
 const MORE = 64;
-/** Rows of a batch: few enough that Redis works on one while Node writes the next. */
+/** Rows of a batch: few enough that Redis decides one batch while Node writes the next. */
 const MAX_ROWS = 32;
-/** Entries that its logs may grow by: they are what takes Redis long, 0.8 us each, while everybody else waits. */
+/** Entries that a batch adds to logs at most: each takes Redis 0.8 us, during which all other clients wait. */
 const MAX_ENTRIES = 1_000;
 
 const FOREIGN = -1;
 const UNREADABLE = -2;
 const FAILURES: Readonly<Record<number, string>> = {
-  [FOREIGN]: 'a key holds a foreign type: something else writes under the key prefix',
-  [UNREADABLE]: 'a key holds an unreadable state: something else writes under the key prefix',
+  [FOREIGN]: 'a key holds a foreign type: another program writes under the key prefix',
+  [UNREADABLE]: 'a key holds an unreadable state: another program writes under the key prefix',
 };
 
 /**
- * Requests that go to Redis in one EVALSHA (the header of lua/program.lua describes the wire). Identical requests become
- * one row with a count, but only while no other row has touched their keys since: the order of requests on a key decides
- * what they get.
+ * Requests that go to Redis in one EVALSHA. Identical requests become one row with a count, as long as no other row has
+ * touched their keys since: the order of requests on a key decides their answers.
+ *
+ * The header of lua/program.lua describes the wire.
  */
 export class Batch {
   private rows: Row[] = [];
   private keys = new Map<string, KeyEntry>();
   private policies: Charge[] = [];
-  /** ARGV[4] but for the counts, which are known at the end: 4 numbers for each charge of each row. */
+  /** ARGV[4] without the counts, which are known at the end: 4 numbers for each charge of each row. */
   private codes: number[] = [];
-
+  /** Entries that it adds to logs. */
   private entries = 0;
 
-  /** @param slot where its keys lie, on a Cluster */
-  constructor(readonly slot = 0) {}
+  /** @param lane the lane of `Routing` that its requests share */
+  constructor(readonly lane = 0) {}
 
-  /** How many requests it has. */
+  /** The number of requests. */
   get size(): number {
     let size = 0;
     for (const { count } of this.rows) size += count;
     return size;
   }
 
-  /** Takes a request in, or says that it does not fit any more. */
+  /** Adds a request; false when it does not fit. */
   add(pending: PendingRequest): boolean {
     const { charges } = pending;
     const entries = entriesOf(charges);
@@ -124,14 +125,14 @@ export class Batch {
   }
 
   /**
-   * Whether a reply is the program's: as long as the requests need, and every number one that it can have sent.
+   * Checks that a reply is the program's: as long as the requests need, and each number one that the program can send.
    *
-   * @param now what the program was told to decide by; undefined: Redis's clock
-   * @param maxSkew as ARGV[2], in microseconds
+   * @param now the instant that was sent as ARGV[1]; undefined: Redis's clock
+   * @param maxSkew ARGV[2], in microseconds
    * @throws {UnusableReplyError}
    */
   check(reply: unknown, now: number | undefined, maxSkew: number): asserts reply is readonly number[] {
-    if (this.rows.length === 0) return; // forgotten: nobody reads it
+    if (this.rows.length === 0) return; // forgotten: no request reads the reply
     if (!Array.isArray(reply) || !isInstant(reply[0], now)) throw new UnusableReplyError(reply);
     let offset = 1;
     for (const { first } of this.rows) {
@@ -149,8 +150,8 @@ export class Batch {
     if (offset !== reply.length) throw new UnusableReplyError(reply);
   }
 
-  /** Answers every request from the program's reply, which was checked. */
-  settle(reply: readonly number[], denials: DenialCache | undefined, sentAt: number): void {
+  /** Answers every request from the program's checked reply. */
+  settle(reply: readonly number[], denials: Denials | undefined, sentAt: number): void {
     const at = reply[0]!;
     let offset = 1;
     for (const { first } of this.rows) {
@@ -176,12 +177,12 @@ export class Batch {
     }
   }
 
-  /** Answers every request with the failure of all. */
+  /** Answers every request with the same failure. */
   fail(error: Error): void {
     for (const { first } of this.rows) reject(first, error);
   }
 
-  /** Lets go of every request, when all have failed and the reply, which the client may wait for for ever, says nothing new. */
+  /** Drops every request after all have failed: the client may hold this batch for as long as the reply is missing. */
   forget(): void {
     this.rows = [];
     this.keys = new Map();
@@ -189,7 +190,7 @@ export class Batch {
     this.codes = [];
   }
 
-  /** Whether a request is the row's once more, with nothing between them that touched its keys. */
+  /** Whether a request repeats a row, and no other row has touched its keys since. */
   private repeats(row: Row, charges: readonly Charge[]): boolean {
     if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
     for (let i = 1; i < charges.length; i++) if (this.keys.get(charges[i]!.key)!.row !== row) return false;
@@ -202,7 +203,7 @@ export class Batch {
     );
   }
 
-  /** Whether a key is here with another algorithm: what its state means would depend on which of them reads it. */
+  /** Whether a key is here with another algorithm: the meaning of its state would depend on the algorithm that reads it. */
   private mixes(charges: readonly Charge[]): boolean {
     for (let i = 0; i < charges.length; i++) {
       const entry = this.keys.get(charges[i]!.key);
@@ -232,7 +233,7 @@ export class Batch {
   }
 }
 
-/** By how many entries a request makes logs grow, if it is allowed. */
+/** Entries that an allowed request adds to logs. */
 function entriesOf(charges: readonly Charge[]): number {
   let entries = 0;
   for (let i = 0; i < charges.length; i++) {

@@ -1,30 +1,29 @@
-/** Failures in a row after which nobody is sent to Redis any more. */
+/** Failures in a row after which no request is sent to Redis. */
 const FAILURES = 5;
-/** Milliseconds until the first probe; each is followed by one half as long again, up to the cap. */
+/** Milliseconds until the first probe. Each pause is half as long again as the one before, up to the cap. */
 const FIRST_PROBE_MS = 250;
 const GROWTH = 1.5;
-/** Recovery is to be noticed within half a second, whenever it comes. */
+/** Recovery has to be noticed within half a second, whenever it comes. */
 const MAX_PROBE_MS = 400;
-/** Processes that lost Redis together do not come back together: a pause is cut short by up to a fifth. */
+/** The largest part by which chance shortens a pause: processes that lose Redis together must not come back together. */
 const JITTER = 0.2;
 
-/** What a breaker is given: the question that tells whether Redis is back, and the world's time and chance. */
 export interface BreakerSettings {
-  /** Asks what a decision asks, and charges nobody; rejects while Redis cannot decide. */
+  /** Asks Redis for a decision that charges no client; rejects while Redis cannot decide. */
   readonly probe: () => Promise<unknown>;
-  /** Called at each change of state. */
+  /** Called at every change of state. */
   readonly changed: (open: boolean, reason: string) => void;
-  /** Runs `task` once after `ms`; returns what cancels it. */
+  /** Runs `task` after `ms` milliseconds; returns a function that cancels it. */
   readonly schedule?: (task: () => void, ms: number) => () => void;
   readonly random?: () => number;
 }
 
 /**
- * A circuit breaker around one Redis. Closed: everybody asks. After five failures in a row it opens: nobody does, but for one
- * probe at a time, until that is answered. Probes are its own, on a timer: no request is ever risked to find out, so that
- * none is charged that was decided elsewhere, and recovery needs no traffic.
+ * A circuit breaker around one Redis. While it is closed, every request is sent. Five failures in a row open it: no request is
+ * sent, only one probe at a time, until a probe succeeds. The probes run on a timer, so no request is charged in Redis after
+ * it was decided elsewhere, and recovery needs no traffic.
  *
- * Not a library's: those run requests through themselves and probe with one of them. Pattern: Nygard, "Release It!", 2007.
+ * Breaker libraries probe with a request, so none is used here. Pattern: Nygard, "Release It!", 2007.
  */
 export class Breaker {
   private failures = 0;
@@ -41,22 +40,22 @@ export class Breaker {
     this.random = settings.random ?? Math.random;
   }
 
-  /** Whether nobody is to be sent. */
+  /** Whether no request may be sent. */
   get open(): boolean {
     return this.opened;
   }
 
-  /** Redis answered somebody. While open that is an answer from before: only a probe closes. */
+  /** Redis answered a batch. An open breaker stays open: the batch was sent before it opened, and only a probe closes it. */
   succeeded(): void {
     this.failures = 0;
   }
 
-  /** Redis could not be asked, or could not answer. */
+  /** Redis did not answer a batch, or reported trouble. */
   failed(reason: string): void {
     if (!this.opened && ++this.failures >= FAILURES) this.trip(reason);
   }
 
-  /** Opens at once: what is known needs no five failures. */
+  /** Opens at once, for a reason that is certain. */
   trip(reason: string): void {
     if (this.opened || this.closing) return;
     this.opened = true;
@@ -65,7 +64,7 @@ export class Breaker {
     this.pause();
   }
 
-  /** There is reason to think that Redis is back. */
+  /** Probes at once: Redis may be back. */
   probeNow(): void {
     if (!this.opened || this.probing || this.closing) return;
     this.cancel?.();
@@ -76,7 +75,7 @@ export class Breaker {
     );
   }
 
-  /** No probe any more. */
+  /** Ends the probes. */
   close(): void {
     this.closing = true;
     this.cancel?.();

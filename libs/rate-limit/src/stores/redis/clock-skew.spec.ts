@@ -48,15 +48,15 @@ describe("the comparison with Redis's clock", () => {
     expect(await world.at(0)).toEqual([]);
     expect(await world.at(450)).toEqual([]);
     expect(await world.at(700)).toEqual([
-      "warn This process's clock is 700 ms ahead of Redis's clock, more than half of maxSkewMs (1000 ms): processes may differ by more than all of it",
+      "warn The clock of this process is 700 ms ahead of Redis's clock, more than half of maxSkewMs (1000 ms): two processes may differ by more than maxSkewMs",
     ]);
     expect(await world.at(720)).toEqual([]);
     expect(await world.at(-3_600_000)).toEqual([
-      "warn This process's clock is 3600000 ms behind Redis's clock, more than maxSkewMs (1000 ms): limits may admit more than they should",
+      "warn The clock of this process is 3600000 ms behind Redis's clock, more than maxSkewMs (1000 ms): limits may admit too much",
     ]);
     expect(await world.at(-3_600_000)).toEqual([]);
     expect(await world.at(2)).toEqual([
-      "log This process's clock is 2 ms ahead of Redis's clock, which is well within maxSkewMs (1000 ms) again",
+      "log The clock of this process is 2 ms ahead of Redis's clock: within half of maxSkewMs (1000 ms) again",
     ]);
   });
 

@@ -1,7 +1,7 @@
 import { afterLoopTime } from '../loop-timer.js';
 import { firstAnswerMs } from './connector.js';
 
-/** A connection of ioredis to one server, as far as the watchdog needs it. */
+/** The part of an ioredis connection that the watchdog uses. */
 export interface WatchedConnection {
   readonly status: string;
   readonly stream?: WatchedStream;
@@ -15,20 +15,19 @@ interface WatchedStream {
   destroy(error: Error): unknown;
 }
 
-/** Milliseconds without a byte after which a connection is replaced; doubled after each one that was never ready. */
+/** Milliseconds without a byte after which a connection is replaced. Doubled after each connection that was never ready. */
 const PATIENCE_MS = 250;
 const MAX_PATIENCE_MS = 10_000;
-/** While TCP is not connected: what is lost is a SYN, which the kernel repeats after a second. */
+/** The longest patience before TCP is connected. A lost SYN is repeated by the kernel after a second. */
 const MAX_TCP_PATIENCE_MS = 1000;
-/** A handshake takes that many round trips at most, and a decision one. */
+/** The most round trips that a handshake takes. A decision takes one. */
 const ROUND_TRIPS = 5;
 
 /**
  * Replaces a connection that no longer answers: destroys it, so that ioredis reconnects. A silently dropped TCP connection
- * can stay `ready` until the kernel times out. Nothing is asked again for that.
+ * can stay `ready` until the kernel times out. The watchdog sends nothing itself.
  *
- * It watches a connection while it is being made, and from the moment at which Redis has missed a deadline on it. Stalls of
- * this process's event loop do not count.
+ * It watches a connection until it is ready, and again from the first missed deadline on. Stalls of the event loop do not count.
  */
 export class ConnectionWatchdog {
   private cancel: (() => void) | undefined;
@@ -37,9 +36,9 @@ export class ConnectionWatchdog {
   private readonly patienceMs: number;
 
   /**
-   * @param deadlineMs how long an answer may take
-   * @param opensItself whether ioredis opens the TCP connection itself, as it does for Sentinel; otherwise `PingingConnector`
-   *   watches until the first answer
+   * @param deadlineMs milliseconds that an answer may take
+   * @param opensItself whether ioredis opens the TCP connection, as it does with Sentinel; otherwise `PingingConnector` watches
+   *   until the first answer
    */
   constructor(
     private readonly connection: WatchedConnection,
@@ -56,12 +55,12 @@ export class ConnectionWatchdog {
     connection.on('close', () => this.rest());
   }
 
-  /** Redis missed a deadline: if not a byte comes for a while, the connection is replaced. */
+  /** Redis missed a deadline: replaces the connection if no byte comes for a while. */
   missedDeadline(): void {
     if (this.cancel === undefined && this.connection.status === 'ready') this.watch();
   }
 
-  /** Until a stream is there, ioredis asks the Sentinels, which has time limits of its own. */
+  /** Waits for the stream: before it exists, ioredis asks the Sentinels, which has time limits of its own. */
   private watchTcp(): void {
     this.rest();
     const { stream } = this.connection;
@@ -87,7 +86,7 @@ export class ConnectionWatchdog {
   }
 
   private patience(stream: WatchedStream | undefined): number {
-    // Once it is ready, how long its first answer took says nothing any more: Redis may have hung just then.
+    // A ready connection's first answer says nothing about the next one: Redis may have hung just then.
     if (this.connection.status === 'ready') return this.patienceMs;
     const usual = Math.max(this.patienceMs, ROUND_TRIPS * firstAnswerMs(stream));
     const most = stream?.connecting === true ? MAX_TCP_PATIENCE_MS : MAX_PATIENCE_MS;
@@ -101,6 +100,6 @@ export class ConnectionWatchdog {
 
   private replace(stream: WatchedStream): void {
     if (this.connection.status !== 'ready') this.replaced++;
-    stream.destroy(new Error('no answer on the connection'));
+    stream.destroy(new Error('Redis did not answer on the connection'));
   }
 }

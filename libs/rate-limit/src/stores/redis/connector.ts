@@ -4,7 +4,7 @@ import { afterLoopTime, withinLoopTime } from '../loop-timer.js';
 import { shown } from '../../util/config-error.js';
 import { addressesOf, answerWith } from './lookup.js';
 
-/** The options of ioredis that say where to connect, and for how long to try. */
+/** The ioredis options for the target of a connection and its time limits. */
 export interface ConnectorOptions {
   readonly host?: string;
   readonly port?: number;
@@ -17,37 +17,37 @@ export interface ConnectorOptions {
   readonly lookupTimeout?: number;
 }
 
-/** Milliseconds until a silent connection gets a second one beside it, doubled for each that follows, up to the maximum. */
+/** Milliseconds until a second connection is tried beside a silent one. Doubled for each further one, up to the maximum. */
 const FIRST_PATIENCE_MS = 250;
 const MAX_PATIENCE_MS = 1000;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 const DEFAULT_DISCONNECT_TIMEOUT_MS = 200;
 
 const PING = '*1\r\n$4\r\nPING\r\n';
-/** No reply line is longer; what sends more is no Redis. */
+/** A server that sends a longer reply line is no Redis. */
 const MAX_REPLY = 512;
-/** Replies with which Redis turns a connection away. Any other one, NOAUTH too, says that somebody answers. */
-const TURNED_AWAY = /^-(DENIED|ERR max number of clients)/;
+/** Replies with which Redis rejects a connection. Any other reply, NOAUTH too, shows that Redis answers. */
+const REJECTED = /^-(DENIED|ERR max number of clients)/;
 
-/** Milliseconds that a connection took to answer for the first time. */
+/** By connection: milliseconds until its first answer. */
 const firstAnswers = new WeakMap<object, number>();
 
-/** Milliseconds that a connection opened here took to answer for the first time; 0 for others. */
+/** Milliseconds until the first answer of a connection that `PingingConnector` opened; 0 for others. */
 export function firstAnswerMs(stream: object | undefined): number {
   return (stream && firstAnswers.get(stream)) ?? 0;
 }
 
 /**
- * Opens connections for ioredis, as its option `Connector`: hands over only a connection on which Redis has answered a PING.
+ * Opens connections for ioredis, as its option `Connector`. It hands over a connection after Redis has answered a PING on it.
  *
- * A connection that stays silent is kept, and a second one is tried beside it: after 250 ms, then after 500, then once a
- * second. The first one that answers is used. So a slow first answer is waited for as long as `connectTimeout` says, and a
- * connection that a network has lost is replaced within a second.
+ * A silent connection is kept, and further ones are tried beside it: after 250 ms, after another 500, then once a second. The
+ * first one that answers is used. So a slow first answer has all of `connectTimeout`, and a lost connection is replaced
+ * within a second.
  *
- * The name is looked up first. That takes `connectTimeout` of its own at most, and a lookup that hangs is not repeated.
+ * The lookup of the name comes first, with a `connectTimeout` of its own. A lookup that hangs is not repeated.
  */
 export class PingingConnector {
-  /** What ioredis reports when the stream that it gets is destroyed already. */
+  /** The error that ioredis reports when it gets a destroyed stream. */
   firstError: Error | undefined;
   private attempt: Attempt | undefined;
   private stream: Socket | undefined;
@@ -55,12 +55,12 @@ export class PingingConnector {
 
   constructor(private readonly options: ConnectorOptions) {}
 
-  /** Whether the server that INFO describes is the right one: there is only one. */
+  /** Whether the server that INFO describes is the right one. There is only one. */
   check(): boolean {
     return true;
   }
 
-  /** Resolves to a destroyed stream when no connection answers: ioredis then tries again, after a rejection it would not. */
+  /** Resolves to a destroyed stream when no connection answers: ioredis then tries again. After a rejection it would not. */
   async connect(): Promise<Socket> {
     const attempt = new Attempt(this.options);
     this.attempt = attempt;
@@ -78,7 +78,7 @@ export class PingingConnector {
   disconnect(): void {
     this.attempt?.cancel();
     const { stream } = this;
-    // Each READONLY reply of a batch asks for this.
+    // ioredis calls this once for each READONLY reply of a batch.
     if (stream === undefined || stream.destroyed || stream === this.ending) return;
     this.ending = stream;
     const { disconnectTimeout = DEFAULT_DISCONNECT_TIMEOUT_MS } = this.options;
@@ -88,12 +88,12 @@ export class PingingConnector {
   }
 }
 
-/** Connections to one server, until one of them answers. */
+/** One attempt to connect: opens connections to a server until one of them answers. */
 class Attempt {
   cancelled = false;
   private readonly timeoutMs: number;
   private readonly open = new Set<Socket>();
-  /** The connection beside the first one. */
+  /** The connection that is tried beside the first one. */
   private spare: Socket | undefined;
   private cancelHedge: (() => void) | undefined;
   private answered: ((socket: Socket) => void) | undefined;
@@ -104,7 +104,7 @@ class Attempt {
     this.timeoutMs = Number(options.connectTimeout) || DEFAULT_CONNECT_TIMEOUT_MS;
   }
 
-  /** @throws {Error} when nothing answers within `connectTimeout`, or the server refuses */
+  /** @throws {Error} when no connection answers within `connectTimeout`, or the server rejects it */
   async stream(): Promise<Socket> {
     const target = await this.target();
     let cancelTimeout: (() => void) | undefined;
@@ -116,7 +116,8 @@ class Attempt {
         if (this.cancelled) return this.cancel();
         this.connect(target);
         this.hedge(target, FIRST_PATIENCE_MS);
-        const give = (): void => reject(new Error(`no answer on the connection within ${this.timeoutMs} ms`));
+        const give = (): void =>
+          reject(new Error(`Redis did not answer on the connection within ${this.timeoutMs} ms`));
         cancelTimeout = afterLoopTime(this.timeoutMs, give);
       });
       return answering;
@@ -132,7 +133,7 @@ class Attempt {
     this.failed?.(new Error('Connection is closed.'));
   }
 
-  /** Where to connect, with the name looked up. */
+  /** The target of the connections, with its name looked up. */
   private async target(): Promise<TcpNetConnectOpts> {
     const { path, host, port, family = 0, tls } = this.options;
     // As ioredis does: `tls` may name another host, or a lookup of its own.
@@ -145,14 +146,14 @@ class Attempt {
     const addresses = await withinLoopTime(this.options.lookupTimeout ?? this.timeoutMs, lookup).catch(
       (error: Error) => {
         throw error.message.startsWith('no answer within')
-          ? new Error(`the lookup of Redis's name: ${error.message}`)
+          ? new Error(`the lookup of Redis's name gave ${error.message}`)
           : error;
       },
     );
     return { ...target, lookup: answerWith(addresses) as TcpNetConnectOpts['lookup'] };
   }
 
-  /** Tries another connection whenever all have been silent for a while. The first one is kept, since it may only be slow. */
+  /** Tries another connection while all are silent. The first one is kept, since it may only be slow. */
   private hedge(target: TcpNetConnectOpts, patienceMs: number): void {
     const again = (): void => {
       this.spare?.destroy();
@@ -173,9 +174,9 @@ class Attempt {
       socket.off('data', heard);
       const line = reply.slice(0, end < 0 ? MAX_REPLY : end);
       if (end < 0 || !/^[-+]/.test(line))
-        return void socket.destroy(new Error(`no Redis answers there, but ${shown(line)}`));
-      if (TURNED_AWAY.test(line)) return void socket.destroy(new Error(line.slice(1)));
-      // ioredis resumes it, once it listens.
+        return void socket.destroy(new Error(`the server is no Redis: it answers ${shown(line)}`));
+      if (REJECTED.test(line)) return void socket.destroy(new Error(line.slice(1)));
+      // ioredis resumes the socket when it listens.
       socket.pause();
       if (end + 2 < reply.length) socket.unshift(Buffer.from(reply.slice(end + 2), 'latin1'));
       firstAnswers.set(socket, performance.now() - since);

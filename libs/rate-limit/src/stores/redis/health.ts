@@ -1,60 +1,72 @@
-import { Logger } from '@nestjs/common';
-import type { RateLimitModuleOptions } from '../../nest/options/module-options.js';
+import type { Logger } from '../../util/logger.js';
+import { tell } from '../../util/notify.js';
 import { reasonOf } from '../../util/rationed-warning.js';
-import { notify } from '../../util/notify.js';
+import type { RateLimitStoreError } from '../store.js';
+import type { StoreObserver } from '../observers.js';
+import type { StoreStateChange } from '../store-state.js';
 import { Breaker } from './breaker.js';
+import { decisionFailure, isDisconnection, isTrouble, RedisUnavailableError } from './redis-failure.js';
 import { StateLog } from './state-log.js';
-import { isDisconnection, isTrouble, RedisUnavailableError } from './redis-failure.js';
 
-/** Whom the breaker is around, and what it is to ask and to tell. */
-export interface HealthSettings {
-  /** A node of a Cluster, as host and port; undefined: the connection to Redis, whatever stands behind it. */
-  readonly node?: string;
-  readonly probe: () => Promise<unknown>;
-  readonly onChange?: RateLimitModuleOptions['onStoreStateChange'];
+/** Where a change of availability is reported. */
+export interface HealthListeners {
+  readonly logger: Logger;
+  readonly observer?: StoreObserver | undefined;
+  readonly onChange?: ((change: StoreStateChange) => unknown) | undefined;
 }
 
-/** Whether one Redis, or one node of a Cluster, decides: a breaker that tells each change to the application, and to the log. */
+export interface HealthSettings extends HealthListeners {
+  /** Host and port of a Cluster's node. Undefined: the connection to Redis, whatever is behind it. */
+  readonly node?: string;
+  /** Rejects while Redis cannot decide. */
+  readonly probe: () => Promise<unknown>;
+}
+
+/** Whether one Redis, or one node of a Cluster, is available: a breaker that reports each change to the log and the application. */
 export class Health {
-  private readonly logger = new Logger('RateLimit');
-  private readonly lines = new StateLog(this.logger);
+  private readonly lines: StateLog;
   private readonly breaker: Breaker;
   private readonly subject: string;
   private since = 0;
   private reason = '';
 
   constructor(private readonly settings: HealthSettings) {
-    const { node, probe } = settings;
-    this.subject = node === undefined ? 'Redis' : `Redis's node ${node}`;
-    this.breaker = new Breaker({ probe, changed: (open, reason) => this.changed(open, reason) });
+    const { node, logger } = settings;
+    this.lines = new StateLog(logger);
+    this.subject = node === undefined ? 'Redis' : `Redis node ${node}`;
+    this.breaker = new Breaker({ probe: () => this.probe(), changed: (open, reason) => this.changed(open, reason) });
   }
 
-  /** What a request fails with while it is not to be asked. */
-  get away(): RedisUnavailableError | undefined {
-    return this.breaker.open ? new RedisUnavailableError(`${this.subject} does not decide: ${this.reason}`) : undefined;
-  }
-
-  /** Whether it is not to be asked. */
   get isUnavailable(): boolean {
     return this.breaker.open;
+  }
+
+  /** The failure of a request that is not sent; undefined while Redis is available. */
+  get unavailable(): RedisUnavailableError | undefined {
+    return this.breaker.open ? new RedisUnavailableError(this.text, false) : undefined;
   }
 
   answered(): void {
     this.breaker.succeeded();
   }
 
-  /** Of what a question failed with only connectivity counts: a key's own failure says nothing about Redis. */
+  /** Counts a failed batch. Only lost connections and trouble of Redis count: a bad key says nothing about Redis. */
   failed(error: Error): void {
     if (isDisconnection(error)) this.breaker.trip(error.message);
     else if (isTrouble(error)) this.breaker.failed(error.message);
   }
 
-  /** It is certain that it cannot be asked. */
+  /** The failure of requests that were sent. */
+  failureOf(error: Error): RateLimitStoreError {
+    return this.breaker.open ? new RedisUnavailableError(this.text, true) : decisionFailure(error);
+  }
+
+  /** Makes it unavailable at once, for a reason that is certain. */
   trip(reason: string): void {
     this.breaker.trip(reason);
   }
 
-  /** There is reason to think that it is back. */
+  /** Probes at once: Redis may be back. */
   probeNow(): void {
     this.breaker.probeNow();
   }
@@ -64,17 +76,31 @@ export class Health {
     this.lines.close();
   }
 
+  private get text(): string {
+    return `${this.subject} is unavailable: ${this.reason}`;
+  }
+
+  /** Counts a probe that fails: an outage shows in the metrics without traffic. */
+  private async probe(): Promise<void> {
+    try {
+      await this.settings.probe();
+    } catch (error) {
+      this.settings.observer?.probeFailed();
+      throw error;
+    }
+  }
+
   private changed(open: boolean, reason: string): void {
-    const { node, onChange } = this.settings;
+    const { node, logger, onChange } = this.settings;
     if (open) {
       this.since = performance.now();
       this.reason = reason;
-      this.lines.warn(`${this.subject} does not decide: ${reason}. Until it does, requests go by onStoreFailure`);
+      this.lines.warn(`${this.text}. Until it is available again, requests go by onStoreFailure`);
     }
     const outageMs = open ? 0 : Math.round(performance.now() - this.since);
-    if (!open) this.lines.log(`${this.subject} decides again, after ${outageMs} ms`);
+    if (!open) this.lines.log(`${this.subject} is available again after ${outageMs} ms`);
     if (onChange === undefined) return;
     const change = { available: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) };
-    notify(onChange, change, (error) => this.logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
+    tell(onChange, change, (error) => logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
   }
 }

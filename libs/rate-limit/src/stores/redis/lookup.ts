@@ -1,9 +1,8 @@
 import dns, { type LookupAddress } from 'node:dns';
 
-/** What net and tls ask their `lookup` option for. */
-interface LookupQuestion {
+/** The options that net and tls pass to their `lookup` function. */
+interface LookupOptions {
   readonly family?: number | 'IPv4' | 'IPv6' | undefined;
-  readonly hints?: number | undefined;
   readonly all?: boolean | undefined;
 }
 
@@ -13,45 +12,45 @@ type LookupCallback = (
   family?: number,
 ) => void;
 
-/** By name and family: who asks for a name that is being looked up waits for that answer. */
-const pending = new Map<string, Promise<LookupAddress[]>>();
-/** The end of the queue. */
+/** The lookups under way, by family and name. A second request for the same name shares the answer. */
+const underWay = new Map<string, Promise<LookupAddress[]>>();
+/** The last lookup of the queue. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * The addresses of a host name, by the system's resolver. One lookup at a time for the whole process: `getaddrinfo` cannot be
- * cancelled, and each one that hangs holds one of the four threads that also read files.
+ * The addresses of a host name, from the system's resolver. The process has one lookup at a time: `getaddrinfo` cannot be
+ * cancelled, and a lookup that hangs holds one of the four threads that also read files.
  *
  * @param family 4, 6, or 0 for both
- * @throws what the resolver fails with, such as ENOTFOUND
+ * @throws the resolver's error, such as ENOTFOUND
  */
 export function addressesOf(hostname: string, family = 0): Promise<LookupAddress[]> {
   const key = `${family} ${hostname}`;
-  let answer = pending.get(key);
+  let answer = underWay.get(key);
   if (answer === undefined) {
     answer = last.then(() => lookUp(hostname, family));
     last = answer.then(
-      () => pending.delete(key),
-      () => pending.delete(key),
+      () => underWay.delete(key),
+      () => underWay.delete(key),
     );
-    pending.set(key, answer);
+    underWay.set(key, answer);
   }
   return answer;
 }
 
-/** `dns.lookup` by way of `addressesOf`, for the `lookup` option of a connection that somebody else opens. */
-export function queuedLookup(hostname: string, question: LookupQuestion, callback: LookupCallback): void {
-  const family = typeof question.family === 'string' ? Number(question.family.slice(3)) : question.family;
+/** `dns.lookup` through the queue of `addressesOf`, for connections that ioredis opens. */
+export function queuedLookup(hostname: string, options: LookupOptions, callback: LookupCallback): void {
+  const family = typeof options.family === 'string' ? Number(options.family.slice(3)) : options.family;
   addressesOf(hostname, family).then(
-    (addresses) => answerWith(addresses)(hostname, question, callback),
+    (addresses) => answerWith(addresses)(hostname, options, callback),
     (error: NodeJS.ErrnoException) => callback(error),
   );
 }
 
-/** A `lookup` option that knows the answer. */
+/** A `lookup` function with a known answer. */
 export function answerWith(
   addresses: LookupAddress[],
-): (hostname: string, question: LookupQuestion, callback: LookupCallback) => void {
+): (hostname: string, options: LookupOptions, callback: LookupCallback) => void {
   return (_, { all }, callback) => {
     const [first] = addresses;
     if (all === true) callback(null, addresses);
@@ -61,12 +60,12 @@ export function answerWith(
 
 function lookUp(hostname: string, family: number): Promise<LookupAddress[]> {
   return new Promise((resolve, reject) => {
-    // As net asks: without ADDRCONFIG a machine that has no IPv6 address waits for AAAA records all the same.
+    // As net does: without ADDRCONFIG a machine without an IPv6 address waits for AAAA records nevertheless.
     const hints = family === 0 && process.platform !== 'win32' ? dns.ADDRCONFIG : 0;
-    // By way of the module's object: applications replace dns.lookup, and net asks it in the same way.
+    // A property of the module, as net uses it: applications replace dns.lookup.
     dns.lookup(hostname, { all: true, family, hints }, (error, addresses) => {
       if (error) reject(error);
-      else if (addresses.length === 0) reject(new Error(`no address is known for ${hostname}`));
+      else if (addresses.length === 0) reject(new Error(`the resolver knows no address for ${hostname}`));
       else resolve(addresses);
     });
   });

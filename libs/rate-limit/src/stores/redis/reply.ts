@@ -1,22 +1,22 @@
 import { isWhole } from '../../algorithms/algorithm.js';
 import { shown } from '../../util/config-error.js';
 
-/** Elements of a reply that a message shows. */
+/** Elements of a reply that a message shows at most. */
 const MAX_SHOWN = 8;
-/** What Redis says by itself. Any other text may be data that was meant for another command, and is not repeated. */
+/** A status of Redis. Any other text may be data for another command, and must not reach a log. */
 const STATUS = /^[A-Z]{1,16}$/;
 
-/** Redis, or what stands in its place, answered something else than the program's reply: nobody knows what was charged. */
+/** The reply is not the program's, so it is unknown whether the requests were charged. */
 export class UnusableReplyError extends Error {
   constructor(reply: unknown) {
-    super(`its reply is no decision: ${shownReply(reply)}`);
+    super(`the reply is not a decision: ${shownReply(reply)}`);
   }
 }
 
 /**
  * Whether the first number of a reply is the instant of the decision.
  *
- * @param sent what the program was told to decide by; undefined: Redis's own clock, whose microseconds since 1970 have 16
+ * @param sent the instant that was sent to the program; undefined: Redis's own clock, whose microseconds since 1970 have 16
  *   digits from 2001 to 2286
  */
 export function isInstant(now: unknown, sent: number | undefined): boolean {

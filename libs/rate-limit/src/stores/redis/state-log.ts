@@ -1,10 +1,10 @@
-import type { Logger } from '@nestjs/common';
+import type { Logger } from '../../util/logger.js';
 
 const INTERVAL_MS = 1000;
 
 /**
- * Logs whether a store decides, one line a second at most. A store that comes and goes faster gets one line at the end of the
- * second, with its state by then and the number of changes that have no line of their own.
+ * Logs changes of availability, at most one line a second. Faster changes get one line at the end of the second: the last
+ * state, and the number of changes without a line.
  */
 export class StateLog {
   private loggedAt = -Infinity;
@@ -25,7 +25,7 @@ export class StateLog {
     this.line((more) => this.logger.log(`${message}${more}`));
   }
 
-  /** Logs what is still to be said. */
+  /** Writes the line that is still due. */
   close(): void {
     clearTimeout(this.timer);
     this.flush();

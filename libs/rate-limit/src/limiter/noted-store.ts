@@ -1,0 +1,47 @@
+import type { Denials } from '../stores/observers.js';
+import type { Charge, ChargeReceipt, ChargeVerdict, RateLimitStore, Verdict } from '../stores/store.js';
+import { isPromise } from '../util/is-promise.js';
+
+/** A store whose rejections are noted in a denial cache. `RedisStore` notes its own; this is for any other store. */
+export class NotedStore implements RateLimitStore {
+  constructor(
+    private readonly store: RateLimitStore,
+    private readonly denials: Denials,
+  ) {}
+
+  consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    const sentAt = performance.now();
+    const answer = this.store.consume(charges);
+    return isPromise(answer)
+      ? answer.then((verdict) => this.noted(charges, verdict, sentAt))
+      : this.noted(charges, answer, sentAt);
+  }
+
+  reset(keys: readonly string[]): void | Promise<void> {
+    return this.store.reset(keys);
+  }
+
+  refund(receipts: readonly ChargeReceipt[]): void | Promise<void> {
+    return this.store.refund?.(receipts);
+  }
+
+  async connect(): Promise<void> {
+    await this.store.connect?.();
+  }
+
+  async close(): Promise<void> {
+    await this.store.close?.();
+  }
+
+  /** An answer that is no verdict passes through: the limiter reports it. */
+  private noted(charges: readonly Charge[], verdict: Verdict, sentAt: number): Verdict {
+    if (verdict?.charges?.length === charges.length && !verdict.allowed && verdict.charges.some(isRejection)) {
+      this.denials.note(charges, verdict, sentAt);
+    }
+    return verdict;
+  }
+}
+
+function isRejection({ allowed }: ChargeVerdict): boolean {
+  return !allowed;
+}

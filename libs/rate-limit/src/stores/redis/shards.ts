@@ -1,0 +1,75 @@
+import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { Denials } from '../observers.js';
+import { type Charge, RateLimitStoreError } from '../store.js';
+import type { CrossSlotRequest, SlotAnswer, SlotClient } from './slot-client.js';
+
+/** The shards of one policy. */
+interface Split {
+  readonly keys: readonly string[];
+  /** The algorithm of each shard. */
+  readonly algorithm: Algorithm;
+  /** Where the next request begins. Each process begins elsewhere, so that all shards are used alike. */
+  next: number;
+}
+
+/** Asks the shards of a charge whose state is split among several keys, one after the other, until one allows the request. */
+export class Shards {
+  /** By the list of keys, which the charges of one policy share. */
+  private readonly splits = new WeakMap<readonly string[], Split>();
+
+  constructor(
+    private readonly slots: SlotClient,
+    private readonly denials: Denials | undefined,
+  ) {}
+
+  /** Fails only when no shard answers: the shards that answer hold the rest of the limit, and reject for all. */
+  async ask(charge: Charge, request: CrossSlotRequest): Promise<SlotAnswer> {
+    const { keys, algorithm, first } = this.turnOf(charge);
+    const rejected: SlotAnswer[] = [];
+    let failure: unknown;
+    for (let i = 0; i < keys.length && !request.late; i++) {
+      const charges = [{ ...charge, key: keys[(first + i) % keys.length]!, algorithm, shardKeys: undefined }];
+      const denial = this.denials?.findSent(charges);
+      try {
+        const answer = denial ? { charges, ...denial } : await this.slots.ask(charges, request);
+        if (answer.verdict.allowed) return ofWhole(answer, charge);
+        rejected.push(answer);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    if (rejected.length === 0) throw failure ?? new RateLimitStoreError('the answer came too late');
+    return rejectedByAll(rejected);
+  }
+
+  private turnOf({ algorithm, shardKeys: keys = [] }: Charge): Omit<Split, 'next'> & { readonly first: number } {
+    let split = this.splits.get(keys);
+    if (split === undefined) {
+      const next = Math.floor(Math.random() * keys.length);
+      this.splits.set(keys, (split = { keys, algorithm: algorithm.share(keys.length, 1), next }));
+    }
+    return { keys, algorithm: split.algorithm, first: split.next++ };
+  }
+}
+
+/** The answer of one shard for the whole policy: as if the other shards had as much left. */
+export function ofWhole({ charges, verdict, found }: SlotAnswer, { algorithm, shardKeys }: Charge): SlotAnswer {
+  const [shard] = verdict.charges;
+  const remaining = Math.min(algorithm.limit, shard!.remaining * shardKeys!.length);
+  return { charges, found, verdict: { ...verdict, charges: [{ ...shard!, remaining }] } };
+}
+
+/** The sum of the rests, the longest reset, and the soonest retry of all shards. */
+function rejectedByAll(rejected: readonly SlotAnswer[]): SlotAnswer {
+  const shards = rejected.map(({ verdict }) => verdict.charges[0]!);
+  const soonest = shards.reduce((one, other) => (other.retryAfter < one.retryAfter ? other : one));
+  const remaining = shards.reduce((sum, one) => sum + one.remaining, 0);
+  const resetAfter = shards.reduce((longest, one) => Math.max(longest, one.resetAfter), 0);
+  const { charges, verdict } = rejected[shards.indexOf(soonest)]!;
+  const sentAt = rejected.reduce((first, one) => Math.min(first, one.sentAt ?? Infinity), Infinity);
+  return {
+    charges,
+    verdict: { ...verdict, charges: [{ ...soonest, remaining, resetAfter }] },
+    ...(sentAt < Infinity && { sentAt }),
+  };
+}
