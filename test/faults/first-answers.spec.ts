@@ -149,5 +149,5 @@ it('a server that is no Redis, or turns connections away, is named in the log', 
   await using http = await Pod.start({});
   await using pod = await Pod.start({ redis: `redis://127.0.0.1:${http.app.port}` });
   expect((await pod.ask()).decidedBy).toBe('local');
-  expect(pod.app.logs.of('warn').join()).toContain('no Redis answers there');
+  expect(pod.app.logs.of('warn').join()).toContain('the server is no Redis: it answers');
 });

@@ -58,7 +58,9 @@ describe.each(ALL_ALGORITHMS)('what is no reply of the program, to a %s', (algor
       Array.from({ length: 3 }, () => [true, 'local']),
     );
     expect(pod.app.logs.of('warn')).toEqual([
-      expect.stringMatching(/^The store could not decide: Redis did not decide: its reply is no decision: .{1,300}$/),
+      expect.stringMatching(
+        /^The store could not decide: Redis did not decide: the reply is not a decision: .{1,300}$/,
+      ),
     ]);
     expect(pod.app.logs.text).not.toContain('secret');
     expect(pod.app.logs.of('error')).toEqual([]);
@@ -72,7 +74,7 @@ it('replies that are none open the breaker, keep it open, and true ones close it
   await pod.ask();
   server.answering = () => '+OK\r\n';
   for (let i = 0; i < 5; i++) expect((await pod.ask(randomUUID())).decidedBy).toBe('local');
-  expect(changes).toMatchObject([{ available: false, reason: "its reply is no decision: 'OK'" }]);
+  expect(changes).toMatchObject([{ available: false, reason: "the reply is not a decision: 'OK'" }]);
   await delay(1_000); // several probes
   expect(changes).toHaveLength(1);
   server.answering = undefined;

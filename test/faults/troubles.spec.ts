@@ -108,7 +108,7 @@ describe('a Redis in trouble', () => {
     await end();
     const recoveryMs = await pod.recovered();
     expect(await pod.leftInRedis()).toBe(before);
-    expect(pod.app.logs.of('warn').filter((line) => line.startsWith('Redis does not decide'))).toHaveLength(
+    expect(pod.app.logs.of('warn').filter((line) => line.startsWith('Redis is unavailable'))).toHaveLength(
       changes.filter(({ available }) => !available).length,
     );
     await pod.conclude(reason, { answers: timesOf(answers), recoveryMs });

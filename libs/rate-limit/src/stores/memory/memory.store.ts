@@ -1,28 +1,32 @@
 import { getHeapStatistics } from 'node:v8';
-import { monotonicClock } from '../clock.js';
 import { type Charge, takes } from '../charge.js';
+import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
 import { judge } from '../judge.js';
 import type { ChargeReceipt } from '../receipt.js';
 import type { Clock, RateLimitStore, Verdict } from '../store.js';
-import { Entries, type Held } from './entries.js';
+import { Entries } from './entries.js';
+import type { Held } from './entry.js';
 
 export interface MemoryStoreOptions {
-  /** Keys kept at most: a whole number from 1, default 1,000,000; see `MemoryStore` for what happens beyond it. */
+  /** Keys kept at most: a whole number from 1, default 1,000,000. */
   maxKeys?: number;
   /**
-   * Bytes that the keys and their states may take: a whole number from 1, default a quarter of V8's heap limit. They are
-   * estimated, rather too high than too low; `bytes` tells the estimate.
+   * Bytes that the keys and their states may take: a whole number from 1, default a quarter of V8's heap limit. The store
+   * estimates them, rather too high than too low.
    */
   maxBytes?: number;
   /** Microseconds since 1970; default a clock that never steps. */
   clock?: Clock;
-  /** Milliseconds that a stored instant may lie ahead of the clock before it is rebased; default 0. */
+  /**
+   * Milliseconds that a stored instant may lie ahead of the clock before it is rebased: 0 to 10,000, default 0. One process
+   * has one clock, so only a clock that steps back needs it.
+   */
   maxSkewMs?: number;
 }
 
-/** As in Redis with the application's clock. */
+/** Microseconds that expired states are kept with a clock of the application, as in Redis. */
 const MINUTE = 60_000_000;
-/** The part of V8's heap that a store takes at most, unless it is told otherwise. */
+/** The default part of V8's heap that a store may take. */
 const PART_OF_HEAP = 1 / 4;
 
 function defaultBytes(): number {
@@ -30,25 +34,25 @@ function defaultBytes(): number {
 }
 
 /**
- * The in-process store: decides as `RedisStore` does, for one process. With several processes each counts for itself, so
- * that a client gets its limit once from every one of them.
+ * The in-process store. It decides as `RedisStore` does, for one process: with several processes, each gives each client the
+ * whole limit.
  *
- * Expired keys are swept a few at a time with the charges, so there is no timer at all. At `maxKeys` and at
- * `maxBytes`, a key that is not known makes room for itself by one of the next 8 entries in turn, whichever is the least
- * loss: one that has expired; one of which an eighth of its limit or less is taken, and which was asked for only once or not within a minute; one that was not
- * asked for within a minute, the one least recently asked for first; any other of which an eighth or less is taken. A log, which
- * grows with each charge, makes room in the same way, by 32 entries at most. So many looks and no more, however many keys
- * there are.
+ * Every charge sweeps a few expired keys, so there is no timer. At `maxKeys` or `maxBytes`, the store looks at the next 8
+ * entries in turn, and evicts the one with the least loss:
  *
- * If none of them is to be given up, all are active, and the key gets no state of its own: all such keys share one state for
- * each policy, as if they were one client, until there is room. Who invents identities gets one limit for all of them
- * together then, and no client loses what it has taken: `overflowed` counts the decisions that were made so. A log that has
- * no room to grow keeps what it has, and what it would let pass is charged to the shared state instead. Shared states count
- * as the others do, but their logs grow even where there is no room: by 12 bytes for each unit of a policy's limit.
+ * 1. an expired one;
+ * 2. one with at most an eighth of its limit taken, of a client that asked once, or not within a minute;
+ * 3. one of a client that has not asked within a minute, the longest ago first;
+ * 4. any other one with at most an eighth of its limit taken.
+ *
+ * When none of the 8 qualifies, keys without room share one state for each policy, as if they were one client. So invented
+ * identities share one limit, and no client loses what it has taken. `overflowed` counts these decisions. A log without room
+ * to grow keeps its entries, and further charges go to the shared state, which may exceed `maxBytes` by 12 bytes for each
+ * unit of a policy's limit.
  *
  * @example
  * ```ts
- * const store = new MemoryStore({ maxKeys: 100_000 }); // some 30 MB, if they are buckets or windows
+ * const store = new MemoryStore({ maxKeys: 100_000 }); // some 30 MB for buckets and windows
  * RateLimitModule.forRoot({ store });
  * ```
  */
@@ -57,7 +61,7 @@ export class MemoryStore implements RateLimitStore {
   private readonly clock: Clock;
   private readonly maxSkew: number;
 
-  /** @throws {RangeError} when an option is out of its range */
+  /** @throws {RangeError} when an option is out of its range, or the clock returns milliseconds */
   constructor(options: MemoryStoreOptions = {}) {
     const { maxKeys = 1_000_000, maxBytes = defaultBytes(), clock = monotonicClock, maxSkewMs = 0 } = options;
     if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
@@ -66,26 +70,23 @@ export class MemoryStore implements RateLimitStore {
     if (!Number.isSafeInteger(maxBytes) || maxBytes < 1) {
       throw new RangeError(`MemoryStore: maxBytes must be a whole number from 1, got ${maxBytes}`);
     }
-    if (!(maxSkewMs >= 0 && Number.isInteger(maxSkewMs * 1000))) {
-      throw new RangeError(`MemoryStore: maxSkewMs must be milliseconds from 0, got ${maxSkewMs}`);
-    }
-    this.clock = clock;
-    this.maxSkew = maxSkewMs * 1000;
+    this.clock = checkClock('MemoryStore', clock);
+    this.maxSkew = checkMaxSkew('MemoryStore', maxSkewMs);
     const spare = clock === monotonicClock ? 0 : MINUTE;
     this.entries = new Entries({ maxKeys, maxBytes, spare, maxSkew: this.maxSkew });
   }
 
-  /** How many keys are kept, expired ones that were not swept yet included. */
+  /** Keys that are kept, including expired ones that are not swept yet. */
   get size(): number {
     return this.entries.size;
   }
 
-  /** Bytes that the keys and their states take, estimated. */
+  /** Estimated bytes of the keys and their states. */
   get bytes(): number {
     return this.entries.bytes;
   }
 
-  /** How many decisions were made on a state that keys without room share, since the store was made. */
+  /** Decisions on a state that keys without room share, since the store was made. */
   get overflowed(): number {
     return this.entries.overflowed;
   }
@@ -95,14 +96,14 @@ export class MemoryStore implements RateLimitStore {
     this.entries.begin(now);
     const held = [this.hold(charges[0]!)];
     for (let i = 1; i < charges.length; i++) held.push(this.hold(charges[i]!));
-    // An evicted entry must neither be written to nor read again: so the room is made before anything is read.
+    // Before anything is read: an evicted entry must not be read or written any more.
     if (this.entries.mayNeedRoom(held)) this.entries.makeRoom(held, now);
     for (let i = 0; i < held.length; i++) this.read(held[i]!, now);
     const verdict = judge(held, now);
     for (let i = 0; i < held.length; i++) {
       if ((verdict.allowed && takes(charges[i]!)) || this.isAhead(held[i]!, now)) this.write(held[i]!, now);
     }
-    this.entries.tidy(now); // after the last write: a forgotten entry must not be written to
+    this.entries.tidy(now); // after the last write: a forgotten entry must not be written
     return verdict;
   }
 
@@ -114,7 +115,7 @@ export class MemoryStore implements RateLimitStore {
     const now = this.clock();
     for (const { key, algorithm, cost, at, resetAt } of receipts) {
       const entry = this.entries.get(key);
-      // When the clock has stepped back, the charge cannot be found any more.
+      // A clock that has stepped back has moved the state, so the charge cannot be found.
       if (entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) continue;
       const before = algorithm.sizeOf(entry.state);
       algorithm.refund(entry.state, now, cost, at, resetAt);

@@ -1,0 +1,56 @@
+import { Redis } from 'ioredis';
+import { describe, expect, it } from '@jest/globals';
+import { monotonicClock, wallClock } from './clock.js';
+import { MemoryStore } from './memory/memory.store.js';
+import { RedisStore } from './redis/redis.store.js';
+import type { Clock, RateLimitStore } from './store.js';
+
+interface Options {
+  clock?: Clock;
+  maxSkewMs?: number;
+}
+
+const redis = new Redis({ lazyConnect: true });
+
+describe.each<[string, (options: Options) => RateLimitStore]>([
+  ['MemoryStore', (options) => new MemoryStore(options)],
+  ['RedisStore', (options) => new RedisStore(redis, options)],
+])('%s', (name, create) => {
+  it.each<[string, Clock]>([
+    ['the wall clock', wallClock],
+    ['a clock that never steps', monotonicClock],
+    ['a virtual clock from 0', () => 0],
+    ['a virtual clock from 1', () => 1],
+    ['a virtual clock of a day', () => 86_400_000_000],
+    ['a clock that is an hour ahead', () => (Date.now() + 3_600_000) * 1000],
+  ])('takes %s', (_, clock) => {
+    expect(() => create({ clock })).not.toThrow();
+  });
+
+  it.each<[string, Clock]>([
+    ['Date.now', Date.now],
+    ['performance.now from 1970', () => performance.timeOrigin + performance.now()],
+    ['a clock a little behind', () => Date.now() - 900],
+  ])('refuses milliseconds: %s', (_, clock) => {
+    expect(() => create({ clock })).toThrow(
+      new RangeError(
+        `${name}: clock must return microseconds since 1970, but returns milliseconds: multiply by 1000, as in () => Date.now() * 1000`,
+      ),
+    );
+  });
+
+  it.each([0, 0.5, 250, 10_000])('takes maxSkewMs %p', (maxSkewMs) => {
+    expect(() => create({ clock: wallClock, maxSkewMs })).not.toThrow();
+  });
+
+  it.each([-1, NaN, 10_001, Infinity, 0.0001])('refuses maxSkewMs %p', (maxSkewMs) => {
+    expect(() => create({ clock: wallClock, maxSkewMs })).toThrow(
+      new RangeError(`${name}: maxSkewMs must be 0 to 10000 milliseconds, got ${maxSkewMs}`),
+    );
+  });
+
+  it('refuses a clock that is no function', () => {
+    expect(() => create({ clock: 'utc' as unknown as Clock })).toThrow(RangeError);
+    expect(() => create({ clock: 'utc' as unknown as Clock })).toThrow(`${name}: clock must be`);
+  });
+});

@@ -1,0 +1,30 @@
+import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { Found } from '../judge.js';
+
+/** The state of a key, or the state that keys without room share. */
+export interface Entry {
+  algorithm: Algorithm;
+  /** Undefined for a shared state that nothing was taken from. */
+  state: unknown;
+  expiresAt: number;
+  /** The mark of `Activity`. */
+  seen: number;
+}
+
+/** A charge of a request, with the entry of its key if there is one. */
+export interface Held extends Found {
+  entry: Entry | undefined;
+}
+
+/** Bytes of an entry beside its state and the characters of its key: its objects, and its part of a sparsely filled table. */
+const ENTRY_BYTES = 200;
+
+/** Bytes of an entry with its key, estimated. */
+export function bytesOf(key: string, algorithm: Algorithm, state: unknown): number {
+  return ENTRY_BYTES + key.length + algorithm.sizeOf(state);
+}
+
+export function isHeld(entry: Entry, held: readonly Held[]): boolean {
+  for (let i = 0; i < held.length; i++) if (held[i]!.entry === entry) return true;
+  return false;
+}

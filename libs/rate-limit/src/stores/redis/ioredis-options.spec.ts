@@ -1,0 +1,46 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { describe, expect, it } from '@jest/globals';
+import { RateLimitConfigError } from '../../util/config-error.js';
+import { checkIoredisOptions, IOREDIS_OPTIONS } from './ioredis-options.js';
+
+type Listed = (typeof IOREDIS_OPTIONS)[number];
+/** Compiles only while the list and ioredis's type have the same names. */
+const missing: [Exclude<keyof RedisOptions, Listed>, Exclude<Listed, keyof RedisOptions>] extends [never, never]
+  ? readonly string[]
+  : never = [];
+
+const { options: defaults } = new Redis({ lazyConnect: true });
+const check = (options: object): void => checkIoredisOptions(options, defaults);
+
+describe('the options of ioredis', () => {
+  it('are all known', () => {
+    expect(missing).toEqual([]);
+    const all = Object.fromEntries([...IOREDIS_OPTIONS, ...Object.keys(defaults)].map((name) => [name, undefined]));
+    expect(() => check(all)).not.toThrow();
+  });
+
+  it('may come from an ioredis that knows more of them', () => {
+    expect(() => checkIoredisOptions({ dropBufferSupport: true }, { dropBufferSupport: false })).not.toThrow();
+    expect(() => check({ dropBufferSupport: true })).toThrow(RateLimitConfigError);
+  });
+
+  it.each<[string, object, string]>([
+    ['hosst', { hosst: 'redis.internal' }, "'hosst' is not an option of ioredis: did you mean host?"],
+    ['Host', { Host: 'redis.internal' }, "'Host' is not an option of ioredis: did you mean host?"],
+    ['passwrd', { passwrd: 'secret' }, "'passwrd' is not an option of ioredis: did you mean password?"],
+    [
+      'url',
+      { url: 'redis://:secret@redis.internal' },
+      "'url' is not an option of ioredis: give the URL itself, redis: 'redis://host:6379'",
+    ],
+    ['url, undefined', { url: undefined }, "'url' is not an option of ioredis: give the URL itself"],
+    ['socket', { socket: { host: 'redis.internal' } }, 'socket belongs to node-redis; give host and port'],
+    ['rootNodes', { rootNodes: [] }, 'for a Cluster, give a client: redis: new Cluster(nodes)'],
+    ['anything else', { colour: 'red' }, "'colour' is not an option of ioredis"],
+  ])('are refused when unknown: %s', (_, options, problem) => {
+    expect(() => check(options)).toThrow(RateLimitConfigError);
+    expect(() => check(options)).toThrow(/^RateLimitModule, redis: '/);
+    expect(() => check(options)).toThrow(problem);
+    expect(() => check(options)).not.toThrow('secret');
+  });
+});

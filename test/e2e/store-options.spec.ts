@@ -1,0 +1,198 @@
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import {
+  type Clock,
+  MemoryStore,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimiter,
+  type RateLimitModuleOptions,
+  type RateLimitStore,
+  RedisStore,
+} from 'nestjs-floodgate';
+import { limited } from '../support/http-app.js';
+import { RedisServer } from '../support/redis-server.js';
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit({ name: 'one', algorithm: 'fixed-window', limit: 1, window: '300d' })
+  get(): void {}
+}
+
+const ONE = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '300d' } as const;
+const ADA = { kind: 'user', value: 'ada' };
+
+/** A store of the application that is not in this process, as far as the module can tell. */
+function ownStore(): RateLimitStore & { readonly asked: () => number } {
+  const inner = new MemoryStore();
+  let asked = 0;
+  return {
+    consume: async (charges) => {
+      asked++;
+      return inner.consume(charges);
+    },
+    reset: (keys) => inner.reset(keys),
+    asked: () => asked,
+  };
+}
+
+/** A client without `duplicate`. */
+function plainClient(client: Redis): RateLimitModuleOptions['redis'] {
+  return {
+    evalsha: (sha: string, keys: number, ...args: string[]) => client.evalsha(sha, keys, ...args),
+    eval: (script: string, keys: number, ...args: string[]) => client.eval(script, keys, ...args),
+    del: (key: string) => client.del(key),
+  };
+}
+
+/** The message that stops the boot. */
+async function refusal(options: RateLimitModuleOptions): Promise<string> {
+  const outcome: unknown = await limited('Express', Routes, options).catch((error: unknown) => error);
+  expect(outcome).toBeInstanceOf(RateLimitConfigError);
+  return (outcome as Error).message;
+}
+
+async function bootLine(options: RateLimitModuleOptions): Promise<string> {
+  await using app = await limited('Express', Routes, options);
+  return app.logs.of('log').find((line) => line.startsWith('Limits are kept')) ?? '';
+}
+
+describe('an option that a store cannot honour stops the boot', () => {
+  it.each<[string, RateLimitModuleOptions, string]>([
+    [
+      'clock with store',
+      { clock: 'app' },
+      "clock has no effect with store: give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
+    ],
+    ["clock: 'redis' with store", { clock: 'redis' }, 'clock has no effect with store'],
+    ['clock and maxSkewMs with store', { clock: 'app', maxSkewMs: 200 }, 'clock has no effect with store'],
+    [
+      'onStoreStateChange with store',
+      { onStoreStateChange: () => undefined },
+      'onStoreStateChange has no effect with store: the module sees the state of a connection that it opens itself: give redis, not store',
+    ],
+  ])('%s', async (_, options, problem) => {
+    for (const store of [ownStore(), new MemoryStore()]) {
+      expect(await refusal({ store, ...options })).toContain(`RateLimitModule: ${problem}`);
+    }
+  });
+
+  it('denialCacheMs with a MemoryStore', async () => {
+    expect(await refusal({ store: new MemoryStore(), denialCacheMs: 500 })).toBe(
+      'RateLimitModule: denialCacheMs has no effect with a MemoryStore: leave it out, a MemoryStore answers as fast as the cache',
+    );
+    expect(await bootLine({ store: new MemoryStore(), denialCacheMs: 0 })).toContain('MemoryStore');
+  });
+
+  it('onStoreStateChange with a client that has no duplicate()', async () => {
+    const client = new Redis({ lazyConnect: true });
+    expect(await refusal({ redis: plainClient(client), onStoreStateChange: () => undefined })).toBe(
+      'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
+    );
+  });
+
+  it.each<[string, object, string]>([
+    ['url', { url: 'redis://redis.internal' }, 'give the URL itself'],
+    ['hosst', { hosst: 'redis.internal' }, 'did you mean host?'],
+    ['socket', { socket: { host: 'redis.internal' } }, 'give host and port'],
+  ])('%s, which ioredis does not know', async (name, redis, advice) => {
+    const message = await refusal({ redis });
+    expect(message).toContain(`RateLimitModule, redis: '${name}' is not an option of ioredis`);
+    expect(message).toContain(advice);
+  });
+});
+
+describe('an option that a store can honour is honoured', () => {
+  it('denialCacheMs keeps the rejections of any store, when it is given', async () => {
+    const [cached, plain] = [ownStore(), ownStore()];
+    await using withCache = await limited('Express', Routes, { store: cached, denialCacheMs: 10_000 });
+    await using without = await limited('Express', Routes, { store: plain });
+    for (const { app } of [withCache, without]) {
+      const limiter = app.get(RateLimiter);
+      const decisions = [];
+      for (let i = 0; i < 5; i++) decisions.push(await limiter.consume(ONE, ADA));
+      expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual(
+        [true, false, false, false, false].map((allowed) => [allowed, 'store']),
+      );
+    }
+    expect([cached.asked(), plain.asked()]).toEqual([2, 5]);
+    const limiter = withCache.app.get(RateLimiter);
+    expect(limiter.stats().sources).toMatchObject({ store: 2, 'denial-cache': 3 });
+    await limiter.reset(ONE, ADA);
+    expect((await limiter.consume(ONE, ADA)).allowed).toBe(true);
+  });
+
+  it('a store that answers no verdict fails as it does without denialCacheMs', async () => {
+    const store = { consume: async () => undefined as never, reset: () => undefined };
+    await using app = await limited('Express', Routes, { store, denialCacheMs: 500, onStoreFailure: 'open' });
+    expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ decidedBy: 'open' });
+    expect(app.logs.of('warn')).toEqual(['The store could not decide: what it answered is not a verdict RateLimit']);
+  });
+
+  it("clock: 'app' decides by the process on a client that has no duplicate(), and boot says what is missing", async () => {
+    await using server = await RedisServer.start();
+    const client = new Redis(server.url);
+    await using app = await limited('Express', Routes, { redis: plainClient(client), clock: 'app' });
+    expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ allowed: true, decidedBy: 'store' });
+    expect(app.logs.of('warn')).toEqual([
+      expect.stringContaining("clock: 'app' is not compared with Redis's clock: the client has no duplicate()"),
+    ]);
+    client.disconnect();
+  });
+});
+
+describe('without redis and store', () => {
+  it('the options of production boot, and the boot line names those without effect', async () => {
+    const line = await bootLine({
+      redis: '',
+      clock: 'app',
+      maxSkewMs: 200,
+      denialCacheMs: 500,
+      deadlineMs: 20,
+      onStoreFailure: 'closed',
+      localShare: 12,
+      fallbackMaxBytes: 1_000_000,
+      onStoreStateChange: () => undefined,
+      headers: false,
+    });
+    expect(line).toContain(
+      'without effect until then: clock, maxSkewMs, denialCacheMs, deadlineMs, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
+    );
+  });
+
+  it('the boot line names none when none is given', async () => {
+    expect(await bootLine({ headers: false })).toMatch(/in this process.*Set redis to share limits RateLimit$/);
+  });
+});
+
+describe('the boot line names the store', () => {
+  class Own extends MemoryStore {}
+  const bare = (): RateLimitStore => {
+    const inner = new MemoryStore();
+    return Object.assign(Object.create(null) as object, {
+      consume: inner.consume.bind(inner),
+      reset: inner.reset.bind(inner),
+    });
+  };
+
+  it.each<[string, () => RateLimitStore, string]>([
+    ['its class', () => new Own(), 'Limits are kept in Own RateLimit'],
+    ['RedisStore', () => new RedisStore(new Redis({ lazyConnect: true })), 'Limits are kept in RedisStore RateLimit'],
+    ['a plain object', ownStore, "Limits are kept in the application's own store RateLimit"],
+    ['an object without a prototype', bare, "Limits are kept in the application's own store RateLimit"],
+    [
+      'an object whose constructor is no function',
+      () => ({ ...ownStore(), constructor: 'own' }) as unknown as RateLimitStore,
+      "Limits are kept in the application's own store RateLimit",
+    ],
+  ])('%s', async (_, store, line) => {
+    expect(await bootLine({ store: store() })).toBe(line);
+  });
+});
+
+it('a MemoryStore with a clock in milliseconds is refused where it is made', () => {
+  const clock: Clock = Date.now;
+  expect(() => new MemoryStore({ clock })).toThrow(RangeError);
+});
