@@ -15,8 +15,8 @@ function client(...answers: readonly unknown[]): RedisClient & { readonly calls:
   const calls: [string, ...unknown[]][] = [];
   const call =
     (name: string) =>
-    async (script: string, ...args: unknown[]): Promise<unknown> => {
-      calls.push([name === 'evalsha' || script === PROGRAM ? name : 'another script', ...args]);
+    async (text: string, ...args: unknown[]): Promise<unknown> => {
+      calls.push([name === 'evalsha' || text === PROGRAM ? name : 'another script', ...args]);
       const answer = answers[calls.length - 1];
       if (answer instanceof Error) throw answer;
       return answer;
