@@ -11,7 +11,8 @@ import { RedisStore } from '../stores/redis/redis.store.js';
 import type { RateLimitStore, StoreStateChange } from '../stores/store.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import type { Logger } from '../util/logger.js';
-import type { CheckedOptions, RateLimitModuleOptions } from './options/module-options.js';
+import type { CheckedOptions } from './options/check-options.js';
+import type { RateLimitModuleOptions } from './options/module-options.js';
 
 interface OpenedStore {
   readonly store: RateLimitStore;

@@ -81,7 +81,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     if (runtimesOf(discovery).length > 0) throw importedTwice();
     const logger = new Logger('RateLimit');
     const monitor = new Monitor(options, logger);
-    const opened = await openStore(options, monitor);
+    const opened = await openStore(options, monitor, logger);
     return new RateLimitRuntime(options, opened, monitor, logger, discovery, scanner, adapterHost);
   }
 

@@ -59,19 +59,20 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
 
   const warnings: string[] = [];
   const algorithm = entry.create(readerOf(given, fail, warnings));
-  const read = <T>(option: keyof typeof POLICY_OPTIONS): T => readOption(given, option, POLICY_OPTIONS[option], where);
+  const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
+    readOption(given, option, POLICY_OPTIONS[option], where);
   const parsed = {
-    by: read<PolicyBy<Context>>('by'),
-    onMissingIdentity: read<OnMissingIdentity | undefined>('onMissingIdentity'),
-    scope: read<PolicyScope | undefined>('scope'),
-    cost: readOption<ParsedPolicy<Context>['cost']>(given, 'cost', costRule(algorithm.maxCost), where),
-    skipIf: read<ParsedPolicy<Context>['skipIf']>('skipIf'),
-    onStoreFailure: read<OnStoreFailure | undefined>('onStoreFailure'),
+    by: read('by') as PolicyBy<Context>,
+    onMissingIdentity: read('onMissingIdentity') as OnMissingIdentity | undefined,
+    scope: read('scope') as PolicyScope | undefined,
+    cost: readOption(given, 'cost', costRule(algorithm.maxCost), where) as ParsedPolicy<Context>['cost'],
+    skipIf: read('skipIf') as ParsedPolicy<Context>['skipIf'],
+    onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,
-    shards: read<number>('shards'),
+    shards: read('shards') as number,
     warnings,
   };
-  const name = read<string | undefined>('name') ?? fallbackName;
+  const name = (read('name') as string | undefined) ?? fallbackName;
   if (parsed.scope === 'app' && name === undefined) {
     fail(`name is missing: with scope 'app' all routes that use the name share one state`);
   }

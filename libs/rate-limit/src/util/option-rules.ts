@@ -43,10 +43,10 @@ export function whole(
  * @param where how the error message begins
  * @throws {RateLimitConfigError} when a given value is wrong
  */
-export function readOption<T>(given: object, option: string, rule: OptionRule, where: string): T {
+export function readOption(given: object, option: string, rule: OptionRule, where: string): unknown {
   const value = (given as Readonly<Record<string, unknown>>)[option];
-  if (value === undefined) return rule.default as T;
-  if (rule.valid(value)) return value as T;
+  if (value === undefined) return rule.default;
+  if (rule.valid(value)) return value;
   const got = rule.secret === true ? '' : `, got ${shown(value)}`;
   throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`);
 }

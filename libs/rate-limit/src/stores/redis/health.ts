@@ -1,5 +1,5 @@
 import type { Logger } from '../../util/logger.js';
-import { tell } from '../../util/notify.js';
+import { notify } from '../../util/notify.js';
 import { reasonOf } from '../../util/rationed-warning.js';
 import type { RateLimitStoreError } from '../store.js';
 import type { StoreObserver } from '../observers.js';
@@ -101,6 +101,6 @@ export class Health {
     if (!open) this.lines.log(`${this.subject} is available again after ${outageMs} ms`);
     if (onChange === undefined) return;
     const change = { available: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) };
-    tell(onChange, change, (error) => logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
+    notify(onChange, change, (error) => logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
   }
 }
