@@ -18,7 +18,8 @@ local function plain(n) return n < 2 ^ 31 and format('%d', n) or format('%.0f', 
 local MINUTE_MS = 60000
 local lastSecond, lastText
 local function expiry(at, stored)
-  if not redisClock then return 'PX', ceil((at - now) / 1000) + MINUTE_MS end
+  -- A refund can leave a state that ended long ago. Redis rejects a time to live below 1.
+  if not redisClock then return 'PX', max(1, ceil((at - now) / 1000) + MINUTE_MS) end
   local second = ceil(at / 1e6)
   if stored and second == ceil(stored / 1e6) then return 'KEEPTTL' end
   if second ~= lastSecond then lastSecond, lastText = second, plain(second) end

@@ -13,10 +13,12 @@ import { expectHolds, expectSame } from '../support/expect-same.js';
 import { Fraction } from '../support/fraction.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { contentsOf, useRedis } from '../support/redis-fixture.js';
+import { TestClock } from '../support/test-clock.js';
 
+const DAY = 86_400_000_000;
 const redis = useRedis();
 
-/** After a move of the clock: a request, or the return of what one of the requests so far was charged. */
+/** A move of the clock, then a request, or the refund of an earlier one. */
 interface Step {
   readonly move: Move;
   readonly act: { readonly cost: Cost } | { readonly refund: number };
@@ -42,8 +44,8 @@ interface Kept {
   readonly delay: number;
 }
 
-/** Tells a store the history; gives back one of the latest requests, each once at most. */
-async function tell(
+/** Gives a history to a store. It refunds recent requests, each at most once. */
+async function play(
   { policy, start, steps }: History,
   open: (clock: () => number) => RateLimitStore,
   fallback = 0,
@@ -56,10 +58,10 @@ async function tell(
   for (const { move, act } of steps) {
     clock.move(move, algorithm, verdicts);
     if ('refund' in act) {
-      const returned = kept.at(-1 - act.refund);
-      if (returned === undefined) continue;
-      kept = kept.filter((one) => one !== returned);
-      await store.refund!([returned.charge]);
+      const refunded = kept.at(-1 - act.refund);
+      if (refunded === undefined) continue;
+      kept = kept.filter((one) => one !== refunded);
+      await store.refund!([refunded.charge]);
       continue;
     }
     const charge = { key: 'key', algorithm, cost: costFor(algorithm, act.cost) };
@@ -75,12 +77,12 @@ async function tell(
 
 const inMemory = (clock: () => number): RateLimitStore => new MemoryStore({ clock });
 
-describe('what was charged and given back', () => {
+describe('a refund', () => {
   it.each(ALL_ALGORITHMS)(
-    '%s: requests that were not given back would all have passed without those that were',
+    '%s: all requests that were not refunded would also pass without the refunded ones',
     async (name) => {
       const property = asyncProperty(historiesOf(name, forwards), async (history) => {
-        const { kept, algorithm } = await tell(history, inMemory);
+        const { kept, algorithm } = await play(history, inMemory);
         let now = 0;
         const alone = new MemoryStore({ clock: () => now });
         for (const { charge } of kept) {
@@ -95,16 +97,16 @@ describe('what was charged and given back', () => {
   );
 
   it(
-    'a leaky bucket: the slots of those that stay are no closer than their departures are apart',
+    'of a leaky bucket: the slots of the remaining requests are never closer together than 1/drain',
     async () => {
       const property = asyncProperty(historiesOf('leaky-bucket', forwards), async (history) => {
-        const { kept, algorithm } = await tell(history, inMemory);
+        const { kept, algorithm } = await play(history, inMemory);
         const { tokens, microseconds } = rateOf(algorithm);
         for (const [i, { charge, delay }] of kept.slice(1).entries()) {
           const before = kept[i]!;
           const gap = charge.at + delay - (before.charge.at + before.delay);
           const least = Fraction.of(microseconds * BigInt(before.charge.cost), tokens);
-          // What a pod is told is rounded up to a microsecond, of the one and of the other.
+          // Both delays are rounded up to a microsecond.
           expectHolds(least.atMost(Fraction.of(gap + 1)), () => ({ history, gap, charge }));
         }
       });
@@ -114,13 +116,13 @@ describe('what was charged and given back', () => {
   );
 
   it.each(ALL_ALGORITHMS)(
-    '%s: given back at once, it is as if nobody had asked',
+    '%s: right after the charge restores the state before it',
     async (name) => {
       const property = asyncProperty(historiesOf(name, forwards), costs, async (history, cost) => {
         const clock = { now: 0 };
         const store = new MemoryStore({ clock: () => clock.now });
-        const { algorithm, verdicts } = await tell(history, (read) => {
-          const told: RateLimitStore = {
+        const { algorithm, verdicts } = await play(history, (read) => {
+          const clocked: RateLimitStore = {
             consume: (charges) => {
               clock.now = read();
               return store.consume(charges);
@@ -131,13 +133,13 @@ describe('what was charged and given back', () => {
               store.refund(taken);
             },
           };
-          return told;
+          return clocked;
         });
         fc.pre(verdicts.length > 0);
         const charge = { key: 'key', algorithm, cost: Math.max(1, costFor(algorithm, cost)) };
         const before = store.consume([{ ...charge, cost: 0 }]);
         const { allowed, at, charges } = store.consume([charge]);
-        // Where a slot is shorter than a microsecond a queue cannot tell whose is the last.
+        // If slots are shorter than a microsecond, a queue cannot tell which one is the last.
         fc.pre(allowed && !(name === 'leaky-bucket' && algorithm.wire[0]! > algorithm.wire[1]!));
         store.refund([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
         expectSame(store.consume([{ ...charge, cost: 0 }]), before);
@@ -148,20 +150,24 @@ describe('what was charged and given back', () => {
   );
 
   it.each(ALL_ALGORITHMS)(
-    '%s: Redis and memory agree, also where the clock steps back',
+    '%s: gives the same answers in Redis and in memory, even if the clock steps back',
     async (name) => {
       const property = asyncProperty(historiesOf(name, anywhere), fc.constantFrom(0, 1000), async (history, skew) => {
         await redis.client.flushdb();
-        const told = await tell(history, (clock) => new RedisStore(redis.client, { clock, maxSkewMs: skew }), FALLBACK);
-        const wanted = await tell(history, (clock) => new MemoryStore({ clock, maxSkewMs: skew }), FALLBACK);
-        expectSame(told, wanted);
+        const inRedis = await play(
+          history,
+          (clock) => new RedisStore(redis.client, { clock, maxSkewMs: skew }),
+          FALLBACK,
+        );
+        const wanted = await play(history, (clock) => new MemoryStore({ clock, maxSkewMs: skew }), FALLBACK);
+        expectSame(inRedis, wanted);
       });
       await assert(property, histories());
     },
     HISTORY_TIMEOUT_MS,
   );
 
-  it('of a log that has become a list', async () => {
+  it('of a log that has become a list: removes the entries of the charge', async () => {
     const algorithm = algorithmOf({ algorithm: 'sliding-window-log', limit: 1000, window: 60_000 });
     let now = 1_700_000_000_000_000;
     const store = new RedisStore(redis.client, { clock: () => now });
@@ -184,7 +190,25 @@ describe('what was charged and given back', () => {
     expect(await redis.client.exists('log')).toBe(0);
   });
 
-  it('of a state that is gone, or not one, nothing is given back and nothing is written', async () => {
+  it('of a log whose other entries expired long ago: is made in Redis as in memory', async () => {
+    const algorithm = algorithmOf({ algorithm: 'sliding-window-log', limit: 120, window: '1d' });
+    const clock = new TestClock(19_900 * DAY);
+    const answersOf = async (store: RateLimitStore): Promise<Verdict[]> => {
+      clock.now = 19_900 * DAY;
+      await store.consume([{ key: 'log', algorithm, cost: 1 }]);
+      clock.now += 0.8 * DAY;
+      const charge = { key: 'log', algorithm, cost: 119 };
+      const { at, charges } = await store.consume([charge]);
+      clock.now += 0.9 * DAY; // the first entry expired 0.7 days ago
+      await store.refund!([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
+      return [await store.consume([{ ...charge, cost: 0 }]), await store.consume([{ ...charge, cost: 120 }])];
+    };
+    const answers = await answersOf(new RedisStore(redis.client, { clock: clock.read }));
+    expect(answers).toEqual(await answersOf(new MemoryStore({ clock: clock.read })));
+    expect(answers.map(({ charges }) => charges[0]!.remaining)).toEqual([120, 0]);
+  });
+
+  it('of a state that is gone or unreadable: writes nothing', async () => {
     const store = new RedisStore(redis.client);
     const taken = (key: string): ChargeReceipt => ({
       key,
