@@ -6,7 +6,7 @@ import { useRedis } from '../support/redis-fixture.js';
 const LARGE = 100;
 const SMALL = 10;
 
-/** Both pass as many at once as they are asked to: of a leaky bucket the one that departs takes no place. */
+/** Buckets that let `atOnce` requests pass at once: in a leaky bucket the departing request takes no waiting place. */
 const BUCKETS: [Policy['algorithm'], (atOnce: number) => Policy][] = [
   ['token-bucket', (capacity) => ({ name: 'changed', algorithm: 'token-bucket', capacity, refill: '1/h' })],
   ['leaky-bucket', (atOnce) => ({ name: 'changed', algorithm: 'leaky-bucket', capacity: atOnce - 1, drain: '1/h' })],
@@ -20,7 +20,7 @@ function tests(options: () => RateLimitModuleOptions): void {
   });
   afterEach(() => app.close());
 
-  /** How many of `count` requests pass the policy, one after the other. */
+  /** How many of `count` sequential requests pass the policy. */
   async function passed(policy: Policy, count: number): Promise<number> {
     const limiter = app.app.get(RateLimiter);
     let allowed = 0;
@@ -32,17 +32,20 @@ function tests(options: () => RateLimitModuleOptions): void {
     return allowed;
   }
 
-  it.each(BUCKETS)('%s: while pods of both versions decide, neither gives back what the other took', async (_, of) => {
-    expect(await passed(of(LARGE), LARGE + 5)).toBe(LARGE);
-    let more = 0;
-    for (let i = 0; i < 3 * SMALL; i++) {
-      more += await passed(of(SMALL), 1);
-      more += await passed(of(LARGE), 1);
-    }
-    expect(more).toBe(SMALL);
-  });
+  it.each(BUCKETS)(
+    "%s: while pods of both versions decide, neither frees a part of the other one's charges",
+    async (_, of) => {
+      expect(await passed(of(LARGE), LARGE + 5)).toBe(LARGE);
+      let more = 0;
+      for (let i = 0; i < 3 * SMALL; i++) {
+        more += await passed(of(SMALL), 1);
+        more += await passed(of(LARGE), 1);
+      }
+      expect(more).toBe(SMALL);
+    },
+  );
 
-  it.each(BUCKETS)('%s: whichever of them was there first', async (_, of) => {
+  it.each(BUCKETS)('%s: the same holds where the version with the smaller capacity comes first', async (_, of) => {
     expect(await passed(of(SMALL), SMALL + 5)).toBe(SMALL);
     let more = 0;
     for (let i = 0; i < LARGE + SMALL; i++) {
@@ -53,11 +56,11 @@ function tests(options: () => RateLimitModuleOptions): void {
   });
 }
 
-describe('a bucket whose capacity was changed, in memory', () => {
+describe('a bucket whose capacity a deploy changed, in memory', () => {
   tests(() => ({}));
 });
 
-describe('a bucket whose capacity was changed, in Redis', () => {
+describe('a bucket whose capacity a deploy changed, in Redis', () => {
   const redis = useRedis();
   tests(() => ({ redis: redis.server.url }));
 });

@@ -8,29 +8,29 @@ import { algorithmOf } from '../support/algorithm-of.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
 
-/** Midnight of a day in 2024, in microseconds: every window of the tables begins there. Their instants count from it. */
+/** Midnight of a day in 2024, in microseconds. The instants of the tables count from it, and every window begins at it. */
 export const ORIGIN = 19_900 * 86_400_000_000;
 export const MILLISECOND = 1_000;
 export const SECOND = 1_000_000;
 export const MINUTE = 60 * SECOND;
 
-/** A request's instant in microseconds from `ORIGIN`, its cost, and what it has to be told. */
+/** A request's instant in microseconds from `ORIGIN`, its cost, and the expected verdict. */
 export type Step = readonly [at: number, cost: number, expected: ChargeVerdict];
 
 export interface Table {
   readonly policy: Policy;
-  /** Default 0: whatever lies ahead of the clock is rebased. */
+  /** Default 0: every state ahead of the clock is rebased. */
   readonly maxSkewMs?: number;
   readonly steps: readonly Step[];
 }
 
-/** Allowed: what remains, and how long until all of it is there again. */
+/** The verdict on an allowed request. */
 export function pass(remaining: number, resetAfter: number, delay = 0): ChargeVerdict {
   return { allowed: true, remaining, resetAfter, retryAfter: 0, delay };
 }
 
-/** Refused: as above, and when to come again. */
-export function refuse(remaining: number, resetAfter: number, retryAfter: number): ChargeVerdict {
+/** The verdict on a rejected request. */
+export function reject(remaining: number, resetAfter: number, retryAfter: number): ChargeVerdict {
   return { allowed: false, remaining, resetAfter, retryAfter, delay: 0 };
 }
 
@@ -39,7 +39,7 @@ export function repeat(times: number, step: (i: number) => Step): Step[] {
   return Array.from({ length: times }, (_, i) => step(i));
 }
 
-/** As the module's keys begin: a Redis user may be confined to them. */
+/** The module's default prefix: the ACL of a Redis user may allow only these keys. */
 const KEY_PREFIX = 'rl:';
 
 /** A store whose clock the test sets. */
@@ -70,11 +70,11 @@ export class Timeline {
   }
 }
 
-/** A kind of store. */
+/** A kind of store that runs the suite. */
 export interface Kind {
-  /** As in "in memory". */
+  /** The end of the titles, such as `in memory`. */
   readonly where: string;
-  /** Called in a `describe`, whose hooks it may use; the stores are opened in tests, each of them empty. */
+  /** Registers hooks in the current `describe`, and returns a function that opens an empty store in a test. */
   readonly use: () => (options: { clock: Clock; maxSkewMs: number }) => RateLimitStore;
 }
 
@@ -91,12 +91,12 @@ const EVERY_KIND: readonly Kind[] = [
 
 let kinds = EVERY_KIND;
 
-/** The suite's files that are imported from now on run against this kind alone: a server that is set up in its own way, say. */
+/** Runs the suite's files that are imported from now on against this kind alone, such as a server with its own configuration. */
 export function confineTo(kind: Kind): void {
   kinds = [kind];
 }
 
-/** Runs the same tests against every store there is; a store is opened afresh, and empty, for each `open`. */
+/** Runs the same tests against every kind of store; each `open` returns a new, empty store. */
 export function describeForEveryStore(title: string, tests: (open: (maxSkewMs?: number) => Timeline) => void): void {
   for (const { where, use } of kinds) {
     describe(`${title}, ${where}`, () => {
@@ -106,7 +106,7 @@ export function describeForEveryStore(title: string, tests: (open: (maxSkewMs?: 
   }
 }
 
-/** One test for each table: every store gives exactly the decisions that stand there. */
+/** Registers one test for each table: every store gives exactly the verdicts of the table. */
 export function conform(title: string, tables: Readonly<Record<string, Table>>): void {
   describeForEveryStore(title, (open) => {
     it.each(Object.entries(tables))('%s', async (_, { policy, maxSkewMs, steps }) => {

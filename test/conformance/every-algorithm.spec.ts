@@ -6,7 +6,7 @@ const TAKEN = 3;
 const WINDOWS = ['fixed-window', 'sliding-window-log', 'sliding-window-counter'] as const;
 
 describeForEveryStore('every algorithm', (open) => {
-  it.each(ALL_ALGORITHMS)('%s: refuses a microsecond before retryAfter, and allows at it', async (name) => {
+  it.each(ALL_ALGORITHMS)('%s: rejects a microsecond before retryAfter, and allows at it', async (name) => {
     const algorithm = algorithmOf(SMALL_POLICIES[name]);
     for (let cost = 1; cost <= algorithm.maxCost; cost++) {
       const timeline = open();
@@ -22,25 +22,22 @@ describeForEveryStore('every algorithm', (open) => {
     }
   });
 
-  it.each(ALL_ALGORITHMS)(
-    '%s: has all of its limit again at resetAfter, and not a microsecond before',
-    async (name) => {
-      const algorithm = algorithmOf(SMALL_POLICIES[name]);
-      const timeline = open();
-      const { resetAfter } = await timeline.charge(0, algorithm, algorithm.maxCost);
-      // Of a leaky bucket the one that departs takes no place: the last one to reset is a place that nobody counts.
-      const before = await timeline.charge(resetAfter - 1, algorithm, 0);
-      expect(before.resetAfter).toBe(1);
-      expect(before.remaining).toBeLessThan(algorithm.maxCost);
-      expect(await timeline.charge(resetAfter, algorithm, 0)).toMatchObject({
-        remaining: algorithm.limit,
-        allowed: true,
-      });
-      expect(await timeline.charge(resetAfter, algorithm, algorithm.maxCost)).toMatchObject({ allowed: true });
-    },
-  );
+  it.each(ALL_ALGORITHMS)('%s: has its whole limit again at resetAfter, and not a microsecond before', async (name) => {
+    const algorithm = algorithmOf(SMALL_POLICIES[name]);
+    const timeline = open();
+    const { resetAfter } = await timeline.charge(0, algorithm, algorithm.maxCost);
+    // In a leaky bucket the departing request takes no waiting place, so `remaining` can be `limit` before the reset.
+    const before = await timeline.charge(resetAfter - 1, algorithm, 0);
+    expect(before.resetAfter).toBe(1);
+    expect(before.remaining).toBeLessThan(algorithm.maxCost);
+    expect(await timeline.charge(resetAfter, algorithm, 0)).toMatchObject({
+      remaining: algorithm.limit,
+      allowed: true,
+    });
+    expect(await timeline.charge(resetAfter, algorithm, algorithm.maxCost)).toMatchObject({ allowed: true });
+  });
 
-  it.each(ALL_ALGORITHMS)('%s: never tells when a cost that cannot fit may come again', async (name) => {
+  it.each(ALL_ALGORITHMS)('%s: answers a cost that can never fit with an infinite retryAfter', async (name) => {
     const algorithm = algorithmOf(SMALL_POLICIES[name]);
     const timeline = open();
     for (const cost of [algorithm.maxCost + 1, 1_000_000, Number.MAX_SAFE_INTEGER]) {
@@ -50,7 +47,7 @@ describeForEveryStore('every algorithm', (open) => {
     expect(await timeline.charge(0, algorithm, algorithm.maxCost)).toMatchObject({ allowed: true });
   });
 
-  it.each(ALL_ALGORITHMS)('%s: a peek leaves nothing behind', async (name) => {
+  it.each(ALL_ALGORITHMS)('%s: a peek changes nothing', async (name) => {
     const algorithm = algorithmOf(SMALL_POLICIES[name]);
     const timeline = open();
     const first = await timeline.charge(0, algorithm, 0);
@@ -70,7 +67,7 @@ describeForEveryStore('every algorithm', (open) => {
     });
   });
 
-  it.each(ALL_ALGORITHMS)('%s: forgets what a reset names, and only that', async (name) => {
+  it.each(ALL_ALGORITHMS)('%s: resets the given keys only', async (name) => {
     const algorithm = algorithmOf(SMALL_POLICIES[name]);
     const timeline = open();
     for (const key of ['one', 'two', 'three']) await timeline.charge(0, algorithm, TAKEN, key);
@@ -82,7 +79,7 @@ describeForEveryStore('every algorithm', (open) => {
     expect(await timeline.charge(0, algorithm, 0, 'three')).toEqual(kept);
   });
 
-  it.each(WINDOWS)('%s: carries on when its limit is changed, both ways', async (name) => {
+  it.each(WINDOWS)('%s: keeps its count when its limit is raised or lowered', async (name) => {
     const timeline = open();
     const of = (limit: number) => algorithmOf({ algorithm: name, limit, window: '1s' });
     await timeline.charge(0, of(10), 4);
@@ -91,7 +88,7 @@ describeForEveryStore('every algorithm', (open) => {
     expect(await timeline.charge(0, of(2), 1)).toMatchObject({ allowed: false, remaining: 0 });
   });
 
-  it('decides at the instant of its clock, and says so', async () => {
+  it('decides at the instant of its clock, and returns it', async () => {
     const algorithm = algorithmOf(SMALL_POLICIES['token-bucket']);
     const timeline = open();
     for (const at of [0, 1, SECOND + 1])

@@ -7,13 +7,13 @@ import { timeOf, useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
 import { MINUTE, ORIGIN, SECOND } from './conformance.js';
 
-/** Each policy, what is taken at `ORIGIN`, and the microsecond after it from which the state means nothing any more. */
+/** A policy, a cost that is charged at `ORIGIN`, and the microseconds until the state means the same as none. */
 const LIFETIMES: readonly (readonly [policy: Policy, cost: number, lifetime: number])[] = [
   [{ algorithm: 'token-bucket', capacity: 5, refill: 1 }, 3, 3 * SECOND],
   [{ algorithm: 'token-bucket', capacity: 5, refill: 3 }, 1, 333_334],
   [{ algorithm: 'token-bucket', capacity: 5, refill: 1_000_000 }, 1, 1],
   [{ algorithm: 'token-bucket', capacity: 5, refill: 1_000_000_000 }, 1, 1],
-  // A third of a microsecond more than a millisecond, which takes a second one.
+  // A third of a microsecond more than a millisecond, which rounds up to the next microsecond.
   [{ algorithm: 'token-bucket', capacity: 5, refill: '3000/3001ms' }, 1, 1_001],
   [{ algorithm: 'leaky-bucket', capacity: 5, drain: 2 }, 1, SECOND / 2],
   [{ algorithm: 'leaky-bucket', capacity: 5, drain: 2 }, 6, 3 * SECOND],
@@ -34,7 +34,7 @@ const CASES = LIFETIMES.map(([policy, cost, lifetime]) => ({
 describe('expiry in Redis', () => {
   const redis = useRedis();
 
-  it.each(CASES)('with the clock of Redis: at the end of the second, of $title', async ({ algorithm, cost }) => {
+  it.each(CASES)('with the Redis clock: at the end of the second, for $title', async ({ algorithm, cost }) => {
     const store = new RedisStore(redis.client);
     const { at, charges } = await store.consume([{ key: 'key', algorithm, cost }]);
     const expiresAt = await redis.client.pexpiretime('key');
@@ -43,7 +43,7 @@ describe('expiry in Redis', () => {
     expect(isOver ? ends : expiresAt).toBe(ends);
   });
 
-  it.each(CASES)('with another clock: the same and a minute, of $title', async ({ algorithm, cost, lifetime }) => {
+  it.each(CASES)('with another clock: a minute later, for $title', async ({ algorithm, cost, lifetime }) => {
     const store = new RedisStore(redis.client, { clock: () => ORIGIN });
     const before = Date.now();
     await store.consume([{ key: 'key', algorithm, cost }]);
@@ -53,7 +53,7 @@ describe('expiry in Redis', () => {
     expect(expiresAt).toBeLessThanOrEqual(Date.now() + kept);
   });
 
-  it.each(CASES)('means nothing once the lifetime is over, and something until then: $title', async (given) => {
+  it.each(CASES)('comes when the state means the same as none, and not a microsecond before: $title', async (given) => {
     const { algorithm, cost, lifetime } = given;
     const clock = new TestClock(ORIGIN);
     const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
@@ -65,7 +65,7 @@ describe('expiry in Redis', () => {
     expect(await told('key')).toEqual(await told('unused'));
   });
 
-  it.each(CASES)('is set anew by every charge, and by nothing else: $title', async ({ algorithm, cost, lifetime }) => {
+  it.each(CASES)('is set again by every charge, and by nothing else: $title', async ({ algorithm, cost, lifetime }) => {
     const clock = new TestClock(ORIGIN);
     const store = new RedisStore(redis.client, { clock: clock.read });
     await store.consume([{ key: 'key', algorithm, cost }]);
@@ -80,7 +80,7 @@ describe('expiry in Redis', () => {
     expect(ttl).toBeLessThanOrEqual(Math.ceil(lifetime / 1000) + 60_000);
   });
 
-  it('never sets a time to live of 0 or less, however far a clock steps', async () => {
+  it('never sets a time to live of 0 or less, however far the clock steps', async () => {
     const clock = new TestClock();
     const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 10_000 });
     for (const now of [ORIGIN, ORIGIN - 30_000_000, ORIGIN + 1_000_000 * MINUTE, 1, 0, ORIGIN - 9_000_000, ORIGIN]) {
@@ -90,18 +90,18 @@ describe('expiry in Redis', () => {
     }
   });
 
-  it('leaves no key behind where nothing was charged', async () => {
+  it('leaves no key behind if no request was charged', async () => {
     const store = new RedisStore(redis.client);
     for (const { algorithm } of CASES) {
       await store.consume([{ key: 'peeked', algorithm, cost: 0 }]);
-      await store.consume([{ key: 'refused', algorithm, cost: algorithm.maxCost + 1 }]);
+      await store.consume([{ key: 'rejected', algorithm, cost: algorithm.maxCost + 1 }]);
     }
     expect(await redis.client.dbsize()).toBe(0);
   });
 });
 
 describe('expiry in memory', () => {
-  it.each(CASES)('a state is kept until it means nothing (and a minute more): $title', (given) => {
+  it.each(CASES)('keeps a state a minute longer than it means something: $title', (given) => {
     const { algorithm, cost, lifetime } = given;
     const clock = new TestClock(ORIGIN);
     const store = new MemoryStore({ clock: clock.read });
@@ -116,7 +116,7 @@ describe('expiry in memory', () => {
     expect(store.size).toBe(1);
   });
 
-  it('keeps no more keys than maxKeys, and spares the one that was charged again', () => {
+  it('keeps at most maxKeys keys, and does not evict a key that was charged again', () => {
     const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 3, window: '1d' });
     const clock = new TestClock(ORIGIN);
     const store = new MemoryStore({ clock: clock.read, maxKeys: 3 });

@@ -1,27 +1,27 @@
 import { expect, it } from '@jest/globals';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
-import { describeForEveryStore, pass, refuse, SECOND } from './conformance.js';
+import { describeForEveryStore, pass, reject, SECOND } from './conformance.js';
 
 const perSecond = algorithmOf({ algorithm: 'fixed-window', limit: 3, window: '1s' });
 const perMinute = algorithmOf({ algorithm: 'fixed-window', limit: 5, window: '1m' });
 
 describeForEveryStore('several policies on a request', (open) => {
-  it('charges all of them or none, and tells what each of them said', async () => {
+  it('charges all policies or none, and returns the verdict of each', async () => {
     const timeline = open();
     const both = async (at: number) => timeline.ask(at, [perSecond, 1, 'second'], [perMinute, 1, 'minute']);
     for (const [i, left] of [2, 1, 0].entries()) {
       const verdict = await both(0);
       expect(verdict).toMatchObject({ allowed: true, charges: [pass(left, SECOND), pass(4 - i, 60 * SECOND)] });
     }
-    const refusedBySecond = { allowed: false, charges: [refuse(0, SECOND, SECOND), pass(2, 60 * SECOND)] };
-    for (let i = 0; i < 5; i++) expect(await both(0)).toMatchObject(refusedBySecond);
+    const rejectedBySecond = { allowed: false, charges: [reject(0, SECOND, SECOND), pass(2, 60 * SECOND)] };
+    for (let i = 0; i < 5; i++) expect(await both(0)).toMatchObject(rejectedBySecond);
     expect(await both(SECOND)).toMatchObject({ allowed: true, charges: [pass(2, SECOND), pass(1, 59 * SECOND)] });
     expect(await both(SECOND)).toMatchObject({ allowed: true, charges: [pass(1, SECOND), pass(0, 59 * SECOND)] });
-    const refusedByMinute = { allowed: false, charges: [pass(1, SECOND), refuse(0, 59 * SECOND, 59 * SECOND)] };
-    for (let i = 0; i < 5; i++) expect(await both(SECOND)).toMatchObject(refusedByMinute);
+    const rejectedByMinute = { allowed: false, charges: [pass(1, SECOND), reject(0, 59 * SECOND, 59 * SECOND)] };
+    for (let i = 0; i < 5; i++) expect(await both(SECOND)).toMatchObject(rejectedByMinute);
   });
 
-  it.each(ALL_ALGORITHMS)('%s: keeps its state when another policy refuses', async (name) => {
+  it.each(ALL_ALGORITHMS)('%s: keeps its state if another policy rejects the request', async (name) => {
     const algorithm = algorithmOf(SMALL_POLICIES[name]);
     const timeline = open();
     await timeline.ask(0, [algorithm, 2, 'kept']);
@@ -38,7 +38,7 @@ describeForEveryStore('several policies on a request', (open) => {
     expect(await timeline.charge(10, algorithm, 0, 'kept')).toEqual(before);
   });
 
-  it('may peek at one policy and charge another', async () => {
+  it('can peek at one policy and charge another', async () => {
     const timeline = open();
     for (const left of [4, 3, 2]) {
       const verdict = await timeline.ask(0, [perSecond, 0, 'second'], [perMinute, 1, 'minute']);
@@ -46,21 +46,21 @@ describeForEveryStore('several policies on a request', (open) => {
     }
     await timeline.ask(0, [perSecond, 3, 'second']);
     const verdict = await timeline.ask(0, [perSecond, 0, 'second'], [perMinute, 1, 'minute']);
-    expect(verdict).toMatchObject({ allowed: false, charges: [refuse(0, SECOND, SECOND), pass(2, 60 * SECOND)] });
+    expect(verdict).toMatchObject({ allowed: false, charges: [reject(0, SECOND, SECOND), pass(2, 60 * SECOND)] });
   });
 
-  it('takes a cost of its own from each of them', async () => {
+  it('charges each policy its own cost', async () => {
     const timeline = open();
     const verdict = await timeline.ask(0, [perSecond, 3, 'second'], [perMinute, 5, 'minute']);
     expect(verdict).toMatchObject({ allowed: true, charges: [pass(0, SECOND), pass(0, 60 * SECOND)] });
   });
 
-  it('tells of each policy by itself when both refuse', async () => {
+  it('returns the verdict of each policy if both reject', async () => {
     const timeline = open();
     await timeline.ask(0, [perSecond, 3, 'second']);
     await timeline.ask(0, [perMinute, 5, 'minute']);
     const verdict = await timeline.ask(1, [perSecond, 4, 'second'], [perMinute, 1, 'minute']);
-    const charges = [refuse(0, SECOND - 1, Infinity), refuse(0, 60 * SECOND - 1, 60 * SECOND - 1)];
+    const charges = [reject(0, SECOND - 1, Infinity), reject(0, 60 * SECOND - 1, 60 * SECOND - 1)];
     expect(verdict).toMatchObject({ allowed: false, charges });
   });
 });

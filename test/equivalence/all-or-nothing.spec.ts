@@ -16,12 +16,12 @@ function statesOf(charges: readonly Charge[]): Promise<string[]> {
   return contentsOf(redis.client, keys);
 }
 
-/** Runs a history on a clock that does not step back, request by request, and looks at the states around each of them. */
+/** Decides a history request by request, on a clock that does not step back, and compares the states around each request. */
 async function watch(history: History): Promise<void> {
   await redis.client.flushdb();
   const clock = new MovingClock(history.start, 0);
   const store = new RedisStore(redis.client, { clock: clock.read });
-  // One version of each policy: a capacity that has shrunk brings a deeper debt back, whether it refuses or not.
+  // One version of each policy: a smaller capacity rebases a deeper debt, even if it rejects the request.
   const pool = chargesOf({ ...history, policies: history.policies.map(([policy]) => [policy]) }, 'key');
   const first = algorithmOf(history.policies[0]![0]);
   let verdicts: Verdict[] = [];
@@ -38,7 +38,7 @@ async function watch(history: History): Promise<void> {
   }
 }
 
-describe('all or nothing: a refused request, and a peek, leave every state as it was', () => {
+describe('all or nothing: a rejected request and a peek leave every state as it was', () => {
   it.each(ALL_ALGORITHMS)(
     '%s and others',
     async (name) => {

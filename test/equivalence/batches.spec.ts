@@ -10,7 +10,7 @@ const NOW = 19_900 * 86_400_000_000 + 123_456;
 const clock = () => NOW;
 const redis = useRedis();
 
-/** What one turn of the event loop is answered by Redis, and what the same requests are answered in memory. */
+/** The verdicts of Redis on the requests of one turn, and those of memory on the same requests. */
 async function bothAnswers(requests: readonly Charge[][]): Promise<[inRedis: Verdict[], inMemory: Verdict[]]> {
   const store = new RedisStore(redis.client, { clock, maxSkewMs: 0 });
   const memory = new MemoryStore({ clock });
@@ -27,7 +27,7 @@ function fixedWindow(limit: number) {
 }
 
 describe('one turn of the event loop', () => {
-  it('decides costs 4, 3, 4, 3 on 10 tokens in their order, though the equal ones are not neighbours', async () => {
+  it('decides costs 4, 3, 4, 3 on 10 tokens in their order, although equal requests are not neighbours', async () => {
     const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: 1 });
     const requests = [4, 3, 4, 3].map((cost) => [{ key: 'key', algorithm, cost }]);
     const [inRedis, inMemory] = await bothAnswers(requests);
@@ -36,7 +36,7 @@ describe('one turn of the event loop', () => {
   });
 
   it.each(['first', 'second'])(
-    'keeps a request of two keys in its order where its %s was not touched',
+    'keeps the order of a request with two keys if other requests used all keys but its %s',
     async (place) => {
       const [a, b] = [fixedWindow(2), fixedWindow(3)];
       const both = [
@@ -51,7 +51,7 @@ describe('one turn of the event loop', () => {
     },
   );
 
-  it('tells two requests apart that name the same keys the other way round', async () => {
+  it('distinguishes requests that name the same keys in a different order', async () => {
     const [a, b] = [fixedWindow(3), fixedWindow(2)];
     const there = [
       { key: 'a', algorithm: a, cost: 1 },
@@ -61,7 +61,7 @@ describe('one turn of the event loop', () => {
     expect(inRedis).toStrictEqual(inMemory);
   });
 
-  it('peeks as often as it likes beside a charge (a row of both passes as often as the charge does)', async () => {
+  it('peeks beside a charge without a limit: a row of both passes as often as the charge fits', async () => {
     const [a, b] = [fixedWindow(2), fixedWindow(5)];
     const request = [
       { key: 'a', algorithm: a, cost: 0 },
@@ -73,7 +73,7 @@ describe('one turn of the event loop', () => {
     expect(left[0]).toMatchObject({ allowed: false });
   });
 
-  it('brings a deeper debt back for a policy of a smaller capacity, in the turn that made it', async () => {
+  it('rebases a deeper debt for a policy with a smaller capacity, in the turn that made the debt', async () => {
     const [large, small] = [10, 2].map((capacity) =>
       algorithmOf({ algorithm: 'token-bucket', capacity, refill: 1 }),
     ) as [Charge['algorithm'], Charge['algorithm']];
@@ -83,7 +83,7 @@ describe('one turn of the event loop', () => {
     expect(inRedis).toStrictEqual(inMemory);
   });
 
-  it.each(ALL_ALGORITHMS)('%s: answers 20,000 equal requests as one by one (a row counts to 16,383)', async (name) => {
+  it.each(ALL_ALGORITHMS)('%s: answers 20,000 equal requests as one by one; a row counts to 16,383', async (name) => {
     const large = { ...SMALL_POLICIES[name], [name.endsWith('bucket') ? 'capacity' : 'limit']: 18_000 };
     const charges = [{ key: 'key', algorithm: algorithmOf(large), cost: 1 }];
     const [inRedis, inMemory] = await bothAnswers(times(20_000, charges));
@@ -91,7 +91,7 @@ describe('one turn of the event loop', () => {
     expect(inRedis.filter(({ allowed }) => allowed)).toHaveLength(name === 'leaky-bucket' ? 18_001 : 18_000);
   });
 
-  it.each(ALL_ALGORITHMS)('%s: answers 500 keys as one by one, each touched again and again', async (name) => {
+  it.each(ALL_ALGORITHMS)('%s: answers repeated requests on 500 keys as one by one', async (name) => {
     const algorithm = algorithmOf(SMALL_POLICIES[name]);
     const requests = Array.from({ length: 3_000 }, (_, i) => [
       { key: `${(i * 7) % 500}`, algorithm, cost: 1 + (i % 2) },
@@ -100,7 +100,7 @@ describe('one turn of the event loop', () => {
     expect(inRedis).toStrictEqual(inMemory);
   });
 
-  it('answers 200 different policies as one by one (a slice takes 63), and requests of 60 policies at once', async () => {
+  it('answers 200 policies as one by one, and requests with 60 policies; a batch takes 63', async () => {
     const policies = Array.from({ length: 200 }, (_, i) => fixedWindow(i + 1));
     const charges = policies.map((algorithm, i) => ({ key: `${i}`, algorithm, cost: 1 + (i % 3) }));
     const alone = charges.map((charge) => [charge]);
@@ -109,7 +109,7 @@ describe('one turn of the event loop', () => {
     expect(inRedis).toStrictEqual(inMemory);
   });
 
-  it('answers requests of many keys as one by one (a slice takes 127)', async () => {
+  it('answers requests on many keys as one by one; a batch takes 127', async () => {
     const algorithm = fixedWindow(2);
     const requests = Array.from({ length: 100 }, (_, i) =>
       Array.from({ length: 50 }, (__, k) => ({ key: `${(i * 13 + k) % 180}`, algorithm, cost: 1 })),
@@ -118,7 +118,7 @@ describe('one turn of the event loop', () => {
     expect(inRedis).toStrictEqual(inMemory);
   });
 
-  it('decides what was asked before a reset before it', async () => {
+  it('decides requests that came before a reset before the reset', async () => {
     const store = new RedisStore(redis.client, { clock });
     const charges = [{ key: 'key', algorithm: fixedWindow(1), cost: 1 }];
     const before = store.consume(charges);

@@ -5,22 +5,22 @@ import { algorithmOf, rateOf } from '../support/algorithm-of.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { Fraction } from '../support/fraction.js';
 import { histories } from '../support/property-runs.js';
-import { admitted, type Course, coursesOf, run, type Told } from './key-histories.js';
+import { admitted, type Answer, type KeyHistory, keyHistoriesOf, replay } from './key-histories.js';
 import { TextbookBucket, TextbookQueue } from './textbook-bucket.js';
 
 describe('the token bucket', () => {
   it('is the textbook bucket: decision, remaining, resetAfter and retryAfter in exact arithmetic', () => {
-    const law = property(coursesOf('token-bucket'), (course: Course) => {
-      const bucket = new TextbookBucket(algorithmOf(course.policy), course.start);
-      run(course, (told, { maxCost }) => {
-        const { at, cost } = told;
+    const law = property(keyHistoriesOf('token-bucket'), (history: KeyHistory) => {
+      const bucket = new TextbookBucket(algorithmOf(history.policy), history.start);
+      replay(history, (answer, { maxCost }) => {
+        const { at, cost } = answer;
         const asked = cost || 1;
         const allowed = bucket.wouldAllow(at, asked);
         const missing = Fraction.of(asked).minus(bucket.at(at));
         const wait = asked > maxCost ? Infinity : Number(missing.over(bucket.rate).ceil());
         if (allowed) bucket.take(at, cost);
         const tokens = bucket.at(at);
-        expectSame(told, {
+        expectSame(answer, {
           at,
           cost,
           allowed,
@@ -34,25 +34,25 @@ describe('the token bucket', () => {
     assert(law, histories());
   });
 
-  it('is honest: the textbook bucket refuses just before retryAfter, and allows at it', () => {
-    const law = property(coursesOf('token-bucket'), (course: Course) => {
-      const bucket = new TextbookBucket(algorithmOf(course.policy), course.start);
-      run(course, (told) => {
-        const { at, cost, allowed, retryAfter } = told;
+  it('gives an exact retryAfter: the textbook bucket rejects just before it, and allows at it', () => {
+    const law = property(keyHistoriesOf('token-bucket'), (history: KeyHistory) => {
+      const bucket = new TextbookBucket(algorithmOf(history.policy), history.start);
+      replay(history, (answer) => {
+        const { at, cost, allowed, retryAfter } = answer;
         if (allowed) bucket.take(at, cost);
         if (allowed || retryAfter === Infinity) return;
-        expectHolds(!bucket.wouldAllow(at + retryAfter - 1, cost || 1), () => told);
-        expectHolds(bucket.wouldAllow(at + retryAfter, cost || 1), () => told);
+        expectHolds(!bucket.wouldAllow(at + retryAfter - 1, cost || 1), () => answer);
+        expectHolds(bucket.wouldAllow(at + retryAfter, cost || 1), () => answer);
       });
     });
     assert(law, histories());
   });
 
   it('never admits more than capacity + refill x t in any interval of length t', () => {
-    const law = property(coursesOf('token-bucket'), (course: Course) => {
-      const algorithm = algorithmOf(course.policy);
+    const law = property(keyHistoriesOf('token-bucket'), (history: KeyHistory) => {
+      const algorithm = algorithmOf(history.policy);
       const { tokens, microseconds } = rateOf(algorithm);
-      expectNoMoreThan(admitted(run(course)), algorithm, Fraction.of(tokens, microseconds), algorithm.limit);
+      expectNoMoreThan(admitted(replay(history)), algorithm, Fraction.of(tokens, microseconds), algorithm.limit);
     });
     assert(law, histories());
   });
@@ -60,10 +60,10 @@ describe('the token bucket', () => {
 
 describe('the leaky bucket', () => {
   it('is the queue of departure slots: decision, delay, remaining, resetAfter and retryAfter in exact arithmetic', () => {
-    const law = property(coursesOf('leaky-bucket'), (course: Course) => {
-      const queue = new TextbookQueue(algorithmOf(course.policy));
-      run(course, (told, { maxCost, limit }) => {
-        const { at, cost } = told;
+    const law = property(keyHistoriesOf('leaky-bucket'), (history: KeyHistory) => {
+      const queue = new TextbookQueue(algorithmOf(history.policy));
+      replay(history, (answer, { maxCost, limit }) => {
+        const { at, cost } = answer;
         const asked = cost || 1;
         const now = Fraction.of(at);
         const allowed = queue.wouldAllow(at, asked);
@@ -72,7 +72,7 @@ describe('the leaky bucket', () => {
         if (allowed && cost > 0) queue.take(at, cost);
         const wait = queue.nextSlot(at).minus(now);
         const free = queue.periods(limit + 1).minus(wait);
-        expectSame(told, {
+        expectSame(answer, {
           at,
           cost,
           allowed,
@@ -86,24 +86,24 @@ describe('the leaky bucket', () => {
     assert(law, histories());
   });
 
-  it('lets nobody wait longer than all of its places take to depart', () => {
-    const law = property(coursesOf('leaky-bucket'), (course: Course) => {
-      const queue = new TextbookQueue(algorithmOf(course.policy));
-      run(course, (told, { limit }) => {
-        expectHolds(Fraction.of(told.delay - 1).compare(queue.periods(limit)) < 0, () => told);
+  it('delays no request longer than all of its places take to depart', () => {
+    const law = property(keyHistoriesOf('leaky-bucket'), (history: KeyHistory) => {
+      const queue = new TextbookQueue(algorithmOf(history.policy));
+      replay(history, (answer, { limit }) => {
+        expectHolds(Fraction.of(answer.delay - 1).compare(queue.periods(limit)) < 0, () => answer);
       });
     });
     assert(law, histories());
   });
 
-  it('never gives slots that are closer than 1/drain to each other', () => {
-    const law = property(coursesOf('leaky-bucket'), (course: Course) => {
-      const queue = new TextbookQueue(algorithmOf(course.policy));
-      const departures = admitted(run(course)).map(({ at, delay, cost }) => ({ slot: at + delay, cost }));
+  it('never gives slots that are closer together than 1/drain', () => {
+    const law = property(keyHistoriesOf('leaky-bucket'), (history: KeyHistory) => {
+      const queue = new TextbookQueue(algorithmOf(history.policy));
+      const departures = admitted(replay(history)).map(({ at, delay, cost }) => ({ slot: at + delay, cost }));
       for (const [i, first] of departures.entries()) {
         let before = first.cost;
         for (const later of departures.slice(i + 1)) {
-          // A slot is told in whole microseconds, up to one after the exact slot and never before it.
+          // A slot is rounded up to a whole microsecond.
           const gap = Fraction.of(later.slot - first.slot + 1);
           expectHolds(queue.periods(before).compare(gap) < 0, () => ({ first, later, before }));
           before += later.cost;
@@ -113,18 +113,18 @@ describe('the leaky bucket', () => {
     assert(law, histories());
   });
 
-  it('never admits more than its places, the one that departs, and drain x t in any interval of length t', () => {
-    const law = property(coursesOf('leaky-bucket'), (course: Course) => {
-      const algorithm = algorithmOf(course.policy);
+  it('never admits more than its places, the departing request, and drain x t in any interval of length t', () => {
+    const law = property(keyHistoriesOf('leaky-bucket'), (history: KeyHistory) => {
+      const algorithm = algorithmOf(history.policy);
       const { tokens, microseconds } = rateOf(algorithm);
-      expectNoMoreThan(admitted(run(course)), algorithm, Fraction.of(tokens, microseconds), algorithm.limit + 1);
+      expectNoMoreThan(admitted(replay(history)), algorithm, Fraction.of(tokens, microseconds), algorithm.limit + 1);
     });
     assert(law, histories());
   });
 });
 
-/** Over all pairs of admissions: what lies between them, both included, is no more than `burst` + rate x their distance. */
-function expectNoMoreThan(admissions: readonly Told[], algorithm: Algorithm, rate: Fraction, burst: number): void {
+/** Checks every pair of admissions: the cost from the first to the last is at most `burst` + rate x their distance. */
+function expectNoMoreThan(admissions: readonly Answer[], algorithm: Algorithm, rate: Fraction, burst: number): void {
   for (const [i, first] of admissions.entries()) {
     let sum = 0;
     for (const last of admissions.slice(i)) {

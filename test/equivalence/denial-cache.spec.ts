@@ -14,50 +14,50 @@ import { TestClock } from '../support/test-clock.js';
 const START = 1_700_000_000_000_000;
 const MAX_MS = 1000;
 
-/** Asks a store that takes `transit` microseconds to be reached and as many to be heard, unless it need not be asked. */
-class Remembering {
+/** A denial cache before a store. A question takes `transit` microseconds to the store, and as many back. */
+class CachedStore {
   questions = 0;
-  private readonly refusals: DenialCache;
+  private readonly denials: DenialCache;
 
   constructor(
     private readonly store: MemoryStore,
     private readonly clock: TestClock,
     private readonly transit: number,
   ) {
-    this.refusals = new DenialCache(MAX_MS, () => clock.now / 1000);
+    this.denials = new DenialCache(MAX_MS, () => clock.now / 1000);
   }
 
   consume(charges: readonly Charge[]): Verdict {
-    const refused = this.refusals.find(charges);
-    if (refused !== undefined) return refused;
+    const denied = this.denials.find(charges);
+    if (denied !== undefined) return denied;
     this.questions++;
     const sentAt = this.clock.now / 1000;
     this.clock.now += this.transit;
     const verdict = this.store.consume(charges);
     this.clock.now += this.transit;
-    this.refusals.note(charges, verdict, sentAt);
+    this.denials.note(charges, verdict, sentAt);
     return verdict;
   }
 
   reset(keys: readonly string[]): void {
     this.store.reset(keys);
-    this.refusals.forget(keys);
+    this.denials.forget(keys);
   }
 }
 
 function setUp(transit = 0): {
   clock: TestClock;
   truth: MemoryStore;
-  remembering: Remembering;
+  cached: CachedStore;
 } {
   const clock = new TestClock(START);
   const truth = new MemoryStore({ clock: clock.read });
-  return { clock, truth, remembering: new Remembering(truth, clock, transit) };
+  return { clock, truth, cached: new CachedStore(truth, clock, transit) };
 }
 
-describe('a remembered refusal', () => {
+describe('a cached denial', () => {
   it.each(ALGORITHM_NAMES)(
-    'is what the store would say, whatever others charge meanwhile: %s',
+    'is the answer that the store would give, whatever other pods charge meanwhile: %s',
     (name) => {
       const steps = fc.array(
         fc.record({
@@ -71,7 +71,7 @@ describe('a remembered refusal', () => {
       const second = fc.constantFrom<AlgorithmName>(...ALGORITHM_NAMES).chain(policyOf);
       fc.assert(
         fc.property(policyOf(name), second, fc.integer({ min: 0, max: 500 }), steps, (one, two, transit, todo) => {
-          const { clock, truth, remembering } = setUp(transit);
+          const { clock, truth, cached } = setUp(transit);
           const algorithms = [algorithmOf(one), algorithmOf(two)];
           for (const { wait, policies, cost, other } of todo) {
             clock.now += wait;
@@ -86,16 +86,16 @@ describe('a remembered refusal', () => {
             }
             const asIs = truth.consume(charges.map((charge) => ({ ...charge, cost: 0 })));
             const before = clock.now;
-            const verdict = remembering.consume(charges);
-            if (clock.now !== before || transit === 0) continue; // it asked
-            // Not asked: whoever does ask now is refused, and at the retryAfter told is not refused before it is due.
+            const verdict = cached.consume(charges);
+            if (clock.now !== before || transit === 0) continue; // the store was asked
+            // The cache answered: the store rejects the request now, too.
             expect(verdict.allowed).toBe(false);
             const asked = truth.consume(charges);
             expectSame(asked.allowed, false);
-            // A policy that refused refuses still; one that did not may have been charged by others since.
-            const refused = (_: unknown, i: number): boolean => !verdict.charges[i]!.allowed;
+            // A policy that rejected still rejects. A policy that allowed may have been charged by other pods since.
+            const rejected = (_: unknown, i: number): boolean => !verdict.charges[i]!.allowed;
             expectSame(
-              asked.charges.filter(refused).some((charge) => charge.allowed),
+              asked.charges.filter(rejected).some((charge) => charge.allowed),
               false,
             );
             expect(asIs.at).toBe(clock.now);
@@ -108,40 +108,40 @@ describe('a remembered refusal', () => {
     HISTORY_TIMEOUT_MS,
   );
 
-  it('costs the store nothing until a policy could let the request pass, and tells the time that is left', () => {
-    const { clock, remembering } = setUp(100);
+  it('is not asked of the store until a policy could allow the request, and returns the time that is left', () => {
+    const { clock, cached } = setUp(100);
     const charges = [
       { key: 'k', algorithm: algorithmOf({ algorithm: 'token-bucket', capacity: 1, refill: 2 }), cost: 1 },
     ];
-    remembering.consume(charges);
-    const refused = remembering.consume(charges);
-    expect(refused.charges[0]!.retryAfter).toBe(499_800);
-    const asked = remembering.questions;
+    cached.consume(charges);
+    const rejected = cached.consume(charges);
+    expect(rejected.charges[0]!.retryAfter).toBe(499_800);
+    const asked = cached.questions;
     const sentAt = clock.now - 200;
     for (clock.now += 1_000; clock.now < sentAt + Math.floor(499_800 * 0.998); clock.now += 10_000) {
-      const verdict = remembering.consume(charges);
+      const verdict = cached.consume(charges);
       expect(verdict.charges[0]!.retryAfter).toBe(499_800 - (clock.now - sentAt - 200));
     }
-    expect(remembering.questions).toBe(asked);
+    expect(cached.questions).toBe(asked);
     clock.now = sentAt + 500_000;
-    expect(remembering.consume(charges).allowed).toBe(true);
+    expect(cached.consume(charges).allowed).toBe(true);
   });
 
-  it('lasts a second at most, so that what others reset is noticed', () => {
-    const { clock, truth, remembering } = setUp();
+  it('lasts a second at most, so that a reset by another pod takes effect', () => {
+    const { clock, truth, cached } = setUp();
     const charges = [
       { key: 'k', algorithm: algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1d' }), cost: 1 },
     ];
-    remembering.consume(charges);
-    expect(remembering.consume(charges).allowed).toBe(false);
+    cached.consume(charges);
+    expect(cached.consume(charges).allowed).toBe(false);
     truth.reset(['k']);
     clock.now += 990_000;
-    expect(remembering.consume(charges).allowed).toBe(false);
+    expect(cached.consume(charges).allowed).toBe(false);
     clock.now += 10_000;
-    expect(remembering.consume(charges).allowed).toBe(true);
+    expect(cached.consume(charges).allowed).toBe(true);
   });
 
-  describe('once one of its keys was reset', () => {
+  describe('after a reset of one of its keys', () => {
     const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1d' });
     const charges = ['client', 'global'].map((key): Charge => ({ key, algorithm, cost: 1 }));
     const store = new MemoryStore({ clock: () => START });
@@ -154,50 +154,50 @@ describe('a remembered refusal', () => {
       ['sent before and noted after it', 'global', 20, 10],
     ])('is not certain: %s', (_, reset, notedAt, resetAt) => {
       let now = 0;
-      const refusals = new DenialCache(MAX_MS, () => now);
-      const note = (): void => refusals.note(charges, rejection, 0, 'client');
+      const denials = new DenialCache(MAX_MS, () => now);
+      const note = (): void => denials.note(charges, rejection, 0, 'client');
       for (now = 0; now <= 20; now++) {
         if (now === notedAt) note();
-        if (now === resetAt) refusals.forget([reset]);
+        if (now === resetAt) denials.forget([reset]);
       }
-      expect(refusals.find(charges)).toBeUndefined();
-      expect(refusals.find(charges.slice(1))).toBeUndefined();
+      expect(denials.find(charges)).toBeUndefined();
+      expect(denials.find(charges.slice(1))).toBeUndefined();
     });
 
-    it('is certain if it was sent after that, and so are those of other keys', () => {
+    it('is certain if the question was sent after the reset, and so are denials of other keys', () => {
       let now = 5;
-      const refusals = new DenialCache(MAX_MS, () => now);
-      refusals.forget(['global', 'another']);
+      const denials = new DenialCache(MAX_MS, () => now);
+      denials.forget(['global', 'another']);
       now = 7;
-      refusals.note(charges, rejection, 6, 'client');
-      expect(refusals.find(charges)).toBeDefined();
-      refusals.forget(['a third']);
-      expect(refusals.find(charges)).toBeDefined();
+      denials.note(charges, rejection, 6, 'client');
+      expect(denials.find(charges)).toBeDefined();
+      denials.forget(['a third']);
+      expect(denials.find(charges)).toBeDefined();
     });
 
-    it('is not certain however many others were reset after it, and these are not kept', () => {
+    it('is not certain, however many other keys were reset later, and the cache does not keep all of these', () => {
       let now = 1;
-      const refusals = new DenialCache(MAX_MS, () => now);
-      refusals.note(charges, rejection, 0, 'client');
-      refusals.forget(['global']);
-      for (now = 2; now < 500; now += 0.01) refusals.forget([`other-${now}`]);
-      expect(refusals.find(charges)).toBeUndefined();
-      refusals.note(charges, rejection, now, 'client');
+      const denials = new DenialCache(MAX_MS, () => now);
+      denials.note(charges, rejection, 0, 'client');
+      denials.forget(['global']);
+      for (now = 2; now < 500; now += 0.01) denials.forget([`other-${now}`]);
+      expect(denials.find(charges)).toBeUndefined();
+      denials.note(charges, rejection, now, 'client');
       now++;
-      expect(refusals.find(charges)).toBeDefined();
-      expect((refusals as unknown as { resets: Map<string, number> }).resets.size).toBeLessThanOrEqual(10_000);
+      expect(denials.find(charges)).toBeDefined();
+      expect((denials as unknown as { resets: Map<string, number> }).resets.size).toBeLessThanOrEqual(10_000);
     });
   });
 
-  it('is forgotten by a reset through this process, and says nothing of a smaller cost or another policy', () => {
-    const { remembering } = setUp();
+  it('ends with a reset through this process, and does not hold for a smaller cost or another key', () => {
+    const { cached } = setUp();
     const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: 1 });
     const charge = (cost: number, key = 'k'): Charge[] => [{ key, algorithm, cost }];
-    remembering.consume(charge(8));
-    expect(remembering.consume(charge(5)).allowed).toBe(false);
-    expect(remembering.consume(charge(2)).allowed).toBe(true);
-    expect(remembering.consume(charge(5, 'other')).allowed).toBe(true);
-    remembering.reset(['k']);
-    expect(remembering.consume(charge(5)).allowed).toBe(true);
+    cached.consume(charge(8));
+    expect(cached.consume(charge(5)).allowed).toBe(false);
+    expect(cached.consume(charge(2)).allowed).toBe(true);
+    expect(cached.consume(charge(5, 'other')).allowed).toBe(true);
+    cached.reset(['k']);
+    expect(cached.consume(charge(5)).allowed).toBe(true);
   });
 });

@@ -10,7 +10,7 @@ const NOW = 19_900 * 86_400_000_000;
 const clock = () => NOW;
 const redis = useRedis();
 
-/** Writes something else than a state under `key`. */
+/** Writes anything but a state under `key`. */
 type Write = (key: string) => Promise<unknown>;
 
 const set =
@@ -18,7 +18,7 @@ const set =
   (key) =>
     redis.client.set(key, content);
 
-/** Instants as a log keeps them, in 8 bytes each. */
+/** Instants as a log keeps them, 8 bytes each. */
 function packed(...instants: number[]): Buffer {
   const bytes = Buffer.alloc(instants.length * 8);
   for (const [i, instant] of instants.entries()) bytes.writeDoubleBE(instant, i * 8);
@@ -89,8 +89,8 @@ const CASES = ALL_ALGORITHMS.flatMap((name) => {
   ];
 });
 
-describe('a key that something else has written', () => {
-  it.each(CASES)('$name, $title: fails its own requests in the batch, and stays as it is', async (given) => {
+describe('a key that another program has written', () => {
+  it.each(CASES)('$name, $title: fails only its own requests in the batch, and stays as it is', async (given) => {
     const { name, write, message } = given;
     const algorithm = algorithmOf(SMALL_POLICIES[name]);
     const other = algorithmOf(SMALL_POLICIES['sliding-window-counter']);

@@ -5,7 +5,7 @@ import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { anywhere, type Move, starts } from '../support/arbitrary-instants.js';
 import { costFor, type Cost, costs, type Versions, versionsOf } from '../support/arbitrary-policies.js';
 
-/** One charge of a request: from which of the history's policies, in which version, what and of whom. */
+/** One charge of a request: the place of its policy in the history, the policy's version, the identity, and the cost. */
 interface AskedCharge {
   readonly policy: number;
   readonly version: number;
@@ -13,13 +13,13 @@ interface AskedCharge {
   readonly cost: Cost;
 }
 
-/** What one turn of the event loop brings: requests of the history's pool by their places in it, some several times. */
+/** The requests of one turn of the event loop, as places in the history's pool; some are repeated. */
 interface Turn {
   readonly move: Move;
   readonly requests: readonly { readonly request: number; readonly times: number }[];
 }
 
-/** What happens to a store: at some instants some requests, of policies that share keys or do not. */
+/** A store's input: turns with requests of several policies, which may share keys. */
 export interface History {
   readonly start: number;
   readonly maxSkewMs: number;
@@ -30,7 +30,7 @@ export interface History {
 
 const SKEWS = [0, 0, 0.25, 100, 1_000, 10_000];
 
-/** A small pool makes the same requests stand next to each other, and apart with others of their keys between them. */
+/** A small pool repeats requests, both next to each other and with other requests on their keys between them. */
 const turn: fc.Arbitrary<Turn> = fc.record({
   move: anywhere,
   requests: fc.array(
@@ -45,7 +45,7 @@ const turn: fc.Arbitrary<Turn> = fc.record({
   ),
 });
 
-/** Histories in which the first policy is one of `name`. */
+/** Histories whose first policy has the algorithm `name`. */
 export function historiesOf(name: AlgorithmName): fc.Arbitrary<History> {
   const others = fc.constantFrom(...ALL_ALGORITHMS).chain(versionsOf);
   const policies = fc
@@ -66,7 +66,7 @@ export function historiesOf(name: AlgorithmName): fc.Arbitrary<History> {
   });
 }
 
-/** The history's pool as charges; the keys of a request are distinct, as a store requires. */
+/** The history's pool as charges. The keys of a request are distinct, as a store requires. */
 export function chargesOf({ policies, pool }: Pick<History, 'policies' | 'pool'>, prefix: string): Charge[][] {
   const versions = policies.map((policy) => policy.map(algorithmOf));
   return pool.map((asked) => {

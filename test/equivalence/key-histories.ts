@@ -7,20 +7,20 @@ import { algorithmOf } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';
 
-/** The course of one key under one policy: requests in the order of a clock that does not step back. */
-export interface Course {
+/** The requests on one key under one policy, on a clock that does not step back. */
+export interface KeyHistory {
   readonly policy: Policy;
   readonly start: number;
   readonly requests: readonly { readonly move: Move; readonly cost: Cost }[];
 }
 
-/** A request of a course, and what it was told. */
-export interface Told extends ChargeVerdict {
+/** A request of a history, and its verdict. */
+export interface Answer extends ChargeVerdict {
   readonly at: number;
   readonly cost: number;
 }
 
-export function coursesOf(name: AlgorithmName): fc.Arbitrary<Course> {
+export function keyHistoriesOf(name: AlgorithmName): fc.Arbitrary<KeyHistory> {
   const request = fc.record({ move: forwards, cost: costs });
   return fc.record({
     policy: policyOf(name),
@@ -29,30 +29,33 @@ export function coursesOf(name: AlgorithmName): fc.Arbitrary<Course> {
   });
 }
 
-/** Runs a course in memory; `each` sees every request right after it was decided. */
-export function run(course: Course, each: (told: Told, algorithm: Algorithm) => void = () => undefined): Told[] {
-  const algorithm = algorithmOf(course.policy);
-  const clock = new MovingClock(course.start, 0);
+/** Decides a history in memory; `each` gets every request right after its decision. */
+export function replay(
+  history: KeyHistory,
+  each: (answer: Answer, algorithm: Algorithm) => void = () => undefined,
+): Answer[] {
+  const algorithm = algorithmOf(history.policy);
+  const clock = new MovingClock(history.start, 0);
   const store = new MemoryStore({ clock: clock.read });
   let verdicts: Verdict[] = [];
-  return course.requests.map(({ move, cost: asked }) => {
+  return history.requests.map(({ move, cost: asked }) => {
     clock.move(move, algorithm, verdicts);
     const cost = costFor(algorithm, asked);
     const verdict = store.consume([{ key: 'key', algorithm, cost }]);
     verdicts = [verdict];
-    const told = { at: clock.now, cost, ...verdict.charges[0]! };
-    each(told, algorithm);
-    return told;
+    const answer = { at: clock.now, cost, ...verdict.charges[0]! };
+    each(answer, algorithm);
+    return answer;
   });
 }
 
-/** What was charged: the admitted requests, peeks aside. */
-export function admitted(all: readonly Told[]): Told[] {
+/** The requests that were charged: admitted, and no peeks. */
+export function admitted(all: readonly Answer[]): Answer[] {
   return all.filter(({ allowed, cost }) => allowed && cost > 0);
 }
 
-/** The largest sum of the costs of neighbouring admissions of which the last is less than `length` after the first. */
-export function mostWithin(admissions: readonly Told[], length: number): number {
+/** The largest total cost of consecutive admissions in an interval shorter than `length`. */
+export function mostWithin(admissions: readonly Answer[], length: number): number {
   let most = 0;
   for (const [i, { at }] of admissions.entries()) {
     let sum = 0;

@@ -26,7 +26,7 @@ const strange = fc.constantFrom<unknown>(
 );
 const place = fc.nat();
 
-/** What no program sends. */
+/** Changes after which the reply cannot be the program's. */
 const broken: fc.Arbitrary<Mutation> = fc.oneof(
   fc.constantFrom<Mutation>(
     () => 'OK',
@@ -50,18 +50,18 @@ const broken: fc.Arbitrary<Mutation> = fc.oneof(
   ),
 );
 
-/** Numbers that a program could have sent, or not. */
+/** Changes after which the reply may still look like the program's. */
 const shifted: fc.Arbitrary<Mutation> = fc.tuple(place, fc.oneof(fc.maxSafeInteger(), fc.nat({ max: 5_000 }))).map(
   ([at, value]): Mutation =>
     (reply) =>
       reply.with(at % reply.length, value),
 );
 
-describe('a reply that was changed on its way', () => {
+describe('a reply that is changed on its way', () => {
   const redis = useRedis();
   let histories = 0;
 
-  /** Some requests are charged, then others get a reply that was changed. Those of them that were admitted, and those that failed. */
+  /** Charges some requests, changes the reply to some more, and returns the verdicts and errors of the latter. */
   async function played(
     name: (typeof ALGORITHM_NAMES)[number],
     mutation: Mutation,
@@ -94,7 +94,7 @@ describe('a reply that was changed on its way', () => {
   const counts = fc.tuple(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 8 }));
 
   it.each(ALGORITHM_NAMES)(
-    'to what is no reply is a failure of the store for all of the batch: %s',
+    "fails all requests of the batch if it cannot be the program's: %s",
     async (name) => {
       await fc.assert(
         fc.asyncProperty(policyOf(name), broken, counts, async (policy, mutation, both) => {
@@ -109,7 +109,7 @@ describe('a reply that was changed on its way', () => {
   );
 
   it.each(ALGORITHM_NAMES)(
-    'to other numbers admits no more than a fresh state does, and every number of a verdict is one: %s',
+    'with other numbers admits at most as many as a fresh state, and gives verdicts of numbers from 0: %s',
     async (name) => {
       const numbersOf = ({ at, charges }: Verdict): number[] => [
         at,

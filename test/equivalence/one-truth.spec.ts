@@ -13,10 +13,10 @@ import { chargesOf, historiesOf, type History, requestsOf } from './histories.js
 const redis = useRedis();
 
 /**
- * The same history told to three stores: to Redis a turn of the event loop at a time, to Redis one request at a time (each
- * has a store, and so a run of the Lua program, of its own), and to the memory of this process.
+ * Gives one history to three stores: to Redis by turns of the event loop, to Redis by single requests (each has its own store,
+ * and so its own run of the Lua program), and to the memory of this process.
  */
-async function tellThree(history: History): Promise<void> {
+async function giveToThree(history: History): Promise<void> {
   const { client } = redis;
   await client.flushdb();
   const clock = new MovingClock(history.start, FALLBACK);
@@ -42,7 +42,7 @@ describe('one truth: memory, Redis by requests and Redis by turns give the same 
   it.each(ALL_ALGORITHMS)(
     '%s',
     async (name) => {
-      await assert(asyncProperty(historiesOf(name), tellThree), histories());
+      await assert(asyncProperty(historiesOf(name), giveToThree), histories());
     },
     HISTORY_TIMEOUT_MS,
   );

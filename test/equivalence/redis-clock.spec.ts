@@ -15,7 +15,7 @@ const MINUTE = 60_000_000;
 const HOUR = 60 * MINUTE;
 const redis = useRedis();
 
-/** One policy of each algorithm so slow that no test sees its state end. */
+/** A policy of each algorithm whose state outlives the test. */
 const SLOW: Readonly<Record<AlgorithmName, Policy>> = {
   'token-bucket': { algorithm: 'token-bucket', capacity: 4, refill: '4/m' },
   'leaky-bucket': { algorithm: 'leaky-bucket', capacity: 3, drain: '4/m' },
@@ -24,7 +24,7 @@ const SLOW: Readonly<Record<AlgorithmName, Policy>> = {
   'sliding-window-counter': { algorithm: 'sliding-window-counter', limit: 4, window: '1m' },
 };
 
-/** Policies so quick that their states come and go while the test asks. */
+/** Policies whose states begin and end during the test. */
 const quick: Arbitrary<Policy> = oneof(
   record({
     algorithm: constantFrom('token-bucket'),
@@ -43,9 +43,9 @@ const quick: Arbitrary<Policy> = oneof(
   }),
 );
 
-describe('with the clock of Redis', () => {
+describe('with the Redis clock', () => {
   it(
-    'every decision is the one of its instant, which lies between two readings of that clock, and states end with it',
+    'each request is decided at an instant of that clock, and states end by it',
     async () => {
       const asked = record({ policy: nat({ max: 2 }), cost: integer({ min: 0, max: 4 }) });
       const turns = array(array(asked, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 12 });
@@ -60,7 +60,7 @@ describe('with the clock of Redis', () => {
           const charges = turn.map(({ policy, cost }): Charge[] => [
             { key: `${policy}`, algorithm: algorithms[policy]!, cost },
           ]);
-          const before = timeOf(redis.client); // sent first: one connection keeps the order
+          const before = timeOf(redis.client); // sent first: a connection keeps the order
           const answers = charges.map((charge) => store.consume(charge));
           await new Promise(setImmediate);
           const after = timeOf(redis.client);
@@ -79,10 +79,10 @@ describe('with the clock of Redis', () => {
   );
 
   it.each(ALL_ALGORITHMS)(
-    '%s: a key expires at the end of the second in which its state does, however it got there',
+    '%s: a key expires at the end of the second in which its state ends, however often it was written',
     async (name) => {
       const store = new RedisStore(redis.client);
-      // Slow, and so quick that some of the next states end in the same second, whose expiry is left as it is.
+      // Slow, and so fast that some of the next states end in the same second and keep the expiry.
       const quicker = { ...SLOW[name], capacity: 4000, limit: 4000, refill: '4000/m', drain: '4000/m' };
       const fields = Object.entries(quicker).filter(([option]) => option in SLOW[name]);
       for (const policy of [SLOW[name], Object.fromEntries(fields) as unknown as Policy]) {
@@ -98,7 +98,7 @@ describe('with the clock of Redis', () => {
   );
 
   it.each(ALL_ALGORITHMS)(
-    '%s: a state an hour ahead is brought back at once, by a refusal and a peek too',
+    '%s: a state an hour ahead is rebased at once, even by a rejection or a peek',
     async (name) => {
       const algorithm = algorithmOf(SLOW[name]);
       for (const cost of [1, algorithm.maxCost, 0]) {
@@ -124,7 +124,7 @@ describe('with the clock of Redis', () => {
         expect(rebased).not.toBe(stored);
         const ends = Math.ceil((verdict.at + verdict.charges[0]!.resetAfter) / 1_000_000) * 1000;
         expect(await redis.client.pexpiretime(key)).toBe(ends);
-        // Once written, it is left alone: the bucket fills from there on.
+        // The rebased state is not written again: the bucket refills from it.
         await store.consume([charge]);
         expect(await contentsOf(redis.client, [key])).toEqual([rebased]);
       }
@@ -132,7 +132,7 @@ describe('with the clock of Redis', () => {
   );
 
   it.each(['token-bucket', 'leaky-bucket', 'sliding-window-log'] as const)(
-    '%s: a state half a second ahead is brought back too, since there is no skew to allow for',
+    '%s: a state half a second ahead is rebased, too, because the Redis clock has no skew',
     async (name) => {
       const charge = { key: 'key', algorithm: algorithmOf(SLOW[name]), cost: 4 };
       const clock = new TestClock((await timeOf(redis.client)) + 500_000);
@@ -147,21 +147,24 @@ describe('with the clock of Redis', () => {
     },
   );
 
-  it.each(ALL_ALGORITHMS)('%s: brings back what is ahead even where another policy refuses', async (name) => {
-    const algorithm = algorithmOf(SLOW[name]);
-    const other = algorithmOf(SLOW['fixed-window']);
-    const ahead = (await timeOf(redis.client)) + HOUR;
-    const hourAhead = new RedisStore(redis.client, { clock: () => ahead });
-    await hourAhead.consume([{ key: 'ahead', algorithm, cost: algorithm.maxCost }]);
-    const [stored] = await contentsOf(redis.client, ['ahead']);
-    const store = new RedisStore(redis.client);
-    await store.consume([
-      { key: 'other', algorithm: other, cost: 100 },
-      { key: 'ahead', algorithm, cost: 1 },
-    ]);
-    expect(await contentsOf(redis.client, ['ahead', 'other'])).not.toContain(stored);
-    expect(await redis.client.exists('other')).toBe(0);
-  });
+  it.each(ALL_ALGORITHMS)(
+    '%s: rebases a state that is ahead, even if another policy rejects the request',
+    async (name) => {
+      const algorithm = algorithmOf(SLOW[name]);
+      const other = algorithmOf(SLOW['fixed-window']);
+      const ahead = (await timeOf(redis.client)) + HOUR;
+      const hourAhead = new RedisStore(redis.client, { clock: () => ahead });
+      await hourAhead.consume([{ key: 'ahead', algorithm, cost: algorithm.maxCost }]);
+      const [stored] = await contentsOf(redis.client, ['ahead']);
+      const store = new RedisStore(redis.client);
+      await store.consume([
+        { key: 'other', algorithm: other, cost: 100 },
+        { key: 'ahead', algorithm, cost: 1 },
+      ]);
+      expect(await contentsOf(redis.client, ['ahead', 'other'])).not.toContain(stored);
+      expect(await redis.client.exists('other')).toBe(0);
+    },
+  );
 });
 
 describe("with an application's clock", () => {

@@ -10,7 +10,7 @@ const NOW = 19_900 * 86_400_000_000;
 const HOT = 500;
 const redis = useRedis();
 
-/** A client that lets Redis forget every script before each `every`-th question, on the same connection. */
+/** A client that flushes the scripts of Redis before every `every`-th EVALSHA, on the same connection. */
 function forgetful(every: number): RedisClient & { flushed: number; resent: number } {
   let questions = 0;
   const client = {
@@ -32,15 +32,15 @@ function forgetful(every: number): RedisClient & { flushed: number; resent: numb
   return client;
 }
 
-describe.each([1, 2, 3, 5])('SCRIPT FLUSH before each %d. batch', (every) => {
-  it.each(ALL_ALGORITHMS)('%s: is noticed by nobody, and nothing is charged twice', async (name) => {
+describe.each([1, 2, 3, 5])('SCRIPT FLUSH before one in %d batches', (every) => {
+  it.each(ALL_ALGORITHMS)('%s: fails no request, and charges none twice', async (name) => {
     const client = forgetful(every);
     const store = new RedisStore(client, { clock: () => NOW });
     const memory = new MemoryStore({ clock: () => NOW });
     const policy = SMALL_POLICIES[name];
     const hot = algorithmOf({ ...policy, [name.endsWith('bucket') ? 'capacity' : 'limit']: HOT });
     const own = algorithmOf(policy);
-    // 700 requests on one key, of clients of their own so that they make some 22 slices a turn.
+    // 700 requests on one key; each has a second key of its own, so that a turn takes several batches.
     const requests = Array.from({ length: 700 }, (_, i): Charge[] => [
       { key: 'hot', algorithm: hot, cost: 1 },
       { key: `own ${i}`, algorithm: own, cost: 1 },
@@ -56,17 +56,17 @@ describe.each([1, 2, 3, 5])('SCRIPT FLUSH before each %d. batch', (every) => {
     expect(client.resent).toBeGreaterThan(4);
     const allowed = verdicts.filter((verdict) => verdict.allowed);
     expect(allowed).toHaveLength(inMemory.filter((verdict) => verdict.allowed).length);
-    // Which of them had which place of the hot key is not said: a resent slice may come later.
-    const places = allowed.map(({ charges }) => charges[0]!.remaining).toSorted((a, b) => b - a);
+    // A batch that is sent again may come later, so the order of the requests is not fixed.
+    const remaining = allowed.map(({ charges }) => charges[0]!.remaining).toSorted((a, b) => b - a);
     const inOrder = inMemory.filter((verdict) => verdict.allowed).map(({ charges }) => charges[0]!.remaining);
-    expect(places).toEqual(inOrder);
+    expect(remaining).toEqual(inOrder);
     const left = { key: 'hot', algorithm: hot, cost: 0 };
     expect(await store.consume([left])).toEqual(memory.consume([left]));
   });
 });
 
 describe('any other failure', () => {
-  it('is not answered by sending again: Redis may have charged already', async () => {
+  it('does not send the batch again: Redis may have charged it already', async () => {
     const charges = [{ key: 'key', algorithm: algorithmOf(SMALL_POLICIES['fixed-window']), cost: 1 }];
     const honest = new RedisStore(redis.client, { clock: () => NOW });
     await honest.consume(charges);
@@ -85,7 +85,7 @@ describe('any other failure', () => {
 });
 
 describe('a restarted server', () => {
-  it('has forgotten the script, which nobody notices', async () => {
+  it('gets the script again, and no request fails', async () => {
     const store = new RedisStore(redis.client, { clock: () => NOW });
     const charges = [{ key: 'key', algorithm: algorithmOf(SMALL_POLICIES['fixed-window']), cost: 1 }];
     expect((await store.consume(charges)).charges[0]!.remaining).toBe(3);

@@ -12,7 +12,7 @@ const START = 1_700_000_000_000_000;
 
 describe('shares of a policy', () => {
   it.each(ALL_ALGORITHMS.filter((name) => name !== 'leaky-bucket'))(
-    '%s: what the processes admit together, one that counts for all would have admitted, too',
+    '%s: all processes together admit only requests that one process with the whole limit admits',
     (name) => {
       const steps = array(
         record({
@@ -44,7 +44,7 @@ describe('shares of a policy', () => {
     HISTORY_TIMEOUT_MS,
   );
 
-  it.each(ALL_ALGORITHMS)('%s: one process has all of it, many have at least what one request takes', (name) => {
+  it.each(ALL_ALGORITHMS)('%s: one process has the whole limit, and each of many has at least `atLeast`', (name) => {
     assert(
       property(policyOf(name), integer({ min: 1, max: 10_000 }), nat({ max: 50 }), (policy, n, least) => {
         const whole = algorithmOf(policy);
@@ -62,17 +62,17 @@ describe('shares of a policy', () => {
     );
   });
 
-  it('of a leaky bucket depart as much more seldom as there are processes', () => {
+  it('of a leaky bucket: the slots of one of 4 processes are 4 times as far apart', () => {
     const share = algorithmOf({ algorithm: 'leaky-bucket', capacity: 12, drain: 4 }).share(4, 1);
     const store = new MemoryStore({ clock: () => START });
     const ask = () => store.consume([{ key: 'k', algorithm: share, cost: 1 }]);
     const delays = Array.from({ length: 5 }, ask).map(({ allowed, charges }) =>
-      allowed ? charges[0]!.delay : 'refused',
+      allowed ? charges[0]!.delay : 'rejected',
     );
-    expect(delays).toEqual([0, 1_000_000, 2_000_000, 3_000_000, 'refused']);
+    expect(delays).toEqual([0, 1_000_000, 2_000_000, 3_000_000, 'rejected']);
   });
 
-  it('of a rate are never more than an equal part, and never nothing', () => {
+  it('of a rate: are at most an equal part, and never 0', () => {
     const rates = tuple(integer({ min: 1, max: 1e9 }), integer({ min: 1, max: 1e6 }));
     assert(
       property(rates, integer({ min: 1, max: 10_000 }), integer({ min: 1, max: 1e6 }), ([count, ms], n, places) => {
@@ -84,7 +84,7 @@ describe('shares of a policy', () => {
         const tooMuch =
           BigInt(share.tokens) * BigInt(rate.microseconds) * BigInt(n) >
           BigInt(rate.tokens) * BigInt(share.microseconds);
-        // Only what takes a century is rounded up.
+        // Only a rate that takes a century for a token is rounded up.
         expect(tooMuch && share.microseconds < 2 ** 51 / places).toBe(false);
       }),
       histories(),

@@ -10,10 +10,10 @@ const LIMIT = 5;
 const RATE = 20;
 const WINDOW_MS = 250;
 
-/** How many too many were admitted at these true instants (milliseconds, in order), by clocks this far apart. */
+/** By how many the admissions exceed the bound. `at` holds their true instants in milliseconds, in order. */
 type Beyond = (at: readonly number[], skewMs: number) => number;
 
-/** In t seconds: burst + rate x (t + skew). */
+/** The bound of a bucket for t seconds: burst + rate x (t + skew). */
 function byRate(burst: number): Beyond {
   return (at, skewMs) => {
     let [beyond, lowest] = [0, Infinity];
@@ -25,13 +25,13 @@ function byRate(burst: number): Beyond {
   };
 }
 
-/** The limit, in an interval as long as the window less the skew. */
+/** The bound of the log: the limit in an interval as long as the window minus the skew. */
 const byLog: Beyond = (at, skewMs) => {
   const within = (time: number): number => at.filter((one) => one <= time && one > time - (WINDOW_MS - skewMs)).length;
   return Math.max(0, ...at.map((time) => within(time) - LIMIT));
 };
 
-/** The limit, in each window that one of the clocks showed. */
+/** The bound of windows: the limit in each window of one of the clocks. */
 const byWindows: Beyond = (at, skewMs) => {
   const windowOf = (time: number): number => Math.floor((START / 1000 + time) / WINDOW_MS);
   return at.length === 0 ? 0 : at.length - LIMIT * (1 + windowOf(at.at(-1)! + skewMs) - windowOf(at[0]!));
@@ -39,7 +39,7 @@ const byWindows: Beyond = (at, skewMs) => {
 
 const CASES: readonly (readonly [Policy, Beyond])[] = [
   [{ algorithm: 'token-bucket', capacity: LIMIT, refill: RATE }, byRate(LIMIT)],
-  [{ algorithm: 'leaky-bucket', capacity: LIMIT, drain: RATE }, byRate(LIMIT + 1)], // the first takes no place
+  [{ algorithm: 'leaky-bucket', capacity: LIMIT, drain: RATE }, byRate(LIMIT + 1)], // the departing request takes no waiting place
   [{ algorithm: 'fixed-window', limit: LIMIT, window: WINDOW_MS }, byWindows],
   [{ algorithm: 'sliding-window-log', limit: LIMIT, window: WINDOW_MS }, byLog],
   [{ algorithm: 'sliding-window-counter', limit: LIMIT, window: WINDOW_MS }, byWindows],
@@ -50,7 +50,7 @@ describe("processes that decide by clocks up to maxSkewMs apart, with clock: 'ap
   let histories = 0;
 
   it.each(CASES)(
-    'admit no more than the README says: $algorithm',
+    'admit at most the bound of the README: $algorithm',
     async (policy, beyond) => {
       const steps = fc.array(
         fc.record({

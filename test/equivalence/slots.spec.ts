@@ -15,7 +15,7 @@ import { histories, HISTORIES, HISTORY_TIMEOUT_MS } from '../support/property-ru
 import { TestClock } from '../support/test-clock.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
 
-jest.setTimeout(60_000); // six servers share the machine with all other tests
+jest.setTimeout(60_000); // six servers share the machine with the other tests
 
 const NOW = 1_700_000_000_000_000;
 const DAY: Policy = { algorithm: 'fixed-window', limit: 10, window: '300d' };
@@ -41,7 +41,7 @@ function store(clock = (): number => NOW): RedisStore {
   return new RedisStore(client, { clock });
 }
 
-/** A request of several policies, each with a key in a slot of its own. */
+/** A request with several policies. Each has a key in its own slot. */
 function request(policies: Readonly<Record<string, Policy>>, cost = 1): Charge[] {
   return Object.entries(policies).map(([tag, policy]) => ({
     key: `{${tag}}`,
@@ -56,14 +56,14 @@ async function counted(key: string): Promise<number> {
   return 10 - charges[0]!.remaining;
 }
 
-/** One request after the other, while the clock goes forward: then what is charged in turn is charged as in one step. */
-async function tellBoth(history: History): Promise<void> {
+/** Decides a history one request after the other, in several slots and in memory. The clock does not step back. */
+async function giveToBoth(history: History): Promise<void> {
   pre(!history.policies.some((versions) => versions.some(isFast)));
   const clock = new MovingClock(history.start, 0);
   const options = { clock: clock.read, maxSkewMs: history.maxSkewMs };
   const inSlots = new RedisStore(client, options);
   const inMemory = new MemoryStore(options);
-  const pool = chargesOf(history, `history-${historiesTold++}`);
+  const pool = chargesOf(history, `history-${historiesGiven++}`);
   for (const turn of history.turns) {
     clock.move(turn.move, algorithmOf(history.policies[0]![0]), []);
     for (const charges of requestsOf(turn, pool)) {
@@ -72,24 +72,24 @@ async function tellBoth(history: History): Promise<void> {
     }
   }
 }
-let historiesTold = 0;
+let historiesGiven = 0;
 
-/** Where a queue's slot is shorter than a microsecond, whether it was the last cannot be told, and it stays. */
+/** A queue whose slots are shorter than a microsecond: it cannot tell whether a slot is the last, and does not refund it. */
 function isFast(policy: Policy): boolean {
   const { name, wire } = algorithmOf(policy);
   return name === 'leaky-bucket' && wire[0]! > wire[1]!;
 }
 
-describe('policies of a request in several slots of a Cluster', () => {
+describe('the policies of a request in several slots of a Cluster', () => {
   it.each(ALL_ALGORITHMS)(
-    '%s: one request after the other, they are told what one store would tell, field by field',
+    '%s: decide as one store does, field by field, if requests come one after the other',
     async (name) => {
-      await assert(asyncProperty(historiesOf(name), tellBoth), { ...histories(), numRuns: HISTORIES / 5 });
+      await assert(asyncProperty(historiesOf(name), giveToBoth), { ...histories(), numRuns: HISTORIES / 5 });
     },
     HISTORY_TIMEOUT_MS,
   );
 
-  it('are all charged or none, however many requests are under way at once', async () => {
+  it('are all charged or none, however many requests are in flight', async () => {
     const stores = [store(), store(), store()];
     const users = Array.from({ length: 30 }, (_, i) => `user:${i}`);
     const asked = users.flatMap((user) => Array<string>(3).fill(user));
@@ -103,7 +103,7 @@ describe('policies of a request in several slots of a Cluster', () => {
       if (allowed) admitted.set(asked[i]!, (admitted.get(asked[i]!) ?? 0) + 1);
     }
     const total = [...admitted.values()].reduce((sum, count) => sum + count, 0);
-    // Requests that hold what they give back a moment later may refuse others, but not all of them.
+    // A request that is refunded a moment later may cause other rejections, but cannot reject all of them.
     expect(total).toBeGreaterThan(0);
     expect(total).toBeLessThanOrEqual(10);
     expect(await counted('{global:all}')).toBe(total);
@@ -112,7 +112,7 @@ describe('policies of a request in several slots of a Cluster', () => {
     expect(byAddress.reduce((sum, count) => sum + count, 0)).toBe(total);
   });
 
-  it('do not refuse each other where two routes name them in differing orders', async () => {
+  it('do not deadlock if two routes name them in different orders: one of two requests passes', async () => {
     const one = { ...DAY, limit: 1 };
     for (let i = 0; i < 100; i++) {
       const [here, there] = [store(), store()];
@@ -123,21 +123,21 @@ describe('policies of a request in several slots of a Cluster', () => {
     }
   });
 
-  it('charge nobody, not even for a moment, while one of them is known to refuse', async () => {
+  it('are not charged, not even for a moment, while the denial cache knows that one of them rejects', async () => {
     const asked = new RedisStore(client, { clock: () => NOW, denials: new DenialCache(1000) });
     const [full] = request({ 'global:known': { ...DAY, limit: 1 } });
     const ask = (user: string) => asked.consume([...request({ [`user:${user}`]: DAY }), full!]);
     for (const user of ['a', 'b', 'c']) await ask(user);
-    const told = await ask('d');
-    expect(told.charges).toMatchObject([
+    const rejected = await ask('d');
+    expect(rejected.charges).toMatchObject([
       { allowed: true, remaining: 10 },
       { allowed: false, remaining: 0 },
     ]);
-    // A charge that was given back leaves a state behind: those who asked after the first refusal have none.
+    // A refunded charge leaves a state behind. Users after the first rejection have none.
     expect(await Promise.all(['b', 'c', 'd'].map((user) => client.exists(`{user:${user}}`)))).toEqual([1, 0, 0]);
   });
 
-  it('a refused request leaves nobody else refused: what it was charged is there again', async () => {
+  it('are refunded after a rejection, so that it causes no other rejection', async () => {
     const full = { ...DAY, limit: 1 };
     const asked = store();
     expect((await asked.consume(request({ 'user:a': DAY, 'global:full': full }))).allowed).toBe(true);
@@ -152,26 +152,26 @@ describe('policies of a request in several slots of a Cluster', () => {
     expect(await counted('{user:a}')).toBe(1);
   });
 
-  it('a queue: who leaves it gives back its own slot, though another policy was asked later', async () => {
+  it("refund the request's own slot in a queue, although another policy was asked later", async () => {
     const queue: Policy = { algorithm: 'leaky-bucket', capacity: 10, drain: 1 };
     const clock = new TestClock(NOW);
     let step = 0;
     const asked = store(() => (clock.now += step));
-    const [place, all] = request({ 'user:a': queue, 'global:all': DAY });
-    await asked.consume([place!]);
-    await asked.consume([place!]);
-    step = 1_000_000; // as long as one departure: at the second question the slot behind hers would be named
-    const hers = await asked.consume([place!, all!]);
-    expect(hers.charges[0]!.delay).toBe(1_000_000);
+    const [queued, all] = request({ 'user:a': queue, 'global:all': DAY });
+    await asked.consume([queued!]);
+    await asked.consume([queued!]);
+    step = 1_000_000; // as long as one departure: at the second question the next slot would be named
+    const left = await asked.consume([queued!, all!]);
+    expect(left.charges[0]!.delay).toBe(1_000_000);
     step = 0;
-    const behind = await asked.consume([place!]);
-    await asked.refund([{ ...place!, at: hers.at, resetAt: hers.at + hers.charges[0]!.resetAfter }]);
-    const next = await asked.consume([place!]);
+    const behind = await asked.consume([queued!]);
+    await asked.refund([{ ...queued!, at: left.at, resetAt: left.at + left.charges[0]!.resetAfter }]);
+    const next = await asked.consume([queued!]);
     const departure = ({ at, charges }: Verdict): number => at + charges[0]!.delay;
     expect(departure(next)).toBe(departure(behind) + 1_000_000);
   });
 
-  it('a clock that throws loses a give-back, and nothing else', async () => {
+  it('lose only a refund if the clock throws', async () => {
     let broken = false;
     const asked = store(() => {
       if (broken) throw new Error('no time');
@@ -187,7 +187,7 @@ describe('policies of a request in several slots of a Cluster', () => {
 describe('a policy that is split among shards', () => {
   const SHARDS = 5;
   const lists = new Map<string, readonly string[]>();
-  /** One list for each tag, as a policy has one: a store tells its shards by it. */
+  /** One list for each tag: a store identifies a policy's shards by the list. */
   const shardKeysOf = (tag: string): readonly string[] => {
     let keys = lists.get(tag);
     if (keys === undefined) {
@@ -205,23 +205,23 @@ describe('a policy that is split among shards', () => {
     { algorithm: 'fixed-window', limit: 40, window: '4s' },
     { algorithm: 'sliding-window-log', limit: 40, window: '4s' },
     { algorithm: 'sliding-window-counter', limit: 40, window: '4s' },
-  ])('$algorithm: admits what the whole would, request by request where the cost is 1', async (policy) => {
+  ])('$algorithm: admits as many requests of cost 1 as the whole would', async (policy) => {
     const clock = new TestClock(NOW);
     const sharded = store(clock.read);
     const whole = new MemoryStore({ clock: clock.read });
-    const told: [number, number][] = [];
+    const counts: [number, number][] = [];
     for (const wait of [0, 0, 500_000, 1_500_000, 4_000_000, 20_000_000]) {
       clock.now += wait;
       const asked = shared(policy, 1);
       const verdicts = await Promise.all(Array.from({ length: 60 }, () => sharded.consume(asked)));
       const passed = verdicts.filter(({ allowed }) => allowed).length;
-      told.push([passed, Array.from({ length: 60 }, () => whole.consume(asked)).filter((one) => one.allowed).length]);
+      counts.push([passed, Array.from({ length: 60 }, () => whole.consume(asked)).filter((one) => one.allowed).length]);
     }
-    const [first] = told;
+    const [first] = counts;
     expect(first).toEqual([40, 40]);
-    // Shards round for themselves: of a rate, or of what a window weighs, each may hold back less than one request.
+    // Each shard rounds its rate, or the weight of a window, and so may withhold less than one request.
     let [shardedSum, wholeSum] = [0, 0];
-    for (const [passed, wanted] of told) {
+    for (const [passed, wanted] of counts) {
       shardedSum += passed;
       wholeSum += wanted;
       expect(shardedSum).toBeLessThanOrEqual(wholeSum);
@@ -229,7 +229,7 @@ describe('a policy that is split among shards', () => {
     }
   });
 
-  it('a token bucket loses what its full shards are not refilled with, and fewer than one request in each', async () => {
+  it('of a token bucket: admits fewer where a shard is full and gains nothing, by less than one request a shard', async () => {
     const clock = new TestClock(NOW);
     const sharded = store(clock.read);
     const whole = new MemoryStore({ clock: clock.read });
@@ -239,7 +239,7 @@ describe('a policy that is split among shards', () => {
       admitted.sharded += Number((await sharded.consume(asked)).allowed);
       admitted.whole += Number(whole.consume(asked).allowed);
     };
-    // One at a time the whole is full before each, and the shards are taken from in turn.
+    // One at a time: the whole is full before each request, and the requests go to the shards in rotation.
     for (let i = 0; i < 3 * SHARDS; i++, clock.now += 1_000_000 / SHARDS) await ask();
     expect(admitted).toEqual({ sharded: 3 * SHARDS, whole: 3 * SHARDS });
     for (let i = 0; i < SHARDS; i++) await ask();
@@ -247,7 +247,7 @@ describe('a policy that is split among shards', () => {
     expect(admitted.sharded).toBeGreaterThan(3 * SHARDS);
   });
 
-  it('refuses a cost of n only when fewer than n are left in every shard', async () => {
+  it('rejects a cost of n only if every shard has fewer than n left', async () => {
     const sharded = store();
     const policy: Policy = { algorithm: 'fixed-window', limit: 40, window: '300d' };
     let taken = 0;
@@ -260,7 +260,7 @@ describe('a policy that is split among shards', () => {
     expect(charges[0]).toMatchObject({ allowed: false, remaining: 0 });
   });
 
-  it('lies in as many slots, on several nodes, and refuses before anybody else is charged for good', async () => {
+  it('has as many slots, on several nodes, and leaves other policies of a rejected request uncharged', async () => {
     const sharded = store();
     const asked = shared({ algorithm: 'fixed-window', limit: 40, window: '300d' }, 1);
     while ((await sharded.consume(asked)).allowed);
@@ -275,7 +275,7 @@ describe('a policy that is split among shards', () => {
     expect(keys.filter((some) => some.length > 0).length).toBeGreaterThan(1);
   });
 
-  it('is taken from alike by a request that others of its kind stand beside', async () => {
+  it('is charged evenly over its shards if a request has several sharded policies', async () => {
     const sharded = store();
     const limit = 10 * SHARDS;
     const policy: Policy = { algorithm: 'fixed-window', limit, window: '300d' };
@@ -295,7 +295,7 @@ describe('a policy that is split among shards', () => {
     }
   });
 
-  it('says of a refusal when all of it is there again', async () => {
+  it('returns the resetAfter of all shards with a rejection', async () => {
     const clock = new TestClock(NOW);
     const sharded = store(clock.read);
     const asked = shared({ algorithm: 'sliding-window-log', limit: SHARDS, window: '10s' }, 1);
@@ -307,10 +307,10 @@ describe('a policy that is split among shards', () => {
     expect(charges[0]).toMatchObject({ allowed: false, retryAfter: 5_000_000, resetAfter: 9_000_000 });
   });
 
-  it('is returned to the shard that it was taken from', async () => {
+  it('refunds the shard that was charged', async () => {
     const sharded = store();
     const policy: Policy = { algorithm: 'fixed-window', limit: SHARDS, window: '300d' };
-    // Behind a policy that counts everybody, in a later slot than this one and full already.
+    // Another global policy in a later slot is full already.
     const [own] = shared(policy, 1);
     const later = Array.from({ length: 1000 }, (_, i) => `global:${i}`).find(
       (tag) => calculateSlot(`{${tag}}`) > calculateSlot(own!.key),

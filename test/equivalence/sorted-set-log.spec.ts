@@ -8,23 +8,23 @@ import { costFor } from '../support/arbitrary-policies.js';
 import { expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
-import { type Course, coursesOf } from './key-histories.js';
+import { type KeyHistory, keyHistoriesOf } from './key-histories.js';
 import { SortedSetLog } from './sorted-set-log.js';
 
 const redis = useRedis();
 
 describe('the sliding window log in Redis', () => {
   it(
-    'decides as a sorted set does, field by field: as one string, as a list, and where one becomes the other',
+    'decides as a sorted set does, field by field: as a string, as a list, and where the string becomes a list',
     async () => {
-      const law = asyncProperty(coursesOf('sliding-window-log'), async (course: Course) => {
+      const law = asyncProperty(keyHistoriesOf('sliding-window-log'), async (history: KeyHistory) => {
         await redis.client.flushdb();
-        const algorithm = algorithmOf(course.policy);
-        const clock = new MovingClock(course.start, 0);
+        const algorithm = algorithmOf(history.policy);
+        const clock = new MovingClock(history.start, 0);
         const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
         const oracle = new SortedSetLog(redis.client, algorithm);
         let verdicts: Verdict[] = [];
-        for (const { move, cost: asked } of course.requests) {
+        for (const { move, cost: asked } of history.requests) {
           clock.move(move, algorithm, verdicts);
           const cost = costFor(algorithm, asked);
           const answer = store.consume([{ key: 'log', algorithm, cost }]);

@@ -4,11 +4,12 @@ import type { Charge, ChargeVerdict } from '../../libs/rate-limit/src/stores/sto
 import { windowOf } from '../support/algorithm-of.js';
 
 /**
- * The sliding window log as it is usually built in Redis: a sorted set with a member for each unit of cost.
+ * The oracle: the sliding window log as a sorted set with a member for each unit of cost, which is how it is usually built.
  *
- * KEYS[1] the set    ARGV now, window, limit, cost, what makes members unique (microseconds)
- * returns allowed (1 or 0), how many count after it, the newest instant (or ''), and of a refused request the instant of the
- *         last one that has to expire for it (or '')
+ * KEYS[1]  the set
+ * ARGV     now, window (both in microseconds), limit, cost, a number that makes members unique
+ * returns  1 if the request is allowed, else 0; the number of members after it; the newest instant or ''; for a rejected request
+ *          the instant of the last member that has to expire before it fits, else ''
  */
 const SCRIPT = `
 local key, now, window, limit, cost = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

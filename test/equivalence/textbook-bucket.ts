@@ -2,7 +2,7 @@ import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.j
 import { rateOf } from '../support/algorithm-of.js';
 import { Fraction } from '../support/fraction.js';
 
-/** The token bucket as textbooks have it, (tokens, last refill), in exact arithmetic: the oracle. */
+/** The oracle: the token bucket of textbooks, as tokens and the last refill, in exact arithmetic. */
 export class TextbookBucket {
   /** Tokens per microsecond. */
   readonly rate: Fraction;
@@ -18,7 +18,7 @@ export class TextbookBucket {
     this.lastRefill = start;
   }
 
-  /** How many tokens it holds at an instant that is not before the last refill. */
+  /** The tokens at an instant that is not before the last refill. */
   at(now: number): Fraction {
     const refilled = this.rate.times(Fraction.of(now - this.lastRefill));
     return this.tokens.plus(refilled).min(this.capacity);
@@ -34,7 +34,7 @@ export class TextbookBucket {
   }
 }
 
-/** The leaky bucket as a queue of departure slots, one period apart at least, in exact arithmetic: the oracle. */
+/** The oracle: the leaky bucket as a queue of departure slots, at least one period apart, in exact arithmetic. */
 export class TextbookQueue {
   /** Microseconds between two departures. */
   readonly period: Fraction;
@@ -47,12 +47,12 @@ export class TextbookQueue {
     this.places = algorithm.limit;
   }
 
-  /** The slot that the next request of cost 1 would get. */
+  /** The slot of the next request of cost 1. */
   nextSlot(now: number): Fraction {
     return this.lastSlot?.plus(this.period).max(Fraction.of(now)) ?? Fraction.of(now);
   }
 
-  /** Whether the last slot that a request takes is no further away than all the waiting places. */
+  /** Whether the last slot of the request lies within the waiting places. */
   wouldAllow(now: number, cost: number): boolean {
     return this.nextSlot(now)
       .plus(this.periods(cost - 1))

@@ -2,9 +2,9 @@ import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.j
 import type { ChargeVerdict } from '../../libs/rate-limit/src/stores/store.js';
 import { windowOf } from '../support/algorithm-of.js';
 import { Fraction } from '../support/fraction.js';
-import type { Told } from './key-histories.js';
+import type { Answer } from './key-histories.js';
 
-/** The admissions of a course, and what the windows' definitions say of them: the oracles, which keep everything. */
+/** The oracles: they keep all admissions, and decide by the definition of each window. */
 abstract class TextbookWindow {
   protected readonly window: number;
   protected readonly limit: number;
@@ -19,15 +19,15 @@ abstract class TextbookWindow {
     if (cost > 0) this.admissions.push({ at, cost });
   }
 
-  /** Whether a request of `cost` would be allowed if nothing else happened until `at`. */
+  /** Whether a request of `cost` would be allowed at `at` if no other request came before. */
   wouldAllow(at: number, cost: number): boolean {
     return Fraction.of(cost).atMost(this.free(at));
   }
 
-  /** What is free of the limit at `at`, with fractions where there are some. */
+  /** The free part of the limit at `at`, exactly. */
   abstract free(at: number): Fraction;
 
-  /** What `told` should have been told, `retryAfter` aside (which is to be tried) and `resetAfter` (which is to be found). */
+  /** The expected verdict on a request, and takes it; without `retryAfter` and `resetAfter`, which the tests check by themselves. */
   expected(at: number, cost: number): Pick<ChargeVerdict, 'allowed' | 'remaining' | 'delay'> {
     const allowed = this.wouldAllow(at, cost || 1);
     if (allowed) this.take(at, cost);
@@ -69,7 +69,7 @@ export class TextbookLog extends TextbookWindow {
   }
 }
 
-/** The parts of `told` that `expected` speaks of. */
-export function decided({ allowed, remaining, delay }: Told): Pick<ChargeVerdict, 'allowed' | 'remaining' | 'delay'> {
+/** The fields of an answer that `expected` returns. */
+export function decided({ allowed, remaining, delay }: Answer): Pick<ChargeVerdict, 'allowed' | 'remaining' | 'delay'> {
   return { allowed, remaining, delay };
 }

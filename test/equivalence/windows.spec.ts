@@ -4,7 +4,7 @@ import { algorithmOf, windowOf } from '../support/algorithm-of.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { Fraction } from '../support/fraction.js';
 import { histories } from '../support/property-runs.js';
-import { admitted, type Course, coursesOf, mostWithin, run } from './key-histories.js';
+import { admitted, type KeyHistory, keyHistoriesOf, mostWithin, replay } from './key-histories.js';
 import { decided, TextbookCounter, TextbookFixedWindow, TextbookLog } from './textbook-windows.js';
 
 const ORACLES = [
@@ -14,52 +14,52 @@ const ORACLES = [
 ] as const;
 
 describe.each(ORACLES)('the $name', ({ name, Oracle }) => {
-  it('decides as its definition says of the admissions so far, in exact arithmetic', () => {
-    const law = property(coursesOf(name), (course: Course) => {
-      const oracle = new Oracle(algorithmOf(course.policy));
-      run(course, (told) => expectSame(decided(told), oracle.expected(told.at, told.cost)));
+  it('decides by its definition, in exact arithmetic', () => {
+    const law = property(keyHistoriesOf(name), (history: KeyHistory) => {
+      const oracle = new Oracle(algorithmOf(history.policy));
+      replay(history, (answer) => expectSame(decided(answer), oracle.expected(answer.at, answer.cost)));
     });
     assert(law, histories());
   });
 
-  it('is honest: by its definition a request is refused just before retryAfter, and allowed at it', () => {
-    const law = property(coursesOf(name), (course: Course) => {
-      const oracle = new Oracle(algorithmOf(course.policy));
-      run(course, (told, { maxCost }) => {
-        const { at, cost, allowed, retryAfter } = told;
+  it('gives an exact retryAfter: its definition rejects just before it, and allows at it', () => {
+    const law = property(keyHistoriesOf(name), (history: KeyHistory) => {
+      const oracle = new Oracle(algorithmOf(history.policy));
+      replay(history, (answer, { maxCost }) => {
+        const { at, cost, allowed, retryAfter } = answer;
         oracle.expected(at, cost);
-        expectHolds((retryAfter === Infinity) === cost > maxCost, () => told);
+        expectHolds((retryAfter === Infinity) === cost > maxCost, () => answer);
         if (allowed || retryAfter === Infinity) return;
-        expectHolds(!oracle.wouldAllow(at + retryAfter - 1, cost || 1), () => told);
-        expectHolds(oracle.wouldAllow(at + retryAfter, cost || 1), () => told);
+        expectHolds(!oracle.wouldAllow(at + retryAfter - 1, cost || 1), () => answer);
+        expectHolds(oracle.wouldAllow(at + retryAfter, cost || 1), () => answer);
       });
     });
     assert(law, histories());
   });
 
   it('has its whole limit at resetAfter, and not before', () => {
-    const law = property(coursesOf(name), (course: Course) => {
-      const oracle = new Oracle(algorithmOf(course.policy));
-      run(course, (told, { limit }) => {
-        const { at, cost, resetAfter } = told;
+    const law = property(keyHistoriesOf(name), (history: KeyHistory) => {
+      const oracle = new Oracle(algorithmOf(history.policy));
+      replay(history, (answer, { limit }) => {
+        const { at, cost, resetAfter } = answer;
         oracle.expected(at, cost);
         const whole = Fraction.of(limit);
-        expectHolds(whole.atMost(oracle.free(at + resetAfter)), () => told);
-        // An untouched fixed window still has an end to tell.
+        expectHolds(whole.atMost(oracle.free(at + resetAfter)), () => answer);
+        // An unused fixed window has a resetAfter, too: its end.
         if (resetAfter === 0 || (name === 'fixed-window' && whole.atMost(oracle.free(at)))) return;
-        expectHolds(!whole.atMost(oracle.free(at + resetAfter - 1)), () => told);
+        expectHolds(!whole.atMost(oracle.free(at + resetAfter - 1)), () => answer);
       });
     });
     assert(law, histories());
   });
 });
 
-describe('never one more', () => {
+describe('never admits more', () => {
   it('than its limit in each window of the fixed window', () => {
-    const law = property(coursesOf('fixed-window'), (course: Course) => {
-      const algorithm = algorithmOf(course.policy);
+    const law = property(keyHistoriesOf('fixed-window'), (history: KeyHistory) => {
+      const algorithm = algorithmOf(history.policy);
       const counts = new Map<number, number>();
-      for (const { at, cost } of admitted(run(course))) {
+      for (const { at, cost } of admitted(replay(history))) {
         const index = Math.floor(at / windowOf(algorithm));
         counts.set(index, (counts.get(index) ?? 0) + cost);
       }
@@ -69,18 +69,18 @@ describe('never one more', () => {
   });
 
   it('than its limit in every window-long interval of the log', () => {
-    const law = property(coursesOf('sliding-window-log'), (course: Course) => {
-      const algorithm = algorithmOf(course.policy);
-      const most = mostWithin(admitted(run(course)), windowOf(algorithm));
+    const law = property(keyHistoriesOf('sliding-window-log'), (history: KeyHistory) => {
+      const algorithm = algorithmOf(history.policy);
+      const most = mostWithin(admitted(replay(history)), windowOf(algorithm));
       expectHolds(most <= algorithm.limit, () => ({ algorithm, most }));
     });
     assert(law, histories());
   });
 
   it('than 2 x limit - 1 in every window-long interval of the counter', () => {
-    const law = property(coursesOf('sliding-window-counter'), (course: Course) => {
-      const algorithm = algorithmOf(course.policy);
-      const most = mostWithin(admitted(run(course)), windowOf(algorithm));
+    const law = property(keyHistoriesOf('sliding-window-counter'), (history: KeyHistory) => {
+      const algorithm = algorithmOf(history.policy);
+      const most = mostWithin(admitted(replay(history)), windowOf(algorithm));
       expectHolds(most <= 2 * algorithm.limit - 1, () => ({ algorithm, most }));
     });
     assert(law, histories());

@@ -5,13 +5,13 @@ import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
 const SECOND = 1_000_000;
 const DAY = 86_400 * SECOND;
 
-/** How the clock moves before the next requests, in terms of the policies and of the answers so far. */
+/** How the clock moves before the next requests; it may depend on the policies and on the answers so far. */
 export type Move =
   | { readonly by: number }
-  /** To as many of the first policy's periods or windows from here, or to their next edge, and a few microseconds off. */
+  /** By a number of the first policy's periods or windows, or to one of their next edges; plus `off` microseconds. */
   | { readonly periods: number; readonly off: number }
   | { readonly edge: number; readonly off: number }
-  /** To when the last refused request was told to come again. */
+  /** To the retryAfter of the last rejected request; plus `off` microseconds. */
   | { readonly retry: true; readonly off: number };
 
 const off = fc.constantFrom(0, 0, -1, 1);
@@ -26,25 +26,25 @@ export const forwards: fc.Arbitrary<Move> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: DAY, max: 400 * DAY }) }) },
 );
 
-/** Also back, and by no more than a clock's minute to spare allows. */
+/** Forwards and back, by less than the minute that stores keep states longer. */
 export const anywhere: fc.Arbitrary<Move> = fc.oneof(
   { weight: 4, arbitrary: forwards },
   { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: -30 * SECOND, max: 0 }) }) },
   { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: -2_000, max: 0 }) }) },
 );
 
-/** From 1970 on, today among them, and at the edges of windows. */
+/** Instants from 1970 on, and some at the edges of windows. */
 export const starts: fc.Arbitrary<number> = fc.oneof(
   fc.constantFrom(0, 19_900 * DAY, 19_900 * DAY - 1),
   fc.integer({ min: 0, max: 30_000 * DAY }),
 );
 
-/** The latest instant that a history may reach: after it 16 digits, or 2^53, could be too few. */
+/** The latest instant of a history: later ones could exceed 16 digits, or 2^53. */
 const LAST = 40_000 * DAY;
-/** How far an erratic clock may fall back behind the latest instant it showed: stores keep states for a minute to spare. */
+/** How far an erratic clock may fall back behind its latest instant: stores keep states a minute longer. */
 export const FALLBACK = 59 * SECOND;
 
-/** A clock that moves through a history, and back by no more than `fallback`. */
+/** A clock that moves through a history, and back by `fallback` at most. */
 export class MovingClock {
   private latest: number;
 
@@ -67,13 +67,13 @@ export class MovingClock {
     if ('by' in move) return this.now + move.by;
     if ('periods' in move) return this.now + move.periods * period + move.off;
     if ('edge' in move) return this.now - (this.now % period) + move.edge * period + move.off;
-    const refused = verdicts.findLast(({ allowed }) => !allowed);
-    const waits = refused?.charges.map(({ retryAfter }) => retryAfter).filter(Number.isFinite) ?? [];
+    const rejected = verdicts.findLast(({ allowed }) => !allowed);
+    const waits = rejected?.charges.map(({ retryAfter }) => retryAfter).filter(Number.isFinite) ?? [];
     return this.now + Math.max(0, ...waits) + move.off;
   }
 }
 
-/** A window, or the time that a token or departure takes. */
+/** The length of a window, or the time of a token or departure. */
 function periodOf({ name, wire }: Algorithm): number {
   const [first, second] = wire as [number, number];
   return name.endsWith('bucket') ? Math.ceil(second / first) : second;

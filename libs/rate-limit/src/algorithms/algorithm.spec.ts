@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, pre, property } from 'fast-check';
-import { situationsOf, told } from '../../../../test/support/algorithm-laws.js';
+import { answersOf, situationsOf } from '../../../../test/support/algorithm-laws.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../../../test/support/algorithm-of.js';
 import { expectHolds, expectSame } from '../../../../test/support/expect-same.js';
 import { histories } from '../../../../test/support/property-runs.js';
@@ -40,9 +40,9 @@ describe('the list of algorithms', () => {
 describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
   it('reads at the same instant the level that it wrote', () => {
     const law = property(situationsOf(name), ({ algorithm, now, state, level, cost }) => {
-      const wanted = told(algorithm, level, cost);
+      const wanted = answersOf(algorithm, level, cost);
       const written = algorithm.write(level, now, state);
-      expectSame(told(algorithm, algorithm.read(written, now, 0), cost), wanted);
+      expectSame(answersOf(algorithm, algorithm.read(written, now, 0), cost), wanted);
       expectHolds(!algorithm.isAhead(written, now, 0), () => ({ written, now }));
     });
     assert(law, histories());
@@ -54,7 +54,7 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
       const end = algorithm.expiresAt(level, now);
       const fresh = algorithm.read(undefined, end, 0);
       expectHolds(end >= now, () => ({ end, now }));
-      expectSame(told(algorithm, algorithm.read(written, end, 0), cost), told(algorithm, fresh, cost));
+      expectSame(answersOf(algorithm, algorithm.read(written, end, 0), cost), answersOf(algorithm, fresh, cost));
     });
     assert(law, histories());
   });
@@ -66,7 +66,7 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
       const between = algorithm.charge(level, first);
       expectHolds(algorithm.fits(level, first) && algorithm.fits(between, cost - first), () => ({ level, cost }));
       const after = algorithm.charge(between, cost - first);
-      expectSame(told(algorithm, after, 1), told(algorithm, algorithm.charge(level, cost), 1));
+      expectSame(answersOf(algorithm, after, 1), answersOf(algorithm, algorithm.charge(level, cost), 1));
     });
     assert(law, histories());
   });
@@ -84,7 +84,7 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
 
   it('leaves a level as it is when it charges cost 0', () => {
     const law = property(situationsOf(name), ({ algorithm, level, cost }) => {
-      expectSame(told(algorithm, algorithm.charge(level, 0), cost), told(algorithm, level, cost));
+      expectSame(answersOf(algorithm, algorithm.charge(level, 0), cost), answersOf(algorithm, level, cost));
     });
     assert(law, histories());
   });

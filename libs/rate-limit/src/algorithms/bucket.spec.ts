@@ -12,12 +12,12 @@ interface Extreme {
   readonly p: bigint;
   readonly q: bigint;
   readonly places: bigint;
-  /** Of the ticks that a debt can have: a full bucket's, and those of a clock that is behind by as much as it may. */
+  /** Ticks: up to a full bucket's, plus those of the largest skew. */
   readonly debt: bigint;
   readonly cost: bigint;
 }
 
-/** Buckets that fill the 2^52 ticks nearly or just, with any debt there can be. */
+/** Buckets whose capacity is 2^52 ticks or slightly less, with any possible debt. */
 const extremes: Arbitrary<Extreme> = record({
   p: bigInt({ min: 1n, max: 100_000_000n }),
   places: bigInt({ min: 1n, max: 1_000_000_000_000n }),
@@ -52,16 +52,16 @@ describe('the arithmetic of the buckets at its limits', () => {
     assert(law, histories());
   });
 
-  it('is honest of a debt that is deeper than empty, where debt and cost together pass 2^53', () => {
+  it('gives an exact retryAfter for a debt beyond a full bucket, where debt and cost together exceed 2^53', () => {
     const [p, q] = [99_999_999, 4_503_599_627_370_495];
     const bucket = new TokenBucket(1, { tokens: p, microseconds: q, rounded: false });
     for (let microseconds = 55_035_000; microseconds < 55_035_996; microseconds++) {
-      // All of it is to be paid off before the one token is there.
+      // The whole debt must be paid off before the one token is available.
       expect(bucket.retryAfter(microseconds * p, 1)).toBe(microseconds);
     }
   });
 
-  it('keeps what it writes: whole microseconds and the ticks that are left', () => {
+  it('writes a debt without loss: whole microseconds and the remaining ticks', () => {
     const law = property(extremes, bigInt({ min: 0n, max: 4_000_000_000_000_000n }), (extreme, now) => {
       const { p, q, places, debt } = extreme;
       const bucket = tokenBucket(extreme);
@@ -76,7 +76,7 @@ describe('the arithmetic of the buckets at its limits', () => {
 });
 
 describe('the leaky bucket', () => {
-  it('is a token bucket of one place more, in which a request waits for what was owed before it', () => {
+  it('is a token bucket with one place more, in which a request waits for the debt before it', () => {
     const rate = { tokens: 3, microseconds: 1_000_000, rounded: false };
     const [leaky, token] = [new LeakyBucket(4, rate), new TokenBucket(5, rate)];
     for (let debt = 0; debt <= 5_000_000; debt += 333_333) {

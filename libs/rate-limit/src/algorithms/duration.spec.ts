@@ -21,15 +21,15 @@ describe('a duration', () => {
   });
 
   it.each([
-    ['nothing at all', 0],
-    ['nothing at all, as text', '0s'],
-    ['less than nothing', -1],
-    ['less than nothing, as text', '-1m'],
+    ['zero', 0],
+    ['zero as text', '0s'],
+    ['a negative number', -1],
+    ['a negative duration as text', '-1m'],
     ['less than a microsecond', 0.0005],
-    ['a part of a microsecond', 1.0005],
-    ['more than can be counted', 9_007_199_254_741],
-    ['no number', NaN],
-    ['an endless number', Infinity],
+    ['a fraction of a microsecond', 1.0005],
+    ['more than 2^53 microseconds', 9_007_199_254_741],
+    ['NaN', NaN],
+    ['Infinity', Infinity],
     ['empty text', ''],
     ['other text', 'soon'],
     ['an unknown unit', '1 fortnight'],
@@ -41,7 +41,7 @@ describe('a duration', () => {
     ['a bigint', 1n],
     ['an object', {}],
     ['an array', [1]],
-  ])('%s is none', (_, duration) => {
+  ])('%s is not a duration', (_, duration) => {
     expect(durationToMicroseconds(duration)).toBeUndefined();
   });
 });

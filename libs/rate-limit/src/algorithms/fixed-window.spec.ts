@@ -14,7 +14,7 @@ describe('the fixed window', () => {
     expect(new FixedWindow(5, DAY).read(undefined, now, 0)).toEqual({ count: 0, left });
   });
 
-  it('counts what was charged in its window, and nothing of another', () => {
+  it('counts the charges of its window only', () => {
     const window = new FixedWindow(5, 1_000);
     const state = window.write(window.charge(window.read(undefined, 1_500, 0), 3), 1_500);
     expect(state).toEqual({ start: 1_000, count: 3 });
@@ -22,7 +22,7 @@ describe('the fixed window', () => {
     expect(window.read(state, 2_000, 0)).toEqual({ count: 0, left: 1_000 });
   });
 
-  it('goes on with a window that lies ahead within the skew, and moves the count of one further ahead', () => {
+  it('continues a window that lies ahead within the skew, and moves the count of a window further ahead', () => {
     const window = new FixedWindow(5, 1_000);
     const state = { start: 2_000, count: 3 };
     expect(window.read(state, 1_900, 100)).toEqual({ count: 3, left: 1_100 });

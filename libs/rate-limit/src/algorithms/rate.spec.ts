@@ -9,14 +9,14 @@ const MAX_FULL = 2n ** 52n;
 const HUNDRED_YEARS = 3_155_760_000_000_000n;
 const LARGEST = 1_000_000_000_000;
 
-/** A rate as it is given, and as an exact fraction of tokens per microsecond. */
+/** A rate as a policy gives it, and as an exact fraction of tokens per microsecond. */
 interface Given {
   readonly rate: number | string;
   readonly numerator: bigint;
   readonly denominator: bigint;
 }
 
-/** Independent of the library's reading: the digits of the number, and a power of ten. */
+/** Reads a number independently of the library: its digits, and a power of ten. */
 function ofNumber(rate: number): Given {
   const [mantissa = '', exponent = '0'] = rate.toExponential().split('e');
   const [whole = '', decimals = ''] = mantissa.split('.');
@@ -73,7 +73,7 @@ describe('an exact rate', () => {
     expect(exactRate(rate, 1)).toEqual({ tokens, microseconds, rounded: false });
   });
 
-  it('is the rate itself, reduced, or is rounded down', () => {
+  it('equals the given rate, reduced, or is rounded down', () => {
     const law = property(given, places, (asked, count) => {
       pre(accepts(asked, count));
       const { tokens, microseconds, rounded } = exactRate(asked.rate, count);
@@ -94,13 +94,13 @@ describe('an exact rate', () => {
       expect(tokens).toBeGreaterThanOrEqual(1);
       expect(BigInt(tokens)).toBeLessThanOrEqual(MAX_TOKENS);
       expect(full + 10_000_000n * BigInt(tokens)).toBeLessThan(2n ** 53n);
-      // The last instant of all: a full refill from the year 2100 on.
+      // The latest instant of a state: a full refill that begins in the year 2100.
       expect(4_102_444_800_000_000n + full / BigInt(tokens)).toBeLessThan(2n ** 53n);
     });
     assert(law, histories());
   });
 
-  it('is the largest of all fractions that fit: nothing is given away where it is rounded', () => {
+  it('is the largest fraction that fits, where it is rounded', () => {
     const law = property(given, integer({ min: LARGEST / 10, max: LARGEST }), (asked, count) => {
       pre(accepts(asked, count));
       const { tokens, microseconds } = exactRate(asked.rate, count);
@@ -112,22 +112,19 @@ describe('an exact rate', () => {
       }
       expect([tokens, microseconds]).toEqual([Number(best.p), Number(best.q)]);
     });
-    assert(law, { ...histories(), numRuns: 100 }); // each of them tries up to 45,000 fractions
+    assert(law, { ...histories(), numRuns: 100 }); // each run tries up to 45,000 fractions
   });
 
-  it.each([1 / 3, 2 / 3, Math.PI, 0.1 + 0.2, 123_456.789_012_3])(
-    'of %d gives away less than one in 10 million',
-    (rate) => {
-      const { numerator, denominator } = ofNumber(rate);
-      const { tokens, microseconds } = exactRate(rate, 100);
-      const lost = numerator * BigInt(microseconds) - BigInt(tokens) * denominator;
-      expect(lost).toBeGreaterThanOrEqual(0n);
-      expect(lost * 10_000_000n).toBeLessThan(numerator * BigInt(microseconds));
-    },
-  );
+  it.each([1 / 3, 2 / 3, Math.PI, 0.1 + 0.2, 123_456.789_012_3])('of %d loses less than one in 10 million', (rate) => {
+    const { numerator, denominator } = ofNumber(rate);
+    const { tokens, microseconds } = exactRate(rate, 100);
+    const lost = numerator * BigInt(microseconds) - BigInt(tokens) * denominator;
+    expect(lost).toBeGreaterThanOrEqual(0n);
+    expect(lost * 10_000_000n).toBeLessThan(numerator * BigInt(microseconds));
+  });
 });
 
-describe('a rate that is none', () => {
+describe('an invalid rate', () => {
   const wanted = "must be a number per second greater than 0, or a count and a duration such as '600/m' or '10000/d'";
 
   it.each([
@@ -161,7 +158,7 @@ describe('a rate that is none', () => {
     ['10/fortnight'],
     ['1e500/s'],
     ['1_000/s'],
-  ])('%p is refused', (rate) => {
+  ])('%p is rejected', (rate) => {
     expect(() => exactRate(rate, 1)).toThrow(new RangeError(wanted));
   });
 
@@ -179,7 +176,7 @@ describe('a rate that is none', () => {
     expect(() => exactRate(rate, count)).toThrow(`must be fast enough to pay off ${count} within 100 years`);
   });
 
-  it('is told from one that pays off all places just within 100 years', () => {
+  it('is accepted if it pays off all places just within 100 years', () => {
     expect(exactRate('1/36525d', 1).microseconds).toBe(3_155_760_000_000_000);
     expect(exactRate('1000000/36525d', 1_000_000)).toEqual({ tokens: 1, microseconds: 3_155_760_000, rounded: false });
     expect(() => exactRate('1000000/36525d', 1_000_001)).toThrow('within 100 years');

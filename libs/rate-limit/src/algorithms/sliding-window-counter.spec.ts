@@ -14,7 +14,7 @@ interface Extreme {
   readonly cost: bigint;
 }
 
-/** Limits and windows whose product is just below 2^52, and any counts and instants in them. */
+/** Limits and windows whose product is just below 2^52, with any counts and instants in them. */
 const extremes: Arbitrary<Extreme> = record({
   limit: bigInt({ min: 2n, max: 1_000_000_000_000n }),
   previous: bigInt({ min: 0n, max: LARGEST_PRODUCT }),
@@ -39,7 +39,7 @@ function wouldAllow({ limit, window, previous, current, cost }: Extreme, elapsed
 }
 
 describe('the arithmetic of the sliding window counter at its limits', () => {
-  it('decides by the product form, without a rounding error', () => {
+  it('decides as the product form does, without rounding errors', () => {
     const law = property(extremes, (extreme) => {
       const { limit, window, previous, current, left, cost } = extreme;
       const counter = new SlidingWindowCounter(Number(limit), Number(window));
@@ -51,7 +51,7 @@ describe('the arithmetic of the sliding window counter at its limits', () => {
     assert(law, histories());
   });
 
-  it('is honest to the microsecond, in its own window and in the next one', () => {
+  it('gives a retryAfter that is exact to the microsecond, in its own window and in the next one', () => {
     const law = property(extremes, (extreme) => {
       const { limit, window, previous, current, left, cost } = extreme;
       const elapsed = window - left;

@@ -3,7 +3,7 @@ import { SlidingWindowLog } from './sliding-window-log.js';
 
 type State = Parameters<SlidingWindowLog['isAhead']>[0];
 
-/** Runs requests of cost 1 at the given instants and hands every state on. */
+/** Decides requests of cost 1 at the given instants; each state is passed to the next request. */
 function run(
   log: SlidingWindowLog,
   instants: readonly number[],
@@ -21,7 +21,7 @@ function run(
 }
 
 describe('the sliding window log in memory', () => {
-  it('cuts off what has expired: its array stays within twice what counts, and a little', () => {
+  it('removes expired instants: its array has at most twice the entries that count, plus 64', () => {
     const log = new SlidingWindowLog(100, 1_000, 100);
     const { longest, allowed } = run(
       log,
@@ -31,7 +31,7 @@ describe('the sliding window log in memory', () => {
     expect(longest).toBeLessThanOrEqual(2 * 100 + 64);
   });
 
-  it('decides the same before and after it cuts off', () => {
+  it('decides the same before and after it removes expired instants', () => {
     const log = new SlidingWindowLog(70, 1_000, 70);
     const instants = Array.from({ length: 5_000 }, (_, i) => i * 7 + (i % 3));
     const admitted: number[] = [];
@@ -51,7 +51,7 @@ describe('the sliding window log in memory', () => {
     expect(state).toEqual({ instants: [5, 5, 9, 9, 9], first: 0 });
   });
 
-  it('moves what lies ahead to the instant that is now, and what has expired stays expired', () => {
+  it('moves instants that lie ahead to now, and leaves expired ones expired', () => {
     const log = new SlidingWindowLog(10, 1_000, 10);
     const { state } = run(log, [0, 500, 1_200, 1_400]);
     expect(log.read(state, 1_300, 100).used).toBe(3);
