@@ -50,7 +50,8 @@ const UNREADABLE_TEXT: Readonly<Record<string, Write>> = {
   'a megabyte of text': set('x'.repeat(1_000_000)),
 };
 
-const UNREADABLE: Readonly<Record<AlgorithmName, Readonly<Record<string, Write>>>> = {
+/** The texts that an algorithm cannot read; by default those of UNREADABLE_TEXT. */
+const UNREADABLE: Readonly<Partial<Record<AlgorithmName, Readonly<Record<string, Write>>>>> = {
   'token-bucket': { ...UNREADABLE_TEXT, 'ticks of 9 digits': set(`${NOW}123456789`) },
   'leaky-bucket': { ...UNREADABLE_TEXT, 'ticks of 9 digits': set(`${NOW}123456789`) },
   'fixed-window': { ...UNREADABLE_TEXT, 'an instant without a count': set(`${NOW}`) },
@@ -85,7 +86,12 @@ const CASES = ALL_ALGORITHMS.flatMap((name) => {
   const foreign = { ...FOREIGN, ...(name === 'sliding-window-log' ? {} : A_LIST) };
   return [
     ...Object.entries(foreign).map(([title, write]) => ({ name, title, write, message: 'foreign type' })),
-    ...Object.entries(UNREADABLE[name]).map(([title, write]) => ({ name, title, write, message: 'unreadable state' })),
+    ...Object.entries(UNREADABLE[name] ?? UNREADABLE_TEXT).map(([title, write]) => ({
+      name,
+      title,
+      write,
+      message: 'unreadable state',
+    })),
   ];
 });
 

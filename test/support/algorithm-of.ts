@@ -21,16 +21,16 @@ export function rateOf(algorithm: Algorithm): { tokens: bigint; microseconds: bi
 
 export const ALL_ALGORITHMS = ALGORITHM_NAMES;
 
-const SMALL: Readonly<Record<string, unknown>> = { capacity: 4, refill: 3, drain: 3, limit: 4, window: '1s' };
-
-function smallPolicy(name: AlgorithmName): Policy {
-  const options = algorithmEntry(name)!.options.map((option) => [option, SMALL[option]]);
-  const policy = { algorithm: name, ...Object.fromEntries(options) } as unknown as Policy;
-  // The departing request of a queue takes no waiting place.
-  return policy.algorithm === 'leaky-bucket' ? { ...policy, capacity: 3 } : policy;
+/** A policy of an algorithm; of `values`, which name options, it takes the algorithm's own. */
+export function policyWith(name: AlgorithmName, values: Readonly<Record<string, unknown>>): Policy {
+  const options = algorithmEntry(name)!.options.map((option) => [option, values[option]]);
+  return { algorithm: name, ...Object.fromEntries(options) } as unknown as Policy;
 }
 
+const SMALL = { capacity: 4, refill: 3, drain: 3, limit: 4, window: '1s' };
+
 /** A small policy of each algorithm: 4 requests pass at once, and a window or a refill takes about a second. */
-export const SMALL_POLICIES = Object.fromEntries(ALL_ALGORITHMS.map((name) => [name, smallPolicy(name)])) as Readonly<
-  Record<AlgorithmName, Policy>
->;
+export const SMALL_POLICIES = Object.fromEntries(
+  // The departing request of a queue takes no waiting place.
+  ALL_ALGORITHMS.map((name) => [name, policyWith(name, name === 'leaky-bucket' ? { ...SMALL, capacity: 3 } : SMALL)]),
+) as Readonly<Record<AlgorithmName, Policy>>;

@@ -5,14 +5,20 @@ import type { AddressInfo } from 'node:net';
 /** What a call of the program is answered with: bytes of the Redis protocol. */
 export type Answering = (args: readonly string[]) => string;
 
-/** Numbers of a fresh level on the wire, by the algorithm's number. */
-const FRESH = [[], [0], [0], [0, 1], [0, 0, 0], [0, 0, 1]];
+/** The numbers of a fresh level on the wire. */
+const FRESH: Readonly<Record<string, readonly number[]>> = {
+  'token-bucket': [0],
+  'leaky-bucket': [0],
+  'fixed-window': [0, 1],
+  'sliding-window-log': [0, 0, 0],
+  'sliding-window-counter': [0, 0, 1],
+};
 
 /** The program's reply to requests that all come to fresh states, one charge each. */
 export function freshReply(args: readonly string[]): (number | string)[] {
   const [, , keys, ...rest] = args;
   const [, , policies, charges] = rest.slice(Number(keys));
-  const numbers = (JSON.parse(policies!) as number[][]).map(([algorithm]) => FRESH[algorithm!]!);
+  const numbers = (JSON.parse(policies!) as [algorithm: string][]).map(([algorithm]) => FRESH[algorithm]!);
   const levels = Array.from({ length: charges!.length / 4 }, (_, i) => numbers[charges!.charCodeAt(4 * i) - 1]!);
   return [Date.now() * 1000, ...levels.flat()];
 }
