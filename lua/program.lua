@@ -1,4 +1,4 @@
--- Decides a batch of requests: loads every state once, decides the requests in memory and in order, writes each changed key once.
+-- Decides a batch of requests: loads every state once, decides the requests in order, writes each changed key once.
 --
 -- KEYS     each key of the batch, once: at most 127
 -- ARGV[1]  'redis' to decide by TIME, or the instant of the application's clock

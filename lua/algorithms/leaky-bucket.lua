@@ -1,6 +1,7 @@
 -- Leaky bucket: a queue of `capacity` waiting places from which p requests depart every q microseconds.
 --
--- policy   { algorithm, ask, take, p, q, full }    p ticks are one microsecond, q ticks one departure; full = (capacity + 1) x q
+-- policy   { algorithm, ask, take, p, q, full }
+--          p ticks are one microsecond, q ticks one departure; full = (capacity + 1) x q ticks
 -- state    the next free departure slot: whole microseconds (16 digits), then r < p ticks if r > 0
 -- level    the wait: the ticks from now to that slot
 -- reply    the wait

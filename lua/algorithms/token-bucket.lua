@@ -1,6 +1,7 @@
 -- Token bucket: a bucket of `capacity` tokens that refills at p tokens every q microseconds.
 --
--- policy   { algorithm, ask, take, p, q, full }    p ticks are one microsecond, q ticks one token; full = capacity x q ticks
+-- policy   { algorithm, ask, take, p, q, full }
+--          p ticks are one microsecond, q ticks one token; full = capacity x q ticks
 -- state    the instant at which the bucket is full again: whole microseconds (16 digits), then r < p ticks if r > 0
 -- level    the debt: the ticks that are missing from a full bucket now
 -- reply    the debt

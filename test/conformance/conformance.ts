@@ -91,7 +91,7 @@ const EVERY_KIND: readonly Kind[] = [
 
 let kinds = EVERY_KIND;
 
-/** Runs the suite's files that are imported from now on against this kind alone, such as a server with its own configuration. */
+/** Runs the suite's files that are imported from now on against this kind alone, such as a server with its own settings. */
 export function confineTo(kind: Kind): void {
   kinds = [kind];
 }

@@ -5,6 +5,7 @@ import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from '@jest/globals';
+import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 
 // Adds an algorithm to a copy of the repository. The copy's own tests, imported below, then run in this file.
@@ -33,6 +34,9 @@ const CHANGED: Readonly<Record<string, readonly (readonly [before: RegExp, after
 };
 /** What `npm run lua:bundle` writes. */
 const GENERATED = `${LIBRARY}/stores/redis/program.generated.ts`;
+
+/** The folders that may know algorithms by name. `limiter` and `nest` leave the list once they ask for `delays` instead. */
+const MAY_KNOW_NAMES = ['algorithms/', 'limiter/', 'nest/'];
 
 const NOT_COPIED = new Set(['node_modules', 'dist', 'coverage', '.git']);
 const copied = (path: string): boolean => !NOT_COPIED.has(basename(path));
@@ -86,6 +90,20 @@ describe('a sixth algorithm', () => {
   it('does not exist without them', () => {
     const policy = { algorithm: NAME, limit: 3, window: '1s' };
     expect(() => parsePolicy(policy, 'test')).toThrow(`algorithm must be one of`);
+  });
+
+  it('is known by its name in no other file of the library', () => {
+    const known = `'(?:${ALGORITHM_NAMES.join('|')})'`;
+    // A comparison, a case, or a key of a table. The policy types name their algorithms, too, as `algorithm: 'token-bucket'`.
+    const knows = new RegExp(`[!=]==? ?${known}|${known} ?[!=]==?|\\bcase ${known}|^\\s*\\[?${known}\\]?:`, 'm');
+    const files = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' }).filter(
+      (file) =>
+        file.endsWith('.ts') &&
+        !/\.(spec|generated)\.ts$/.test(file) &&
+        !MAY_KNOW_NAMES.some((folder) => file.startsWith(folder)),
+    );
+    expect(files.length).toBeGreaterThan(40);
+    expect(files.filter((file) => knows.test(readFileSync(join(LIBRARY, file), 'utf8')))).toEqual([]);
   });
 
   it('type-checks with the rest of the library', async () => {

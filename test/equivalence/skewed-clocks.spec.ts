@@ -39,7 +39,8 @@ const byWindows: Beyond = (at, skewMs) => {
 
 const CASES: readonly (readonly [Policy, Beyond])[] = [
   [{ algorithm: 'token-bucket', capacity: LIMIT, refill: RATE }, byRate(LIMIT)],
-  [{ algorithm: 'leaky-bucket', capacity: LIMIT, drain: RATE }, byRate(LIMIT + 1)], // the departing request takes no waiting place
+  // The departing request of a queue takes no waiting place.
+  [{ algorithm: 'leaky-bucket', capacity: LIMIT, drain: RATE }, byRate(LIMIT + 1)],
   [{ algorithm: 'fixed-window', limit: LIMIT, window: WINDOW_MS }, byWindows],
   [{ algorithm: 'sliding-window-log', limit: LIMIT, window: WINDOW_MS }, byLog],
   [{ algorithm: 'sliding-window-counter', limit: LIMIT, window: WINDOW_MS }, byWindows],

@@ -8,8 +8,8 @@ import { windowOf } from '../support/algorithm-of.js';
  *
  * KEYS[1]  the set
  * ARGV     now, window (both in microseconds), limit, cost, a number that makes members unique
- * returns  1 if the request is allowed, else 0; the number of members after it; the newest instant or ''; for a rejected request
- *          the instant of the last member that has to expire before it fits, else ''
+ * returns  1 if the request is allowed, else 0; the number of members after it; the newest instant or ''; for a rejected
+ *          request the instant of the last member that has to expire before it fits, else ''
  */
 const SCRIPT = `
 local key, now, window, limit, cost = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -27,7 +27,7 @@ abstract class TextbookWindow {
   /** The free part of the limit at `at`, exactly. */
   abstract free(at: number): Fraction;
 
-  /** The expected verdict on a request, and takes it; without `retryAfter` and `resetAfter`, which the tests check by themselves. */
+  /** Decides a request and returns the verdict, without `retryAfter` and `resetAfter`, which the tests check otherwise. */
   expected(at: number, cost: number): Pick<ChargeVerdict, 'allowed' | 'remaining' | 'delay'> {
     const allowed = this.wouldAllow(at, cost || 1);
     if (allowed) this.take(at, cost);

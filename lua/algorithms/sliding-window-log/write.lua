@@ -1,5 +1,5 @@
--- Writes a log. A string is written by SET alone. A list that begins is SET to '' first, which claims its memory with the other
--- writes of the batch, and is filled in `finish`.
+-- Writes a log. A string is written by SET alone. A new list begins as SET '', so that a full Redis rejects it before the batch
+-- has written anything; `finish` fills it.
 local CHUNK = 1000 -- entries of an RPUSH: unpack has a limit
 
 local function write(level)

@@ -35,7 +35,7 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly limit: number;
   /** The largest cost that can ever be allowed; at least 1. */
   readonly maxCost: number;
-  /** The parameters that the meaning of a state depends on, as text in keys: a bucket's capacity and rate, a window's length. */
+  /** The parameters that a state depends on, as text in keys: a bucket's capacity and rate, a window's length. */
   readonly rate: string;
   /** The numbers after `algorithm, ask, take` in a policy on the wire; see the header of the Lua file. */
   readonly wire: readonly number[];
@@ -79,7 +79,7 @@ export interface Algorithm<Level = unknown, State = unknown> {
    * @param resetAt `at` plus `resetAfter` right after the charge: identifies the window or slot of the charge
    */
   refund(state: State, now: number, cost: number, at: number, resetAt: number): void;
-  /** An estimate, rather high, of the bytes that a state takes on V8's heap; of undefined: that a first state takes at least. */
+  /** A high estimate of the bytes of a state on V8's heap; of undefined: the least that a first state takes. */
   sizeOf(state: State | undefined): number;
   /** The first instant at which the state means the same as no state. */
   expiresAt(level: Level, now: number): number;

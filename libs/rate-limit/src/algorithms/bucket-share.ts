@@ -3,7 +3,7 @@ import type { Bucket, Instant } from './bucket.js';
 import type { SharedTime } from './shared-time.js';
 
 interface ShareState extends Instant {
-  /** The next free departure slot by the clock; `at` and `ticks` are by the shared time. 0 unless the bucket delays requests. */
+  /** The next free departure slot by the clock (`at` and `ticks` are by the shared time); 0 unless the bucket delays. */
   slot: number;
   slotTicks: number;
 }
