@@ -24,7 +24,7 @@ export const ALL_ALGORITHMS = ALGORITHM_NAMES;
 /** A policy of an algorithm; of `values`, which name options, it takes the algorithm's own. */
 export function policyWith(name: AlgorithmName, values: Readonly<Record<string, unknown>>): Policy {
   const options = algorithmEntry(name)!.options.map((option) => [option, values[option]]);
-  return { algorithm: name, ...Object.fromEntries(options) } as unknown as Policy;
+  return { algorithm: name, ...Object.fromEntries(options) };
 }
 
 const SMALL = { capacity: 4, refill: 3, drain: 3, limit: 4, window: '1s' };
