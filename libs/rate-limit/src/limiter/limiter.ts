@@ -4,7 +4,7 @@ import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { type ChargeReceipt, Receipt } from '../stores/receipt.js';
-import { RedisUnavailableError } from '../stores/redis/redis-failure.js';
+import { wasStoreAsked } from '../stores/redis/redis-failure.js';
 import type { Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
 import { ChargedDecision } from './charged-decision.js';
@@ -61,8 +61,6 @@ export class Limiter {
     try {
       answer = gateway.consume(charges);
     } catch (error) {
-      // A store that is known to be unavailable was not asked.
-      if (!(error instanceof RedisUnavailableError)) monitor.storeFailed(charges, since);
       return this.undecided(charges, error, handler, since);
     }
     if (!isPromise(answer)) {
@@ -70,10 +68,7 @@ export class Limiter {
     }
     return answer.then(
       (verdict) => monitor.decided(charges, new ChargedDecision(charges, verdict), 'store', handler, since),
-      (error: unknown) => {
-        monitor.storeFailed(charges, since);
-        return this.undecided(charges, error, handler, since);
-      },
+      (error: unknown) => this.undecided(charges, error, handler, since),
     );
   }
 
@@ -108,6 +103,7 @@ export class Limiter {
     handler: HandlerContext | undefined,
     since: number,
   ): Decision {
+    if (wasStoreAsked(error)) this.monitor.storeFailed(charges, since);
     const cause = this.gateway.failure(error);
     let decision: Decision;
     try {
