@@ -1,10 +1,8 @@
-import type { RateLimitMode } from '../config/configuration.js';
-
-/** The same surge three times, differently limited. */
+/** One of the three runs of the same surge. They differ in the application's `RATE_LIMIT` alone. */
 export interface SurgeCase {
   readonly name: 'before' | 'riders' | 'after';
   readonly title: string;
-  readonly rateLimit: RateLimitMode;
+  readonly rateLimit: 'off' | 'riders' | 'on';
 }
 
 export const CASES: readonly SurgeCase[] = [

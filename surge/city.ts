@@ -1,4 +1,3 @@
-import { readConfiguration } from '../config/read-configuration.js';
 import type { Bucket } from './figures/checks.js';
 
 /** The matching service of a smaller city, and the limit that protects it. */
@@ -8,22 +7,24 @@ export interface City {
   readonly limit: Bucket;
 }
 
+/** The application's defaults: MATCHING_WORKERS, MATCHING_SERVICE_MS, MATCHING_BURST and MATCHING_LIMIT. */
+export const FULL_CITY: City = { workers: 17, serviceMs: 100, limit: { capacity: 60, refill: 150 } };
+
 /** One rider's burst has to pass. */
 const MIN_BURST = 20;
 
 /**
- * The application as it comes, divided. Workers are whole, and each takes as much less time as there are too few of them: what
- * they hold together is divided exactly enough.
+ * Divides the full city by `scale`.
+ *
+ * The number of workers is whole, so rounding changes it. The time of each worker makes up for that: the requests per second
+ * that all workers hold are divided exactly enough.
  */
 export function cityOf(scale: number): City {
-  const { matching, matchingLimit } = readConfiguration({});
-  const workers = Math.max(1, Math.round(matching.workers / scale));
+  const { workers: all, serviceMs, limit } = FULL_CITY;
+  const workers = Math.max(1, Math.round(all / scale));
   return {
     workers,
-    serviceMs: Math.round((matching.serviceMs * workers * scale) / matching.workers),
-    limit: {
-      capacity: Math.max(MIN_BURST, Math.ceil(matchingLimit.burst / scale)),
-      refill: matchingLimit.perSecond / scale,
-    },
+    serviceMs: Math.round((serviceMs * workers * scale) / all),
+    limit: { capacity: Math.max(MIN_BURST, Math.ceil(limit.capacity / scale)), refill: limit.refill / scale },
   };
 }

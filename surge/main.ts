@@ -14,14 +14,14 @@ import { verdicts } from './output/verdicts.js';
 import { Processes } from './processes/processes.js';
 import { runCase } from './run-case.js';
 
-/** Prints what it finds, and whether it holds what the limits promise. */
+/** Runs all cases and prints their figures. @returns whether the limits kept their promises */
 async function run(options: SurgeOptions): Promise<boolean> {
   const sections: { heading: string; text: string }[] = [];
   const show = (heading: string, text: string): void => {
     process.stdout.write(`${heading}\n\n${text}\n\n`);
     sections.push({ heading, text });
   };
-  await using processes = await Processes.start(options.pods, options.store === 'redis');
+  await using processes = await Processes.start(options.store === 'redis');
   const redis = await processes.redis?.version();
   const machine = `${cpus().length} cores, Node ${process.versions.node}${redis === undefined ? '' : `, Redis ${redis}`}`;
   show('The concert ends', `${scaleOf(options)}\n${machine}`);
@@ -49,13 +49,13 @@ async function run(options: SurgeOptions): Promise<boolean> {
   return hold;
 }
 
-/** Before anything runs: it would be a pity about the minutes. */
+/** Checks the report's folder before the surge starts, which takes minutes. @throws UsageError */
 function checkReport({ report }: SurgeOptions): void {
   if (report === undefined) return;
   try {
     accessSync(dirname(report), constants.W_OK);
   } catch {
-    throw new UsageError(`--report is ${JSON.stringify(report)}, expected a file in a folder that can be written to`);
+    throw new UsageError(`--report is ${JSON.stringify(report)}, expected a file in a writable folder`);
   }
 }
 

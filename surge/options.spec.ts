@@ -46,7 +46,7 @@ describe('readOptions', () => {
     [['--store', 'disk'], '--store is "disk", expected "redis" or "memory"'],
     [['--json=yes'], "Option '--json' does not take an argument"],
     [['--report='], '--report is empty: leave it out, or give it a value'],
-    [['--quick', '--seconds', '5'], '--quick and --seconds are both given: take one'],
+    [['--quick', '--seconds', '5'], '--quick and --seconds are both given: use only one of them'],
   ])('refuses %j', (args, message) => {
     expect(() => readOptions(args)).toThrow(UsageError);
     expect(() => readOptions(args)).toThrow(message);

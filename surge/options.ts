@@ -1,24 +1,24 @@
 import { parseArgs } from 'node:util';
-import { Environment } from '../config/environment.js';
 
 export interface SurgeOptions {
   /** Processes of the application. */
   readonly pods: number;
   readonly riders: number;
-  /** Of each case. */
+  /** Duration of each case. */
   readonly seconds: number;
-  /** The matching service, its limit and the demand are those of the application as it comes, divided by this. */
+  /** Divides the matching service, its limit and the default demand. */
   readonly scale: number;
-  /** Requests a second that the riders would send if every answer came at once. */
+  /** Requests per second that the riders would send if every answer came at once. */
   readonly demand: number;
   readonly seed: number;
-  /** Of the matching service. */
+  /** Places in the queue of the matching service. */
   readonly queue: number;
+  /** Longest wait in that queue. */
   readonly patienceMs: number;
   readonly store: Store;
-  /** Whether the last line is JSON. */
+  /** Whether the last line of the output is JSON. */
   readonly json: boolean;
-  /** Where an HTML report goes. */
+  /** File for the HTML report; undefined: no report. */
   readonly report: string | undefined;
 }
 
@@ -30,26 +30,26 @@ export const USAGE = `npm run surge -- [options]
 
   --pods N          processes of the application (4)
   --riders N        simulated riders (2000)
-  --seconds N       of each of the three cases (60)
+  --seconds N       duration of each of the three cases (60)
   --scale N         divides the matching service, its limit and the demand, for a small machine (3)
-  --demand N        requests a second that riders would send if every answer came at once (660 / scale)
-  --seed N          riders of the same seed ask for the same (1)
+  --demand N        requests per second that riders would send if every answer came at once (660 / scale)
+  --seed N          riders of the same seed send the same requests (1)
   --queue N         places in the queue of the matching service (1000)
-  --patience-ms N   the longest wait in it (10000; quick: 4000)
-  --store S         redis, or memory: each process then counts for itself (redis)
-  --quick           cases of 7 seconds: under a minute in all
-  --json            ends with the figures as one line of JSON
-  --report FILE     writes a page with charts, which needs nothing else
-  --help
+  --patience-ms N   longest wait in that queue (10000; quick: 4000)
+  --store S         redis, or memory: each process counts for itself (redis)
+  --quick           cases of 7 seconds: about a minute in all
+  --json            prints the figures as one line of JSON at the end
+  --report FILE     writes an HTML page with charts that needs no network
+  --help            prints this text
 `;
 
 const QUICK_SECONDS = 7;
 const QUICK_PATIENCE_MS = 4000;
 
-/** What the limit lets through, more than four times. */
+/** More than four times what the limit of matching lets through. */
 const DEMAND = 660;
 
-/** What the command line says is wrong. */
+/** A wrong command line. The message is one line for the user. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -70,49 +70,57 @@ const OPTIONS = {
   help: { type: 'boolean' },
 } as const;
 
+type NumberOption = 'pods' | 'riders' | 'seconds' | 'scale' | 'demand' | 'seed' | 'queue' | 'patience-ms';
+
 /**
- * @returns undefined when help is asked for
- * @throws UsageError
+ * Reads the command line.
+ *
+ * @returns undefined for `--help`
+ * @throws UsageError for an unknown option or a wrong value
  */
 export function readOptions(args: readonly string[]): SurgeOptions | undefined {
   const given = parse(args);
   if (given.help) return undefined;
   if (given.quick && given.seconds !== undefined)
-    throw new UsageError('--quick and --seconds are both given: take one');
-  const texts: Record<string, string> = {};
+    throw new UsageError('--quick and --seconds are both given: use only one of them');
   for (const [name, value] of Object.entries(given)) {
     if (value === '') throw new UsageError(`--${name} is empty: leave it out, or give it a value`);
-    if (typeof value === 'string') texts[`--${name}`] = value;
   }
-  try {
-    return checked(new Environment(texts), given.quick ?? false, { json: given.json ?? false, report: given.report });
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
+  const whole = (name: NumberOption, fallback: number, min: number, max: number): number => {
+    const text = given[name];
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw wrong(name, text, `a whole number from ${min} to ${max}`);
+  };
+  const { store: named = 'redis', quick = false, json = false, report } = given;
+  const store = STORES.find((one) => one === named);
+  if (store === undefined) throw wrong('store', named, '"redis" or "memory"');
+  const scale = whole('scale', 3, 1, 100);
+  return {
+    pods: whole('pods', 4, 1, 64),
+    riders: whole('riders', 2000, 1, 100_000),
+    seconds: whole('seconds', quick ? QUICK_SECONDS : 60, 1, 3600),
+    scale,
+    demand: whole('demand', Math.round(DEMAND / scale), 1, 100_000),
+    seed: whole('seed', 1, 0, 2 ** 31 - 1),
+    queue: whole('queue', 1000, 0, 1_000_000),
+    patienceMs: whole('patience-ms', quick ? QUICK_PATIENCE_MS : 10_000, 1, 600_000),
+    store,
+    json,
+    report,
+  };
 }
 
-/** Arguments are checked as variables of the environment are, with the same errors. */
-function checked(given: Environment, quick: boolean, rest: Pick<SurgeOptions, 'json' | 'report'>): SurgeOptions {
-  const scale = given.integer('--scale', 3, { min: 1, max: 100 });
-  return {
-    pods: given.integer('--pods', 4, { min: 1, max: 64 }),
-    riders: given.integer('--riders', 2000, { min: 1, max: 100_000 }),
-    seconds: given.integer('--seconds', quick ? QUICK_SECONDS : 60, { min: 1, max: 3600 }),
-    scale,
-    demand: given.integer('--demand', Math.round(DEMAND / scale), { min: 1, max: 100_000 }),
-    seed: given.integer('--seed', 1, { min: 0, max: 2 ** 31 - 1 }),
-    queue: given.integer('--queue', 1000, { min: 0, max: 1_000_000 }),
-    patienceMs: given.integer('--patience-ms', quick ? QUICK_PATIENCE_MS : 10_000, { min: 1, max: 600_000 }),
-    store: given.oneOf('--store', STORES),
-    ...rest,
-  };
+function wrong(option: keyof typeof OPTIONS, value: string, expected: string): UsageError {
+  return new UsageError(`--${option} is ${JSON.stringify(value)}, expected ${expected}`);
 }
 
 function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] {
   try {
     return parseArgs({ args: [...args], options: OPTIONS }).values;
   } catch (error) {
-    // parseArgs goes on about positional arguments, of which there are none.
+    // The sentences after the first are about positional arguments, which a surge does not have.
     throw new UsageError((error as Error).message.split('. ')[0]);
   }
 }

@@ -98,9 +98,9 @@ describe('Broadcast', () => {
   it('has room for so many viewers, and again when one goes', async () => {
     const broadcast = new Broadcast(looker().look, OPTIONS);
     const viewers = Array.from({ length: OPTIONS.maxViewers }, () => join(broadcast));
-    const refused = join(broadcast);
-    expect(await refused.end).toMatchObject({ status: 503, message: '3 viewers watch already, which is the most' });
-    expect(refused.seen).toEqual([]);
+    const rejected = join(broadcast);
+    expect(await rejected.end).toMatchObject({ status: 503, message: '3 viewers watch already, which is the most' });
+    expect(rejected.seen).toEqual([]);
     viewers[0]!.leave();
     expect(join(broadcast).seen).toEqual(['']);
     broadcast.close();

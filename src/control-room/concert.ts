@@ -1,8 +1,8 @@
 import { ConflictException, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { HttpAdapterHost } from '@nestjs/core';
-import { Configuration, type MatchingConfiguration } from '../config/configuration.js';
-import { Crowd } from '../surge/riders/crowd.js';
-import { HttpSender } from '../surge/riders/http-sender.js';
+import type { Configuration, MatchingConfiguration } from '../config/configuration.js';
+import { Crowd, HttpSender } from '../riders/index.js';
 import type { ConcertTick } from './live.js';
 import { ownOrigin } from './own-origin.js';
 
@@ -12,7 +12,7 @@ const MAX_DEMAND = 600;
 const MAX_RIDERS = 4000;
 const TOO_MUCH = 2.5;
 
-const QUIET = { inApp: 0, waiting: 0, allowed: 0, refused: 0, failed: 0 };
+const QUIET = { inApp: 0, waiting: 0, allowed: 0, rejected: 0, failed: 0 };
 
 interface Surge {
   readonly crowd: Crowd;
@@ -31,10 +31,10 @@ export class Concert implements OnModuleDestroy {
   private last = QUIET;
 
   constructor(
-    configuration: Configuration,
+    config: ConfigService<Configuration, true>,
     private readonly adapterHost: HttpAdapterHost,
   ) {
-    this.size = { ...crowdFor(configuration.matching), seconds: SECONDS };
+    this.size = { ...crowdFor(config.get('matching', { infer: true })), seconds: SECONDS };
   }
 
   /** @throws ConflictException while riders of the last surge still wait for their answers, or when nothing can be sent */
@@ -93,6 +93,6 @@ export function crowdFor(matching: Pick<MatchingConfiguration, 'workers' | 'serv
 }
 
 function countsOf(crowd: Crowd): typeof QUIET {
-  const { inApp, waiting, allowed, refused, failed } = crowd.snapshot();
-  return { inApp, waiting, allowed, refused, failed };
+  const { inApp, waiting, allowed, rejected, failed } = crowd.snapshot();
+  return { inApp, waiting, allowed, rejected, failed };
 }

@@ -61,7 +61,7 @@ const MAX_PENDING = 100_000;
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** A live page at `/`. Never limited: on the day that it shows something, it must not be refused. */
+/** A live page at `/`. Never limited: on the day that it shows something, it must not be rejected. */
 @Controller()
 @SkipRateLimit()
 @UseGuards(RoomGuard)

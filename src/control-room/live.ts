@@ -9,7 +9,7 @@ export interface LiveEvents {
 
 /** What does not change while the process runs. */
 export interface Room {
-  /** Whether the surge and the switch can be used; `watch`: they are refused. */
+  /** Whether the surge and the switch can be used; `watch`: they are rejected. */
   readonly mode: 'on' | 'watch';
   /** False in a process that was started without a limiter: there is nothing to switch. */
   readonly switchable: boolean;
@@ -47,7 +47,7 @@ export interface Tick {
 export interface LaneTick {
   /** Requests of this process since its start. */
   readonly passed: number;
-  readonly refused: number;
+  readonly rejected: number;
   /** What each policy holds for the page's rider, or for everybody; undefined where it could not be asked. */
   readonly state: LaneState | undefined;
 }
@@ -68,7 +68,7 @@ export interface ConcertTick {
   readonly inApp: number;
   readonly waiting: number;
   readonly allowed: number;
-  readonly refused: number;
+  readonly rejected: number;
   readonly failed: number;
 }
 

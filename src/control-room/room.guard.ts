@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import { ALL_ADDRESSES, Configuration } from '../config/configuration.js';
+import { ConfigService } from '@nestjs/config';
+import { ALL_ADDRESSES, type Configuration } from '../config/configuration.js';
 import { hostName, isLoopback } from '../http/host-name.js';
 import { forbidden } from './forbidden.js';
 
@@ -15,9 +16,14 @@ import { forbidden } from './forbidden.js';
 export class RoomGuard implements CanActivate {
   private readonly names: ReadonlySet<string | undefined>;
 
-  constructor({ bind, controlRoomHosts }: Configuration) {
+  constructor(config: ConfigService<Configuration, true>) {
+    const bind = config.get('bind', { infer: true });
     const own = bind === ALL_ADDRESSES ? [] : [hostName(isIPv6(bind) ? `[${bind}]` : bind)];
-    this.names = new Set([...own, ...controlRoomHosts].filter((name) => name !== '0.0.0.0' && name !== '[::]'));
+    this.names = new Set(
+      [...own, ...config.get('controlRoomHosts', { infer: true })].filter(
+        (name) => name !== '0.0.0.0' && name !== '[::]',
+      ),
+    );
   }
 
   /** @throws ForbiddenException */

@@ -2,7 +2,7 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Agent } from 'undici';
 import { zoneOf } from '../geo/zone.js';
-import { CENTER } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../geo/position.js';
 import type { TrialResult } from './live.js';
 import { ownOrigin } from './own-origin.js';
 

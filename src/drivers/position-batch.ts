@@ -5,7 +5,7 @@ export const MAX_POSITIONS = 500;
 
 /**
  * What a location request costs: one per position. It is asked before the body is validated, so anything can be in there;
- * a body that will be refused costs what the nearest acceptable one does.
+ * a body that will be rejected costs what the nearest acceptable one does.
  */
 export function batchCost(context: ExecutionContext): number {
   const { body } = context.switchToHttp().getRequest<{ body?: unknown }>();

@@ -3,6 +3,9 @@ export interface Position {
   readonly lng: number;
 }
 
+/** Madison Square Garden, the center of the simulated city. */
+export const CENTER: Position = { lat: 40.7505, lng: -73.9934 };
+
 /** Average speed in a city's traffic, pauses at lights included. */
 const CITY_SPEED_KMH = 24;
 

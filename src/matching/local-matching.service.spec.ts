@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
 import type { ClaimedDriver } from '../drivers/driver-index.js';
-import { CENTER } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
 import { LocalMatchingService } from './local-matching.service.js';
 
@@ -12,7 +14,7 @@ afterEach(() => void jest.useRealTimers());
 const clock = { now: () => Date.now() };
 
 function matchingWith(env: Record<string, string>): LocalMatchingService {
-  return LocalMatchingService.create(readConfiguration(env), clock);
+  return LocalMatchingService.create(new ConfigService<Configuration, true>(readConfiguration(env)), clock);
 }
 
 it('takes the configured time and finds the nearest driver', async () => {

@@ -35,7 +35,7 @@ export class PoolMeter {
     this.count.asked++;
   }
 
-  refused(): void {
+  rejected(): void {
     this.count.unavailable++;
   }
 

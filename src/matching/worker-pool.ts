@@ -15,7 +15,7 @@ interface Waiter {
   refuse(reason: Unavailability): void;
 }
 
-/** Runs at most so many jobs at a time. The next ones queue, first come first served; beyond that they are refused. */
+/** Runs at most so many jobs at a time. The next ones queue, first come first served; beyond that they are rejected. */
 export class WorkerPool {
   /** In order of arrival; a set, so that one who loses patience leaves from the middle at no cost. */
   private readonly waiting = new Set<Waiter>();
@@ -34,7 +34,7 @@ export class WorkerPool {
     try {
       await this.takeWorker();
     } catch (error) {
-      this.meter.refused();
+      this.meter.rejected();
       throw error;
     }
     this.meter.began(performance.now() - askedAt);

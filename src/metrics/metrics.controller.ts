@@ -10,7 +10,7 @@ export class MetricsController {
   constructor(private readonly registry: Registry) {}
 
   /**
-   * Asked by Prometheus every few seconds; on the day it matters it must not be refused. Nobody is limited, so requests that
+   * Asked by Prometheus every few seconds; on the day it matters it must not be rejected. Nobody is limited, so requests that
    * come while the text is made share it.
    */
   @Get()

@@ -105,7 +105,7 @@ it('tries nothing again', async () => {
   await stop(crowd);
   expect(seen).toHaveLength(sent.length);
   expect(seen.every(({ status }) => status === 0)).toBe(true);
-  expect(crowd.snapshot()).toMatchObject({ allowed: 0, refused: 0, failed: sent.length });
+  expect(crowd.snapshot()).toMatchObject({ allowed: 0, rejected: 0, failed: sent.length });
 });
 
 it('counts what came', async () => {
@@ -120,10 +120,10 @@ it('counts what came', async () => {
   crowd.start();
   await jest.advanceTimersByTimeAsync(5000);
   await stop(crowd);
-  const { allowed, matched, refused, failed } = crowd.snapshot();
-  expect(allowed + refused + failed).toBe(seen.length);
+  const { allowed, matched, rejected, failed } = crowd.snapshot();
+  expect(allowed + rejected + failed).toBe(seen.length);
   expect(matched).toBe(seen.filter(({ driverId }) => driverId === 'd').length);
-  expect(refused).toBe(seen.filter(({ policy }) => policy === 'rider').length);
+  expect(rejected).toBe(seen.filter(({ policy }) => policy === 'rider').length);
   expect(Math.abs(allowed - 2 * failed)).toBeLessThanOrEqual(2);
 });
 

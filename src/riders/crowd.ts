@@ -22,7 +22,7 @@ export interface Answer {
   readonly status: number;
   /** Whom a rider was matched with. */
   readonly driverId?: string;
-  /** The policy that refused. */
+  /** The policy that rejected. */
   readonly policy?: string;
 }
 
@@ -47,7 +47,7 @@ export interface CrowdSnapshot {
   /** Answers so far: 2xx; of these, rides with a driver; 429; everything else. */
   readonly allowed: number;
   readonly matched: number;
-  readonly refused: number;
+  readonly rejected: number;
   readonly failed: number;
 }
 
@@ -73,7 +73,7 @@ export class Crowd {
   private readonly outside: number[];
   private readonly arrivalsPerSecond: number;
   private readonly sessions = new Set<Promise<void>>();
-  private readonly count = { allowed: 0, matched: 0, refused: 0, failed: 0 };
+  private readonly count = { allowed: 0, matched: 0, rejected: 0, failed: 0 };
   private waiting = 0;
   private turn = 0;
   private startedAt: number | undefined;
@@ -162,7 +162,7 @@ export class Crowd {
   }
 
   private note({ status, driverId }: Answer): void {
-    if (status === 429) this.count.refused++;
+    if (status === 429) this.count.rejected++;
     else if (status >= 200 && status < 300) this.count.allowed++;
     else this.count.failed++;
     if (driverId !== undefined) this.count.matched++;

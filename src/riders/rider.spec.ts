@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { CENTER } from '../../drivers/seeded-drivers.js';
-import { isId } from '../../http/validation.js';
+import { CENTER } from '../geo/position.js';
+import { isId } from '../http/validation.js';
 import { Random } from './random.js';
 import { REQUESTS_PER_VISIT, Rider, type RiderRequest } from './rider.js';
 

@@ -1,5 +1,4 @@
-import { CENTER } from '../../drivers/seeded-drivers.js';
-import type { Position } from '../../geo/position.js';
+import { type Position, CENTER } from '../geo/position.js';
 import { Random } from './random.js';
 
 /** What riders ask for, and how often each: five rides to two fares to one look at the map. */

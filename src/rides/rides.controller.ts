@@ -3,8 +3,7 @@ import { RateLimit } from 'nestjs-floodgate';
 import type { Fare } from '../fares/fare.js';
 import { toItinerary } from '../fares/itinerary.js';
 import { toMetres, travelSeconds } from '../geo/position.js';
-import { MATCHING_LIMIT } from '../limits/matching-limit.js';
-import { RIDES } from '../limits/policies.js';
+import { MATCHING_LIMIT, RIDES } from '../limits/policies.js';
 import { RideRequestDto } from './ride-request.dto.js';
 import { type Ride, RidesService } from './rides.service.js';
 

@@ -1,6 +1,8 @@
 import { beforeEach, expect, it } from '@jest/globals';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
-import { CENTER } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../geo/position.js';
 import { QuotesService } from '../fares/quotes.service.js';
 import { zoneOf } from '../geo/zone.js';
 import { type Match, Matching, MatchingUnavailableError } from '../matching/matching.js';
@@ -27,7 +29,7 @@ let now: number;
 beforeEach(() => {
   now = NOW;
   traffic = new ZoneTraffic();
-  trips = new TripLog({ now: () => now }, readConfiguration({}));
+  trips = new TripLog({ now: () => now }, new ConfigService<Configuration, true>(readConfiguration({})));
 });
 
 function ridesMatchedBy(match: () => Promise<Match | undefined>): RidesService {

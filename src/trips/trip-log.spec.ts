@@ -1,4 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
 import { TripLog } from './trip-log.js';
 import type { Trip } from './trip.js';
@@ -10,7 +12,10 @@ let log: TripLog;
 
 beforeEach(() => {
   now = 0;
-  log = new TripLog({ now: () => now }, readConfiguration({ TRIPS_KEPT: '5', TRIPS_KEPT_PER_RIDER: '3' }));
+  log = new TripLog(
+    { now: () => now },
+    new ConfigService<Configuration, true>(readConfiguration({ TRIPS_KEPT: '5', TRIPS_KEPT_PER_RIDER: '3' })),
+  );
 });
 
 const trip = (id: string, riderId = 'r1', endsAt = 0): Trip => ({

@@ -1,13 +1,18 @@
 import { expect, it } from '@jest/globals';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
-import { CENTER } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
 import { LocalMatchingService } from '../matching/local-matching.service.js';
 import { ZoneStatsService } from './zone-stats.service.js';
 import { ZoneTraffic } from './zone-traffic.js';
 
 function setUp(): { matching: LocalMatchingService; traffic: ZoneTraffic; zones: ZoneStatsService } {
-  const matching = LocalMatchingService.create(readConfiguration({ DRIVERS_SEEDED: '0' }), { now: () => 0 });
+  const matching = LocalMatchingService.create(
+    new ConfigService<Configuration, true>(readConfiguration({ DRIVERS_SEEDED: '0' })),
+    { now: () => 0 },
+  );
   const traffic = new ZoneTraffic();
   return { matching, traffic, zones: new ZoneStatsService(traffic, matching) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Observation } from '../riders/crowd.js';
+import type { Observation } from '../../src/riders/index.js';
 import { doubleMatched, excess, overAdmitted, RIDER_LIMITS } from './checks.js';
 
 const observation = (some: Partial<Observation>): Observation => ({

@@ -1,5 +1,5 @@
-import type { Answer, Observation } from '../riders/crowd.js';
-import type { Route } from '../riders/rider.js';
+import type { Answer, Observation } from '../../src/riders/index.js';
+import type { Route } from '../../src/riders/index.js';
 import { groupBy } from './group-by.js';
 
 export interface Bucket {

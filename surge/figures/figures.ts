@@ -1,6 +1,6 @@
 import type { Histogram } from 'hdr-histogram-js';
 import { allTimes } from '../processes/times-histogram.js';
-import { type Route, ROUTES } from '../riders/rider.js';
+import { type Route, ROUTES } from '../../src/riders/index.js';
 import { type CaseRecord, TRIP_SECONDS } from '../run-case.js';
 import { doubleMatched, excess, isAdmitted, overAdmitted } from './checks.js';
 import { outcomeOf } from './outcome.js';
@@ -11,11 +11,11 @@ export interface RouteFigures {
   readonly route: Route | 'all';
   /** Of all its requests, and of its 429s alone. */
   readonly times: Times;
-  readonly refused: Times;
-  /** Requests sent each second, and of these, refused ones. */
+  readonly rejected: Times;
+  /** Requests sent each second, and of these, rejected ones. */
   readonly perSecond: number;
-  readonly refusedPerSecond: number;
-  /** The share that was neither answered nor refused, 0 to 1. */
+  readonly rejectedPerSecond: number;
+  /** The share that was neither answered nor rejected, 0 to 1. */
   readonly failureRate: number;
 }
 
@@ -27,10 +27,10 @@ export interface MedianAndP99 {
 /** What came out of a case. Rates are 0 to 1, CPU is of one core. */
 export interface CaseFigures {
   readonly routes: readonly RouteFigures[];
-  /** Milliseconds, of requests that were not refused. */
+  /** Milliseconds, of requests that were not rejected. */
   readonly p99Ms: number;
   readonly failureRate: number;
-  /** Milliseconds; NaN when nobody was refused. */
+  /** Milliseconds; NaN when nobody was rejected. */
   readonly mean429Ms: number;
   /** Requests a second that reached the matching service. */
   readonly matchingRps: number;
@@ -39,9 +39,9 @@ export interface CaseFigures {
   readonly rides: number;
   /** Rides without a driver: drivers were what ran out. */
   readonly withoutDriver: number;
-  /** Refused by their own limit, and by the one that all share. */
-  readonly refusedByRider: number;
-  readonly refusedByMatching: number;
+  /** Rejected by their own limit, and by the one that all share. */
+  readonly rejectedByRider: number;
+  readonly rejectedByMatching: number;
   readonly queueWaitMs: { readonly p99: number; readonly max: number };
   readonly utilisation: number;
   /** Milliseconds that a decision took, and a PING of the same Redis at the same time; NaN when there were none. */
@@ -66,9 +66,9 @@ export interface CaseFigures {
 export function figuresOf(record: CaseRecord): CaseFigures {
   const { observations, burst, sentForMs, matching, surgeCase, city } = record;
   const seconds = sentForMs / 1000;
-  const notRefused = observations.filter((each) => outcomeOf(each) !== 'refused');
-  const refused = observations.filter((each) => outcomeOf(each) === 'refused');
-  const failed = notRefused.filter((each) => outcomeOf(each) === 'failed');
+  const notRejected = observations.filter((each) => outcomeOf(each) !== 'rejected');
+  const rejected = observations.filter((each) => outcomeOf(each) === 'rejected');
+  const failed = notRejected.filter((each) => outcomeOf(each) === 'failed');
   const rides = observations.filter(({ driverId, answeredAt }) => driverId !== undefined && answeredAt <= sentForMs);
   const withoutDriver = observations.filter(
     ({ route, status, driverId }) => route === 'rides' && status === 200 && driverId === undefined,
@@ -79,15 +79,15 @@ export function figuresOf(record: CaseRecord): CaseFigures {
   const overall = surgeCase.rateLimit === 'on' ? excess(observations.filter(isAdmitted), city.limit, wholeSeconds) : 0;
   return {
     routes: [...ROUTES, 'all' as const].map((route) => routeFigures(record, route)),
-    p99Ms: timesOf(notRefused.map(latency)).p99,
+    p99Ms: timesOf(notRejected.map(latency)).p99,
     failureRate: failed.length / observations.length,
-    mean429Ms: timesOf(refused.map(latency)).mean,
+    mean429Ms: timesOf(rejected.map(latency)).mean,
     matchingRps: last.total.asked / seconds,
     ridersMatched: new Set(rides.map(({ rider }) => rider)).size,
     rides: rides.length,
     withoutDriver: withoutDriver.length,
-    refusedByRider: refused.filter(({ policy }) => policy === 'rider').length,
-    refusedByMatching: refused.filter(({ policy }) => policy === 'matching').length,
+    rejectedByRider: rejected.filter(({ policy }) => policy === 'rider').length,
+    rejectedByMatching: rejected.filter(({ policy }) => policy === 'matching').length,
     queueWaitMs: end.total.waitMs,
     utilisation: last.total.busyMs / (last.workers * sentForMs),
     decisionMs: medianAndP99(allTimes(record.pods.map((pod) => pod.decisions))),
@@ -109,15 +109,15 @@ export function figuresOf(record: CaseRecord): CaseFigures {
 
 function routeFigures({ observations, sentForMs }: CaseRecord, route: Route | 'all'): RouteFigures {
   const mine = route === 'all' ? observations : observations.filter((each) => each.route === route);
-  const refused = mine.filter((each) => outcomeOf(each) === 'refused');
+  const rejected = mine.filter((each) => outcomeOf(each) === 'rejected');
   const failed = mine.filter((each) => outcomeOf(each) === 'failed');
   const seconds = sentForMs / 1000;
   return {
     route,
     times: timesOf(mine.map(latency)),
-    refused: timesOf(refused.map(latency)),
+    rejected: timesOf(rejected.map(latency)),
     perSecond: mine.length / seconds,
-    refusedPerSecond: refused.length / seconds,
+    rejectedPerSecond: rejected.length / seconds,
     failureRate: failed.length / mine.length,
   };
 }

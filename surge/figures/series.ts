@@ -9,12 +9,12 @@ export interface CaseSeries {
   readonly name: CaseName;
   readonly title: string;
   readonly seconds: readonly number[];
-  /** Milliseconds, of requests sent in that second that were not refused. */
+  /** Milliseconds, of requests sent in that second that were not rejected. */
   readonly median: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
   /** Answers that came in that second. */
   readonly allowed: readonly number[];
-  readonly refused: readonly number[];
+  readonly rejected: readonly number[];
   readonly failed: readonly number[];
   /** In the queue of matching, and the share of its workers' time that was used, 0 to 1. */
   readonly waiting: readonly (number | null)[];
@@ -24,8 +24,8 @@ export interface CaseSeries {
 export function seriesOf({ surgeCase, observations, sentForMs, matching }: CaseRecord): CaseSeries {
   const lastMs = observations.reduce((last, { answeredAt }) => Math.max(last, answeredAt), sentForMs);
   const seconds = Array.from({ length: Math.ceil(lastMs / 1000) }, (_, second) => second);
-  const notRefused = observations.filter((each) => outcomeOf(each) !== 'refused');
-  const sent = groupBy(notRefused, ({ sentAt }) => Math.floor(sentAt / 1000));
+  const notRejected = observations.filter((each) => outcomeOf(each) !== 'rejected');
+  const sent = groupBy(notRejected, ({ sentAt }) => Math.floor(sentAt / 1000));
   const times = seconds.map((second) => {
     const latencies = (sent.get(second) ?? []).map(({ sentAt, answeredAt }) => answeredAt - sentAt);
     return latencies.length > 0 ? timesOf(latencies) : undefined;
@@ -39,7 +39,7 @@ export function seriesOf({ surgeCase, observations, sentForMs, matching }: CaseR
     median: times.map((each) => each?.median ?? null),
     p99: times.map((each) => each?.p99 ?? null),
     allowed: seconds.map((second) => answered.get(`allowed ${second}`)?.length ?? 0),
-    refused: seconds.map((second) => answered.get(`refused ${second}`)?.length ?? 0),
+    rejected: seconds.map((second) => answered.get(`rejected ${second}`)?.length ?? 0),
     failed: seconds.map((second) => answered.get(`failed ${second}`)?.length ?? 0),
     waiting: seconds.map((second) => samples.get(second)?.waiting ?? null),
     utilisation: seconds.map((second) => samples.get(second)?.recent.utilisation ?? null),

@@ -1,8 +1,8 @@
 export const STYLE = `
 :root { color-scheme: light dark; --text: #1b1f24; --dim: #6b7280; --line: #d9dde3; --back: #fff;
-  --before: #c2410c; --riders: #a16207; --after: #15803d; --allowed: #15803d; --refused: #2563eb; --failed: #b91c1c; }
+  --before: #c2410c; --riders: #a16207; --after: #15803d; --allowed: #15803d; --rejected: #2563eb; --failed: #b91c1c; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6e8eb; --dim: #9aa3ad; --line: #363c44; --back: #15181c;
-  --before: #fb923c; --riders: #facc15; --after: #4ade80; --allowed: #4ade80; --refused: #60a5fa; --failed: #f87171; } }
+  --before: #fb923c; --riders: #facc15; --after: #4ade80; --allowed: #4ade80; --rejected: #60a5fa; --failed: #f87171; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } h3 { font-size: .95rem; font-weight: 600; margin: .5rem 0; }
 pre { overflow-x: auto; font-size: .8rem; line-height: 1.4; }
@@ -40,7 +40,7 @@ function drawAll() {
     { distr: 3 }, ' ms');
   const answers = document.getElementById('answers');
   answers.replaceChildren();
-  const most = Math.max(1, ...series.flatMap((one) => [...one.allowed, ...one.refused, ...one.failed]));
+  const most = Math.max(1, ...series.flatMap((one) => [...one.allowed, ...one.rejected, ...one.failed]));
   // All in their places first: only then is it known how wide they are.
   const places = series.map((one) => {
     const figure = answers.appendChild(document.createElement('div'));
@@ -48,12 +48,12 @@ function drawAll() {
     figure.appendChild(document.createElement('h3')).textContent = one.title;
     const chart = figure.appendChild(document.createElement('div'));
     chart.setAttribute('role', 'img');
-    chart.setAttribute('aria-label', 'Allowed, refused and failed requests per second: ' + one.title);
+    chart.setAttribute('aria-label', 'Allowed, rejected and failed requests per second: ' + one.title);
     return chart;
   });
   series.forEach((one, i) => {
-    draw(places[i], 220, [longest, padded(one.allowed), padded(one.refused), padded(one.failed)],
-      [line('allowed', 'allowed'), line('refused (429)', 'refused'), line('failed', 'failed')], { range: [0, most] }, '');
+    draw(places[i], 220, [longest, padded(one.allowed), padded(one.rejected), padded(one.failed)],
+      [line('allowed', 'allowed'), line('rejected (429)', 'rejected'), line('failed', 'failed')], { range: [0, most] }, '');
   });
   draw(document.getElementById('waiting'), 220, [longest, ...series.map((one) => padded(one.waiting))],
     series.map((one) => line(one.title, one.name)), { range: (_, min, max) => [0, Math.max(10, max)] }, '');

@@ -26,7 +26,7 @@ export function htmlReport(
 <title>The concert ends: a surge, before and after</title>
 <style>${style}${STYLE}</style>
 <h1>The concert ends</h1>
-<h2>Latency of what was not refused</h2>
+<h2>Latency of what was not rejected</h2>
 <p>By the second in which a request was sent, logarithmic. Solid: p99; dashed: median.</p>
 <div id="latency" class="chart" role="img" aria-label="Latency over time in each case; the tables below have the figures"></div>
 <h2>Answers per second</h2>

@@ -1,15 +1,15 @@
 import { SingleBar } from 'cli-progress';
-import type { CrowdSnapshot } from '../riders/crowd.js';
+import type { CrowdSnapshot } from '../../src/riders/index.js';
 
 const FORMAT =
-  '{title} {bar} {value}/{total} s  in the app: {inApp}, waiting: {waiting}  allowed: {allowed}, refused: {refused}, failed: {failed}';
+  '{title} {bar} {value}/{total} s  in the app: {inApp}, waiting: {waiting}  allowed: {allowed}, rejected: {rejected}, failed: {failed}';
 
 /** A bar on stderr while a case runs, where that is a terminal: stdout is for what came out. */
 export class Progress implements Disposable {
   private readonly bar = new SingleBar({ format: FORMAT, stream: process.stderr, barsize: 20, clearOnComplete: true });
 
   constructor(title: string, seconds: number) {
-    this.bar.start(seconds, 0, { title, inApp: 0, waiting: 0, allowed: 0, refused: 0, failed: 0 });
+    this.bar.start(seconds, 0, { title, inApp: 0, waiting: 0, allowed: 0, rejected: 0, failed: 0 });
   }
 
   show({ seconds, ...counts }: CrowdSnapshot): void {

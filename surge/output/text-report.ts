@@ -21,14 +21,14 @@ export function caseTable(figures: CaseFigures): string {
   return textTable(head, figures.routes.flatMap(routeRows));
 }
 
-function routeRows({ route, times, refused, perSecond, refusedPerSecond, failureRate }: RouteFigures): string[][] {
+function routeRows({ route, times, rejected, perSecond, rejectedPerSecond, failureRate }: RouteFigures): string[][] {
   const row = (
     name: string,
     { count, mean, median, min, max, p95, p99 }: RouteFigures['times'],
     rate: number,
   ): string[] => [name, ...[count, mean, median, min, max, p95, p99, rate].map(figure)];
   const first = [...row(PATHS[route], times, perSecond), percent(failureRate)];
-  return refused.count === 0 ? [first] : [first, row('  of which 429', refused, refusedPerSecond)];
+  return rejected.count === 0 ? [first] : [first, row('  of which 429', rejected, rejectedPerSecond)];
 }
 
 /** The three cases side by side, and beside what was reported. */
@@ -38,7 +38,7 @@ export function comparison({ before, riders, after }: Results): string {
   const both = (b: string, a: string, changed: string): string => `${b} -> ${a} (${changed})`;
   const rows = [
     [
-      'p99 of what was not refused, ms',
+      'p99 of what was not rejected, ms',
       ...all.map(({ p99Ms }) => figure(p99Ms)),
       change(before.p99Ms, after.p99Ms),
       both(figure(REPORTED.p99Ms.before), figure(REPORTED.p99Ms.after), '-98.5 %'),
@@ -79,8 +79,8 @@ export function comparison({ before, riders, after }: Results): string {
     ['  of a bare PING meanwhile', ...all.map(({ pingMs }) => figure(pingMs.p99))],
     ['  Redis was too late', ...all.map(({ decidedLocally }) => figure(decidedLocally))],
     ['Redis, of one core', ...all.map(({ redisCpu }) => percent(redisCpu)), '', 'below 70 %'],
-    ["429s by the rider's own limit", ...all.map(({ refusedByRider }) => figure(refusedByRider))],
-    ['429s by the one for matching', ...all.map(({ refusedByMatching }) => figure(refusedByMatching))],
+    ["429s by the rider's own limit", ...all.map(({ rejectedByRider }) => figure(rejectedByRider))],
+    ['429s by the one for matching', ...all.map(({ rejectedByMatching }) => figure(rejectedByMatching))],
   ];
   return textTable(head, rows);
 }

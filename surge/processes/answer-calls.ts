@@ -1,4 +1,4 @@
-/** What a process can be asked: functions of one argument. Arguments and results are copied. */
+/** The functions that a process offers to its parent, each of one argument. Arguments and results are copied. */
 export type Procedures = Readonly<Record<string, (argument: never) => unknown>>;
 
 export interface Call {
@@ -8,16 +8,16 @@ export interface Call {
 }
 
 export interface Reply {
-  /** None in the first message, which says that the process is ready. */
+  /** Missing in the first message, which says that the process is ready. */
   readonly id?: number;
   readonly result?: unknown;
   readonly error?: string;
 }
 
-/** Answers the calls of the process that started this one (`Child`), and ends with it. */
+/** Answers the calls of the parent process (`Child`), and ends this process with its parent. */
 export function answerCalls(procedures: Procedures): void {
   process.once('disconnect', () => process.exit());
-  // Ctrl-C in a terminal reaches all processes, but it is for the one whose end is that of the others.
+  // Ctrl-C in a terminal reaches all processes. The parent ends the others.
   process.removeAllListeners('SIGINT').on('SIGINT', () => undefined);
   process.on('message', ({ id, name, argument }: Call) => {
     void answer(procedures[name], argument).then((reply) => process.send!({ id, ...reply } satisfies Reply));

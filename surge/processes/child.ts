@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Call, Procedures, Reply } from './answer-calls.js';
 
@@ -12,13 +11,23 @@ interface Caller {
   readonly reject: (error: Error) => void;
 }
 
-/** Of this process's environment: the rest could be meant for an application that runs here. */
-const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'NODE_OPTIONS'];
-/** What a process has last said, for the error when it ends. */
+/** Variables that a child inherits. The others may configure an application of the user's own. */
+const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'NODE_OPTIONS'];
+/** Characters of a process's last output that go into the error when it ends. */
 const MAX_OUTPUT = 10_000;
 const STOP_LIMIT_MS = 2_000;
 
-/** A Node process that runs a script of this folder, which answers calls of the procedures `P` (`answerCalls`). */
+export interface ChildOptions {
+  /** The subject of error messages. */
+  readonly name: string;
+  readonly script: URL;
+  /** A module that Node loads before the script. */
+  readonly preload?: URL;
+  /** Further environment variables. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** A Node process whose script or preloaded module answers calls of the procedures `P` (`answerCalls`). */
 export class Child<P extends Procedures> implements AsyncDisposable {
   private readonly process: ChildProcess;
   private readonly callers = new Map<number, Caller>();
@@ -26,19 +35,18 @@ export class Child<P extends Procedures> implements AsyncDisposable {
   private output = '';
   private ended: Error | undefined;
 
-  private constructor(
-    private readonly name: string,
-    script: string,
-  ) {
-    const passedOn = PASSED_ON.flatMap((variable) => {
+  private readonly name: string;
+
+  private constructor({ name, script, preload, variables }: ChildOptions) {
+    this.name = name;
+    const inherited = INHERITED.flatMap((variable) => {
       const value = process.env[variable];
       return value === undefined ? [] : [[variable, value]];
     });
-    // Built it is JavaScript, in tests TypeScript: as this file is.
-    const url = new URL(`${script}.main${extname(import.meta.url)}`, import.meta.url);
-    this.process = fork(fileURLToPath(url), {
-      env: { ...(Object.fromEntries(passedOn) as Record<string, string>), NO_COLOR: '1' },
-      serialization: 'advanced', // typed arrays and Infinity as they are
+    this.process = fork(fileURLToPath(script), {
+      env: { ...(Object.fromEntries(inherited) as Record<string, string>), NO_COLOR: '1', ...variables },
+      execArgv: [...process.execArgv, ...(preload === undefined ? [] : ['--import', preload.href])],
+      serialization: 'advanced', // keeps typed arrays and Infinity
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     for (const stream of [this.process.stdout!, this.process.stderr!]) {
@@ -53,14 +61,19 @@ export class Child<P extends Procedures> implements AsyncDisposable {
     );
   }
 
-  /** @param script the file's name without `.main.ts` */
-  static async start<P extends Procedures>(name: string, script: string): Promise<Child<P>> {
-    const child = new Child<P>(name, script);
-    await child.answer(0); // the first message has no number: the process is ready
+  /** Resolves when the process answers calls. @throws Error with the last output of a process that ends before */
+  static async start<P extends Procedures>(options: ChildOptions): Promise<Child<P>> {
+    const child = new Child<P>(options);
+    await child.answer(0); // the first message, without a number, says that the process is ready
     return child;
   }
 
-  /** Rejects with what the procedure threw, or when the process ends. */
+  /** @throws Error with the last output of a process that has ended */
+  assertRunning(): void {
+    if (this.ended) throw this.ended;
+  }
+
+  /** Calls a procedure of the process. Rejects with the procedure's error, or when the process ends. */
   call<N extends keyof P & string>(name: N, argument?: Argument<P, N>): Promise<Result<P, N>> {
     if (this.ended) return Promise.reject(this.ended);
     const id = ++this.calls;
@@ -71,7 +84,7 @@ export class Child<P extends Procedures> implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return;
     const exit = once(this.process, 'exit');
-    if (this.process.connected) this.process.disconnect(); // which it takes as its end
+    if (this.process.connected) this.process.disconnect(); // `answerCalls` ends the process then
     const kill = setTimeout(() => this.process.kill('SIGKILL'), STOP_LIMIT_MS);
     await exit;
     clearTimeout(kill);

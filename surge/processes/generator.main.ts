@@ -1,7 +1,7 @@
 // The riders of a surge, in a process of their own.
-import { Crowd, type CrowdSnapshot, type Observation } from '../riders/crowd.js';
-import { HttpSender } from '../riders/http-sender.js';
-import { Rider, type Route, ROUTES } from '../riders/rider.js';
+import { Crowd, type CrowdSnapshot, type Observation } from '../../src/riders/index.js';
+import { HttpSender } from '../../src/riders/index.js';
+import { Rider, type Route, ROUTES } from '../../src/riders/index.js';
 import { answerCalls } from './answer-calls.js';
 import { ProcessMeter, type ProcessUse } from './process-meter.js';
 

@@ -4,9 +4,8 @@ import { connect } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
-import { boot } from '../../src/serve.js';
-import { MATCHING, RIDE_HAILING } from '../../src/services.js';
 import { until } from '../support/faults/until.js';
+import { ServiceProcess } from './support/service-process.js';
 import { PLATFORMS, type Service, start } from './support/start-app.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
@@ -130,9 +129,9 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
   it('has room for so many viewers of an address, and for the others beside them', async () => {
     const { url } = await open(platform);
     const many = await Promise.all(Array.from({ length: 50 }, () => watch(url, '127.0.0.1')));
-    const refused = many.filter(({ status }) => status !== 200);
-    expect(refused.length).toBe(40);
-    for (const { status, headers, body } of refused) {
+    const rejected = many.filter(({ status }) => status !== 200);
+    expect(rejected.length).toBe(40);
+    for (const { status, headers, body } of rejected) {
       expect([status, headers['retry-after']]).toEqual([429, '5']);
       expect(body).toMatchObject({ error: 'too_many_viewers', message: expect.stringContaining('10 viewers') });
     }
@@ -151,12 +150,12 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     const trial = (): request.Test =>
       request(url).post('/control-room/trials').set('X-Control-Room', '1').send({ lane: 'location', many: true });
     const answers = await Promise.all(Array.from({ length: 100 }, async () => trial()));
-    const refused = answers.filter(({ status }) => status !== 200);
-    expect(refused.length).toBeGreaterThan(50);
-    for (const { status, headers, body } of refused) {
+    const rejected = answers.filter(({ status }) => status !== 200);
+    expect(rejected.length).toBeGreaterThan(50);
+    for (const { status, headers, body } of rejected) {
       expect([status, headers['retry-after'], body.error]).toEqual([429, '1', 'too_many_trials']);
     }
-    expect(answers.length - refused.length).toBeGreaterThanOrEqual(8);
+    expect(answers.length - rejected.length).toBeGreaterThanOrEqual(8);
     await trial().expect(200);
   });
 
@@ -185,23 +184,52 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
 });
 
 describe('where a service listens', () => {
-  it.each([RIDE_HAILING, MATCHING])('$name listens on this machine alone, unless asked otherwise', async (service) => {
-    const addressOf = async (variables: Record<string, string>): Promise<unknown> => {
-      const app = await boot(service, { PORT: '0', ...variables });
-      apps.push(app);
-      return (app.getHttpServer() as Server).address();
-    };
-    expect(await addressOf({})).toMatchObject({ address: '127.0.0.1' });
-    expect(await addressOf({ BIND: '127.0.0.3' })).toMatchObject({ address: '127.0.0.3' });
-    expect(await addressOf({ BIND: '*' })).toMatchObject({ address: expect.stringMatching(/^(::|0\.0\.0\.0)$/) });
+  /** Those of two loopback addresses that take connections. */
+  async function reachedAt({ port }: ServiceProcess): Promise<string[]> {
+    const reached: string[] = [];
+    for (const host of ['127.0.0.1', '127.0.0.3']) {
+      const socket = connect(port, host);
+      const outcome = await once(socket, 'connect').then(
+        () => 'connected',
+        (error: NodeJS.ErrnoException) => error.code,
+      );
+      expect(['connected', 'ECONNREFUSED']).toContain(outcome);
+      if (outcome === 'connected') reached.push(host);
+      socket.destroy();
+    }
+    return reached;
+  }
+
+  it.each([
+    ['main', {}, ['127.0.0.1'], 'localhost'],
+    ['main', { BIND: '127.0.0.3' }, ['127.0.0.3'], '127.0.0.3'],
+    ['main', { BIND: '*' }, ['127.0.0.1', '127.0.0.3'], 'localhost'],
+    ['matching.main', {}, ['127.0.0.1'], 'localhost'],
+    ['matching.main', { BIND: '127.0.0.3' }, ['127.0.0.3'], '127.0.0.3'],
+    ['matching.main', { BIND: '*' }, ['127.0.0.1', '127.0.0.3'], 'localhost'],
+  ] as const)('%s with %j listens on %j, and logs %s', async (entry, variables, addresses, host) => {
+    await using service = await ServiceProcess.start(entry, { RATE_LIMIT: 'off', ...variables });
+    expect(await reachedAt(service)).toEqual(addresses);
+    expect(service.log).toContain(`Listening on http://${host}:${service.port}\n`);
   });
 
-  it('says which hosts of the control room are taken where it listens elsewhere', async () => {
-    const app = await boot(RIDE_HAILING, { PORT: '0', BIND: '127.0.0.3', RATE_LIMIT: 'off' });
-    apps.push(app);
-    const url = await app.getUrl();
+  it('says how to allow another host in the control room', async () => {
+    await using service = await ServiceProcess.start('main', { BIND: '127.0.0.3', RATE_LIMIT: 'off' });
+    const url = `http://127.0.0.3:${service.port}`;
     await request(url).get('/').expect(200);
     const { body } = await request(url).get('/').set('Host', FOREIGN).expect(403);
     expect(body.message).toContain('CONTROL_ROOM_HOSTS');
   });
+});
+
+it('starts with a short log that ends with the routes, their policies and the address', async () => {
+  await using service = await ServiceProcess.start('main', { NODE_ENV: 'production' });
+  const lines = service.log.trimEnd().split('\n');
+  expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
+  expect(lines.length).toBeLessThan(25);
+  expect(service.log).toContain(
+    'POST /api/rides/request            rider (token-bucket, 20), matching (token-bucket, 60)\n',
+  );
+  expect(service.log).toContain('GET  /healthz                       not limited\n');
+  expect(service.log).not.toMatch(/RouterExplorer|InstanceLoader|\[::1\]/);
 });

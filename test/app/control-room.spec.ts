@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimitRuntime } from 'nestjs-floodgate';
+import { ConfigService } from '@nestjs/config';
 import request from 'supertest';
-import { readConfiguration } from '../../src/config/read-configuration.js';
 import { MAX_VIEWERS_PER_PEER } from '../../src/control-room/control-room.controller.js';
 import { lanesOf } from '../../src/control-room/lanes.js';
 import type { TrialResult } from '../../src/control-room/live.js';
+import { Routes } from '../../src/limits/routes.js';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LiveStream } from './support/live-stream.js';
@@ -85,8 +85,8 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
 
   it('has a lane for every limited route, with the limits that the route has', async () => {
     const { app } = await open();
-    const runtime = app.get(RateLimitRuntime);
-    const lanes = lanesOf(readConfiguration(ON));
+    const routes = app.get(Routes, { strict: false });
+    const lanes = lanesOf(app.get(ConfigService), routes);
     expect(lanes.map(({ description: { method, path } }) => `${method} ${path}`)).toEqual([
       'POST /api/rides/request',
       'POST /api/fares/estimate',
@@ -96,8 +96,8 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
       'GET /api/admin/zones/stats',
       'PUT /api/admin/zones/:zone/surge',
     ]);
-    for (const { description, controller, handler } of lanes) {
-      const decision = await runtime.peek(controller, handler, { kind: 'user', value: 'anybody' });
+    for (const { description, route } of lanes) {
+      const decision = await routes.peek(route, { kind: 'user', value: 'anybody' });
       const real = decision!.policies.map(({ policy: name, algorithm, limit }) => ({ name, algorithm, limit }));
       expect(description.policies.length).toBe(real.length);
       for (const policy of real) expect(description.policies).toContainEqual(expect.objectContaining(policy));
@@ -127,7 +127,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
         return state?.algorithm === 'sliding-window-log' && state.marks.length === 5;
       }),
     );
-    expect(tick.lanes['surge']).toMatchObject({ passed: 5, refused: 2 });
+    expect(tick.lanes['surge']).toMatchObject({ passed: 5, rejected: 2 });
     for (const lane of ['rides', 'fares', 'nearby', 'location', 'history', 'stats']) {
       const { body } = await control(service, ['post', 'trials', { lane, many: false }]).expect(200);
       expect([lane, (body as TrialResult).statuses]).toEqual([lane, { 200: 1 }]);
@@ -156,7 +156,9 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
   it('switches nothing on where the process was started without a limiter', async () => {
     const service = await open({ RATE_LIMIT: 'off' });
     const { body } = await enforce(service, true).expect(409);
-    expect(body.message).toBe('RATE_LIMIT is "off": this process was started without a limiter');
+    expect(body.message).toBe(
+      'RATE_LIMIT is "off", so this process has no limiter; start it with RATE_LIMIT=on to use the switch',
+    );
     await using stream = await LiveStream.open(service.url);
     await until('the room', 2000, () => stream.room);
     expect(stream.room!.switchable).toBe(false);
@@ -168,7 +170,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     await using stream = await LiveStream.open(service.url);
     await control(service, ['put', 'concert', { on: true }]).expect(204);
     await control(service, ['put', 'concert', { on: true }]).expect(204); // there is one already
-    const limited = await until('refusals', 8000, () => stream.ticks.find(({ concert }) => concert.refused > 20));
+    const limited = await until('refusals', 8000, () => stream.ticks.find(({ concert }) => concert.rejected > 20));
     expect(limited.concert).toMatchObject({ phase: 'running', failed: 0 });
     await enforce(service, false);
     await until('a collapse', 8000, () =>

@@ -43,13 +43,13 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
     const refilled = Math.ceil(((performance.now() - since) / 1000) * perSecond);
 
     const passed = responses.filter(({ status }) => status === 200);
-    const refused = responses.filter(({ status }) => status === 429);
-    expect(passed.length + refused.length).toBe(2 * limit);
+    const rejected = responses.filter(({ status }) => status === 429);
+    expect(passed.length + rejected.length).toBe(2 * limit);
     expect(passed.length).toBeGreaterThanOrEqual(limit);
     expect(passed.length).toBeLessThanOrEqual(limit + refilled);
     expect(passed[0]?.headers['x-ratelimit-limit']).toBe(String(limit));
-    expect(refused[0]?.body).toMatchObject({ statusCode: 429, error: 'rate_limit_exceeded' });
-    expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(rejected[0]?.body).toMatchObject({ statusCode: 429, error: 'rate_limit_exceeded' });
+    expect(Number(rejected[0]?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     await send('bob').expect(200);
   });
 
@@ -78,10 +78,10 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
     const sent = Array.from({ length: 16 }, async () => report());
     const answered = await Promise.all(sent);
     const seconds = (performance.now() - since) / 1000;
-    const refused = answered.filter(({ status }) => status === 429);
-    expect(refused.every(({ body }) => body.policy === 'reporter')).toBe(true);
-    expect(500 * (16 - refused.length)).toBeGreaterThanOrEqual(2500);
-    expect(500 * (16 - refused.length)).toBeLessThanOrEqual(2500 + 1500 * seconds);
+    const rejected = answered.filter(({ status }) => status === 429);
+    expect(rejected.every(({ body }) => body.policy === 'reporter')).toBe(true);
+    expect(500 * (16 - rejected.length)).toBeGreaterThanOrEqual(2500);
+    expect(500 * (16 - rejected.length)).toBeLessThanOrEqual(2500 + 1500 * seconds);
     await as('phone', report()).expect(200);
   });
 
@@ -118,9 +118,9 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
       const passed = responses.filter(({ status }) => status === 200).length;
       expect(passed).toBeGreaterThanOrEqual(60);
       expect(passed).toBeLessThanOrEqual(60 + 150 * seconds);
-      const refused = responses.filter(({ status }) => status === 429);
-      expect(refused).toHaveLength(200 - passed);
-      expect(refused.every(({ body }) => body.policy === 'matching')).toBe(true);
+      const rejected = responses.filter(({ status }) => status === 429);
+      expect(rejected).toHaveLength(200 - passed);
+      expect(rejected.every(({ body }) => body.policy === 'matching')).toBe(true);
     });
 
     it('is one limit for all that it works for', async () => {

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictException } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../../src/config/configuration.js';
 import { readConfiguration } from '../../src/config/read-configuration.js';
-import { CENTER } from '../../src/drivers/seeded-drivers.js';
+import { CENTER } from '../../src/geo/position.js';
 import { zoneOf } from '../../src/geo/zone.js';
 import { LocalMatchingService } from '../../src/matching/local-matching.service.js';
 import { Matching, MatchingUnavailableError } from '../../src/matching/matching.js';
@@ -19,7 +21,10 @@ let close: () => Promise<void>;
 type Start = (variables?: Record<string, string>) => Promise<void>;
 
 const inThisProcess: Start = async (variables) => {
-  const local = LocalMatchingService.create(readConfiguration({ ...QUICK, ...variables }), { now: () => clock.ms });
+  const local = LocalMatchingService.create(
+    new ConfigService<Configuration, true>(readConfiguration({ ...QUICK, ...variables })),
+    { now: () => clock.ms },
+  );
   matching = local;
   shutDown = () => local.onModuleDestroy();
   close = shutDown;

@@ -43,14 +43,14 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
     expect(metrics.sum('rate_limiter_requests_total')).toBe(metrics.sum('rate_limiter_allowed_total'));
   });
 
-  it('counts what was refused, too, and what never met a route', async () => {
+  it('counts what was rejected, too, and what never met a route', async () => {
     service = await start(platform, { RATE_LIMIT: 'on' });
     const surge = (): request.Test =>
       request(service.url).put(`/api/admin/zones/${ZONE}/surge`).set('X-User-Id', 'op').send({ factor: 2 });
     const statuses: number[] = [];
     for (let i = 0; i < 8; i++) statuses.push((await surge()).status);
-    const refused = statuses.filter((status) => status === 429).length;
-    expect(refused).toBeGreaterThanOrEqual(3);
+    const rejected = statuses.filter((status) => status === 429).length;
+    expect(rejected).toBeGreaterThanOrEqual(3);
     for (let i = 0; i < 40; i++)
       await request(service.url)
         .get(`/${'x'.repeat(i)}/nothing?rider=${i}`)
@@ -62,16 +62,16 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
       .expect(400);
     const metrics = await scrape();
     expect(metrics.get(`${HTTP}_count`, { method: 'PUT', route: '/api/admin/zones/:zone/surge', status: 429 })).toBe(
-      refused,
+      rejected,
     );
-    expect(metrics.sum('rate_limiter_rejected_total')).toBe(refused);
+    expect(metrics.sum('rate_limiter_rejected_total')).toBe(rejected);
     expect(metrics.get(`${HTTP}_count`, { method: 'GET', route: 'none', status: 404 })).toBe(40);
     const series = metrics.labelsOf(`${HTTP}_count`);
     expect(series.filter(({ status }) => status === '400')).toHaveLength(1);
     expect(series.length).toBeLessThanOrEqual(5);
   });
 
-  it('is never refused, nor does it count as a request that could be', async () => {
+  it('is never rejected, nor does it count as a request that could be', async () => {
     service = await start(platform, { RATE_LIMIT: 'on' });
     for (let i = 0; i < 100; i++) {
       const { status, headers } = await request(service.url).get('/metrics').set('X-User-Id', 'prometheus');

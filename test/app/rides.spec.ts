@@ -74,8 +74,8 @@ describe.each(PLATFORMS)('rides over %s', (platform) => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     await service.app.close();
     expect((await first).body.status).toBe('matched');
-    const refused = await second;
-    expect(refused.status).toBe(503);
-    expect(refused.body).toEqual(unavailable('shutting down'));
+    const rejected = await second;
+    expect(rejected.status).toBe(503);
+    expect(rejected.body).toEqual(unavailable('shutting down'));
   });
 });

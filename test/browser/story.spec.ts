@@ -30,11 +30,11 @@ describe('the story', () => {
     await using viewer = await Viewer.open(browser, app.url);
     const { page } = viewer;
     expect(await viewer.full('rides', 'matching')).toBe(1);
-    expect(await viewer.value('refused')).toBe(0);
+    expect(await viewer.value('rejected')).toBe(0);
     await page.locator('summary').click();
 
     await viewer.concert.click();
-    await until('refusals in the chart', 20_000, async () => (await viewer.value('refused')) > 20);
+    await until('refusals in the chart', 20_000, async () => (await viewer.value('rejected')) > 20);
     await until('an empty bucket', 10_000, async () => (await viewer.full('rides', 'matching')) < 0.3);
     expect(await viewer.concert.innerText()).toBe('Stop the surge');
     await until('refusals in the table', 10_000, async () => {
@@ -44,14 +44,14 @@ describe('the story', () => {
     await until('a matching that keeps up', 10_000, async () => (await viewer.value('utilisation')) < 85);
 
     await viewer.enforcement.click();
-    await until('no refusals', 10_000, async () => (await viewer.value('refused')) === 0);
+    await until('no refusals', 10_000, async () => (await viewer.value('rejected')) === 0);
     expect(await viewer.enforcement.getAttribute('aria-checked')).toBe('false');
     expect(await page.locator('#decider').innerText()).toContain('Nobody decides');
     await until('a busy matching', 20_000, async () => (await viewer.value('utilisation')) > 95);
     await until('a queue', 20_000, async () => (await viewer.value('waiting')) > 50);
 
     await viewer.enforcement.click();
-    await until('refusals again', 10_000, async () => (await viewer.value('refused')) > 20);
+    await until('refusals again', 10_000, async () => (await viewer.value('rejected')) > 20);
     await until('an empty queue', 20_000, async () => (await viewer.value('waiting')) < 5);
     await viewer.concert.click();
     await until('a full bucket', 20_000, async () => (await viewer.full('rides', 'matching')) === 1);

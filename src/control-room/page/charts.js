@@ -2,7 +2,7 @@ import uPlot from './uplot.js';
 import { byId, make, say, shown, shownTime } from './dom.js';
 
 /** @typedef {import('../live.js').Tick} Tick */
-/** @typedef {{ at: number, passed: number, refused: number, utilisation: number | null, p99: number | null }} Sample */
+/** @typedef {{ at: number, passed: number, rejected: number, utilisation: number | null, p99: number | null }} Sample */
 
 const SHOWN_SECONDS = 60;
 /** Rates are those of the last so many seconds. */
@@ -16,7 +16,7 @@ const TABLE_ROWS = 10;
 export class Charts {
   /** @type {Sample[]} */
   samples = [];
-  /** @type {{ at: number, passed: number, refused: number }[]} */
+  /** @type {{ at: number, passed: number, rejected: number }[]} */
   counts = [];
   /** @type {Chart[]} */
   charts;
@@ -25,7 +25,7 @@ export class Charts {
     this.charts = [
       new Chart('chart-requests', shown, 20, [
         { values: 'passed', color: '--passed', fill: true },
-        { values: 'refused', color: '--refused', fill: true, dash: [6, 3] },
+        { values: 'rejected', color: '--rejected', fill: true, dash: [6, 3] },
       ]),
       new Chart('chart-utilisation', (value) => `${shown(value * 100)} %`, 1, [
         { values: 'utilisation', color: '--busy', fill: true },
@@ -48,7 +48,7 @@ export class Charts {
     const count = {
       at,
       passed: lanes.reduce((sum, { passed }) => sum + passed, 0),
-      refused: lanes.reduce((sum, { refused }) => sum + refused, 0),
+      rejected: lanes.reduce((sum, { rejected }) => sum + rejected, 0),
     };
     if (this.counts.length > 0 && at <= (this.counts.at(-1)?.at ?? 0)) this.counts = []; // the clock was set back
     this.counts.push(count);
@@ -59,7 +59,7 @@ export class Charts {
     this.samples.push({
       at,
       passed: (count.passed - from.passed) / seconds,
-      refused: (count.refused - from.refused) / seconds,
+      rejected: (count.rejected - from.rejected) / seconds,
       utilisation: matching?.utilisation ?? null,
       p99: matching?.p99WaitMs ?? null,
     });
@@ -79,7 +79,7 @@ export class Charts {
     if (last === undefined) return;
     const values = {
       passed: shown(last.passed),
-      refused: shown(last.refused),
+      rejected: shown(last.rejected),
       utilisation: last.utilisation === null ? 'away' : `${shown(last.utilisation * 100)} %`,
       p99: last.p99 === null ? 'away' : shownTime(last.p99),
       waiting: shown(matching?.waiting ?? 0),
@@ -98,10 +98,10 @@ export class Charts {
     for (let ago = 0; ago < TABLE_ROWS; ago++) {
       const sample = this.samples.findLast(({ at }) => at <= now - ago && at > now - ago - 1);
       if (sample === undefined) continue;
-      const { passed, refused, utilisation, p99 } = sample;
+      const { passed, rejected, utilisation, p99 } = sample;
       const cells = [
         shown(passed),
-        shown(refused),
+        shown(rejected),
         utilisation === null ? 'away' : `${shown(utilisation * 100)} %`,
         p99 === null ? 'away' : shownTime(p99),
       ];

@@ -16,7 +16,7 @@ function withMeaning(status) {
 
 /** A limited endpoint: what its policies hold, what passes, and buttons that send it requests. */
 export class Lane {
-  /** @type {{ at: number, passed: number, refused: number }[]} */
+  /** @type {{ at: number, passed: number, rejected: number }[]} */
   counts = [];
 
   /**
@@ -49,7 +49,7 @@ export class Lane {
       };
     });
     this.passed = make('b', '', '0');
-    this.refused = make('b', '', '0');
+    this.rejected = make('b', '', '0');
     this.outcome = make('div', 'outcome');
     this.outcome.setAttribute('role', 'status');
     this.buttons = [
@@ -69,7 +69,7 @@ export class Lane {
           'p',
           'legend',
           make('span', 'key passed', this.passed, ' /s through'),
-          make('span', 'key refused', this.refused, ' /s refused'),
+          make('span', 'key rejected', this.rejected, ' /s rejected'),
         ),
       ),
       make('div', 'policies', ...this.views.map(({ element }) => element)),
@@ -88,12 +88,12 @@ export class Lane {
       view.state = state;
     }
     this.tick = tick;
-    this.counts.push({ at, passed: tick.passed, refused: tick.refused });
+    this.counts.push({ at, passed: tick.passed, rejected: tick.rejected });
     while ((this.counts[1]?.at ?? Infinity) <= at - 1000) this.counts.shift();
     const from = this.counts[0] ?? tick;
     const seconds = Math.max(1, (at - (this.counts[0]?.at ?? at)) / 1000);
     say(this.passed, String(Math.round((tick.passed - from.passed) / seconds)));
-    say(this.refused, String(Math.round((tick.refused - from.refused) / seconds)));
+    say(this.rejected, String(Math.round((tick.rejected - from.rejected) / seconds)));
   }
 
   /** @param {number} now by the clock that decides */
@@ -125,7 +125,7 @@ export class Lane {
     try {
       this.show(await send(this.id, many));
     } catch (error) {
-      this.outcome.replaceChildren(make('p', 'refused-text', /** @type {Error} */ (error).message));
+      this.outcome.replaceChildren(make('p', 'rejected-text', /** @type {Error} */ (error).message));
     } finally {
       for (const button of this.buttons) button.removeAttribute('aria-busy');
     }

@@ -36,7 +36,7 @@ export class Status {
     say(byId('rider'), room.rider);
     if (room.mode === 'watch') {
       this.notice(
-        'This process is only watched, as it is in production: the surge, the switch and the requests are refused. CONTROL_ROOM=on enables them.',
+        'This process is only watched, as it is in production: the surge, the switch and the requests are rejected. CONTROL_ROOM=on enables them.',
       );
     } else if (!room.switchable) {
       this.notice('RATE_LIMIT is “off”: this process was started without a limiter, and there is nothing to switch.');
@@ -63,11 +63,11 @@ export class Status {
   /** @param {Tick} tick @param {Room} room */
   hearConcert({ concert }, { mode, concert: size }) {
     const { concertButton } = this;
-    const { phase, secondsLeft, waiting, allowed, refused, failed } = concert;
-    const counts = `${shown(allowed)} served, ${shown(refused)} refused, ${shown(failed)} failed`;
+    const { phase, secondsLeft, waiting, allowed, rejected, failed } = concert;
+    const counts = `${shown(allowed)} served, ${shown(rejected)} rejected, ${shown(failed)} failed`;
     const texts = {
       quiet:
-        allowed + refused + failed > 0
+        allowed + rejected + failed > 0
           ? `The last surge: ${counts}.`
           : `${shown(size.riders)} riders ask this process for ${shown(size.demand)} rides, fares and cars a second, for ${size.seconds} s: more than matching can answer.`,
       running: `${secondsLeft} s left. ${counts}, ${shown(waiting)} waiting.`,
@@ -83,19 +83,19 @@ export class Status {
   /**
    * Says how it stands to those who do not see the charts; not more often than can be listened to.
    *
-   * @param {{ passed: number, refused: number, utilisation: number | null, p99: number | null } | undefined} sample
+   * @param {{ passed: number, rejected: number, utilisation: number | null, p99: number | null } | undefined} sample
    */
   speak(sample) {
     const now = performance.now();
     if (sample === undefined || this.tick === undefined || now - this.spokeAt < SPEAK_EVERY_MS) return;
     if (this.tick.concert.phase === 'quiet') return;
     this.spokeAt = now;
-    const { passed, refused, utilisation, p99 } = sample;
+    const { passed, rejected, utilisation, p99 } = sample;
     const matching =
       utilisation === null || p99 === null
         ? 'matching is away'
         : `matching ${shown(utilisation * 100)} % busy, waits up to ${shownTime(p99)}`;
-    say(byId('spoken'), `${shown(passed)} a second let through, ${shown(refused)} refused; ${matching}.`);
+    say(byId('spoken'), `${shown(passed)} a second let through, ${shown(rejected)} rejected; ${matching}.`);
   }
 
   /** @param {'concert' | 'enforcement'} what @param {boolean} on */
