@@ -221,15 +221,3 @@ describe('where a service listens', () => {
     expect(body.message).toContain('CONTROL_ROOM_HOSTS');
   });
 });
-
-it('starts with a short log that ends with the routes, their policies and the address', async () => {
-  await using service = await ServiceProcess.start('main', { NODE_ENV: 'production' });
-  const lines = service.log.trimEnd().split('\n');
-  expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
-  expect(lines.length).toBeLessThan(25);
-  expect(service.log).toContain(
-    'POST /api/rides/request            rider (token-bucket, 20), matching (token-bucket, 60)\n',
-  );
-  expect(service.log).toContain('GET  /healthz                       not limited\n');
-  expect(service.log).not.toMatch(/RouterExplorer|InstanceLoader|\[::1\]/);
-});
