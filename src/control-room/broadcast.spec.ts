@@ -99,7 +99,7 @@ describe('Broadcast', () => {
     const broadcast = new Broadcast(looker().look, OPTIONS);
     const viewers = Array.from({ length: OPTIONS.maxViewers }, () => join(broadcast));
     const rejected = join(broadcast);
-    expect(await rejected.end).toMatchObject({ status: 503, message: '3 viewers watch already, which is the most' });
+    expect(await rejected.end).toMatchObject({ status: 503, message: 'at most 3 viewers can watch; try again later' });
     expect(rejected.seen).toEqual([]);
     viewers[0]!.leave();
     expect(join(broadcast).seen).toEqual(['']);
@@ -121,7 +121,7 @@ describe('Broadcast', () => {
     const viewers = [join(broadcast), join(broadcast)];
     broadcast.close();
     expect(await Promise.all(viewers.map(({ end }) => end))).toEqual(['complete', 'complete']);
-    expect(await join(broadcast).end).toMatchObject({ status: 503, message: 'shutting down' });
+    expect(await join(broadcast).end).toMatchObject({ status: 503, message: 'the process is shutting down' });
 
     const blind = new Broadcast(() => Promise.reject(new Error('blind')), OPTIONS);
     expect(await join(blind).end).toEqual(new Error('blind'));

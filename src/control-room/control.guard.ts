@@ -4,7 +4,7 @@ import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../config/configuration.js';
 import { forbidden } from './forbidden.js';
 
-/** For what changes something: only where that is enabled, and only from the page itself. */
+/** Protects routes that change something: they need `CONTROL_ROOM=on` and a request of the page itself. */
 @Injectable()
 export class ControlGuard implements CanActivate {
   constructor(private readonly config: ConfigService<Configuration, true>) {}
@@ -12,14 +12,17 @@ export class ControlGuard implements CanActivate {
   /** @throws ForbiddenException */
   canActivate(context: ExecutionContext): boolean {
     const { headers } = context.switchToHttp().getRequest<IncomingMessage>();
-    // Another site's page cannot send this header without asking first, and is not answered.
+    // A browser lets another site send this header only after a preflight request, which this server rejects.
     if (headers['x-control-room'] === undefined) {
-      throw forbidden('cross_origin', 'Only the control room itself may do this: it sends the header X-Control-Room');
+      throw forbidden(
+        'cross_origin',
+        'Only the page of the control room may do this; it sends the header X-Control-Room',
+      );
     }
     if (this.config.get('controlRoom', { infer: true }) !== 'on') {
       throw forbidden(
         'control_room_watches',
-        'This process is only watched, as it is in production: CONTROL_ROOM=on enables surge, switch and requests',
+        'The control room of this process only watches, as in production; CONTROL_ROOM=on enables surge, switch and requests',
       );
     }
     return true;

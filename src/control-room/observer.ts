@@ -75,7 +75,7 @@ export class Observer {
   }
 
   private decider(): Decider {
-    if (!this.enforcement.on) return 'nobody';
+    if (!this.enforcement.on) return 'none';
     if (this.config.get('redisUrl', { infer: true }) === undefined) return 'process';
     return this.limiter.stats().store.deciding ? 'redis' : 'fallback';
   }

@@ -81,7 +81,7 @@ describe('TrialQueue', () => {
     const queue = new TrialQueue({ ...OPTIONS, timeoutMs: 20 });
     expect(await begin(queue, 'one').result).toMatchObject({
       status: 503,
-      message: 'the trial took longer than 0.02 s and was stopped',
+      message: 'the trial took longer than 0.02 s and was stopped; try again later',
     });
   });
 });

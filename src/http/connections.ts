@@ -100,7 +100,7 @@ export class Connections implements OnModuleInit, OnModuleDestroy {
   private destroy(): void {
     const { size } = this.sockets;
     if (size > 0) {
-      this.logger.warn(`Cut off ${size} connections that did not end within ${this.times.shutdownGraceMs} ms`);
+      this.logger.warn(`Cut off connections that did not end within ${this.times.shutdownGraceMs} ms: ${size}`);
     }
     for (const socket of this.sockets.keys()) socket.destroy();
   }

@@ -146,7 +146,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(await statuses()).toEqual([200]);
     await using stream = await LiveStream.open(service.url);
     const off = await until('a tick', 2000, () => stream.ticks[0]);
-    expect(off).toMatchObject({ enforced: false, decider: 'nobody' });
+    expect(off).toMatchObject({ enforced: false, decider: 'none' });
     await enforce(service, true).expect(204);
     expect(await statuses()).toEqual([200, 429]);
     await until('the switch', 2000, () => stream.ticks.at(-1)!.enforced && stream.ticks.at(-1)!.decider === 'process');

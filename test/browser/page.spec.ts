@@ -137,7 +137,7 @@ describe('the page', () => {
     await viewer.page.waitForTimeout(5000);
     const spoken = await read();
     expect(spoken).toHaveLength(1);
-    expect(spoken[0]).toMatch(/a second let through, .* rejected; matching .* % busy, waits up to .*s\./);
+    expect(spoken[0]).toMatch(/requests per second allowed, .* rejected; matching .* % busy, waits up to .*s\./);
     await viewer.concert.click();
     expect(viewer.troubles).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { send } from './send.js';
 /** @typedef {import('../live.js').LaneTick} LaneTick */
 /** @typedef {import('../live.js').TrialResult} TrialResult */
 
-/** What a status means to whoever has never seen one. @type {Readonly<Record<string, string>>} */
+/** The reason phrases of statuses. @type {Readonly<Record<string, string>>} */
 const MEANINGS = { 200: 'OK', 201: 'Created', 429: 'Too Many Requests', 503: 'Service Unavailable' };
 
 /** @param {string} status */
@@ -14,7 +14,7 @@ function withMeaning(status) {
   return `${status} ${MEANINGS[status] ?? ''}`.trim();
 }
 
-/** A limited endpoint: what its policies hold, what passes, and buttons that send it requests. */
+/** A limited route: the state of its policies, its traffic, and buttons that send requests. */
 export class Lane {
   /** @type {{ at: number, passed: number, rejected: number }[]} */
   counts = [];
@@ -29,7 +29,7 @@ export class Lane {
       const picture = pictureOf(policy);
       const strong = make('b', 'amount');
       const rest = make('span', 'rest');
-      const whose = make('i', policy.shared ? 'whose shared' : 'whose', policy.shared ? 'everybody’s' : 'yours');
+      const whose = make('i', policy.shared ? 'whose shared' : 'whose', policy.shared ? 'all riders' : 'one rider');
       const name = make('h4', '', ALGORITHMS[policy.algorithm], ' ', whose);
       const element = make(
         'div',
@@ -68,7 +68,7 @@ export class Lane {
         make(
           'p',
           'legend',
-          make('span', 'key passed', this.passed, ' /s through'),
+          make('span', 'key passed', this.passed, ' /s allowed'),
           make('span', 'key rejected', this.rejected, ' /s rejected'),
         ),
       ),
@@ -83,7 +83,7 @@ export class Lane {
   hear(tick, at) {
     for (const [i, view] of this.views.entries()) {
       const state = JSON.stringify(tick.state?.[i]);
-      // While requests come, more of them do than can be told: what was seen stays until the next look.
+      // During traffic the state changes between two ticks. The picture keeps the last known state until the next tick.
       view.heldAt = view.state === undefined || view.state === state ? undefined : at;
       view.state = state;
     }
@@ -96,7 +96,7 @@ export class Lane {
     say(this.rejected, String(Math.round((tick.rejected - from.rejected) / seconds)));
   }
 
-  /** @param {number} now by the clock that decides */
+  /** @param {number} now by the clock of the store */
   draw(now) {
     const { state } = this.tick ?? {};
     for (const [i, { picture, strong, rest, element, heldAt }] of this.views.entries()) {
@@ -143,12 +143,14 @@ export class Lane {
     this.outcome.replaceChildren(
       make('p', 'tally', ...tally, make('span', 'quiet', `${tookMs} ms`)),
       ...(several ? [make('p', 'quiet', `headers of a ${answer.status}:`)] : []),
-      headers.length > 0 ? make('dl', '', ...headers) : make('p', 'quiet', 'no X-RateLimit headers: nobody limits it'),
+      headers.length > 0
+        ? make('dl', '', ...headers)
+        : make('p', 'quiet', 'no X-RateLimit headers: no limit was applied'),
     );
   }
 }
 
-/** As the server writes it. @param {string} name in lower case */
+/** The header's usual spelling. @param {string} name in lower case */
 function properName(name) {
   return name
     .split('-')
