@@ -7,7 +7,7 @@ import type { DriverPosition } from './driver-index.js';
 import { NearbyQuery } from './nearby.query.js';
 import { PositionBatchPipe } from './position-batch.pipe.js';
 
-/** What a map can show without becoming a swarm. */
+/** The most drivers that a map can show clearly. */
 const MAX_SHOWN = 50;
 
 export interface NearbyResponse {

@@ -168,6 +168,6 @@ it('is the same crowd for the same seed', async () => {
 it('comes once', () => {
   const { crowd } = crowdOf();
   crowd.start();
-  expect(() => crowd.start()).toThrow('a crowd comes once: make another one');
+  expect(() => crowd.start()).toThrow('a crowd starts only once; create another one');
   return stop(crowd);
 });

@@ -2,27 +2,27 @@ import { Random } from './random.js';
 import { REQUESTS_PER_VISIT, Rider, type RiderRequest, type Route } from './rider.js';
 
 export interface CrowdOptions {
-  /** Riders there are: whole, from 1. */
+  /** The number of riders: whole, from 1. */
   readonly riders: number;
-  /** Requests a second that they would send if every answer came at once: above 0. */
+  /** Requests per second that the riders would send if every answer came at once: above 0. */
   readonly demand: number;
-  /** Riders who come on top in the first two seconds, as the doors open: whole, from 0; default 0. */
+  /** Further riders who open the app in the first two seconds: whole, from 0; default 0. */
   readonly rush?: number;
-  /** Riders of the same seed ask for the same, in every run. */
+  /** Riders of the same seed send the same requests in every run. */
   readonly seed: number;
-  /** Processes to send to, in turn. */
+  /** The number of processes, which get the requests in turn. */
   readonly pods: number;
   readonly send: (request: RiderRequest, pod: number) => Promise<Answer>;
-  /** Told of every answer. */
+  /** Called with every answer. */
   readonly onAnswer?: (observation: Observation) => void;
 }
 
 export interface Answer {
-  /** Of HTTP; 0 when there was none. */
+  /** The HTTP status; 0 without an answer. */
   readonly status: number;
-  /** Whom a rider was matched with. */
+  /** The driver whom matching found. */
   readonly driverId?: string;
-  /** The policy that rejected. */
+  /** The policy that rejected the request. */
   readonly policy?: string;
 }
 
@@ -32,7 +32,7 @@ export interface Observation extends Answer {
   /** The rider's number, from 0. */
   readonly rider: number;
   readonly pod: number;
-  /** When it should have been sent. */
+  /** The instant when the request was due. */
   readonly dueAt: number;
   readonly sentAt: number;
   readonly answeredAt: number;
@@ -41,35 +41,41 @@ export interface Observation extends Answer {
 export interface CrowdSnapshot {
   /** Since the start. */
   readonly seconds: number;
-  /** Riders with the app open, and of these, those who wait for an answer. */
+  /** Riders with the app open. */
   readonly inApp: number;
+  /** Riders who wait for an answer. */
   readonly waiting: number;
-  /** Answers so far: 2xx; of these, rides with a driver; 429; everything else. */
+  /** Answers with a status of 2xx. */
   readonly allowed: number;
+  /** Rides with a driver. */
   readonly matched: number;
+  /** Answers with a status of 429. */
   readonly rejected: number;
+  /** All other answers, and requests without an answer. */
   readonly failed: number;
 }
 
-/** How long the rush lasts. */
+/** The duration of the rush. */
 const RUSH_MS = 2000;
 
 /**
- * The riders of a surge. One opens the app, sends one to three requests, 0.1 to 0.3 s from each answer to the next request, and
- * closes it; so many come that `demand` requests a second would be sent if every answer came at once. Nobody tries a request
- * again. When answers take long, riders stay and more come, until all of them wait: as after a concert.
+ * The riders of a surge. A rider opens the app, sends one to three requests and closes the app. Between an answer and the next
+ * request they pause for 0.1 to 0.3 s, and they never repeat a request.
+ *
+ * Riders arrive at the rate that makes `demand` requests per second if every answer comes at once. When answers take long,
+ * more riders arrive until all of them wait.
  *
  * @example
  * ```ts
  * const crowd = new Crowd({ riders: 2000, demand: 600, seed: 1, pods: 1, send });
  * crowd.start();
  * setInterval(() => console.log(crowd.snapshot()), 1000);
- * await crowd.stop(); // nothing more is sent; resolves when what was sent is answered
+ * await crowd.stop(); // sends no further requests; resolves when all are answered
  * ```
  */
 export class Crowd {
   private readonly riders: readonly Rider[];
-  /** Those without the app open; who has waited for longest comes next. */
+  /** Riders without the app open. The rider who closed it first opens it next. */
   private readonly outside: number[];
   private readonly arrivalsPerSecond: number;
   private readonly sessions = new Set<Promise<void>>();
@@ -80,7 +86,7 @@ export class Crowd {
   private nextArrivalAt = 0;
   private arrival: NodeJS.Timeout | undefined;
   private stopped = false;
-  /** Ends the pauses of those who would go on. */
+  /** Ends the pauses of riders between two requests. */
   private readonly pauses = new Set<() => void>();
 
   constructor(private readonly options: CrowdOptions) {
@@ -90,14 +96,14 @@ export class Crowd {
     this.arrivalsPerSecond = demand / REQUESTS_PER_VISIT;
   }
 
-  /** @throws Error when it has been started before */
+  /** @throws Error when the crowd was started before */
   start(): void {
-    if (this.startedAt !== undefined) throw new Error('a crowd comes once: make another one');
+    if (this.startedAt !== undefined) throw new Error('a crowd starts only once; create another one');
     this.startedAt = performance.now();
     this.arrive();
   }
 
-  /** Nothing more is sent. Resolves when what was sent has its answers. */
+  /** Sends no further requests. Resolves when all requests are answered. */
   async stop(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.arrival);
@@ -114,12 +120,12 @@ export class Crowd {
     return this.startedAt === undefined ? 0 : performance.now() - this.startedAt;
   }
 
-  /** Lets all those in who should have come by now. A timer that fires late makes nobody stay away. */
+  /** Opens the app for all riders who are due by now. After a late timer several riders are due. */
   private arrive(): void {
     if (this.stopped) return;
     for (; this.nextArrivalAt <= this.now(); this.nextArrivalAt += this.gapMs()) {
       const rider = this.outside.shift();
-      // All are in the app already: who would have come is waiting.
+      // Undefined: all riders have the app open already.
       if (rider !== undefined) this.open(rider, this.nextArrivalAt);
     }
     this.arrival = setTimeout(() => this.arrive(), Math.ceil(this.nextArrivalAt - this.now()));

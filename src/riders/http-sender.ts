@@ -2,10 +2,10 @@ import { Agent } from 'undici';
 import type { Answer } from './crowd.js';
 import type { RiderRequest, Route } from './rider.js';
 
-/** How far around them riders look for cars. */
+/** The radius of the map that riders see. */
 const MAP_RADIUS_KM = 0.5;
 
-/** Riders wait for an answer no longer than this: the longest reported anywhere is 48 s. */
+/** The longest that riders wait for an answer. The longest reported wait is 48 s. */
 const PATIENCE_MS = 60_000;
 
 interface HttpRequest {
@@ -27,12 +27,12 @@ const REQUESTS: Readonly<Record<Route, (request: RiderRequest) => HttpRequest>> 
   }),
 };
 
-/** Sends riders' requests to processes of the application, each with the rider's `X-User-Id`, over connections that stay open. */
+/** Sends riders' requests to processes of the application, with the rider's `X-User-Id`, over connections that stay open. */
 export class HttpSender {
-  /** As many connections as there are requests under way: none waits here. */
+  /** One connection for each open request, so that no request waits here. */
   private readonly agent = new Agent({ connections: null, headersTimeout: PATIENCE_MS, bodyTimeout: PATIENCE_MS });
 
-  /** @param origins of the processes, such as `http://127.0.0.1:3000` */
+  /** @param origins the origins of the processes, such as `http://127.0.0.1:3000` */
   constructor(private readonly origins: readonly string[]) {}
 
   readonly send = async (request: RiderRequest, pod: number): Promise<Answer> => {
@@ -45,17 +45,17 @@ export class HttpSender {
       ...(body && { body: JSON.stringify(body) }),
     });
     const text = await response.body.text();
-    return { status: response.statusCode, ...said(response.statusCode, request.route, text) };
+    return { status: response.statusCode, ...read(response.statusCode, request.route, text) };
   };
 
-  /** Gives up what is under way. */
+  /** Aborts open requests. */
   async close(): Promise<void> {
     await this.agent.destroy();
   }
 }
 
-/** Only what is needed is read: parsing all that comes would be work that is not the riders'. */
-function said(status: number, route: Route, text: string): Pick<Answer, 'driverId' | 'policy'> {
+/** Parses only the bodies that matter, since parsing all of them would slow the generator down. */
+function read(status: number, route: Route, text: string): Pick<Answer, 'driverId' | 'policy'> {
   if (status === 200 && route === 'rides') {
     const { driver } = JSON.parse(text) as { driver?: { driver_id: string } };
     return driver ? { driverId: driver.driver_id } : {};

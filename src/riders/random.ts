@@ -1,13 +1,16 @@
-/** The same numbers for the same seed, in every process (mulberry32). Not for secrets. */
+/** Random numbers that are the same for the same seed (mulberry32). Not for secrets. */
 export class Random {
   private state: number;
 
-  /** @param seed a whole number; `stream` makes of one seed as many independent sequences as there are numbers */
+  /**
+   * @param seed a whole number
+   * @param stream a whole number from 0: each stream of a seed is an independent sequence
+   */
   constructor(seed: number, stream = 0) {
     this.state = (Math.imul(seed, 0x9e3779b1) ^ Math.imul(stream + 1, 0x85ebca6b)) >>> 0;
   }
 
-  /** From 0, below 1. */
+  /** A number from 0, below 1. */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) >>> 0;
     let bits = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
@@ -15,7 +18,7 @@ export class Random {
     return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** From `min`, below `max`. */
+  /** A number from `min`, below `max`. */
   between(min: number, max: number): number {
     return min + this.next() * (max - min);
   }
@@ -25,7 +28,7 @@ export class Random {
     return Math.floor(this.between(min, max + 1));
   }
 
-  /** The same things in another order. */
+  /** The same elements in random order. */
   shuffled<T>(things: Iterable<T>): T[] {
     const shuffled = [...things];
     for (let i = shuffled.length - 1; i > 0; i--) {

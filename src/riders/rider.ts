@@ -1,7 +1,7 @@
 import { type Position, CENTER } from '../geo/position.js';
 import { Random } from './random.js';
 
-/** What riders ask for, and how often each: five rides to two fares to one look at the map. */
+/** The routes that riders use: five rides to two fares to one map. */
 export const ROUTES = ['rides', 'fares', 'nearby'] as const;
 const SHARES: Readonly<Record<Route, number>> = { rides: 5, fares: 2, nearby: 1 };
 const ALL_SHARES = 8;
@@ -15,17 +15,17 @@ export interface RiderRequest {
   readonly dropoff: Position;
 }
 
-/** Everybody stands within so many degrees of the garden, and wants to go somewhere in the city. */
+/** Riders stand within this distance of the garden, and their destinations within the next. */
 const PICKUP_DEGREES = 0.01;
 const DROPOFF_DEGREES = 0.05;
 const MIN_WAIT_MS = 100;
 const MAX_WAIT_MS = 300;
 const MAX_REQUESTS = 3;
 
-/** Requests of one visit, on average. */
+/** The average number of requests in one visit. */
 export const REQUESTS_PER_VISIT = (1 + MAX_REQUESTS) / 2;
 
-/** Somebody with the app. What a rider asks for, and when, is the same for the same seed, however the answers come. */
+/** A simulated rider. Their requests and pauses depend on the seed alone, not on the answers. */
 export class Rider {
   readonly id: string;
   private readonly random: Random;
@@ -35,7 +35,7 @@ export class Rider {
     this.random = new Random(seed, index);
   }
 
-  /** How many requests a rider sends before closing the app again. */
+  /** The number of requests before the rider closes the app. */
   visit(): number {
     return this.random.whole(1, MAX_REQUESTS);
   }
@@ -46,7 +46,7 @@ export class Rider {
     return { route, riderId: this.id, pickup: this.around(PICKUP_DEGREES), dropoff: this.around(DROPOFF_DEGREES) };
   }
 
-  /** Milliseconds from an answer to the next request. */
+  /** Milliseconds between an answer and the next request. */
   pauseMs(): number {
     return this.random.between(MIN_WAIT_MS, MAX_WAIT_MS);
   }

@@ -13,7 +13,7 @@ export interface MatchedResponse {
   status: 'matched';
   trip_id: string;
   driver: { driver_id: string; lat: number; lng: number };
-  /** How long the driver takes to the pickup. */
+  /** The time that the driver takes to the pickup. */
   eta_seconds: number;
   distance_m: number;
   fare: Fare;
