@@ -1,4 +1,4 @@
-// The end of the concert, before and after: npm run surge -- --help
+// The load generator: npm run surge -- --help
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { dirname } from 'node:path';
@@ -38,9 +38,9 @@ async function run(options: SurgeOptions): Promise<boolean> {
   }
   const results = figures as Record<CaseName, CaseFigures>;
   show('Side by side', comparison(results));
-  show('Whether that was a measurement', measurement(results));
+  show('Other bottlenecks', measurement(results));
   const { text, hold } = verdicts(options, results);
-  show('What must hold', text);
+  show('Promises', text);
   if (options.report !== undefined) {
     writeFileSync(options.report, htmlReport(series, sections));
     process.stdout.write(`Charts: ${options.report}\n`);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readOptions, UsageError } from './options.js';
 
 describe('readOptions', () => {
-  it('needs nothing', () => {
+  it('has a default for every option', () => {
     expect(readOptions([])).toEqual({
       pods: 4,
       riders: 2000,
@@ -18,17 +18,17 @@ describe('readOptions', () => {
     });
   });
 
-  it('reads what is said, either way of saying it', () => {
+  it('reads values after a space and after =', () => {
     expect(
       readOptions(['--pods', '12', '--seconds=180', '--store', 'memory', '--json', '--report', 'surge.html']),
     ).toMatchObject({ pods: 12, seconds: 180, store: 'memory', json: true, report: 'surge.html' });
   });
 
-  it('is quick with cases of a few seconds', () => {
+  it('takes a few seconds for each case with --quick', () => {
     expect(readOptions(['--quick'])!.seconds).toBeLessThan(10);
   });
 
-  it('leaves the rest to help', () => {
+  it('ignores other options with --help', () => {
     expect(readOptions(['--help', '--pods', 'x'])).toBeUndefined();
   });
 
@@ -47,7 +47,7 @@ describe('readOptions', () => {
     [['--json=yes'], "Option '--json' does not take an argument"],
     [['--report='], '--report is empty: leave it out, or give it a value'],
     [['--quick', '--seconds', '5'], '--quick and --seconds are both given: use only one of them'],
-  ])('refuses %j', (args, message) => {
+  ])('rejects %j', (args, message) => {
     expect(() => readOptions(args)).toThrow(UsageError);
     expect(() => readOptions(args)).toThrow(message);
   });

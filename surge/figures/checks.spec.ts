@@ -14,7 +14,7 @@ const observation = (some: Partial<Observation>): Observation => ({
   ...some,
 });
 
-/** What a bucket admits of requests decided at these instants, and when each was sent and answered. */
+/** The requests that a bucket admits, given the instants of decision, sending and answer. */
 function admittedBy(
   { capacity, refill }: { capacity: number; refill: number },
   requests: readonly { decidedAt: number; sentBefore: number; answeredAfter: number }[],
@@ -37,7 +37,7 @@ const requests = fc.array(fc.record({ decidedAt: fc.nat(5000), sentBefore: fc.na
 });
 
 describe('overAdmitted', () => {
-  it('never accuses a limiter that admits no more than capacity + refill x time', () => {
+  it('is 0 for a limiter that admits no more than capacity + refill x time', () => {
     fc.assert(
       fc.property(requests, (sent) => {
         expect(overAdmitted(admittedBy(RIDER_LIMITS.rides, sent))).toBe(0);
@@ -45,7 +45,7 @@ describe('overAdmitted', () => {
     );
   });
 
-  it('sees every one too many of a burst', () => {
+  it('counts every excess request of a burst', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 60 }), fc.nat(99), (tooMany, withinMs) => {
         const burst = Array.from({ length: 20 + tooMany }, () => observation({ answeredAt: withinMs }));
@@ -54,13 +54,13 @@ describe('overAdmitted', () => {
     );
   });
 
-  it('sees those too many after a lull, however few there were in all', () => {
+  it('counts excess requests after a pause, even if the total is small', () => {
     const early = Array.from({ length: 5 }, () => observation({}));
     const burst = Array.from({ length: 23 }, () => observation({ sentAt: 60_000, answeredAt: 60_010 }));
     expect(overAdmitted([...early, ...burst])).toBe(3);
   });
 
-  it('counts each rider and route for itself, and the worst interval of each', () => {
+  it('counts each rider and route separately, in its worst interval', () => {
     const many = (some: Partial<Observation>, count: number): Observation[] =>
       Array.from({ length: count }, () => observation(some));
     expect(
@@ -73,7 +73,7 @@ describe('overAdmitted', () => {
     ).toBe(3);
   });
 
-  it('takes what matching then could not hold for admitted, and neither refusals nor lost answers', () => {
+  it('treats a 503 as admitted, but not a 429 or a lost answer', () => {
     const statuses = [...Array.from({ length: 21 }, () => 503), ...Array.from({ length: 50 }, () => 429), 0, 0];
     expect(overAdmitted(statuses.map((status) => observation({ status })))).toBe(1);
   });
@@ -82,7 +82,7 @@ describe('overAdmitted', () => {
 describe('excess', () => {
   const bucket = { capacity: 60, refill: 150 };
 
-  it('is 0 for what a bucket admits, from wherever one looks', () => {
+  it('is 0 for the requests that a bucket admits, from any start', () => {
     fc.assert(
       fc.property(requests, fc.array(fc.nat(5000), { maxLength: 10 }), (sent, starts) => {
         expect(excess(admittedBy({ capacity: 20, refill: 10 }, sent), { capacity: 20, refill: 10 }, starts)).toBe(0);
@@ -90,7 +90,7 @@ describe('excess', () => {
     );
   });
 
-  it('sees the worst interval from each start', () => {
+  it('finds the worst interval from each start', () => {
     const admitted = Array.from({ length: 70 }, () => ({ sentAt: 1000, answeredAt: 1010 }));
     expect(excess(admitted, bucket, [0])).toBe(0);
     expect(excess(admitted, bucket, [0, 1000])).toBe(9);
@@ -102,13 +102,13 @@ describe('doubleMatched', () => {
   const match = (sentAt: number, answeredAt: number, driverId = 'd'): Observation =>
     observation({ sentAt, answeredAt, driverId });
 
-  it('sees a driver whom two riders have', () => {
+  it('counts a driver that two riders got', () => {
     expect(doubleMatched([match(0, 100), match(5000, 5100)], TRIP_MS)).toBe(1);
     expect(doubleMatched([match(0, 100), match(0, 100), match(0, 100)], TRIP_MS)).toBe(3);
     expect(doubleMatched([match(0, 100, 'a'), match(0, 100, 'b'), observation({})], TRIP_MS)).toBe(0);
   });
 
-  it('never accuses a matching that gives a driver away when the trip is over', () => {
+  it('is 0 when matching gives a driver to another rider after the trip', () => {
     const trips = fc.array(fc.record({ idleMs: fc.nat(500), sentBefore: fc.nat(6000), answeredAfter: fc.nat(200) }), {
       maxLength: 20,
     });

@@ -1,14 +1,13 @@
-import type { Answer, Observation } from '../../src/riders/index.js';
-import type { Route } from '../../src/riders/index.js';
+import type { Answer, Observation, Route } from '../../src/riders/index.js';
 import { groupBy } from './group-by.js';
 
 export interface Bucket {
   readonly capacity: number;
-  /** Per second. */
+  /** Tokens per second. */
   readonly refill: number;
 }
 
-/** What a rider may have of each route, as the application's controllers say. */
+/** The limits of one rider on each route: the policies `RIDES`, `FARES` and `NEARBY` of the application. */
 export const RIDER_LIMITS: Readonly<Record<Route, Bucket>> = {
   rides: { capacity: 20, refill: 10 },
   fares: { capacity: 20, refill: 10 },
@@ -17,15 +16,16 @@ export const RIDER_LIMITS: Readonly<Record<Route, Bucket>> = {
 
 type Admitted = Pick<Observation, 'sentAt' | 'answeredAt'>;
 
-/** Whether a request got past the limiter, whatever became of it then. One without an answer may have, or not. */
+/** Whether the limiter admitted a request, even if matching failed later. A request without an answer counts as not admitted. */
 export function isAdmitted({ status }: Answer): boolean {
   return status !== 429 && status !== 0;
 }
 
 /**
- * How many more than capacity + refill x time a rider was admitted, of all riders and routes together, in the worst interval of
- * each. Seen from outside: a decision fell between sending and answer, so the interval of some requests lasts from the first
- * one's sending to the last answer, and no less.
+ * The requests of riders that were admitted beyond capacity + refill x time: the worst interval of each rider and route, summed.
+ *
+ * A decision falls between sending and answer. So the interval of some requests lasts from the first sending to the last
+ * answer, and the check never accuses an exact limiter.
  */
 export function overAdmitted(observations: readonly Observation[]): number {
   const byRiderAndRoute = groupBy(observations.filter(isAdmitted), ({ rider, route }) => `${rider} ${route}`);
@@ -37,7 +37,7 @@ export function overAdmitted(observations: readonly Observation[]): number {
   return over;
 }
 
-/** The same of everybody together: intervals from each of `starts` on. */
+/** The requests admitted beyond capacity + refill x time, in the worst interval that begins at one of `starts`. */
 export function excess(admitted: readonly Admitted[], { capacity, refill }: Bucket, starts: readonly number[]): number {
   const answered = admitted.toSorted((a, b) => a.answeredAt - b.answeredAt);
   let worst = 0;
@@ -53,8 +53,9 @@ export function excess(admitted: readonly Admitted[], { capacity, refill }: Buck
 }
 
 /**
- * Matches that gave a driver to a second rider during a trip. A match was made between sending and answer; what could have been
- * a trip's length apart is not counted.
+ * The matches that gave a driver to a second rider during a trip.
+ *
+ * A match falls between sending and answer. Two matches that may be a trip's length apart do not count.
  */
 export function doubleMatched(observations: readonly Observation[], tripMs: number): number {
   const matched = observations.filter(({ driverId }) => driverId !== undefined);

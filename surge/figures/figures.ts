@@ -6,16 +6,17 @@ import { doubleMatched, excess, isAdmitted, overAdmitted } from './checks.js';
 import { outcomeOf } from './outcome.js';
 import { type Times, timesOf } from './times.js';
 
-/** What a route's requests got. */
+/** The figures of one route, or of all. */
 export interface RouteFigures {
   readonly route: Route | 'all';
-  /** Of all its requests, and of its 429s alone. */
+  /** The times of all requests. */
   readonly times: Times;
+  /** The times of 429s. */
   readonly rejected: Times;
-  /** Requests sent each second, and of these, rejected ones. */
+  /** Requests sent per second. */
   readonly perSecond: number;
   readonly rejectedPerSecond: number;
-  /** The share that was neither answered nor rejected, 0 to 1. */
+  /** The share of requests that failed with anything but a 429, 0 to 1. */
   readonly failureRate: number;
 }
 
@@ -24,42 +25,46 @@ export interface MedianAndP99 {
   readonly p99: number;
 }
 
-/** What came out of a case. Rates are 0 to 1, CPU is of one core. */
+/** The figures of a case. Rates are 0 to 1, CPU is a share of one core. */
 export interface CaseFigures {
   readonly routes: readonly RouteFigures[];
-  /** Milliseconds, of requests that were not rejected. */
+  /** Milliseconds of requests that were not rejected. */
   readonly p99Ms: number;
   readonly failureRate: number;
-  /** Milliseconds; NaN when nobody was rejected. */
+  /** Milliseconds; NaN if no request was rejected. */
   readonly mean429Ms: number;
-  /** Requests a second that reached the matching service. */
+  /** Requests per second that reached the matching service. */
   readonly matchingRps: number;
-  /** Riders who got a driver while the surge lasted, and the drivers they got: some rode more than once. */
+  /** Riders who got a driver during the surge. */
   readonly ridersMatched: number;
+  /** Rides with a driver during the surge. Some riders ride more than once. */
   readonly rides: number;
-  /** Rides without a driver: drivers were what ran out. */
+  /** Rides without a driver. Above 0, drivers were the bottleneck. */
   readonly withoutDriver: number;
-  /** Rejected by their own limit, and by the one that all share. */
+  /** Requests rejected by the rider's own limit. */
   readonly rejectedByRider: number;
+  /** Requests rejected by the limit that all riders share. */
   readonly rejectedByMatching: number;
   readonly queueWaitMs: { readonly p99: number; readonly max: number };
   readonly utilisation: number;
-  /** Milliseconds that a decision took, and a PING of the same Redis at the same time; NaN when there were none. */
+  /** Milliseconds of a decision; NaN without one. */
   readonly decisionMs: MedianAndP99;
+  /** Milliseconds of a PING to the same Redis at the same time; NaN without one. */
   readonly pingMs: MedianAndP99;
   readonly redisCpu: number | undefined;
-  /** Decisions that Redis did not make within the deadline: a process made them, with its share of the limits. */
+  /** Decisions that a process made with its share of the limits, since Redis missed the deadline. */
   readonly decidedLocally: number;
-  /** Must be 0. */
+  /** Requests admitted beyond the limits: must be 0. */
   readonly overAdmitted: number;
+  /** Drivers that two riders got: must be 0. */
   readonly doubleMatched: number;
-  /** Whether the measurement is one: the load generator, and what all processes together used of the machine. */
+  /** The load generator. If it is too busy, the case does not measure the application. */
   readonly generator: { readonly cpu: number; readonly eventLoop: number; readonly lateP99Ms: number };
   readonly podsCpu: number;
   readonly matchingCpu: number;
-  /** What other processes of the machine used, roughly: of the surge's, the one that watches is part of it. */
+  /** CPU of all other processes of the machine, roughly. It includes the surge's own main process. */
   readonly othersCpu: number;
-  /** Of the burst of one rider: how many were sent and let through, and how many could be. */
+  /** The burst of one rider: requests sent and admitted. */
   readonly burst: { readonly sent: number; readonly admitted: number };
 }
 

@@ -4,20 +4,21 @@ import { groupBy } from './group-by.js';
 import { outcomeOf } from './outcome.js';
 import { timesOf } from './times.js';
 
-/** A case over time, one value a second; null where there was nothing. */
+/** A case over time: one value per second, null without data. */
 export interface CaseSeries {
   readonly name: CaseName;
   readonly title: string;
   readonly seconds: readonly number[];
-  /** Milliseconds, of requests sent in that second that were not rejected. */
+  /** Milliseconds of the requests sent in that second that were not rejected. */
   readonly median: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
-  /** Answers that came in that second. */
+  /** Answers received in that second. */
   readonly allowed: readonly number[];
   readonly rejected: readonly number[];
   readonly failed: readonly number[];
-  /** In the queue of matching, and the share of its workers' time that was used, 0 to 1. */
+  /** Requests in the queue of matching. */
   readonly waiting: readonly (number | null)[];
+  /** The busy share of the workers' time, 0 to 1. */
   readonly utilisation: readonly (number | null)[];
 }
 

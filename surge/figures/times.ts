@@ -1,4 +1,4 @@
-/** A distribution of times, exact: milliseconds, NaN when there are none. */
+/** An exact distribution of times in milliseconds; NaN without times. */
 export interface Times {
   readonly count: number;
   readonly mean: number;
@@ -12,7 +12,7 @@ export interface Times {
 export function timesOf(milliseconds: readonly number[]): Times {
   const sorted = Float64Array.from(milliseconds).toSorted();
   const count = sorted.length;
-  // Nearest rank: a time that really was.
+  // The nearest-rank method returns a measured time, not an interpolated one.
   const rank = (share: number): number => sorted[Math.max(0, Math.ceil(share * count) - 1)] ?? NaN;
   const sum = sorted.reduce((total, time) => total + time, 0);
   return {

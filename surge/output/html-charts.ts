@@ -10,7 +10,7 @@ pre { overflow-x: auto; font-size: .8rem; line-height: 1.4; }
 .chart { min-width: 0; overflow: hidden; }
 `;
 
-/** Runs in the page: draws what stands in #series, again when the width or the theme changes. */
+/** A script for the page. It draws the data of #series, and draws again when the width or the theme changes. */
 export const CHARTS = `
 const series = JSON.parse(document.getElementById('series').textContent);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
@@ -41,7 +41,7 @@ function drawAll() {
   const answers = document.getElementById('answers');
   answers.replaceChildren();
   const most = Math.max(1, ...series.flatMap((one) => [...one.allowed, ...one.rejected, ...one.failed]));
-  // All in their places first: only then is it known how wide they are.
+  // Create all elements first, since their widths depend on each other.
   const places = series.map((one) => {
     const figure = answers.appendChild(document.createElement('div'));
     figure.className = 'chart';

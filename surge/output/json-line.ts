@@ -1,7 +1,7 @@
 import type { SurgeOptions } from '../options.js';
 import type { Results } from './text-report.js';
 
-/** The figures for machines. */
+/** The figures as one line of JSON. */
 export function jsonLine({ pods, riders, seconds }: SurgeOptions, { before, after }: Results): string {
   return JSON.stringify({
     pods,
@@ -24,7 +24,7 @@ export function jsonLine({ pods, riders, seconds }: SurgeOptions, { before, afte
   });
 }
 
-/** Four digits. What there is none of is null. */
+/** Rounds to four digits. JSON writes NaN as null. */
 function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }

@@ -4,7 +4,7 @@ import type { CrowdSnapshot } from '../../src/riders/index.js';
 const FORMAT =
   '{title} {bar} {value}/{total} s  in the app: {inApp}, waiting: {waiting}  allowed: {allowed}, rejected: {rejected}, failed: {failed}';
 
-/** A bar on stderr while a case runs, where that is a terminal: stdout is for what came out. */
+/** A progress bar on stderr, if stderr is a terminal. The results go to stdout. */
 export class Progress implements Disposable {
   private readonly bar = new SingleBar({ format: FORMAT, stream: process.stderr, barsize: 20, clearOnComplete: true });
 

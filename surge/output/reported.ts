@@ -1,4 +1,4 @@
-/** What was reported of the same story on another system: 12 pods, 2,000 riders, 3 minutes. To stand beside one's own. */
+/** Figures reported for the same surge on another system, for comparison: 12 pods, 2,000 riders, 3 minutes. */
 export const REPORTED = {
   p99Ms: { before: 40_000, after: 590 },
   failureRate: { before: 0.201, after: 0.001 },

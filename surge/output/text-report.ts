@@ -15,7 +15,7 @@ const PATHS = {
   all: 'all',
 } as const;
 
-/** What a case's requests got, milliseconds. */
+/** The answers of a case, in milliseconds. */
 export function caseTable(figures: CaseFigures): string {
   const head = ['ms', 'requests', 'mean', 'median', 'min', 'max', 'p95', 'p99', 'per second', 'failed'];
   return textTable(head, figures.routes.flatMap(routeRows));
@@ -31,14 +31,14 @@ function routeRows({ route, times, rejected, perSecond, rejectedPerSecond, failu
   return rejected.count === 0 ? [first] : [first, row('  of which 429', rejected, rejectedPerSecond)];
 }
 
-/** The three cases side by side, and beside what was reported. */
+/** The three cases side by side, and the reported figures. */
 export function comparison({ before, riders, after }: Results): string {
   const all = [before, riders, after];
   const head = ['', 'no limiter', 'riders alone', 'riders + matching', 'change', 'reported'];
   const both = (b: string, a: string, changed: string): string => `${b} -> ${a} (${changed})`;
   const rows = [
     [
-      'p99 of what was not rejected, ms',
+      'p99 of requests not rejected, ms',
       ...all.map(({ p99Ms }) => figure(p99Ms)),
       change(before.p99Ms, after.p99Ms),
       both(figure(REPORTED.p99Ms.before), figure(REPORTED.p99Ms.after), '-98.5 %'),
@@ -61,7 +61,7 @@ export function comparison({ before, riders, after }: Results): string {
       ...all.map(({ ridersMatched }) => figure(ridersMatched)),
       change(before.ridersMatched, after.ridersMatched),
     ],
-    ['rides they got', ...all.map(({ rides }) => figure(rides)), change(before.rides, after.rides)],
+    ['rides with a driver', ...all.map(({ rides }) => figure(rides)), change(before.rides, after.rides)],
     [
       'wait for matching, p99, ms',
       ...all.map(({ queueWaitMs }) => figure(queueWaitMs.p99)),
@@ -76,19 +76,19 @@ export function comparison({ before, riders, after }: Results): string {
     ],
     ['a decision: median, ms', ...all.map(({ decisionMs }) => figure(decisionMs.median))],
     ['  p99, ms', ...all.map(({ decisionMs }) => figure(decisionMs.p99)), '', 'below 1'],
-    ['  of a bare PING meanwhile', ...all.map(({ pingMs }) => figure(pingMs.p99))],
-    ['  Redis was too late', ...all.map(({ decidedLocally }) => figure(decidedLocally))],
+    ['  of a bare PING, p99, ms', ...all.map(({ pingMs }) => figure(pingMs.p99))],
+    ['  decided without Redis', ...all.map(({ decidedLocally }) => figure(decidedLocally))],
     ['Redis, of one core', ...all.map(({ redisCpu }) => percent(redisCpu)), '', 'below 70 %'],
-    ["429s by the rider's own limit", ...all.map(({ rejectedByRider }) => figure(rejectedByRider))],
-    ['429s by the one for matching', ...all.map(({ rejectedByMatching }) => figure(rejectedByMatching))],
+    ["429s by the riders' own limits", ...all.map(({ rejectedByRider }) => figure(rejectedByRider))],
+    ['429s by the limit for matching', ...all.map(({ rejectedByMatching }) => figure(rejectedByMatching))],
   ];
   return textTable(head, rows);
 }
 
-/** Whether the measurement is one: what else could have been the bottleneck, and was not. */
+/** Other possible bottlenecks. If one of them is busy, the surge does not measure the limits. */
 export function measurement({ before, riders, after }: Results): string {
   const all = [before, riders, after];
-  const head = ['of one core, unless said', 'no limiter', 'riders alone', 'riders + matching'];
+  const head = ['share of one core, unless noted', 'no limiter', 'riders alone', 'riders + matching'];
   const rows = [
     ['load generator', ...all.map(({ generator }) => percent(generator.cpu))],
     ['  its event loop busy', ...all.map(({ generator }) => percent(generator.eventLoop))],
@@ -101,7 +101,7 @@ export function measurement({ before, riders, after }: Results): string {
   return textTable(head, rows);
 }
 
-/** How the surge differs from the one that was reported. */
+/** The size of the surge, and how it differs from the reported one. */
 export function scaleOf({
   pods,
   riders,
@@ -117,9 +117,9 @@ export function scaleOf({
   const city = scale === 1 ? 'in full' : `divided by ${scale}`;
   return `${figure(riders)} riders for ${seconds} s, ${pods} processes on ${store === 'redis' ? 'one Redis' : 'in-process stores'}, seed ${seed}.
 
-Scale. So many riders who never let go of their phones would send ${figure(riders * 5)} requests/s: more than two cores can send and answer.
-Here a rider opens the app, sends 1 to 3 requests 0.1 to 0.3 s apart, closes it and comes again; they come so that ${figure(demand)} requests/s
-are sent when answers come at once (reported: 379), ${figure(rushOf(demand))} riders more in the first two seconds, and pile up when they do not.
-Matching, ${city}: ${workers} workers of ${serviceMs} ms hold ${figure((1000 * workers) / serviceMs)} requests/s; ${figure(queue)} places in its queue, patience ${figure(patienceMs / 1000)} s. Its limit: ${figure(limit.refill)}/s, burst ${figure(limit.capacity)}.
-${figure(DRIVERS)} drivers with trips of ${TRIP_SECONDS} s: drivers are not what runs out.`;
+Riders: a rider opens the app, sends 1 to 3 requests with pauses of 0.1 to 0.3 s, and closes the app. If every answer comes at once,
+all riders send ${figure(demand)} requests/s (reported: 379). ${figure(rushOf(demand))} further riders arrive in the first two seconds. When answers take long, riders pile up.
+(Riders who never paused would send ${figure(riders * 5)} requests/s, more than two cores can send and answer.)
+Matching, ${city}: ${workers} workers of ${serviceMs} ms hold ${figure((1000 * workers) / serviceMs)} requests/s. Its queue has ${figure(queue)} places, its patience is ${figure(patienceMs / 1000)} s. Its limit: ${figure(limit.refill)}/s, burst ${figure(limit.capacity)}.
+Drivers: ${figure(DRIVERS)} with trips of ${TRIP_SECONDS} s, enough for every match.`;
 }

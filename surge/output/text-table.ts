@@ -1,4 +1,4 @@
-/** Rows under a head, columns as wide as they need to be: the first one to the left, the others to the right. */
+/** Formats a table. The first column is left-aligned, the others are right-aligned. */
 export function textTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
@@ -12,7 +12,7 @@ export function textTable(head: readonly string[], rows: readonly (readonly stri
 
 const GROUPED = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
-/** With three digits where there are fewer in front of the point; a dash for what there is none of. */
+/** Formats a number with at least three digits; a dash for undefined and NaN. */
 export function figure(value: number | undefined): string {
   if (value === undefined || Number.isNaN(value)) return '-';
   if (Math.abs(value) >= 99.95) return GROUPED.format(value);
@@ -24,7 +24,7 @@ export function percent(share: number | undefined): string {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-/** How much something has changed. */
+/** The relative change in percent. */
 export function change(before: number, after: number): string {
   const share = after / before - 1;
   if (!Number.isFinite(share)) return '-';

@@ -5,8 +5,10 @@ import { figure } from './text-table.js';
 import type { Results } from './text-report.js';
 
 /**
- * What the limits promise, and whether it was so. In-process stores promise it for one process: there the rider who gets a limit
- * from each is what is to be seen, and no failure. What a process has decided because Redis was late it may have admitted on top.
+ * Checks the promises of the limits.
+ *
+ * In-process stores keep the promises for one process only. Then a rider gets a limit from each process, which is no failure.
+ * A process that decides because Redis is late may admit requests on top.
  */
 export function verdicts({ store, pods }: SurgeOptions, results: Results): { text: string; hold: boolean } {
   const all = Object.values<CaseFigures>(results);
@@ -19,13 +21,12 @@ export function verdicts({ store, pods }: SurgeOptions, results: Results): { tex
   const lines = [
     `Drivers matched to two riders: ${doubles}.`,
     `Requests admitted above capacity + refill x time over all processes: ${figure(over)}.`,
-    `One rider's ${burst.sent} requests at once to ${pods} processes: ${burst.admitted} were let through; the limit is ${capacity}, then ${refill}/s.`,
+    `One rider's ${burst.sent} requests at once to ${pods} processes: ${burst.admitted} were admitted; the limit is ${capacity}, then ${refill}/s.`,
   ];
-  if (store === 'memory')
-    lines.push('Each process counts for itself: together they let through a multiple of every limit.');
+  if (store === 'memory') lines.push('Each process counts for itself: together they admit a multiple of every limit.');
   if (local > 0) {
     lines.push(
-      `Redis was too late for ${figure(local)} decisions: processes made them, each with its share of the limits.`,
+      `Redis was too late for ${figure(local)} decisions: the processes decided, each with its share of the limits.`,
     );
   }
   return { text: lines.join('\n'), hold: doubles === 0 && (store === 'memory' || over <= local) };

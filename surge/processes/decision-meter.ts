@@ -3,8 +3,9 @@ import { RateLimitGuard } from 'nestjs-floodgate';
 import { encodedTimes, newTimes } from './times-histogram.js';
 
 /**
- * Times the guard from the outside, which is what a request waits for: Redis, the way there and back, and the turns of a busy
- * event loop. Only where the guard had to wait: refusals that are certain take it no time.
+ * Measures how long requests wait for the guard: Redis, the network, and the turns of a busy event loop.
+ *
+ * It skips decisions that the guard makes without waiting, such as those of the denial cache.
  */
 export class DecisionMeter {
   private readonly times: Histogram = newTimes();

@@ -1,7 +1,13 @@
-// The riders of a surge, in a process of their own.
-import { Crowd, type CrowdSnapshot, type Observation } from '../../src/riders/index.js';
-import { HttpSender } from '../../src/riders/index.js';
-import { Rider, type Route, ROUTES } from '../../src/riders/index.js';
+// Sends the requests of all riders, in a process of its own.
+import {
+  Crowd,
+  type CrowdSnapshot,
+  HttpSender,
+  type Observation,
+  Rider,
+  type Route,
+  ROUTES,
+} from '../../src/riders/index.js';
 import { answerCalls } from './answer-calls.js';
 import { ProcessMeter, type ProcessUse } from './process-meter.js';
 
@@ -17,20 +23,20 @@ export interface BurstCall {
   readonly count: number;
 }
 
-/** What the parent may ask. An alias, since an interface has no index signature. */
+/** An alias, since an interface has no index signature. */
 export type GeneratorProcedures = {
-  /** Where everything is sent to from now on. */
+  /** Sets the origins that get all further requests. */
   readonly open: (origins: readonly string[]) => void;
   readonly close: () => Promise<void>;
-  /** Every route of every process so many times, so that what is measured then has been compiled. */
+  /** Sends so many requests to every route of every process, so that V8 compiles the code before the measurement. */
   readonly warmUp: (times: number) => Promise<void>;
   readonly start: (call: CrowdCall) => void;
   readonly snapshot: () => CrowdSnapshot;
-  /** Nothing more is sent. @returns what it took until now */
+  /** Sends no further requests. @returns the use of this process since `start` */
   readonly stop: () => ProcessUse;
-  /** Every answer, once all are there. */
+  /** Waits for all answers and returns them. */
   readonly answers: () => Promise<Observation[]>;
-  /** One rider's requests at once, to all processes in turn. */
+  /** Sends one rider's requests at once, to all processes in turn. */
   readonly burst: (call: BurstCall) => Promise<Observation[]>;
 };
 
@@ -49,7 +55,7 @@ answerCalls({
   close: () => sender.close(),
   warmUp: async (times) => {
     for (let i = 0; i < times; i++) {
-      const rider = new Rider(i, 1_000_000 + i); // nobody of the crowd
+      const rider = new Rider(i, 1_000_000 + i); // not a rider of the crowd
       const asked = ROUTES.flatMap((route) => origins.map((_, pod) => sender.send({ ...rider.next(), route }, pod)));
       await Promise.all(asked);
     }

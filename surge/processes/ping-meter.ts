@@ -2,12 +2,13 @@ import { type Histogram } from 'hdr-histogram-js';
 import { Redis } from 'ioredis';
 import { encodedTimes, newTimes } from './times-histogram.js';
 
-/** Rarely enough that nobody notices. */
+/** Long enough that the load of PINGs does not matter. */
 const INTERVAL_MS = 50;
 
 /**
- * Times the least that can be asked of Redis, from the same process, at the same time, on a connection of its own: what a
- * decision takes longer than that is the limiter's, the rest is the machine's.
+ * Measures PINGs from the same process at the same time, on a connection of its own.
+ *
+ * A PING is the cheapest command. The time that a decision takes beyond it is the limiter's, the rest is the machine's.
  */
 export class PingMeter {
   private readonly times: Histogram = newTimes();
@@ -38,7 +39,7 @@ export class PingMeter {
       await this.client.ping();
       this.times.recordValue(Math.round((performance.now() - since) * 1000));
     } catch {
-      // Closed meanwhile.
+      // The meter was closed meanwhile.
     }
   }
 }

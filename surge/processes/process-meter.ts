@@ -1,14 +1,14 @@
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 
-/** What a process has used of a time. */
+/** The use of a process during a measurement. */
 export interface ProcessUse {
-  /** Of one core: 0.5 is half of it, more than 1 more than one. */
+  /** CPU as a share of one core: 0.5 is half a core, 2 are two cores. */
   readonly cpu: number;
-  /** The share of the time in which its event loop was busy, 0 to 1. */
+  /** The busy share of the event loop's time, 0 to 1. */
   readonly eventLoop: number;
 }
 
-/** Measures the process that it runs in, from `begin` to `end`. */
+/** Measures its own process, from `begin` to `end`. */
 export class ProcessMeter {
   private startedAt = performance.now();
   private cpu = process.cpuUsage();

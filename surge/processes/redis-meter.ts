@@ -2,14 +2,14 @@ import { Redis } from 'ioredis';
 import ensureRedis from '../../src/surge/processes/ensure-redis.js';
 import { RedisServer } from '../../src/surge/processes/redis-server.js';
 
-/** A Redis of the surge's own, on a free port of the loopback interface, and what it has used. */
+/** Starts a Redis of the surge's own on a free port of the loopback interface, and measures its CPU. */
 export class RedisMeter implements AsyncDisposable {
   private constructor(
     private readonly server: RedisServer,
     private readonly client: Redis,
   ) {}
 
-  /** @throws Error with how to get a server, when there is none */
+  /** @throws Error that says how to install a Redis server if there is none */
   static async start(): Promise<RedisMeter> {
     ensureRedis();
     const server = await RedisServer.start();
@@ -24,7 +24,7 @@ export class RedisMeter implements AsyncDisposable {
     await this.client.flushall();
   }
 
-  /** All threads', since it runs. */
+  /** CPU seconds of all threads since the start. */
   async cpuSeconds(): Promise<number> {
     const info = await this.client.info('cpu');
     return field(info, 'used_cpu_sys') + field(info, 'used_cpu_user');

@@ -1,16 +1,16 @@
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
 
-/** Of microseconds, three digits exact. */
+/** Microseconds, exact to three digits. */
 export function newTimes(): Histogram {
   return build({ highestTrackableValue: 1_000_000_000, numberOfSignificantValueDigits: 3 });
 }
 
-/** As text, for another process. */
+/** Encodes times as text for another process. */
 export function encodedTimes(times: Histogram): string {
   return encodeIntoCompressedBase64(times);
 }
 
-/** Several processes' times together. */
+/** Adds the times of several processes. */
 export function allTimes(encoded: readonly string[]): Histogram {
   const times = newTimes();
   for (const text of encoded) times.add(decodeFromCompressedBase64(text));

@@ -9,7 +9,7 @@ import { until } from '../support/faults/until.js';
 
 const MAIN = fileURLToPath(new URL('../../surge/main.ts', import.meta.url));
 const TYPESCRIPT = new URL('../support/typescript-loader.js', import.meta.url).href;
-/** A surge that is over in seconds: of what it shows, only that it was one. */
+/** A surge of a few seconds. The tests do not judge its figures. */
 const SMALL = ['--pods', '2', '--riders', '300', '--seconds', '2', '--scale', '10', '--patience-ms', '500'];
 const TIMEOUT_MS = 120_000;
 
@@ -44,10 +44,10 @@ async function surge(args: readonly string[], variables?: Record<string, string>
 
 describe('npm run surge', () => {
   it(
-    'shows the same surge three times, ends with JSON, and leaves a report that needs nothing else',
+    'runs the same surge three times, prints JSON last, and writes a self-contained report',
     async () => {
       const report = join(folder, 'surge.html');
-      // What an application of the user's own would take its settings from is not for the surge's.
+      // Variables for an application of the user's own must not reach the surge's application.
       const surroundings = { RATE_LIMIT: 'off', PORT: '1', REDIS_URL: 'redis://127.0.0.1:1', MATCHING_URL: 'http://x' };
       const { status, output, errors } = await surge([...SMALL, '--json', '--report', report], surroundings);
       expect({ status, errors }).toEqual({ status: 0, errors: '' });
@@ -94,12 +94,12 @@ describe('npm run surge', () => {
   );
 
   it(
-    'shows with --store memory that each process gives a rider the whole limit',
+    'shows that each process gives a rider the whole limit with --store memory',
     async () => {
       const { status, output } = await surge([...SMALL, '--seconds', '1', '--store', 'memory']);
       expect(status).toBe(0);
       const [, sent, admitted] =
-        /One rider's (\d+) requests at once to 2 processes: (\d+) were let through/.exec(output) ?? [];
+        /One rider's (\d+) requests at once to 2 processes: (\d+) were admitted/.exec(output) ?? [];
       expect(Number(sent)).toBe(60);
       expect(Number(admitted)).toBeGreaterThanOrEqual(40);
     },
@@ -133,7 +133,7 @@ describe('npm run surge', () => {
     [['--pods', '0'], '--pods is "0", expected a whole number from 1 to 64'],
     [['--fast'], "Unknown option '--fast'"],
     [['--report', '/nowhere/at/all.html'], '--report is "/nowhere/at/all.html", expected a file in a writable folder'],
-  ])('says what is wrong with %j, and how it would be right', async (args, message) => {
+  ])('names the mistake in %j and the correct value', async (args, message) => {
     const { status, output, errors } = await surge(args);
     expect({ status, output }).toEqual({ status: 2, output: '' });
     expect(errors).toContain(message);
@@ -142,7 +142,7 @@ describe('npm run surge', () => {
   });
 
   it(
-    'says how to get a Redis where there is none',
+    'says which Redis server is missing',
     async () => {
       const { status, errors } = await surge(SMALL, { REDIS_SERVER_BIN: '/nowhere/redis-server' });
       expect(status).toBe(1);
@@ -151,7 +151,7 @@ describe('npm run surge', () => {
     TIMEOUT_MS,
   );
 
-  it('has help', async () => {
+  it('prints help', async () => {
     const { status, output } = await surge(['--help']);
     expect(status).toBe(0);
     expect(output).toContain('--store S');
