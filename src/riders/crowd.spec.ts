@@ -30,14 +30,14 @@ function crowdOf(options: Partial<CrowdOptions> = {}): Seen {
   return { crowd, seen, sent };
 }
 
-/** Time goes on until what is under way has its answers. */
+/** Advances the time until all requests are answered. */
 async function stop(crowd: Crowd): Promise<void> {
   const stopped = crowd.stop();
   await jest.runAllTimersAsync();
   await stopped;
 }
 
-it('sends what is demanded when answers come at once', async () => {
+it('sends the demanded requests per second when answers come at once', async () => {
   const { crowd, seen } = crowdOf();
   crowd.start();
   await jest.advanceTimersByTimeAsync(20_000);
@@ -46,7 +46,7 @@ it('sends what is demanded when answers come at once', async () => {
   expect(seen.length / 20).toBeLessThan(630);
 });
 
-it('begins with a rush when the doors open', async () => {
+it('begins with a rush', async () => {
   const { crowd, seen } = crowdOf({ rush: 300, demand: 200 });
   crowd.start();
   await jest.advanceTimersByTimeAsync(10_000);
@@ -58,7 +58,7 @@ it('begins with a rush when the doors open', async () => {
   expect(ridersFrom(8000)).toBeLessThan(270);
 });
 
-it('waits 0.1 to 0.3 s from an answer to the next request of a rider, and never has two under way', async () => {
+it('waits 0.1 to 0.3 s from an answer to the next request of a rider, and never has two open requests', async () => {
   const { crowd, seen } = crowdOf({ send: (_, pod) => after(50 * pod, { status: 200 }) });
   crowd.start();
   await jest.advanceTimersByTimeAsync(10_000);
@@ -74,7 +74,7 @@ it('waits 0.1 to 0.3 s from an answer to the next request of a rider, and never 
   expect(last.size).toBe(500);
 });
 
-it('sends to the processes in turn', async () => {
+it('sends requests to the processes in turn', async () => {
   const { crowd, seen } = crowdOf({ pods: 3 });
   crowd.start();
   await jest.advanceTimersByTimeAsync(1000);
@@ -83,7 +83,7 @@ it('sends to the processes in turn', async () => {
   expect(Math.max(...pods) - Math.min(...pods)).toBeLessThanOrEqual(1);
 });
 
-it('piles up when answers take long, until all riders wait, and goes on when they come', async () => {
+it('piles up until all riders wait for answers, and continues when answers come', async () => {
   const open: ((answer: Answer) => void)[] = [];
   const { crowd, sent } = crowdOf({ send: () => new Promise((resolve) => open.push(resolve)) });
   crowd.start();
@@ -98,7 +98,7 @@ it('piles up when answers take long, until all riders wait, and goes on when the
   await stopped;
 });
 
-it('tries nothing again', async () => {
+it('never repeats a request', async () => {
   const { crowd, seen, sent } = crowdOf({ send: () => Promise.reject(new Error('reset')) });
   crowd.start();
   await jest.advanceTimersByTimeAsync(2000);
@@ -108,7 +108,7 @@ it('tries nothing again', async () => {
   expect(crowd.snapshot()).toMatchObject({ allowed: 0, rejected: 0, failed: sent.length });
 });
 
-it('counts what came', async () => {
+it('counts answers by outcome', async () => {
   const answers: Answer[] = [
     { status: 200, driverId: 'd' },
     { status: 200 },
@@ -128,7 +128,7 @@ it('counts what came', async () => {
 });
 
 describe('stop', () => {
-  it('sends nothing more, ends pauses at once, and waits for what is under way', async () => {
+  it('sends no further requests, ends pauses at once, and waits for open requests', async () => {
     const { crowd, seen, sent } = crowdOf({ send: () => after(1000, { status: 200 }) });
     crowd.start();
     await jest.advanceTimersByTimeAsync(3000);
@@ -145,14 +145,14 @@ describe('stop', () => {
     expect(crowd.snapshot()).toMatchObject({ inApp: 0, waiting: 0 });
   });
 
-  it('is right before the start and twice', async () => {
+  it('works before the start, and twice', async () => {
     const { crowd } = crowdOf();
     await crowd.stop();
     await expect(crowd.stop()).resolves.toBeUndefined();
   });
 });
 
-it('is the same crowd for the same seed', async () => {
+it('sends the same requests for the same seed', async () => {
   const run = async (seed: number): Promise<string[]> => {
     const { crowd, sent } = crowdOf({ seed });
     crowd.start();
@@ -165,7 +165,7 @@ it('is the same crowd for the same seed', async () => {
   expect(await run(8)).not.toEqual(first);
 });
 
-it('comes once', () => {
+it('starts only once', () => {
   const { crowd } = crowdOf();
   crowd.start();
   expect(() => crowd.start()).toThrow('a crowd starts only once; create another one');

@@ -7,7 +7,7 @@ import { REQUESTS_PER_VISIT, Rider, type RiderRequest } from './rider.js';
 
 const requests = (rider: Rider, count: number): RiderRequest[] => Array.from({ length: count }, () => rider.next());
 
-it('asks for rides, fares and nearby drivers as 5 : 2 : 1, whatever the seed', () => {
+it('requests rides, fares and nearby drivers as 5 : 2 : 1, for any seed', () => {
   fc.assert(
     fc.property(fc.nat(), (seed) => {
       const counts = { rides: 0, fares: 0, nearby: 0 };
@@ -23,7 +23,7 @@ it('asks for rides, fares and nearby drivers as 5 : 2 : 1, whatever the seed', (
   );
 });
 
-it('stands within 0.01 degree of the garden, pauses 0.1 to 0.3 s, and has a name that the application takes', () => {
+it('stands within 0.01 degree of the garden, pauses 0.1 to 0.3 s, and has a name that the application accepts', () => {
   fc.assert(
     fc.property(fc.nat(), fc.nat(100_000), (seed, index) => {
       const rider = new Rider(seed, index);
@@ -41,7 +41,7 @@ it('stands within 0.01 degree of the garden, pauses 0.1 to 0.3 s, and has a name
   );
 });
 
-it('does the same for the same seed, and something else for another one or as another rider', () => {
+it('behaves the same for the same seed, and differently for another seed or rider', () => {
   fc.assert(
     fc.property(fc.nat(), fc.nat(10_000), (seed, index) => {
       const first = requests(new Rider(seed, index), 5);
@@ -60,7 +60,7 @@ it('sends one to three requests a visit, two on average', () => {
   expect(visits.reduce((sum, visit) => sum + visit) / visits.length).toBeCloseTo(REQUESTS_PER_VISIT, 1);
 });
 
-it('shuffles without losing anybody', () => {
+it('shuffles without a loss', () => {
   fc.assert(
     fc.property(fc.nat(), fc.array(fc.nat()), (seed, things) => {
       const order = (a: number, b: number): number => a - b;

@@ -17,7 +17,7 @@ function setUp(): { matching: LocalMatchingService; traffic: ZoneTraffic; zones:
   return { matching, traffic, zones: new ZoneStatsService(traffic, matching) };
 }
 
-it('brings together traffic, drivers and surge of every zone that has any, the busiest first', async () => {
+it('combines traffic, drivers and surge factor of every zone, the busiest first', async () => {
   const { matching, traffic, zones } = setUp();
   const center = zoneOf(CENTER);
   await matching.report([{ driverId: 'a', ...CENTER }]);
@@ -47,7 +47,7 @@ it('brings together traffic, drivers and surge of every zone that has any, the b
   expect(await zones.stats(1)).toHaveLength(1);
 });
 
-it('forgets the traffic of zones quiet for longest when there are too many', async () => {
+it('forgets the traffic of the least recent zones beyond the limit', async () => {
   const { traffic, zones } = setUp();
   for (let i = 0; i < 10_001; i++) traffic.count(`z${i}`, 'requests');
   expect(traffic.of('z0').requests).toBe(0);

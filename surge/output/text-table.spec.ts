@@ -15,7 +15,7 @@ it.each([
   expect(figure(value)).toBe(text);
 });
 
-it('writes shares and changes in per cent, and none where there is nothing to compare', () => {
+it('writes shares and changes in percent, and a dash without a comparison', () => {
   expect([percent(0), percent(0.0005), percent(1), percent(NaN), percent(undefined)]).toEqual([
     '0.0 %',
     '0.1 %',
@@ -26,7 +26,7 @@ it('writes shares and changes in per cent, and none where there is nothing to co
   expect([change(100, 1.5), change(100, 150), change(0, 5), change(NaN, 1)]).toEqual(['-98.5 %', '+50.0 %', '-', '-']);
 });
 
-it('makes columns as wide as they need to be, names to the left', () => {
+it('makes columns as wide as their content, and aligns names to the left', () => {
   const table = textTable(
     ['', 'a', 'longer'],
     [

@@ -33,7 +33,7 @@ interface Answer {
   readonly body: { readonly error?: string; readonly message?: string };
 }
 
-/** Asks from an address of this machine. An answer of 200, which may be a stream without an end, is left open. */
+/** Sends a request from an address of this machine. An answer of 200 stays open, since it may be an endless stream. */
 async function ask(
   url: string,
   path: string,
@@ -58,7 +58,7 @@ async function ask(
 
 const watch = (url: string, address: string): ReturnType<typeof ask> => ask(url, '/control-room/events', {}, address);
 
-describe.each(PLATFORMS)('who may reach the control room over %s', (platform) => {
+describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   const READS = ['/', '/control-room/files/main.js', '/control-room/events'];
   const WRITES = [
     ['put', '/control-room/enforcement', { on: false }],
@@ -75,7 +75,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     '192.168.7.7',
     '[fd00::7]',
     'localhost:80:80',
-  ])('refuses the host %s, which a rebinding name could be', async (name) => {
+  ])('rejects the host %s, which can be a rebinding name', async (name) => {
     const { url } = await open(platform);
     const host = `${name}:${new URL(url).port}`;
     for (const path of READS) {
@@ -88,7 +88,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     }
   });
 
-  it('refuses a request without a host', async () => {
+  it('rejects a request without a host', async () => {
     const { url } = await open(platform);
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.write('GET / HTTP/1.0\r\n\r\n');
@@ -98,7 +98,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
   });
 
   it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.0.0.7', '[::1]', 'room.example', 'localhost:8443'])(
-    'takes the host %s, as it or the configuration is this machine',
+    'accepts the host %s, which names this machine',
     async (name) => {
       const { url } = await open(platform, { CONTROL_ROOM_HOSTS: 'room.example, other.example' });
       const host = name.endsWith(':8443') ? name : `${name}:${new URL(url).port}`;
@@ -116,7 +116,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     ['Origin', 'null'],
     ['Sec-Fetch-Site', 'cross-site'],
     ['Sec-Fetch-Site', 'same-site'],
-  ])('refuses streams and switches to a page of %s %s', async (header, value) => {
+  ])('rejects streams and switches for a page with %s %s', async (header, value) => {
     const { url } = await open(platform);
     const stream = await ask(url, '/control-room/events', { [header]: value });
     expect([stream.status, stream.body.error]).toEqual([403, 'cross_origin']);
@@ -126,7 +126,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     }
   });
 
-  it('has room for so many viewers of an address, and for the others beside them', async () => {
+  it('limits the viewers of one address, and keeps room for others', async () => {
     const { url } = await open(platform);
     const many = await Promise.all(Array.from({ length: 50 }, () => watch(url, '127.0.0.1')));
     const rejected = many.filter(({ status }) => status !== 200);
@@ -145,7 +145,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     for (const viewer of [...many, operator, next]) viewer.leave();
   });
 
-  it('runs a few trials at a time, and turns away those that would wait too long', async () => {
+  it('runs a few trials at a time, and rejects trials beyond its queue', async () => {
     const { url } = await open(platform);
     const trial = (): request.Test =>
       request(url).post('/control-room/trials').set('X-Control-Room', '1').send({ lane: 'location', many: true });
@@ -159,7 +159,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     await trial().expect(200);
   });
 
-  it('stops a trial whose client has gone', async () => {
+  it('stops a trial whose client has left', async () => {
     const slow = { MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '3000', MATCHING_PATIENCE_MS: '20000' };
     const { app, url } = await open(platform, slow);
     const server = app.getHttpServer() as Server;
@@ -183,8 +183,8 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
   });
 });
 
-describe('where a service listens', () => {
-  /** Those of two loopback addresses that take connections. */
+describe('the address of a service', () => {
+  /** Returns those of two loopback addresses that accept connections. */
   async function reachedAt({ port }: ServiceProcess): Promise<string[]> {
     const reached: string[] = [];
     for (const host of ['127.0.0.1', '127.0.0.3']) {

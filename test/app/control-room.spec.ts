@@ -34,14 +34,14 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     return service;
   }
 
-  /** As the page does it. */
+  /** Sends a request like the page. */
   function control({ url }: Service, [method, path, body]: readonly ['put' | 'post', string, object]): request.Test {
     return request(url)[method](`/control-room/${path}`).set('X-Control-Room', '1').send(body);
   }
 
   const enforce = (service: Service, on: boolean): request.Test => control(service, ['put', 'enforcement', { on }]);
 
-  it('is a page with everything it needs, and asks nobody else for anything', async () => {
+  it('is a self-contained page that loads nothing from other hosts', async () => {
     const { url } = await open();
     const page = await request(url).get('/').expect(200).expect('content-type', 'text/html; charset=utf-8');
     expect(page.headers['content-security-policy']).toContain("default-src 'none'");
@@ -67,7 +67,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     },
   );
 
-  it('tells of the room first, then what happens: at most four times a second, and at least once', async () => {
+  it('sends the room first, then one to four ticks per second', async () => {
     const service = await open();
     await using stream = await LiveStream.open(service.url);
     const rides = setInterval(() => void request(service.url).post('/api/rides/request').send(RIDE).then(), 20);
@@ -83,7 +83,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(stream.ticks.at(-1)!.lanes['rides']!.passed).toBeGreaterThan(0);
   });
 
-  it('has a lane for every limited route, with the limits that the route has', async () => {
+  it('has a lane for every limited route, with its policies', async () => {
     const { app } = await open();
     const routes = app.get(Routes, { strict: false });
     const lanes = lanesOf(app.get(ConfigService), routes);
@@ -104,7 +104,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     }
   });
 
-  it('sends requests and says what came of them, and the lane shows what they took', async () => {
+  it('sends requests, returns their outcome, and shows their charges in the lane', async () => {
     const service = await open();
     await using stream = await LiveStream.open(service.url);
     const one = await control(service, ['post', 'trials', { lane: 'surge', many: false }]).expect(200);
@@ -153,7 +153,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     await enforce(service, 'yes' as unknown as boolean).expect(400);
   });
 
-  it('switches nothing on where the process was started without a limiter', async () => {
+  it('rejects the switch with RATE_LIMIT=off', async () => {
     const service = await open({ RATE_LIMIT: 'off' });
     const { body } = await enforce(service, true).expect(409);
     expect(body.message).toBe(
@@ -164,12 +164,12 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(stream.room!.switchable).toBe(false);
   });
 
-  it('starts a surge that is more than matching can do, and stops it', async () => {
+  it('starts a surge beyond what matching can answer, and stops it', async () => {
     const matching = { MATCHING_WORKERS: '2', MATCHING_SERVICE_MS: '100', MATCHING_QUEUE: '20', MATCHING_LIMIT: '10' };
     const service = await open({ ...ON, ...matching, MATCHING_BURST: '10' });
     await using stream = await LiveStream.open(service.url);
     await control(service, ['put', 'concert', { on: true }]).expect(204);
-    await control(service, ['put', 'concert', { on: true }]).expect(204); // there is one already
+    await control(service, ['put', 'concert', { on: true }]).expect(204); // a surge runs already
     const limited = await until('refusals', 8000, () => stream.ticks.find(({ concert }) => concert.rejected > 20));
     expect(limited.concert).toMatchObject({ phase: 'running', failed: 0 });
     await enforce(service, false);
@@ -180,7 +180,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     await until('its end', 8000, () => stream.ticks.at(-1)!.concert.phase === 'quiet');
   });
 
-  it.each(CONTROLS)('refuses to %s %s in production, and says how to enable it', async (...what) => {
+  it.each(CONTROLS)('rejects %s %s in production, and says how to enable it', async (...what) => {
     const service = await open({ ...ON, NODE_ENV: 'production' });
     const { body } = await control(service, what).expect(403);
     expect(body).toEqual({
@@ -194,7 +194,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(stream.ticks[0]).toMatchObject({ enforced: true, concert: { phase: 'quiet' } });
   });
 
-  it.each(CONTROLS)('lets no other page %s %s', async (method, path, body) => {
+  it.each(CONTROLS)('rejects %s %s of another page', async (method, path, body) => {
     const service = await open();
     await request(service.url)[method](`/control-room/${path}`).send(body).expect(403);
     const foreign = await control(service, [method, path, body]).set('Sec-Fetch-Site', 'cross-site').expect(403);
@@ -207,7 +207,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(asked.headers['access-control-allow-origin']).toBeUndefined();
   });
 
-  it('is there in production where it is enabled, and nowhere where it is off', async () => {
+  it('works in production with CONTROL_ROOM=on, and is absent with CONTROL_ROOM=off', async () => {
     const enabled = await open({ ...ON, NODE_ENV: 'production', CONTROL_ROOM: 'on' });
     expect((await enforce(enabled, false)).status).toBe(204);
     const { url } = await open({ ...ON, CONTROL_ROOM: 'off' });
@@ -224,7 +224,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     }
   });
 
-  it('has room for so many who watch from one address, and again when one has gone', async () => {
+  it('limits the viewers of one address, and admits another when one has left', async () => {
     const { url } = await open();
     const streams = await Promise.all(Array.from({ length: MAX_VIEWERS_PER_PEER }, () => LiveStream.open(url)));
     try {
@@ -236,7 +236,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     }
   });
 
-  it('ends its streams and its surge when the application closes, which is not held up', async () => {
+  it('ends its streams and its surge at once when the application closes', async () => {
     const service = await open({ ...ON, MATCHING_SERVICE_MS: '100' });
     const stream = await LiveStream.open(service.url);
     await control(service, ['put', 'concert', { on: true }]).expect(204);
@@ -248,7 +248,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(performance.now() - since).toBeLessThan(5000);
   });
 
-  it('shows in every process what one client has left in all of them, and who decides while Redis is away', async () => {
+  it('shows one shared state in every process, and the fallback while Redis is unavailable', async () => {
     const redis = await RedisServer.start();
     try {
       const variables = { ...ON, REDIS_URL: redis.url };
