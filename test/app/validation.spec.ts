@@ -6,7 +6,7 @@ import { PLATFORMS, type Service, start } from './support/start-app.js';
 const LAT = 'must be a number from -90 to 90';
 const LNG = 'must be a number from -180 to 180';
 const ID = 'must be 1 to 64 letters, digits or any of _ . : -';
-const FLAT = 'must be an object of driver_id, lat and lng, with nothing nested in it';
+const FLAT = 'must be an object with driver_id, lat and lng, without nested values';
 const COUNT = 'must be an integer number';
 
 const RIDES = 'POST /api/rides/request';
@@ -153,7 +153,7 @@ describe.each(PLATFORMS)('validation over %s', (platform) => {
     expect(response.body).toEqual({ statusCode: 400, error: 'Bad Request', message: ['body is nested too deeply'] });
   });
 
-  it('answers 404 for unknown routes', async () => {
+  it('answers 404 for other methods of a route', async () => {
     expect((await request(service.url).get('/healthz').expect(200)).body).toMatchObject({ status: 'ok' });
     await request(service.url).get('/api/rides/request').expect(404);
   });
