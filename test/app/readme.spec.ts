@@ -7,7 +7,7 @@ import { type Service, start } from './support/start-app.js';
 
 const textOf = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 const README = textOf('README.md');
-const SOMEBODY = { kind: 'user', value: 'somebody' };
+const RIDER = { kind: 'user', value: 'somebody' };
 
 /** The table of routes in the README: routes and the names of their policies. */
 const TABLE = Array.from(
@@ -30,7 +30,7 @@ describe('the README', () => {
     const routes = service.app.get(Routes, { strict: false });
     const real = await Promise.all(
       routes.all().map(async (route) => {
-        const policies = (await routes.peek(route, SOMEBODY))?.policies.map(({ policy }) => policy) ?? [];
+        const policies = (await routes.peek(route, RIDER))?.policies.map(({ policy }) => policy) ?? [];
         return [`${route.method} ${route.path}`, policies.toSorted()] as const;
       }),
     );

@@ -49,8 +49,8 @@ describe.each(PLATFORMS)('trips over %s', (platform) => {
   });
 
   it('requires a valid rider, from the query or the header', async () => {
-    const nobody = await history({}).expect(400);
-    expect(nobody.body.message).toEqual(['rider_id or the header X-User-Id must name the rider']);
+    const anonymous = await history({}).expect(400);
+    expect(anonymous.body.message).toEqual(['rider_id or the header X-User-Id must name the rider']);
     await history({}).set('X-User-Id', 'not an id').expect(400);
   });
 });
