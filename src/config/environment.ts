@@ -15,7 +15,7 @@ export const CONTROL_ROOM_MODES = ['on', 'watch', 'off'] as const;
 
 /** The schema of the environment variables: name, type, default and range. README.md explains those for operators. */
 export class Environment {
-  @IsAnything() NODE_ENV?: string = undefined;
+  NODE_ENV?: string = undefined;
 
   /** Default: 3000 for the application, 4000 for the matching service. */
   @IsWhole(0, 65_535) PORT?: number = undefined;
@@ -55,10 +55,6 @@ export class Environment {
   @IsBetween(0.001, 86_400) TRIP_SECONDS: number = 30;
   @IsWhole(1, 10_000_000) TRIPS_KEPT: number = 50_000;
   @IsWhole(1, 10_000) TRIPS_KEPT_PER_RIDER: number = 100;
-}
-
-function IsAnything(): PropertyDecorator {
-  return IsValid('isAnything', () => true, '');
 }
 
 /** A whole number from `min` to `max`, without sign, point or exponent. */

@@ -25,9 +25,9 @@ export class Routes {
     private readonly traffic: RouteTraffic,
   ) {}
 
-  /** All routes, in the order of the modules' imports. */
+  /** All routes, in order of their paths. */
   all(): Route[] {
-    return this.discovery.getControllers().flatMap(({ metatype }) => {
+    const routes = this.discovery.getControllers().flatMap(({ metatype }) => {
       if (typeof metatype !== 'function') return [];
       const controller = metatype as Type;
       const prototype = controller.prototype as Readonly<Record<string, object>>;
@@ -35,17 +35,11 @@ export class Routes {
       return this.scanner.getAllMethodNames(prototype).flatMap((handler) => {
         const method = Reflect.getMetadata(METHOD_METADATA, prototype[handler]!) as RequestMethod | undefined;
         if (method === undefined) return [];
-        const path = `/${base}/${Reflect.getMetadata(PATH_METADATA, prototype[handler]!) as string}`;
-        return [
-          {
-            method: RequestMethod[method],
-            path: path.replace(/\/+/g, '/').replace(/(.)\/$/, '$1'),
-            controller,
-            handler,
-          },
-        ];
+        const own = Reflect.getMetadata(PATH_METADATA, prototype[handler]!) as string;
+        return [{ method: RequestMethod[method], path: joined(base, own), controller, handler }];
       });
     });
+    return routes.toSorted((a, b) => (a.path < b.path ? -1 : 1));
   }
 
   /** @throws Error for a route that the application does not have */
@@ -64,4 +58,9 @@ export class Routes {
   counts({ controller, handler }: Route): RouteCounts {
     return this.traffic.of(routeName(controller, handler));
   }
+}
+
+/** Joins two paths with one slash between them, and one in front. */
+function joined(base: string, own: string): string {
+  return `/${[...base.split('/'), ...own.split('/')].filter((segment) => segment !== '').join('/')}`;
 }

@@ -3,14 +3,14 @@ import { ServiceProcess } from './support/service-process.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-const ROUTES = `  GET  /api/admin/zones/stats        default (fixed-window, 60)
-  PUT  /api/admin/zones/:zone/surge  default (sliding-window-log, 5)
-  POST /api/rides/request            rider (token-bucket, 20), matching (token-bucket, 60)
-  POST /api/fares/estimate           rider (token-bucket, 20), matching (token-bucket, 60)
-  GET  /api/trips/history            default (sliding-window-counter, 30)
-  GET  /api/drivers/nearby           rider (token-bucket, 30), matching (token-bucket, 60)
+const ROUTES = `  PUT  /api/admin/zones/:zone/surge  default (sliding-window-log, 5)
+  GET  /api/admin/zones/stats        default (fixed-window, 60)
   POST /api/drivers/location         reporter (token-bucket, 2500), location-index (leaky-bucket, 5000)
-  GET  /metrics                      not limited
+  GET  /api/drivers/nearby           rider (token-bucket, 30), matching (token-bucket, 60)
+  POST /api/fares/estimate           rider (token-bucket, 20), matching (token-bucket, 60)
+  POST /api/rides/request            rider (token-bucket, 20), matching (token-bucket, 60)
+  GET  /api/trips/history            default (sliding-window-counter, 30)
+  GET  /                             not limited
 `;
 
 it('logs little at boot, and ends with the routes, their policies and the address', async () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
+import { RouteTable } from '../../src/limits/route-table.js';
 import { Routes } from '../../src/limits/routes.js';
 import { RIDE } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
@@ -39,6 +40,11 @@ describe('the README', () => {
     expect(Object.fromEntries(real)).toMatchObject(Object.fromEntries(listed));
     const api = real.map(([name]) => name).filter((name) => name.includes(' /api/'));
     expect(api.filter((name) => !listed.some(([one]) => one === name))).toEqual([]);
+  });
+
+  it('shows the first lines of the table in the log', async () => {
+    const lines = (await service.app.get(RouteTable, { strict: false }).text()).split('\n');
+    expect(README).toContain(`\`\`\`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`);
   });
 
   it('shows a 429 that names the policy of the tour', async () => {
