@@ -29,7 +29,7 @@ export class Lane {
       const picture = pictureOf(policy);
       const strong = make('b', 'amount');
       const rest = make('span', 'rest');
-      const whose = make('i', policy.shared ? 'whose shared' : 'whose', policy.shared ? 'all riders' : 'one rider');
+      const whose = make('i', policy.shared ? 'whose shared' : 'whose', policy.shared ? 'all clients' : 'one client');
       const name = make('h4', '', ALGORITHMS[policy.algorithm], ' ', whose);
       const element = make(
         'div',
