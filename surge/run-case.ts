@@ -55,6 +55,8 @@ export interface CaseRecord {
   readonly matching: {
     /** Statistics when the crowd stopped sending. */
     readonly last: MatchingStatistics;
+    /** When `last` was received. On a busy machine that is later than `sentForMs`. */
+    readonly lastAtMs: number;
     /** Statistics when every request was answered. */
     readonly end: MatchingStatistics;
     readonly samples: readonly MatchingSample[];
@@ -106,6 +108,7 @@ export async function runCase(
   const generatorUse = await generator.call('stop');
   const sentForMs = performance.now() - since;
   const last = await statisticsOf(matching);
+  const lastAtMs = performance.now() - since;
   const after = { redis: await redis?.cpuSeconds(), machine: machineBusyMs() };
   const [matchingUse, ...podUses] = await Promise.all(measured.map((service) => service.end()));
   const localAfter = await Promise.all(pods.map(decidedLocally));
@@ -121,7 +124,7 @@ export async function runCase(
     observations,
     burst,
     sentForMs,
-    matching: { last, end, samples, use: matchingUse! },
+    matching: { last, lastAtMs, end, samples, use: matchingUse! },
     pods: podUses.map((use, i) => ({ ...use, decidedLocally: localAfter[i]! - localBefore[i]! })),
     generator: generatorUse,
     redisCpu: after.redis === undefined ? undefined : (1000 * (after.redis - before.redis!)) / sentForMs,

@@ -79,7 +79,7 @@ export function figuresOf(record: CaseRecord): CaseFigures {
     ({ route, status, driverId }) => route === 'rides' && status === 200 && driverId === undefined,
   );
   const podsCpu = record.pods.reduce((sum, { cpu }) => sum + cpu, 0);
-  const { last, end } = matching;
+  const { last, lastAtMs, end } = matching;
   const wholeSeconds = Array.from({ length: Math.ceil(seconds) }, (_, second) => 1000 * second);
   const overall = surgeCase.rateLimit === 'on' ? excess(observations.filter(isAdmitted), city.limit, wholeSeconds) : 0;
   return {
@@ -87,14 +87,14 @@ export function figuresOf(record: CaseRecord): CaseFigures {
     p99Ms: timesOf(notRejected.map(latency)).p99,
     failureRate: failed.length / observations.length,
     mean429Ms: timesOf(rejected.map(latency)).mean,
-    matchingRps: last.total.asked / seconds,
+    matchingRps: (1000 * last.total.asked) / lastAtMs,
     ridersMatched: new Set(rides.map(({ rider }) => rider)).size,
     rides: rides.length,
     withoutDriver: withoutDriver.length,
     rejectedByRider: rejected.filter(({ policy }) => policy === 'rider').length,
     rejectedByMatching: rejected.filter(({ policy }) => policy === 'matching').length,
     queueWaitMs: end.total.waitMs,
-    utilisation: last.total.busyMs / (last.workers * sentForMs),
+    utilisation: last.total.busyMs / (last.workers * lastAtMs),
     decisionMs: medianAndP99(allTimes(record.pods.map((pod) => pod.decisions))),
     pingMs: medianAndP99(allTimes(record.pods.flatMap(({ pings }) => pings ?? []))),
     redisCpu: record.redisCpu,
