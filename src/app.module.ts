@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
-import { ConfigModule } from './config/config.module.js';
 import type { Configuration } from './config/configuration.js';
+import { ConfigurationModule } from './config/configuration.module.js';
 import { ControlRoomModule } from './control-room/control-room.module.js';
 import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';
@@ -16,28 +16,32 @@ import { TimeModule } from './time/time.module.js';
 import { TripsModule } from './trips/trips.module.js';
 import { ZonesModule } from './zones/zones.module.js';
 
-@Module({})
+/** The ride-hailing application: one module for each area. */
+@Module({
+  imports: [
+    TimeModule,
+    HttpModule,
+    LimitsModule,
+    RidesModule,
+    FaresModule,
+    DriversModule,
+    TripsModule,
+    ZonesModule,
+    HealthModule,
+  ],
+  providers: [
+    { provide: APP_PIPE, useClass: FlatValidationPipe },
+    { provide: APP_FILTER, useClass: MatchingUnavailableFilter },
+  ],
+})
 export class AppModule {
   static forRoot(configuration: Configuration): DynamicModule {
     return {
       module: AppModule,
       imports: [
-        ConfigModule.forRoot(configuration),
-        TimeModule,
-        LimitsModule.forRoot(configuration),
-        DriversModule,
-        FaresModule,
-        HealthModule,
-        HttpModule,
+        ConfigurationModule.forRoot(configuration),
         MetricsModule.forRoot(),
-        RidesModule,
-        TripsModule,
-        ZonesModule,
         ...(configuration.controlRoom === 'off' ? [] : [ControlRoomModule]),
-      ],
-      providers: [
-        { provide: APP_PIPE, useClass: FlatValidationPipe },
-        { provide: APP_FILTER, useClass: MatchingUnavailableFilter },
       ],
     };
   }

@@ -1,4 +1,23 @@
-import { RIDE_HAILING } from './services.js';
-import { serve } from './serve.js';
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from './app.module.js';
+import { BootLogger } from './boot/boot-logger.js';
+import { listen } from './boot/listen.js';
+import { endBySignal, exitWith } from './boot/shutdown.js';
+import { readConfiguration } from './config/read-configuration.js';
+import { PatientAdapter } from './http/patient-adapter.js';
+import { RouteTable } from './limits/route-table.js';
 
-await serve(RIDE_HAILING);
+try {
+  const configuration = readConfiguration(process.env);
+  const logger = new BootLogger('RideHailing');
+  const app = await NestFactory.create(AppModule.forRoot(configuration), new PatientAdapter(), {
+    abortOnError: false,
+    logger,
+  });
+  endBySignal(app, logger);
+  const url = await listen(app, configuration.bind, configuration.port);
+  logger.log(`Routes and their policies:\n${await app.get(RouteTable, { strict: false }).text()}`);
+  logger.log(`Listening on ${url}`);
+} catch (error) {
+  exitWith(error);
+}

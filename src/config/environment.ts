@@ -1,81 +1,143 @@
 import { isIP } from 'node:net';
+import { applyDecorators } from '@nestjs/common';
+import { Transform } from 'class-transformer';
+import { ValidateBy, type ValidationArguments } from 'class-validator';
 import { hostName } from '../http/host-name.js';
 
-/** A variable whose value cannot be used; the message is one line for the operator. */
-export class EnvironmentError extends Error {
-  override readonly name = 'EnvironmentError';
+/** The address for `BIND` that means all addresses of the machine. */
+export const ALL_ADDRESSES = '*';
 
-  constructor(variable: string, value: string, expected: string) {
-    super(`${variable} is ${JSON.stringify(value)}, expected ${expected}`);
-  }
+/** `riders` leaves out the limit that protects the matching service. */
+export const RATE_LIMIT_MODES = ['on', 'riders', 'off'] as const;
+
+/** `watch`: the page shows the process but changes nothing; `off`: the process serves no page. */
+export const CONTROL_ROOM_MODES = ['on', 'watch', 'off'] as const;
+
+/** The schema of the environment variables: name, type, default and range. README.md explains those for operators. */
+export class Environment {
+  NODE_ENV?: string = undefined;
+
+  /** Default: 3000 for the application, 4000 for the matching service. */
+  @IsWhole(0, 65_535) PORT?: number = undefined;
+  /** The default is this machine alone, since neither the API nor the control room asks for a password. */
+  @IsAddress([ALL_ADDRESSES, 'localhost']) BIND: string = '127.0.0.1';
+
+  // Longer than the longest wait for matching, shorter than the grace period of an orchestrator (deploy/kubernetes).
+  @IsBetween(0, 3600) SHUTDOWN_GRACE_SECONDS: number = 8;
+  @IsBetween(0.1, 3600) HEADERS_TIMEOUT_SECONDS: number = 10;
+  @IsBetween(0.1, 3600) REQUEST_TIMEOUT_SECONDS: number = 30;
+
+  @IsUrlOf('redis:', 'rediss:') REDIS_URL?: string = undefined;
+  @IsOneOf(RATE_LIMIT_MODES) RATE_LIMIT: (typeof RATE_LIMIT_MODES)[number] = 'on';
+  @IsWhole(1, 10_000) PODS: number = 1;
+
+  /** Default: `on`, and `watch` in production. A visitor of a production page must not start a surge by accident. */
+  @IsOneOf(CONTROL_ROOM_MODES) CONTROL_ROOM?: (typeof CONTROL_ROOM_MODES)[number] = undefined;
+  @IsHostList() CONTROL_ROOM_HOSTS: readonly string[] = [];
+
+  @IsBetween(0.001, 1_000_000) MATCHING_LIMIT: number = 150;
+  /** Enough for a few riders at once: one rider alone may send 20 requests. */
+  @IsWhole(1, 1_000_000) MATCHING_BURST: number = 60;
+  @IsUrlOf('http:', 'https:') MATCHING_URL?: string = undefined;
+  /** Default: `PORT`, which some platforms set for every process. */
+  @IsWhole(0, 65_535) MATCHING_PORT?: number = undefined;
+  // 17 workers of 100 ms hold 170 requests per second: more than the limit of 150, so that a backlog drains.
+  @IsWhole(1, 10_000) MATCHING_WORKERS: number = 17;
+  @IsWhole(0, 60_000) MATCHING_SERVICE_MS: number = 100;
+  @IsWhole(0, 1_000_000) MATCHING_QUEUE: number = 1000;
+  @IsWhole(1, 600_000) MATCHING_PATIENCE_MS: number = 5000;
+  @IsBetween(0.1, 50) MATCHING_RADIUS_KM: number = 5;
+
+  @IsWhole(0, 100_000) DRIVERS_SEEDED: number = 500;
+  @IsWhole(1, 10_000_000) DRIVERS_MAX: number = 100_000;
+  @IsWhole(1, 86_400) DRIVER_TIMEOUT_SECONDS: number = 60;
+
+  @IsBetween(0.001, 86_400) TRIP_SECONDS: number = 30;
+  @IsWhole(1, 10_000_000) TRIPS_KEPT: number = 50_000;
+  @IsWhole(1, 10_000) TRIPS_KEPT_PER_RIDER: number = 100;
 }
 
-export type Variables = Readonly<Record<string, string | undefined>>;
+/** A whole number from `min` to `max`, without sign, point or exponent. */
+function IsWhole(min: number, max: number): PropertyDecorator {
+  return IsNumeric(/^\d+$/, min, max, `a whole number from ${min} to ${max}`);
+}
 
-/** Typed reading of environment variables. An empty variable counts as unset: compose files pass those. */
-export class Environment {
-  constructor(private readonly variables: Variables) {}
+/** A decimal number from `min` to `max`, without sign or exponent. */
+function IsBetween(min: number, max: number): PropertyDecorator {
+  return IsNumeric(/^\d+(\.\d+)?$/, min, max, `a number from ${min} to ${max}`);
+}
 
-  integer(name: string, fallback: number, { min, max }: { min: number; max: number }): number {
-    const text = this.text(name);
-    if (text === undefined) return fallback;
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < min || value > max) {
-      throw new EnvironmentError(name, text, `a whole number from ${min} to ${max}`);
-    }
-    return value;
-  }
+/** Text that is no number stays text, so that the error quotes it. */
+function IsNumeric(form: RegExp, min: number, max: number, expected: string): PropertyDecorator {
+  return applyDecorators(
+    Transform(({ value }: { value: unknown }) =>
+      typeof value === 'string' && form.test(value) ? Number(value) : value,
+    ),
+    IsValid('isNumeric', (value) => typeof value === 'number' && value >= min && value <= max, expected),
+  );
+}
 
-  number(name: string, fallback: number, { min, max }: { min: number; max: number }): number {
-    const text = this.text(name);
-    if (text === undefined) return fallback;
-    const value = Number(text);
-    if (!/^\d+(\.\d+)?$/.test(text) || value < min || value > max) {
-      throw new EnvironmentError(name, text, `a number from ${min} to ${max}`);
-    }
-    return value;
-  }
+function IsOneOf(choices: readonly string[]): PropertyDecorator {
+  const words = choices.map((choice) => `"${choice}"`);
+  const expected = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+  return IsValid('isOneOf', (value) => choices.includes(value as string), expected);
+}
 
-  /** The fallback, which is the first choice unless said, unless the variable says another. */
-  oneOf<T extends string>(name: string, choices: readonly [T, ...T[]], fallback: NoInfer<T> = choices[0]): T {
-    const text = this.text(name) ?? fallback;
-    const choice = choices.find((each) => each === text);
-    if (choice !== undefined) return choice;
-    const quoted = choices.map((each) => `"${each}"`);
-    throw new EnvironmentError(name, text, `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`);
-  }
+function IsUrlOf(...protocols: readonly string[]): PropertyDecorator {
+  return IsValid(
+    'isUrlOf',
+    (value) => URL.canParse(value as string) && protocols.includes(new URL(value as string).protocol),
+    `a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+}
 
-  url(name: string, protocols: readonly string[]): string | undefined {
-    const text = this.text(name);
-    if (text === undefined) return undefined;
-    if (!URL.canParse(text) || !protocols.includes(new URL(text).protocol)) {
-      // The value may hold a password, and boot errors end up in logs.
-      const masked = text.replace(/\/\/[^/]*@/, '//***@');
-      throw new EnvironmentError(name, masked, `a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`);
-    }
-    return text;
-  }
+function IsAddress(words: readonly string[]): PropertyDecorator {
+  const expected = `an IP address or ${words.map((word) => `"${word}"`).join(' or ')}`;
+  return IsValid('isAddress', (value) => words.includes(value as string) || isIP(value as string) !== 0, expected);
+}
 
-  /** An IP address, or one of the words. */
-  address(name: string, fallback: string, words: readonly string[]): string {
-    const text = this.text(name) ?? fallback;
-    if (words.includes(text) || isIP(text) !== 0) return text;
-    throw new EnvironmentError(name, text, `an IP address or ${words.map((word) => `"${word}"`).join(' or ')}`);
-  }
+/** Host names without ports, separated by commas. */
+function IsHostList(): PropertyDecorator {
+  const wrong = (hosts: unknown): string | undefined => (hosts as string[]).find((host) => hostOf(host) === undefined);
+  return applyDecorators(
+    Transform(({ value }: { value: string }) =>
+      value
+        .split(',')
+        .map((host) => host.trim())
+        .filter((host) => host !== '')
+        .map((host) => hostOf(host) ?? host),
+    ),
+    IsValid(
+      'isHostList',
+      (hosts) => wrong(hosts) === undefined,
+      'host names without ports, separated by commas',
+      wrong,
+    ),
+  );
+}
 
-  /** Names of hosts without ports, separated by commas. */
-  hosts(name: string): readonly string[] {
-    const names = (this.text(name) ?? '').split(',').map((one) => one.trim());
-    return names
-      .filter((one) => one !== '')
-      .map((one) => {
-        const host = /:\d+$/.test(one) && !one.endsWith(']') ? undefined : hostName(one);
-        if (host !== undefined) return host;
-        throw new EnvironmentError(name, one, 'names of hosts without ports, separated by commas');
-      });
-  }
+function hostOf(text: string): string | undefined {
+  return /:\d+$/.test(text) && !text.endsWith(']') ? undefined : hostName(text);
+}
 
-  private text(name: string): string | undefined {
-    return this.variables[name]?.trim() || undefined;
-  }
+/** The error message is the line for the operator: name, given value, expected value. An absent variable is valid. */
+function IsValid(
+  name: string,
+  isValid: (value: unknown) => boolean,
+  expected: string,
+  given: (value: unknown) => unknown = (value) => value,
+): PropertyDecorator {
+  return ValidateBy({
+    name,
+    validator: {
+      validate: (value: unknown) => value === undefined || isValid(value),
+      defaultMessage: (args?: ValidationArguments) =>
+        `${args!.property} is ${quoted(given(args!.value))}, expected ${expected}`,
+    },
+  });
+}
+
+/** A value may be a URL with a password, and boot errors end up in logs. */
+function quoted(value: unknown): string {
+  return JSON.stringify(String(value)).replace(/\/\/[^/]*@/, '//***@');
 }

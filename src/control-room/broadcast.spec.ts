@@ -30,7 +30,7 @@ function join(broadcast: Broadcast, peer = `10.0.0.${++peers}`): Viewer {
   return { seen, end, leave: () => subscription.unsubscribe() };
 }
 
-/** Says how often it has looked, or always the same. */
+/** Returns the number of looks, or always the same value. */
 function looker(changing = true): { looks: number; look: () => Promise<{ event: MessageEvent; gist: string }> } {
   const counted = {
     looks: 0,
@@ -43,7 +43,7 @@ function looker(changing = true): { looks: number; look: () => Promise<{ event: 
 }
 
 describe('Broadcast', () => {
-  it('looks once for all who watch, no more often than its period, and not at all for nobody', async () => {
+  it('looks once for all viewers, at most once per period, and never without viewers', async () => {
     const things = looker();
     const broadcast = new Broadcast(things.look, OPTIONS);
     await delay(60);
@@ -63,7 +63,7 @@ describe('Broadcast', () => {
     expect(broadcast.watched).toBe(0);
   });
 
-  it('says what did not change only as a heartbeat', async () => {
+  it('repeats an unchanged result only as a heartbeat', async () => {
     const things = looker(false);
     const broadcast = new Broadcast(things.look, OPTIONS);
     const { seen, leave } = join(broadcast);
@@ -75,7 +75,7 @@ describe('Broadcast', () => {
     expect(things.looks).toBeGreaterThan(seen.length);
   });
 
-  it('goes on when somebody comes while it still looks for one who has gone', async () => {
+  it('serves a viewer who arrives during a look for a viewer who has left', async () => {
     let finish = (): void => undefined;
     let looks = 0;
     const broadcast = new Broadcast(async () => {
@@ -95,18 +95,18 @@ describe('Broadcast', () => {
     second.leave();
   });
 
-  it('has room for so many viewers, and again when one goes', async () => {
+  it('limits the number of viewers, and admits another when one leaves', async () => {
     const broadcast = new Broadcast(looker().look, OPTIONS);
     const viewers = Array.from({ length: OPTIONS.maxViewers }, () => join(broadcast));
-    const refused = join(broadcast);
-    expect(await refused.end).toMatchObject({ status: 503, message: '3 viewers watch already, which is the most' });
-    expect(refused.seen).toEqual([]);
+    const rejected = join(broadcast);
+    expect(await rejected.end).toMatchObject({ status: 503, message: 'at most 3 viewers can watch; try again later' });
+    expect(rejected.seen).toEqual([]);
     viewers[0]!.leave();
     expect(join(broadcast).seen).toEqual(['']);
     broadcast.close();
   });
 
-  it('has room for so many viewers of one peer, and again when one goes', async () => {
+  it('limits the viewers of one peer, and admits another when one leaves', async () => {
     const broadcast = new Broadcast(looker().look, OPTIONS);
     const viewers = [join(broadcast, 'one'), join(broadcast, 'one')];
     expect(await join(broadcast, 'one').end).toMatchObject({ status: 429, retryAfter: 5 });
@@ -116,12 +116,12 @@ describe('Broadcast', () => {
     broadcast.close();
   });
 
-  it('ends all streams when it is closed, or cannot look, and begins none after', async () => {
+  it('ends all streams on close and on a failed look, and admits no viewer after close', async () => {
     const broadcast = new Broadcast(looker().look, OPTIONS);
     const viewers = [join(broadcast), join(broadcast)];
     broadcast.close();
     expect(await Promise.all(viewers.map(({ end }) => end))).toEqual(['complete', 'complete']);
-    expect(await join(broadcast).end).toMatchObject({ status: 503, message: 'shutting down' });
+    expect(await join(broadcast).end).toMatchObject({ status: 503, message: 'the process is shutting down' });
 
     const blind = new Broadcast(() => Promise.reject(new Error('blind')), OPTIONS);
     expect(await join(blind).end).toEqual(new Error('blind'));

@@ -2,21 +2,22 @@ import type { MessageEvent } from '@nestjs/common';
 import { Observable, type Subscriber } from 'rxjs';
 import { BusyException } from '../http/busy.js';
 
-/** The page connects again about as often. */
+/** About as long as the page waits before it connects again. */
 const RETRY_AFTER_S = 5;
 
 export interface BroadcastOptions {
-  /** From one look to the next, at least. */
+  /** The shortest time between two looks. */
   readonly periodMs: number;
-  /** Something is said at least so often, so that who hears nothing knows that the connection is gone. */
+  /** The longest time between two events. A viewer without an event for longer knows that the connection is lost. */
   readonly heartbeatMs: number;
   readonly maxViewers: number;
-  /** Viewers from one peer (`peerOf`). */
+  /** The most viewers of one peer (`peerOf`). */
   readonly maxViewersPerPeer: number;
 }
 
 /**
- * One look at things for all who watch, and none while nobody does. What did not change is not said again before the heartbeat.
+ * Sends the result of one look to all viewers, and does not look without viewers. It repeats an unchanged result only as a
+ * heartbeat.
  *
  * @example
  * ```ts
@@ -30,12 +31,12 @@ export class Broadcast {
   private timer: NodeJS.Timeout | undefined;
   private looking = false;
   private closed = false;
-  private lastSaid = '';
-  private lastSaidAt = -Infinity;
+  private lastGist = '';
+  private lastSentAt = -Infinity;
 
   /**
-   * @param look what to say, and by what it is told from what was said before; a look that takes long delays the next one,
-   *   and one that fails ends the streams with its error
+   * @param look returns an event, and a gist that differs if the event has news. A slow look delays the next one. A look that
+   *   fails ends the streams with its error
    */
   constructor(
     private readonly look: () => Promise<{ readonly event: MessageEvent; readonly gist: string }>,
@@ -46,17 +47,20 @@ export class Broadcast {
     return this.viewers.size;
   }
 
-  /** @throws BusyException: 429 beyond `maxViewersPerPeer`, 503 beyond `maxViewers` and once it is closed */
+  /** @throws BusyException: 429 beyond `maxViewersPerPeer`, 503 beyond `maxViewers` and after `close` */
   admit(peer: string): void {
     const { maxViewers, maxViewersPerPeer } = this.options;
-    if (this.closed) throw busy(503, 'shutting down');
+    if (this.closed) throw busy(503, 'the process is shutting down');
     if ((this.peers.get(peer) ?? 0) >= maxViewersPerPeer) {
-      throw busy(429, `${maxViewersPerPeer} viewers of this address watch already, which is the most`);
+      throw busy(
+        429,
+        `at most ${maxViewersPerPeer} viewers of one address can watch; close one of them or try again later`,
+      );
     }
-    if (this.viewers.size >= maxViewers) throw busy(503, `${maxViewers} viewers watch already, which is the most`);
+    if (this.viewers.size >= maxViewers) throw busy(503, `at most ${maxViewers} viewers can watch; try again later`);
   }
 
-  /** Begins with `first`. Errs with what `admit` throws. */
+  /** A stream that begins with `first`. It errors as `admit` does. */
   watch(peer: string, first: () => MessageEvent): Observable<MessageEvent> {
     return new Observable((viewer) => {
       try {
@@ -68,7 +72,7 @@ export class Broadcast {
       viewer.next(first());
       this.viewers.add(viewer);
       this.peers.set(peer, (this.peers.get(peer) ?? 0) + 1);
-      this.lastSaidAt = -Infinity; // the new one has not heard it
+      this.lastSentAt = -Infinity; // the new viewer does not have the last event
       if (this.timer === undefined && !this.looking) this.timer = setTimeout(() => void this.turn(), 0);
       return () => {
         this.viewers.delete(viewer);
@@ -82,7 +86,7 @@ export class Broadcast {
     });
   }
 
-  /** All streams end. */
+  /** Ends all streams. */
   close(): void {
     this.closed = true;
     for (const viewer of this.viewers) viewer.complete();
@@ -93,7 +97,7 @@ export class Broadcast {
     this.looking = true;
     try {
       const { event, gist } = await this.look();
-      this.say(event, gist);
+      this.sendAll(event, gist);
     } catch (error) {
       for (const viewer of this.viewers) viewer.error(error);
     } finally {
@@ -102,11 +106,11 @@ export class Broadcast {
     if (this.viewers.size > 0) this.timer = setTimeout(() => void this.turn(), this.options.periodMs);
   }
 
-  private say(event: MessageEvent, gist: string): void {
+  private sendAll(event: MessageEvent, gist: string): void {
     const now = performance.now();
-    if (gist === this.lastSaid && now - this.lastSaidAt < this.options.heartbeatMs) return;
-    this.lastSaid = gist;
-    this.lastSaidAt = now;
+    if (gist === this.lastGist && now - this.lastSentAt < this.options.heartbeatMs) return;
+    this.lastGist = gist;
+    this.lastSentAt = now;
     for (const viewer of this.viewers) viewer.next(event);
   }
 }

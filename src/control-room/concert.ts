@@ -1,18 +1,19 @@
 import { ConflictException, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { HttpAdapterHost } from '@nestjs/core';
-import { Configuration, type MatchingConfiguration } from '../config/configuration.js';
-import { Crowd } from '../surge/riders/crowd.js';
-import { HttpSender } from '../surge/riders/http-sender.js';
+import type { Configuration, MatchingConfiguration } from '../config/configuration.js';
+import { Crowd, HttpSender } from '../riders/index.js';
 import type { ConcertTick } from './live.js';
 import { ownOrigin } from './own-origin.js';
 
 const SECONDS = 60;
-/** What one process can send and answer at the same time on a small machine. */
+/** The most requests per second that one process on a small machine can both send and answer. */
 const MAX_DEMAND = 600;
 const MAX_RIDERS = 4000;
+/** The demand as a multiple of what matching can answer. */
 const TOO_MUCH = 2.5;
 
-const QUIET = { inApp: 0, waiting: 0, allowed: 0, refused: 0, failed: 0 };
+const QUIET = { inApp: 0, waiting: 0, allowed: 0, rejected: 0, failed: 0 };
 
 interface Surge {
   readonly crowd: Crowd;
@@ -22,7 +23,7 @@ interface Surge {
   ending: boolean;
 }
 
-/** The concert ends: simulated riders ask this process, over HTTP, for more than matching can do. One surge at a time. */
+/** Sends simulated riders to this process over HTTP: more than matching can answer, one surge at a time. */
 @Injectable()
 export class Concert implements OnModuleDestroy {
   readonly size: { readonly riders: number; readonly demand: number; readonly seconds: number };
@@ -31,16 +32,16 @@ export class Concert implements OnModuleDestroy {
   private last = QUIET;
 
   constructor(
-    configuration: Configuration,
+    config: ConfigService<Configuration, true>,
     private readonly adapterHost: HttpAdapterHost,
   ) {
-    this.size = { ...crowdFor(configuration.matching), seconds: SECONDS };
+    this.size = { ...crowdFor(config.get('matching', { infer: true })), seconds: SECONDS };
   }
 
-  /** @throws ConflictException while riders of the last surge still wait for their answers, or when nothing can be sent */
+  /** @throws ConflictException while riders of the last surge still wait, or when the process does not listen on TCP */
   start(): void {
     if (this.surge?.ending) {
-      throw new ConflictException('riders of the last surge still wait for their answers: try again in a few seconds');
+      throw new ConflictException('riders of the last surge still wait for their answers; try again in a few seconds');
     }
     if (this.surge !== undefined) return;
     const { riders, demand } = this.size;
@@ -49,10 +50,10 @@ export class Concert implements OnModuleDestroy {
     const end = setTimeout(() => this.stop(), 1000 * SECONDS);
     this.surge = { crowd, sender, endsAt: performance.now() + 1000 * SECONDS, end, ending: false };
     crowd.start();
-    this.logger.log(`The concert ends: ${riders} riders, ${demand} requests a second`);
+    this.logger.log(`The concert ends: ${riders} simulated riders send ${demand} requests per second`);
   }
 
-  /** Nothing more is sent; who waits gets an answer. */
+  /** Sends no further requests. Riders who wait still get their answers. */
   stop(): void {
     const { surge } = this;
     if (surge === undefined || surge.ending) return;
@@ -72,7 +73,7 @@ export class Concert implements OnModuleDestroy {
     return { phase: ending ? 'ending' : 'running', secondsLeft, ...countsOf(crowd) };
   }
 
-  /** Riders hang up, so that the server need not wait for them. */
+  /** Closes the riders' connections, so that the server does not wait for them. */
   async onModuleDestroy(): Promise<void> {
     const { surge } = this;
     this.stop();
@@ -80,12 +81,12 @@ export class Concert implements OnModuleDestroy {
   }
 }
 
-/** More than twice what matching can answer, from so many riders that its queue could fill. */
+/** More than twice as many requests as matching can answer, from enough riders to fill its queue. */
 export function crowdFor(matching: Pick<MatchingConfiguration, 'workers' | 'serviceMs' | 'queue'>): {
   riders: number;
   demand: number;
 } {
-  const canAnswer = (1000 * matching.workers) / matching.serviceMs; // Infinity where it takes no time
+  const canAnswer = (1000 * matching.workers) / matching.serviceMs; // Infinity if a request takes no time
   return {
     riders: Math.min(MAX_RIDERS, 1000 + matching.queue),
     demand: Math.round(Math.min(MAX_DEMAND, TOO_MUCH * canAnswer)),
@@ -93,6 +94,6 @@ export function crowdFor(matching: Pick<MatchingConfiguration, 'workers' | 'serv
 }
 
 function countsOf(crowd: Crowd): typeof QUIET {
-  const { inApp, waiting, allowed, refused, failed } = crowd.snapshot();
-  return { inApp, waiting, allowed, refused, failed };
+  const { inApp, waiting, allowed, rejected, failed } = crowd.snapshot();
+  return { inApp, waiting, allowed, rejected, failed };
 }

@@ -46,22 +46,22 @@ class TrialDto {
   @IsBoolean() many: boolean;
 }
 
-/** At most four a second, with what a timer may be early. */
+/** At most four looks per second, even if a timer is early. */
 const PERIOD_MS = 260;
 const HEARTBEAT_MS = 1000;
 const MAX_VIEWERS = 50;
-/** Of one address, so that it cannot lock others out: a few people, with a few tabs each. */
+/** Enough for a few people with a few tabs each. One address must not lock others out. */
 export const MAX_VIEWERS_PER_PEER = 10;
-/** A trial is up to 40 requests. One person presses the buttons of seven lanes. */
+/** A trial is up to 40 requests. One person can press the buttons of seven lanes. */
 const TRIALS = { running: 4, waiting: 24, perPeer: 8, timeoutMs: 20_000 };
-/** Of one who does not read: some ticks. */
+/** Bytes that wait for a viewer who does not read: some ticks. */
 const MAX_PENDING = 100_000;
 
-/** Nothing but what this process serves, and no script or style in the page's own text. */
+/** Allows files of this process only, and no inline script or style. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** A live page at `/`. Never limited: on the day that it shows something, it must not be refused. */
+/** The live page at `/`. It is not limited, since operators need it during a surge. */
 @Controller()
 @SkipRateLimit()
 @UseGuards(RoomGuard)
@@ -70,7 +70,7 @@ export class ControlRoomController implements OnModuleDestroy {
   private readonly files = readPageFiles();
   private readonly broadcast: Broadcast;
   private readonly trials = new TrialQueue(TRIALS);
-  /** Of those who watch. */
+  /** The sockets of the viewers. */
   private readonly sockets = new Set<Socket>();
 
   constructor(
@@ -106,7 +106,7 @@ export class ControlRoomController implements OnModuleDestroy {
     if (file === undefined) throw new NotFoundException();
     const headers = {
       'Content-Type': file.type,
-      'Cache-Control': 'no-cache', // a deployment's page is the deployment's
+      'Cache-Control': 'no-cache', // a new deployment has a new page
       'Cross-Origin-Resource-Policy': 'same-origin',
       'Referrer-Policy': 'no-referrer',
       'X-Content-Type-Options': 'nosniff',
@@ -117,7 +117,7 @@ export class ControlRoomController implements OnModuleDestroy {
     return file.text;
   }
 
-  /** One viewer too many gets a 503, one of an address that has its share already a 429. */
+  /** A stream of `LiveEvents`. Beyond the limit of all viewers the answer is a 503, beyond that of one address a 429. */
   @Sse('control-room/events', { maxPendingDataLength: MAX_PENDING })
   @UseGuards(OwnPageGuard)
   events(@Req() { socket }: { readonly socket: Socket }): Observable<MessageEvent> {
@@ -155,7 +155,7 @@ export class ControlRoomController implements OnModuleDestroy {
     try {
       return await this.trials.run(peerOf(socket), client.signal, (signal) => this.trial.send(lane, many, signal));
     } catch (error) {
-      // The client has gone: nobody reads this answer, and it is no failure for the log.
+      // The client has left. This answer is not read, but Nest would log any other error.
       throw client.signal.aborted ? new RequestTimeoutException() : error;
     } finally {
       socket.off('close', leave);
@@ -163,13 +163,13 @@ export class ControlRoomController implements OnModuleDestroy {
   }
 
   /**
-   * Before the server closes, which waits for every connection. A browser would use those of the streams for asking again, and
-   * again, and the server would never be closed.
+   * Ends the streams before the server closes, which waits for every connection. A browser would use the connections of the
+   * streams to connect again, and the server would never close.
    */
   onModuleDestroy(): void {
     const sockets = [...this.sockets];
     this.broadcast.close();
-    // The ends of the streams are on their way by then.
+    // By then the ends of the streams are written.
     setImmediate(() => sockets.forEach((socket) => socket.destroySoon()));
   }
 }

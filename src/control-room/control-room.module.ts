@@ -5,7 +5,7 @@ import { ControlRoomController } from './control-room.controller.js';
 import { Observer } from './observer.js';
 import { Trial } from './trial.js';
 
-/** A page on which people see what the limits do: lanes, charts, a surge to start and a switch to turn. */
+/** A page that shows the limits at work: lanes, charts, a surge to start and a switch for the limits. */
 @Module({
   imports: [MatchingModule],
   controllers: [ControlRoomController],

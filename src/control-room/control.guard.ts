@@ -1,24 +1,28 @@
 import type { IncomingMessage } from 'node:http';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import { Configuration } from '../config/configuration.js';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { forbidden } from './forbidden.js';
 
-/** For what changes something: only where that is enabled, and only from the page itself. */
+/** Protects routes that change something: they need `CONTROL_ROOM=on` and a request of the page itself. */
 @Injectable()
 export class ControlGuard implements CanActivate {
-  constructor(private readonly configuration: Configuration) {}
+  constructor(private readonly config: ConfigService<Configuration, true>) {}
 
   /** @throws ForbiddenException */
   canActivate(context: ExecutionContext): boolean {
     const { headers } = context.switchToHttp().getRequest<IncomingMessage>();
-    // Another site's page cannot send this header without asking first, and is not answered.
+    // A browser lets another site send this header only after a preflight request, which this server rejects.
     if (headers['x-control-room'] === undefined) {
-      throw forbidden('cross_origin', 'Only the control room itself may do this: it sends the header X-Control-Room');
+      throw forbidden(
+        'cross_origin',
+        'Only the page of the control room may do this; it sends the header X-Control-Room',
+      );
     }
-    if (this.configuration.controlRoom !== 'on') {
+    if (this.config.get('controlRoom', { infer: true }) !== 'on') {
       throw forbidden(
         'control_room_watches',
-        'This process is only watched, as it is in production: CONTROL_ROOM=on enables surge, switch and requests',
+        'The control room of this process only watches, as in production; CONTROL_ROOM=on enables surge, switch and requests',
       );
     }
     return true;

@@ -1,70 +1,49 @@
-import type { Type } from '@nestjs/common';
+import type { ConfigService } from '@nestjs/config';
 import type { Policy } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
-import { DriversController } from '../drivers/drivers.controller.js';
-import { FaresController } from '../fares/fares.controller.js';
-import { MATCHING_LIMIT, matchingLimit } from '../limits/matching-limit.js';
-import { FARES, HISTORY, LOCATION_INDEX, NEARBY, REPORTER, RIDES, ZONE_STATS, ZONE_SURGE } from '../limits/policies.js';
-import { RidesController } from '../rides/rides.controller.js';
-import { TripsController } from '../trips/trips.controller.js';
-import { ZonesController } from '../zones/zones.controller.js';
+import {
+  FARES,
+  HISTORY,
+  LOCATION_INDEX,
+  MATCHING_LIMIT,
+  matchingLimit,
+  NEARBY,
+  REPORTER,
+  RIDES,
+  ZONE_STATS,
+  ZONE_SURGE,
+} from '../limits/policies.js';
+import type { Route, Routes } from '../limits/routes.js';
 import type { LaneDescription } from './live.js';
 import { parametersOf } from './policy-state.js';
 import { type LaneId, SAMPLES } from './trial.js';
 
-/** A limited route. */
+/** A limited route on the page. */
 export interface Lane {
   readonly description: LaneDescription;
-  readonly controller: Type;
-  /** The name of its handler. */
-  readonly handler: string;
+  readonly route: Route;
 }
 
-/** Every limited route of the application, in the order in which riders, drivers and operators meet them. */
-export function lanesOf(configuration: Configuration): Lane[] {
-  // Without its limit on matching a process does not ask about it.
-  const matching =
-    configuration.rateLimit === 'riders' ? [] : [{ ...matchingLimit(configuration), name: MATCHING_LIMIT }];
-  const lane = (
-    [id, title]: readonly [LaneId, string],
-    [method, path]: readonly [string, string],
-    [controller, handler]: readonly [Type, string],
-    ...policies: readonly Policy[]
-  ): Lane => ({
+/**
+ * Every limited route of the application: first those of riders, then of drivers, then of operators.
+ *
+ * @throws Error for a route that the application does not have
+ */
+export function lanesOf(config: ConfigService<Configuration, true>, routes: Routes): Lane[] {
+  // With `RATE_LIMIT=riders` the policy of matching is never asked.
+  const ridersOnly = config.get('rateLimit', { infer: true }) === 'riders';
+  const matching = ridersOnly ? [] : [{ ...matchingLimit(config), name: MATCHING_LIMIT }];
+  const lane = (id: LaneId, title: string, method: string, path: string, ...policies: readonly Policy[]): Lane => ({
     description: { id, title, method, path, more: SAMPLES[id].more, policies: policies.map(parametersOf) },
-    controller,
-    handler,
+    route: routes.find(method, path),
   });
   return [
-    lane(['rides', 'Ride request'], ['POST', '/api/rides/request'], [RidesController, 'request'], RIDES, ...matching),
-    lane(
-      ['fares', 'Fare estimate'],
-      ['POST', '/api/fares/estimate'],
-      [FaresController, 'estimate'],
-      FARES,
-      ...matching,
-    ),
-    lane(
-      ['nearby', 'Nearby drivers'],
-      ['GET', '/api/drivers/nearby'],
-      [DriversController, 'nearby'],
-      NEARBY,
-      ...matching,
-    ),
-    lane(
-      ['location', 'Driver locations'],
-      ['POST', '/api/drivers/location'],
-      [DriversController, 'report'],
-      LOCATION_INDEX,
-      REPORTER,
-    ),
-    lane(['history', 'Trip history'], ['GET', '/api/trips/history'], [TripsController, 'history'], HISTORY),
-    lane(['stats', 'Zone statistics'], ['GET', '/api/admin/zones/stats'], [ZonesController, 'stats'], ZONE_STATS),
-    lane(
-      ['surge', 'Surge pricing'],
-      ['PUT', '/api/admin/zones/:zone/surge'],
-      [ZonesController, 'setSurge'],
-      ZONE_SURGE,
-    ),
+    lane('rides', 'Ride request', 'POST', '/api/rides/request', RIDES, ...matching),
+    lane('fares', 'Fare estimate', 'POST', '/api/fares/estimate', FARES, ...matching),
+    lane('nearby', 'Nearby drivers', 'GET', '/api/drivers/nearby', NEARBY, ...matching),
+    lane('location', 'Driver locations', 'POST', '/api/drivers/location', LOCATION_INDEX, REPORTER),
+    lane('history', 'Trip history', 'GET', '/api/trips/history', HISTORY),
+    lane('stats', 'Zone statistics', 'GET', '/api/admin/zones/stats', ZONE_STATS),
+    lane('surge', 'Surge pricing', 'PUT', '/api/admin/zones/:zone/surge', ZONE_SURGE),
   ];
 }

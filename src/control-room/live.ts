@@ -1,19 +1,19 @@
 import type { LaneState, PolicyParameters } from './policy-state.js';
 
-/** What the page is told: events of one stream. Types only, so that the page's own modules can be checked against them. */
+/** The events that the page receives. The file has types only, so that TypeScript can check the page's modules against them. */
 export interface LiveEvents {
-  /** The first one, and again after every reconnection. */
+  /** The first event of every connection. */
   readonly room: Room;
   readonly tick: Tick;
 }
 
-/** What does not change while the process runs. */
+/** Facts that do not change while the process runs. */
 export interface Room {
-  /** Whether the surge and the switch can be used; `watch`: they are refused. */
+  /** `watch`: the process rejects surge, switch and requests. */
   readonly mode: 'on' | 'watch';
-  /** False in a process that was started without a limiter: there is nothing to switch. */
+  /** False with `RATE_LIMIT=off`. */
   readonly switchable: boolean;
-  /** Whom the page's own requests come from. */
+  /** The rider who sends the page's requests. */
   readonly rider: string;
   readonly lanes: readonly LaneDescription[];
   readonly concert: { readonly riders: number; readonly demand: number; readonly seconds: number };
@@ -24,66 +24,67 @@ export interface LaneDescription {
   readonly title: string;
   readonly method: string;
   readonly path: string;
-  /** How many requests its second button sends at once. */
+  /** The number of requests that the second button sends at once. */
   readonly more: number;
   readonly policies: readonly PolicyParameters[];
 }
 
-/** What decides about requests: nothing where limits are not enforced. */
-export type Decider = 'redis' | 'process' | 'fallback' | 'nobody';
+/** What decides about requests. `none`: limits are not enforced. */
+export type Decider = 'redis' | 'process' | 'fallback' | 'none';
 
 export interface Tick {
-  /** Milliseconds since 1970 by the clock that decides; all instants below are of that clock. */
+  /** Milliseconds since 1970 by the clock of the store. All instants below are of that clock. */
   readonly at: number;
   readonly enforced: boolean;
   readonly decider: Decider;
-  /** By lane. */
+  /** By lane ID. */
   readonly lanes: Readonly<Record<string, LaneTick>>;
-  /** Undefined while the matching service is away. */
+  /** Undefined while the matching service is unavailable. */
   readonly matching: MatchingTick | undefined;
   readonly concert: ConcertTick;
 }
 
 export interface LaneTick {
-  /** Requests of this process since its start. */
+  /** Requests to this process since its start. */
   readonly passed: number;
-  readonly refused: number;
-  /** What each policy holds for the page's rider, or for everybody; undefined where it could not be asked. */
+  readonly rejected: number;
+  /** The state of each policy for the page's rider, or for all clients; undefined if the limiter did not answer. */
   readonly state: LaneState | undefined;
 }
 
 export interface MatchingTick {
-  /** Of the last seconds: 0 to 1; milliseconds that requests waited for a worker. */
+  /** The busy share of the workers' time in the last seconds, 0 to 1. */
   readonly utilisation: number;
+  /** Milliseconds that requests of the last seconds waited for a worker. */
   readonly p99WaitMs: number;
   readonly waiting: number;
   readonly workers: number;
 }
 
 export interface ConcertTick {
-  /** `ending`: nobody sends any more, some still wait for their answers. */
+  /** `ending`: riders send no further requests, but some still wait for their answers. */
   readonly phase: 'quiet' | 'running' | 'ending';
   readonly secondsLeft: number;
-  /** Riders with the app open, and answers, of the last surge. */
+  /** Riders with the app open. */
   readonly inApp: number;
   readonly waiting: number;
   readonly allowed: number;
-  readonly refused: number;
+  readonly rejected: number;
   readonly failed: number;
 }
 
-/** What came of the requests that a button sent. */
+/** The outcome of the requests that a button sent. */
 export interface TrialResult {
-  /** How many there were of each status. */
+  /** The number of answers by status. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** One of the answers, a refusal if there was one. */
+  /** One of the answers: a 429 if there was one. */
   readonly answer: {
     readonly status: number;
-    /** Those about limits. */
+    /** Headers about limits. */
     readonly headers: Readonly<Record<string, string>>;
-    /** The beginning of the body. */
+    /** The first characters of the body. */
     readonly text: string;
   };
-  /** Milliseconds for all of them. */
+  /** Milliseconds until all answers were there. */
   readonly tookMs: number;
 }

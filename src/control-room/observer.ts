@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { type Decision, RateLimiter } from 'nestjs-floodgate';
-import { Configuration } from '../config/configuration.js';
+import type { Configuration } from '../config/configuration.js';
 import { Enforcement } from '../limits/enforcement.js';
-import { routeName, RouteTraffic } from '../limits/route-traffic.js';
+import { Routes } from '../limits/routes.js';
 import { Matching } from '../matching/matching.js';
 import { Concert } from './concert.js';
 import { type Lane, lanesOf } from './lanes.js';
@@ -12,29 +13,29 @@ import { ROOM_RIDER } from './trial.js';
 
 const IDENTITY = { kind: 'user', value: ROOM_RIDER };
 
-/** Sees what the page shows. */
+/** Collects the figures that the page shows. */
 @Injectable()
 export class Observer {
   private readonly lanes: readonly Lane[];
-  /** By lane, of each of its policies. */
+  /** The last state of each lane's policies. */
   private readonly before = new Map<string, readonly PolicyState[]>();
   private matchingTick: MatchingTick | undefined;
   private matchingAsked = false;
 
   constructor(
-    private readonly configuration: Configuration,
+    private readonly config: ConfigService<Configuration, true>,
+    private readonly routes: Routes,
     private readonly limiter: RateLimiter,
     private readonly enforcement: Enforcement,
-    private readonly traffic: RouteTraffic,
     private readonly matching: Matching,
     private readonly concert: Concert,
   ) {
-    this.lanes = lanesOf(configuration);
+    this.lanes = lanesOf(config, routes);
   }
 
   room(): Room {
     return {
-      mode: this.configuration.controlRoom === 'on' ? 'on' : 'watch',
+      mode: this.config.get('controlRoom', { infer: true }) === 'on' ? 'on' : 'watch',
       switchable: this.enforcement.switchable,
       rider: ROOM_RIDER,
       lanes: this.lanes.map(({ description }) => description),
@@ -56,8 +57,8 @@ export class Observer {
     };
   }
 
-  private laneTick({ description: { id, policies }, controller, handler }: Lane, look: Decision | undefined): LaneTick {
-    const counts = this.traffic.of(routeName(controller, handler));
+  private laneTick({ description: { id, policies }, route }: Lane, look: Decision | undefined): LaneTick {
+    const counts = this.routes.counts(route);
     if (look === undefined) return { ...counts, state: undefined };
     const before = this.before.get(id);
     const state = policies.flatMap((policy, i) => {
@@ -68,18 +69,18 @@ export class Observer {
     return { ...counts, state };
   }
 
-  /** Undefined when nobody can say; the log says why. */
-  private look({ controller, handler }: Lane): Promise<Decision | undefined> {
-    return this.limiter.peekRoute(controller, handler, IDENTITY).catch(() => undefined);
+  /** Undefined when the limiter cannot answer. The library logs the reason. */
+  private look({ route }: Lane): Promise<Decision | undefined> {
+    return this.routes.peek(route, IDENTITY).catch(() => undefined);
   }
 
   private decider(): Decider {
-    if (!this.enforcement.on) return 'nobody';
-    if (this.configuration.redisUrl === undefined) return 'process';
+    if (!this.enforcement.on) return 'none';
+    if (this.config.get('redisUrl', { infer: true }) === undefined) return 'process';
     return this.limiter.stats().store.available ? 'redis' : 'fallback';
   }
 
-  /** A service that takes its time for the answer, or does not give one, delays nothing else. */
+  /** Does not wait: a slow or unavailable matching service must not delay the other figures. */
   private askMatching(): void {
     if (this.matchingAsked) return;
     this.matchingAsked = true;

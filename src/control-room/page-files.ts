@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml; charset=utf-8',
 };
 
-/** The page's own; the build copies them beside the compiled modules. */
+/** Files of the page. The build copies them beside the compiled modules. */
 const OWN = [
   'index.html',
   'base.css',
@@ -30,13 +30,13 @@ const OWN = [
   'status.js',
 ];
 
-/** Of packages, under names of their own. */
+/** Files of packages, by the name under which the page loads them. */
 const FOREIGN = { 'uplot.js': 'uplot/dist/uPlot.esm.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };
 
 /**
- * What the page consists of, read once: nothing that a client asks for reaches the file system.
+ * Reads all files of the page once, so that no client's path reaches the file system.
  *
- * @throws when one is missing
+ * @throws Error when a file is missing
  */
 export function readPageFiles(): ReadonlyMap<string, PageFile> {
   const require = createRequire(import.meta.url);

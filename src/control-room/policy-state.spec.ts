@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 /** Half a minute into a window. */
 const START_MS = Date.UTC(2024, 0, 1) + MINUTE_MS / 2;
 
-/** Looks at a policy as the page does, while a client asks: what is drawn at each instant. */
+/** Peeks at a policy like the page, while a client sends requests: the state at each instant. */
 async function course(
   policy: Policy,
   steps: readonly { readonly afterMs: number; readonly requests: number }[],
@@ -29,8 +29,8 @@ async function course(
   return states;
 }
 
-describe('the state that is drawn', () => {
-  it('of a token bucket is the instant when it is full', async () => {
+describe('the state for the page', () => {
+  it('of a token bucket is the instant when it is full again', async () => {
     const policy = { algorithm: 'token-bucket', capacity: 20, refill: 10 } as const;
     const course20 = await course(policy, [
       { afterMs: 0, requests: 0 },
@@ -41,7 +41,7 @@ describe('the state that is drawn', () => {
     expect(course20.map((state) => 'fullAt' in state && state.fullAt)).toEqual([0, START_MS + 500, START_MS + 500, 0]);
   });
 
-  it('of a leaky bucket is the instant when nobody waits', async () => {
+  it('of a leaky bucket is the instant when its queue is empty', async () => {
     const policy = { algorithm: 'leaky-bucket', capacity: 100, drain: 10 } as const;
     const states = await course(policy, [
       { afterMs: 0, requests: 0 },
@@ -65,7 +65,7 @@ describe('the state that is drawn', () => {
     ]);
   });
 
-  it('of a log are the marks of what was admitted, until they leave the window', async () => {
+  it('of a log is the marks of admitted requests, until they leave the window', async () => {
     const policy = { algorithm: 'sliding-window-log', limit: 5, window: MINUTE_MS } as const;
     const states = await course(policy, [
       { afterMs: 0, requests: 1 },
@@ -87,7 +87,7 @@ describe('the state that is drawn', () => {
     ]);
   });
 
-  it('of a counter are the counts of two windows', async () => {
+  it('of a counter is the counts of two windows', async () => {
     const policy = { algorithm: 'sliding-window-counter', limit: 30, window: MINUTE_MS } as const;
     const states = await course(policy, [
       { afterMs: 0, requests: 12 },
@@ -106,7 +106,7 @@ describe('the state that is drawn', () => {
     ]);
   });
 
-  it('refuses parameters that it cannot draw', () => {
+  it('rejects parameters that the page cannot draw', () => {
     expect(() => parametersOf({ algorithm: 'token-bucket', capacity: 1, refill: '600/m' })).toThrow(TypeError);
   });
 });

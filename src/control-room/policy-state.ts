@@ -1,26 +1,27 @@
 import type { Policy, PolicyDecision } from 'nestjs-floodgate';
 
-/** What a policy says of itself: numbers only. */
+/** The parameters of a policy, as numbers. */
 export interface PolicyParameters {
   readonly name: string;
   readonly algorithm: Policy['algorithm'];
   /** Capacity or limit. */
   readonly limit: number;
-  /** Tokens or departures a second; 0 of a window. */
+  /** Tokens or departures per second; 0 for a window. */
   readonly perSecond: number;
-  /** 0 of a bucket. */
+  /** 0 for a bucket. */
   readonly windowMs: number;
-  /** Whether it counts everybody together. */
+  /** Whether it counts all clients together. */
   readonly shared: boolean;
 }
 
 /**
- * What a policy holds, in instants (milliseconds since 1970) and not in amounts: it changes only when a request does it, and
- * who draws it knows the amount of every moment in between.
+ * The state of a policy as instants (milliseconds since 1970), not as amounts.
+ *
+ * An instant changes only with a request, and the page derives the amount for every moment in between.
  */
 export type PolicyState =
-  | { readonly algorithm: 'token-bucket'; /** 0: it is full. */ readonly fullAt: number }
-  | { readonly algorithm: 'leaky-bucket'; /** 0: nobody waits. */ readonly emptyAt: number }
+  | { readonly algorithm: 'token-bucket'; /** 0: the bucket is full. */ readonly fullAt: number }
+  | { readonly algorithm: 'leaky-bucket'; /** 0: no request waits. */ readonly emptyAt: number }
   | { readonly algorithm: 'fixed-window'; readonly used: number; readonly endsAt: number }
   | {
       readonly algorithm: 'sliding-window-log';
@@ -51,14 +52,14 @@ export function parametersOf(policy: Policy): PolicyParameters {
 
 function numeric(value: number | string): number {
   if (typeof value === 'number') return value;
-  throw new TypeError(`a lane draws rates per second and windows in milliseconds, got '${value}'`);
+  throw new TypeError(`a lane draws rates per second and windows in milliseconds as numbers, got '${value}'`);
 }
 
 /**
- * What a look at a policy means for the picture of it.
+ * Derives the state of a policy from a decision.
  *
- * @param at when it was looked at
- * @param before what the last look meant: a window's earlier marks and counts, which a decision does not tell
+ * @param at the instant of the decision
+ * @param before the last state, which has marks and counts that a decision does not contain
  */
 export function stateOf(
   { algorithm, limit, windowMs }: PolicyParameters,
@@ -77,26 +78,26 @@ export function stateOf(
       return { algorithm, used, endsAt: resetAt };
     case 'sliding-window-log': {
       const known = before?.algorithm === algorithm ? before.marks.filter((mark) => mark > at - windowMs) : [];
-      // The newest one is known exactly; those beside it that are new as well came since the last look.
+      // The decision gives the instant of the newest mark only. The others that are new get the same instant.
       const added = Array.from({ length: used - known.length }, () => resetAt - windowMs);
       return { algorithm, marks: [...known.slice(Math.max(0, known.length - used)), ...added] };
     }
     default: {
       const startedAt = Math.floor(at / windowMs) * windowMs;
       const left = startedAt + windowMs - at;
-      // What has been taken in the current window stays until the end of the next one.
+      // Requests of the current window count until the end of the next one. Here only the previous window counts.
       if (resetAfterMs <= left) {
         const previous = previousOf(before, startedAt, windowMs) ?? Math.floor((used * windowMs) / left);
         return { algorithm, startedAt, previous, current: 0 };
       }
       const previous = previousOf(before, startedAt, windowMs) ?? 0;
-      // The library counts the fading share of the previous window rounded up.
+      // The library rounds the share of the previous window up.
       return { algorithm, startedAt, previous, current: Math.max(0, used - Math.ceil((previous * left) / windowMs)) };
     }
   }
 }
 
-/** The previous window's count, if it was seen. */
+/** The count of the previous window; undefined if no look saw it. */
 function previousOf(before: PolicyState | undefined, startedAt: number, windowMs: number): number | undefined {
   if (before?.algorithm !== 'sliding-window-counter') return undefined;
   if (before.startedAt === startedAt) return before.previous;

@@ -29,11 +29,11 @@ function begin(queue: TrialQueue, peer: string): Job {
   return job;
 }
 
-/** All that is ready to go on has gone on. */
+/** Lets all pending promises settle. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('TrialQueue', () => {
-  it('runs so many at a time, keeps so many waiting, and turns the others away', async () => {
+  it('limits running and waiting trials, and rejects the others', async () => {
     const queue = new TrialQueue(OPTIONS);
     const jobs = Array.from({ length: 6 }, (_, i) => begin(queue, `10.0.0.${i}`));
     expect(await jobs[5]!.result).toMatchObject({ status: 503, retryAfter: 1 });
@@ -50,7 +50,7 @@ describe('TrialQueue', () => {
     }
   });
 
-  it('has so many of one peer, and the places of the others for them', async () => {
+  it('limits the trials of one peer, and keeps places for others', async () => {
     const queue = new TrialQueue(OPTIONS);
     const own = Array.from({ length: 5 }, () => begin(queue, 'one'));
     expect(await own[4]!.result).toMatchObject({ status: 429, retryAfter: 1 });
@@ -66,7 +66,7 @@ describe('TrialQueue', () => {
     expect(again.begun).toBe(true);
   });
 
-  it('stops what is abandoned, whether it runs or waits, and gives its place to the next', async () => {
+  it('stops abandoned trials, running or waiting, and gives their places to the next', async () => {
     const queue = new TrialQueue(OPTIONS);
     const jobs = Array.from({ length: 5 }, (_, i) => begin(queue, `10.0.0.${i}`));
     jobs[2]!.abandon();
@@ -77,11 +77,11 @@ describe('TrialQueue', () => {
     expect(jobs.map(({ begun }) => begun)).toEqual([true, true, false, true, false]);
   });
 
-  it('stops what takes too long', async () => {
+  it('stops a trial that takes too long', async () => {
     const queue = new TrialQueue({ ...OPTIONS, timeoutMs: 20 });
     expect(await begin(queue, 'one').result).toMatchObject({
       status: 503,
-      message: 'the trial took longer than 0.02 s and was stopped',
+      message: 'the trial took longer than 0.02 s and was stopped; try again later',
     });
   });
 });

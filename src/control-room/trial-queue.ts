@@ -3,17 +3,17 @@ import { BusyException } from '../http/busy.js';
 export interface TrialQueueOptions {
   /** Trials that run at the same time. */
   readonly running: number;
-  /** Trials that may wait for that. */
+  /** Trials that may wait. */
   readonly waiting: number;
-  /** Those of one peer, running or waiting. */
+  /** Trials of one peer that may run or wait. */
   readonly perPeer: number;
-  /** A trial that takes longer is stopped. */
+  /** The longest that a trial may take. */
   readonly timeoutMs: number;
 }
 
 const RETRY_AFTER_S = 1;
 
-/** Runs a few trials at a time. The next ones wait, first come first served; beyond that they are turned away. */
+/** Runs a few trials at a time. Further trials wait in order of arrival. Beyond that the queue rejects them. */
 export class TrialQueue {
   private readonly waiting = new Set<() => void>();
   private readonly peers = new Map<string, number>();
@@ -22,14 +22,14 @@ export class TrialQueue {
   constructor(private readonly options: TrialQueueOptions) {}
 
   /**
-   * @param gone ends the trial: its client has gone. One that waits leaves the queue.
+   * @param gone aborted when the client leaves: the trial stops, or leaves the queue
    * @param job gets a signal that `gone` or the timeout aborts
-   * @throws BusyException when too many run and wait, or when it takes too long; the reason of `gone`
+   * @throws BusyException when too many trials run and wait, or when this one takes too long; the reason of `gone`
    */
   async run<T>(peer: string, gone: AbortSignal, job: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { perPeer, timeoutMs } = this.options;
     const own = this.peers.get(peer) ?? 0;
-    if (own >= perPeer) throw busy(429, `${perPeer} trials of this address run or wait already, which is the most`);
+    if (own >= perPeer) throw busy(429, `at most ${perPeer} trials of one address can run or wait; try again later`);
     this.peers.set(peer, own + 1);
     try {
       await this.begin(gone);
@@ -37,7 +37,9 @@ export class TrialQueue {
       try {
         return await job(AbortSignal.any([gone, tooLong]));
       } catch (error) {
-        throw tooLong.aborted ? busy(503, `the trial took longer than ${timeoutMs / 1000} s and was stopped`) : error;
+        throw tooLong.aborted
+          ? busy(503, `the trial took longer than ${timeoutMs / 1000} s and was stopped; try again later`)
+          : error;
       } finally {
         this.next();
       }
@@ -55,7 +57,7 @@ export class TrialQueue {
       this.running++;
       return;
     }
-    if (this.waiting.size >= waiting) throw busy(503, `${waiting} trials wait already, which is the most`);
+    if (this.waiting.size >= waiting) throw busy(503, `at most ${waiting} trials can wait; try again later`);
     return new Promise((resolve, reject) => {
       const admit = (): void => {
         leave();
@@ -74,7 +76,7 @@ export class TrialQueue {
     });
   }
 
-  /** The place goes to the next in line without becoming free. */
+  /** Gives the place to the next trial. It is never free in between, so no new trial can take it. */
   private next(): void {
     const [admit] = this.waiting;
     if (admit === undefined) this.running--;

@@ -2,20 +2,20 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Agent } from 'undici';
 import { zoneOf } from '../geo/zone.js';
-import { CENTER } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../geo/position.js';
 import type { TrialResult } from './live.js';
 import { ownOrigin } from './own-origin.js';
 
-/** Whom the page's requests come from, in every process: on one Redis they share what they are allowed. */
+/** The rider who sends the page's requests, the same in every process: on one Redis the pages share one limit. */
 export const ROOM_RIDER = 'control-room';
 
-/** What a lane's buttons send: one, or `more` of them at once, which shows the limit. */
+/** The request of a lane's buttons. The second button sends `more` of them at once, which shows the limit. */
 interface Sample {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly path: string;
   readonly body?: object;
   readonly more: number;
-  /** Of those, if another one. */
+  /** The body for the second button, if it differs. */
   readonly moreBody?: object;
 }
 
@@ -28,7 +28,7 @@ export const SAMPLES = {
   location: { method: 'POST', path: '/api/drivers/location', body: positions(30), more: 6, moreBody: positions(500) },
   history: { method: 'GET', path: `/api/trips/history?rider_id=${ROOM_RIDER}`, more: 10 },
   stats: { method: 'GET', path: '/api/admin/zones/stats?limit=1', more: 20 },
-  // What every zone has unless somebody says otherwise.
+  // The default factor, so that no fare changes.
   surge: { method: 'PUT', path: `/api/admin/zones/${zoneOf(CENTER)}/surge`, body: { factor: 1 }, more: 3 },
 } as const satisfies Record<string, Sample>;
 
@@ -38,8 +38,9 @@ const SHOWN_HEADERS = /^(x-ratelimit-.*|retry-after)$/;
 const SHOWN_TEXT = 400;
 
 /**
- * Sends requests to this process over HTTP, like any client. Not the page itself: a browser has six connections, and writes
- * every refusal into its console.
+ * Sends requests to this process over HTTP, like any client.
+ *
+ * The page does not send them itself: a browser has six connections per host and logs every 429 to its console.
  */
 @Injectable()
 export class Trial implements OnModuleDestroy {
@@ -48,8 +49,8 @@ export class Trial implements OnModuleDestroy {
   constructor(private readonly adapterHost: HttpAdapterHost) {}
 
   /**
-   * @param signal ends it: requests without an answer are aborted
-   * @throws ConflictException when this process cannot be reached
+   * @param signal aborts the requests that have no answer yet
+   * @throws ConflictException when this process does not listen on a TCP port
    */
   async send(lane: LaneId, many: boolean, signal: AbortSignal): Promise<TrialResult> {
     const sample: Sample = SAMPLES[lane];
@@ -60,12 +61,12 @@ export class Trial implements OnModuleDestroy {
     );
     const statuses: Record<string, number> = {};
     for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
-    // Of several the refusal is what one wants to see.
+    // Of several answers the 429 is the interesting one.
     const answer = answers.find(({ status }) => status === 429) ?? answers.at(-1)!;
     return { statuses, answer, tookMs: Math.round(performance.now() - since) };
   }
 
-  /** Whoever still waits for an answer then does not hold up the server. */
+  /** Aborts open requests, so that the server does not wait for them. */
   async onModuleDestroy(): Promise<void> {
     await this.agent.destroy();
   }
@@ -95,7 +96,7 @@ export class Trial implements OnModuleDestroy {
 
 type TrialAnswer = TrialResult['answer'];
 
-/** What the phones of some drivers around the garden have buffered. */
+/** Positions of drivers around the garden, as a phone without a connection buffers them. */
 function positions(count: number): object[] {
   return Array.from({ length: count }, (_, i) => ({
     driver_id: `${ROOM_RIDER}-${(i % 30) + 1}`,

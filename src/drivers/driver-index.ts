@@ -9,8 +9,9 @@ export interface NearbyDriver extends DriverPosition {
 }
 
 export interface ClaimedDriver extends NearbyDriver {
-  /** Milliseconds since the epoch, as is `freeAt`, when the claim ends by itself. */
+  /** Milliseconds since 1970. */
   readonly claimedAt: number;
+  /** The instant when the claim ends by itself, in milliseconds since 1970. */
   readonly freeAt: number;
 }
 
@@ -19,17 +20,18 @@ export interface DriverCounts {
   readonly busy: number;
 }
 
-/** Where the drivers are, and which of them are free. Asynchronous, as an index outside of the process has to be. */
+/** The positions of drivers, and which drivers are free. Its methods are asynchronous, so that an index can be a service. */
 export abstract class DriverIndex {
-  /** In order: the last position of a driver is the one that counts. */
+  /** Takes positions in order: the last position of a driver counts. */
   abstract report(positions: readonly DriverPosition[]): Promise<void>;
 
-  /** Free drivers, the nearest first. */
+  /** Finds free drivers, the nearest first. */
   abstract nearby(center: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]>;
 
   /**
-   * Takes the nearest free driver for a while. Of any number of concurrent claims a driver is given to one only.
-   * A claim ends by itself, so a rider's process that dies does not take its drivers along.
+   * Takes the nearest free driver for a while. Concurrent claims never get the same driver.
+   *
+   * A claim ends by itself, so a process that dies does not keep its drivers.
    */
   abstract claimNearest(center: Position, radiusKm: number, leaseMs: number): Promise<ClaimedDriver | undefined>;
 

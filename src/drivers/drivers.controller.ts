@@ -1,14 +1,13 @@
 import { Body, Controller, Get, HttpCode, HttpStatus, Post, Query } from '@nestjs/common';
 import { RateLimit } from 'nestjs-floodgate';
 import { toMetres, travelSeconds } from '../geo/position.js';
-import { MATCHING_LIMIT } from '../limits/matching-limit.js';
-import { LOCATION_INDEX, NEARBY, REPORTER } from '../limits/policies.js';
+import { LOCATION_INDEX, MATCHING_LIMIT, NEARBY, REPORTER } from '../limits/policies.js';
 import { Matching } from '../matching/matching.js';
 import type { DriverPosition } from './driver-index.js';
 import { NearbyQuery } from './nearby.query.js';
 import { PositionBatchPipe } from './position-batch.pipe.js';
 
-/** What a map can show without becoming a swarm. */
+/** The most drivers that a map can show clearly. */
 const MAX_SHOWN = 50;
 
 export interface NearbyResponse {

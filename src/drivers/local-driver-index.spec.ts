@@ -26,7 +26,7 @@ const claim = async (leaseMs = TRIP_MS): Promise<string | undefined> =>
 const shown = async (): Promise<string[]> => (await index.nearby(GARDEN, 5, 10)).map(({ driverId }) => driverId);
 
 describe('positions', () => {
-  it('shows free drivers within the radius, nearest first, as many as asked for', async () => {
+  it('finds free drivers within the radius, nearest first, up to the limit', async () => {
     await index.report([north('c', 300), north('a', 100), north('b', 200)]);
     expect(await index.nearby(GARDEN, 0.25, 10)).toEqual([
       { ...north('a', 100), distanceKm: expect.closeTo(0.1, 4) },
@@ -55,7 +55,7 @@ describe('positions', () => {
     expect(await shown()).toEqual(['a']);
   });
 
-  it('never loses a stationed driver who has not reported', async () => {
+  it('never forgets a stationed driver who has not reported', async () => {
     index.station([north('s', 10)]);
     now += 100 * TIMEOUT_MS;
     await index.report([north('a', 100), north('b', 100), north('c', 100), north('d', 100)]);
@@ -64,7 +64,7 @@ describe('positions', () => {
 });
 
 describe('claims', () => {
-  it('gives the nearest free driver, each to one rider, until none is left', async () => {
+  it('gives each free driver to one rider, the nearest first, until none is left', async () => {
     await index.report([north('far', 300), north('near', 100)]);
     expect(await Promise.all([claim(), claim(), claim()])).toEqual(['near', 'far', undefined]);
     expect(await shown()).toEqual([]);
@@ -75,7 +75,7 @@ describe('claims', () => {
     expect(await index.claimNearest(GARDEN, 1, TRIP_MS)).toBeUndefined();
   });
 
-  it('says when the driver is free again, and means it', async () => {
+  it('frees the driver at the instant that the claim names', async () => {
     index.station([north('a', 100)]);
     expect(await index.claimNearest(GARDEN, 5, TRIP_MS)).toMatchObject({ driverId: 'a', freeAt: now + TRIP_MS });
     now += TRIP_MS - 1;
@@ -84,14 +84,14 @@ describe('claims', () => {
     expect(await claim()).toBe('a');
   });
 
-  it('leaves a driver who moves during a trip with the rider', async () => {
+  it('keeps a driver who moves during a trip on the trip', async () => {
     await index.report([north('a', 100)]);
     await claim();
     await index.report([north('a', 0)]);
     expect(await claim()).toBeUndefined();
   });
 
-  it('remembers the trip of a driver who falls silent during it', async () => {
+  it('keeps a driver who is silent during a trip on the trip', async () => {
     await index.report([north('a', 100)]);
     await claim();
     now += 2 * TIMEOUT_MS;
@@ -102,7 +102,7 @@ describe('claims', () => {
   });
 });
 
-it('never gives a driver to two riders at the same time, whoever claims, reports or falls silent meanwhile', async () => {
+it('never gives a driver to two riders at the same time, despite reports and silences', async () => {
   const step = fc.record({
     afterMs: fc.nat(2 * TIMEOUT_MS),
     reports: fc.array(fc.record({ id: fc.constantFrom('a', 'b', 'c'), metres: fc.nat(3000) }), { maxLength: 5 }),
@@ -128,14 +128,14 @@ it('never gives a driver to two riders at the same time, whoever claims, reports
 });
 
 describe('memory', () => {
-  it('forgets those silent for longest when there are too many', async () => {
+  it('forgets the longest silent drivers beyond the limit', async () => {
     await index.report(['a', 'b', 'c'].map((id) => north(id, 100)));
     await index.report([north('a', 100)]);
     await index.report([north('d', 100)]);
     expect((await shown()).toSorted()).toEqual(['a', 'c', 'd']);
   });
 
-  it('forgets others before those on a trip, but stays within its limit', async () => {
+  it('forgets drivers on a trip last, but stays within its limit', async () => {
     await index.report([north('a', 100), north('b', 200), north('c', 300)]);
     expect([await claim(), await claim()]).toEqual(['a', 'b']);
     await index.report([north('d', 400)]);
@@ -146,7 +146,7 @@ describe('memory', () => {
   });
 });
 
-it('counts free and busy drivers by zone, the silent ones not', async () => {
+it('counts free and busy drivers by zone, without silent ones', async () => {
   await index.report([north('silent', 1)]);
   now += TIMEOUT_MS;
   index.station([north('a', 1), north('b', 2), { driverId: 'c', ...AIRPORT }]);
@@ -167,7 +167,7 @@ describe('the work of a request', () => {
     await index.report(Array.from({ length: COUNT }, (_, i) => north(`d${i}`, 0)));
   });
 
-  it('is the same where 100,000 drivers are at one spot, free or not', async () => {
+  it('is the same with 100,000 free or busy drivers at one spot', async () => {
     const before = index.looks;
     expect(await index.nearby(GARDEN, 5, 50)).toHaveLength(50);
     for (let i = 0; i < 1000; i++) expect(await claim()).toBeDefined();
@@ -176,7 +176,7 @@ describe('the work of a request', () => {
     expect(await index.countsByZone()).toEqual(new Map([[zoneOf(GARDEN), { free: COUNT - 1000, busy: 1000 }]]));
   });
 
-  it('is the same where nobody of them is free', async () => {
+  it('is the same when no driver is free', async () => {
     for (let i = 0; i < COUNT; i++) await index.claimNearest(GARDEN, 5, TRIP_MS);
     await index.report([north('far', 4000)]);
     const before = index.looks;

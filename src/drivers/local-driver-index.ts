@@ -1,4 +1,4 @@
-import { MinHeap } from '../collections/min-heap.js';
+import { keyedQueue } from '../collections/keyed-queue.js';
 import { type Entry, type Found, PositionTree, snapped } from '../geo/position-tree.js';
 import type { Position } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
@@ -16,11 +16,11 @@ interface Driver extends Position {
   lat: number;
   lng: number;
   zone: string;
-  /** When the driver has been silent for too long; Infinity for one who never reported. */
+  /** When the index forgets the driver unless they report; Infinity for a driver who never reported. */
   silentAt: number;
-  /** The number of the last report: who was heard of longest ago has the smallest. */
+  /** The number of the driver's last report. Numbers increase with each report of any driver. */
   report: number;
-  /** Among the free ones; undefined on a trip. */
+  /** The driver's entry among the free drivers; undefined on a trip. */
   entry: Entry<Driver> | undefined;
   /** Whether the driver is in `silences`. */
   watched: boolean;
@@ -32,18 +32,21 @@ export interface DriverLimits {
 }
 
 /**
- * The index of one process, in memory: each method reads and writes without yielding, which is what makes a claim atomic.
+ * The index of one process, in memory. Each method reads and writes without yielding, which makes a claim atomic.
  *
- * Only free drivers are in the tree, so that a search never passes by any number of others. Trips and silences end when the
- * next call finds them past: each once, whoever asks.
+ * The tree holds free drivers only, so that a search never has to skip others. The next call of any method ends the trips and
+ * silences that are over.
  */
 export class LocalDriverIndex extends DriverIndex {
   private readonly drivers = new Map<string, Driver>();
   private readonly free = new PositionTree<Driver>();
-  /** Drivers on a trip, by its end. */
-  private readonly trips = new MinHeap<Driver>();
-  /** Drivers that report, each at most once, by a report that may be followed by others. Those on a trip may be missing. */
-  private readonly silences = new MinHeap<Driver>();
+  /** Drivers on a trip, by the end of the trip. */
+  private readonly trips = keyedQueue<Driver>();
+  /**
+   * Drivers that report, by the number of one of their reports, which may not be the last one. Each driver is here at most
+   * once. Drivers on a trip may be missing.
+   */
+  private readonly silences = keyedQueue<Driver>();
   private readonly zones = new Map<string, { free: number; busy: number }>();
   private reporting = 0;
   private reports = 0;
@@ -55,12 +58,12 @@ export class LocalDriverIndex extends DriverIndex {
     super();
   }
 
-  /** Positions and boxes that searches have looked at, since the start. */
+  /** Positions and boxes that all searches have compared so far. */
   get looks(): number {
     return this.free.looks;
   }
 
-  /** Places drivers that never fall silent: the seeded ones, until they report. */
+  /** Places drivers that are never silent until they report: the seeded ones. */
   station(positions: readonly DriverPosition[]): void {
     for (const position of positions) this.place(position);
   }
@@ -91,7 +94,7 @@ export class LocalDriverIndex extends DriverIndex {
     driver.entry = undefined;
     this.enter(driver);
     const freeAt = now + leaseMs;
-    this.trips.push(freeAt, driver);
+    this.trips.push({ key: freeAt, item: driver });
     return { ...asNearby(found), claimedAt: now, freeAt };
   }
 
@@ -118,11 +121,12 @@ export class LocalDriverIndex extends DriverIndex {
     return driver;
   }
 
-  /** Ends what is past by now. */
+  /** Ends trips and silences that are over. @returns the current time */
   private settle(): number {
     const now = this.clock.now();
-    while (this.trips.firstKey <= now) {
-      const driver = this.trips.pop()!;
+    for (let next = this.trips.peek(); next !== undefined && next.key <= now; next = this.trips.peek()) {
+      const driver = next.item;
+      this.trips.pop();
       this.leave(driver);
       driver.entry = this.free.add(driver, driver);
       this.enter(driver);
@@ -132,15 +136,16 @@ export class LocalDriverIndex extends DriverIndex {
     return now;
   }
 
-  /** Forgets the silent and those above the limit, the longest silent first, but nobody on a trip. */
+  /** Forgets silent drivers and those beyond the limit, the longest silent first, but no driver on a trip. */
   private forgetSilent(now: number): void {
-    for (let driver = this.silences.first; driver !== undefined; driver = this.silences.first) {
-      const latest = this.silences.firstKey === driver.report;
+    for (let next = this.silences.peek(); next !== undefined; next = this.silences.peek()) {
+      const driver = next.item;
+      const latest = next.key === driver.report;
       if (latest && driver.silentAt > now && this.reporting <= this.limits.max) return;
       this.silences.pop();
       driver.watched = false;
       if (!latest) this.watch(driver);
-      // Forgotten during a trip, a driver who reports again would look free and be given to a second rider.
+      // A driver who is forgotten during a trip would look free after the next report, and a second rider would get them.
       else if (driver.entry !== undefined) this.forget(driver);
     }
   }
@@ -148,7 +153,7 @@ export class LocalDriverIndex extends DriverIndex {
   private watch(driver: Driver): void {
     if (driver.watched || driver.silentAt === Infinity) return;
     driver.watched = true;
-    this.silences.push(driver.report, driver);
+    this.silences.push({ key: driver.report, item: driver });
   }
 
   private forget(driver: Driver): void {
@@ -157,14 +162,14 @@ export class LocalDriverIndex extends DriverIndex {
     this.reporting--;
   }
 
-  /** Is counted in its zone, as free or as busy. */
+  /** Counts the driver in their zone, as free or as busy. */
   private enter({ zone, entry }: Driver): void {
     let counts = this.zones.get(zone);
     if (!counts) this.zones.set(zone, (counts = { free: 0, busy: 0 }));
     counts[entry ? 'free' : 'busy']++;
   }
 
-  /** Leaves its zone and, if it is free, the tree. */
+  /** Removes the driver from the counts of their zone and, if they are free, from the tree. */
   private leave({ zone, entry }: Driver): void {
     const counts = this.zones.get(zone)!;
     counts[entry ? 'free' : 'busy']--;

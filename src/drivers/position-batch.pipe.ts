@@ -4,15 +4,15 @@ import type { DriverPosition } from './driver-index.js';
 import { DriverPositionDto } from './driver-position.dto.js';
 import { MAX_POSITIONS } from './position-batch.js';
 
-/** Enough to see what is wrong with a batch; all of it could be thousands of lines. */
+/** Enough to see the mistake in a batch. All messages could be thousands of lines. */
 const MAX_MESSAGES = 10;
 
-/** Of one position: some more than it has, so that errors can name those that are unknown. */
+/** The most fields of a position: more than it has, so that errors can name unknown fields. */
 const MAX_FIELDS = 16;
 
-const NESTED = 'must be an object of driver_id, lat and lng, with nothing nested in it';
+const NESTED = 'must be an object with driver_id, lat and lng, without nested values';
 
-/** One position or an array of them, each checked like any other body; an error says which one: `[3].lat must be ...`. */
+/** Validates one position or an array of positions. An error names the position: `[3].lat must be ...`. */
 @Injectable()
 export class PositionBatchPipe implements PipeTransform<unknown, Promise<DriverPosition[]>> {
   private readonly validation = new ValidationPipe(VALIDATION);
@@ -50,7 +50,7 @@ export class PositionBatchPipe implements PipeTransform<unknown, Promise<DriverP
   }
 }
 
-/** Whether there is more in it than fields of one position: class-transformer would descend, before any rule is asked. */
+/** Whether a position has nested values or too many fields. class-transformer would walk through them before any validation. */
 function isNested(value: unknown): boolean {
   if (Array.isArray(value)) return true;
   if (typeof value !== 'object' || value === null) return false;
@@ -58,7 +58,7 @@ function isNested(value: unknown): boolean {
   return fields.length > MAX_FIELDS || fields.some((field) => typeof field === 'object' && field !== null);
 }
 
-/** Messages begin with the field's name, or with "property" and the name of one that is unknown. */
+/** Adds the index to a message, which begins with a field's name, or with "property" and an unknown name. */
 function at(index: number, message: string): string {
   return message.replace(/^(property )?/, `$1[${index}].`);
 }

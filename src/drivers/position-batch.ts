@@ -1,11 +1,12 @@
 import type { ExecutionContext } from '@nestjs/common';
 
-/** A phone that was out of reach sends what it buffered at once; 30 s of positions are far below this. */
+/** A phone without a connection buffers its positions and sends them at once. 30 s of positions are far below this. */
 export const MAX_POSITIONS = 500;
 
 /**
- * What a location request costs: one per position. It is asked before the body is validated, so anything can be in there;
- * a body that will be refused costs what the nearest acceptable one does.
+ * The cost of a location request: one per position.
+ *
+ * The guard runs before validation, so the body can be anything. An invalid body costs as much as the nearest valid one.
  */
 export function batchCost(context: ExecutionContext): number {
   const { body } = context.switchToHttp().getRequest<{ body?: unknown }>();

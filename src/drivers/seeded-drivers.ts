@@ -1,14 +1,11 @@
-import type { Position } from '../geo/position.js';
+import { CENTER } from '../geo/position.js';
 import type { DriverPosition } from './driver-index.js';
-
-/** Madison Square Garden, where the concert ends. */
-export const CENTER: Position = { lat: 40.7505, lng: -73.9934 };
 
 const RADIUS_KM = 2;
 const KM_PER_DEGREE = 111.195;
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 
-/** The same drivers at every start, spread evenly over a disk around the garden: the spiral of a sunflower. */
+/** Places the same drivers at every start, evenly over a disk around `CENTER`, as a sunflower places its seeds. */
 export function seededDrivers(count: number): DriverPosition[] {
   return Array.from({ length: count }, (_, i) => {
     const radius = (RADIUS_KM * Math.sqrt((i + 0.5) / count)) / KM_PER_DEGREE;

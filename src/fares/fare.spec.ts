@@ -17,7 +17,7 @@ describe('fareFor', () => {
     expect(fareFor(metres, surge)).toEqual({ amount_cents: cents, currency: 'USD' });
   });
 
-  it('is what exact arithmetic says, for every distance on earth and every surge', () => {
+  it('equals exact arithmetic for every distance on earth and every surge factor', () => {
     fc.assert(
       fc.property(fc.nat(20_040_000), fc.integer({ min: 100, max: 500 }), (metres, hundredths) => {
         const base = 300_000n + 175n * BigInt(metres);

@@ -1,4 +1,4 @@
-/** An amount of money: whole cents, never a fraction of one. */
+/** An amount of money in whole cents. */
 export interface Fare {
   readonly amount_cents: number;
   readonly currency: 'USD';
@@ -9,8 +9,9 @@ const CENTS_PER_KM = 175;
 const MINIMUM_CENTS = 800;
 
 /**
- * Base plus distance, at least the minimum, times the surge, rounded half up once at the end. Metres and hundredths of a
- * factor keep everything in whole numbers far below 2^53: no fare depends on how a fraction happens to be stored.
+ * The fare: base plus distance, at least the minimum, times the surge factor, rounded half up once at the end.
+ *
+ * Metres and hundredths of a factor keep all values whole and far below 2^53, so no fare depends on a rounded fraction.
  */
 export function fareFor(metres: number, surgeFactor: number): Fare {
   const thousandths = Math.max(BASE_CENTS * 1000 + CENTS_PER_KM * metres, MINIMUM_CENTS * 1000);

@@ -1,8 +1,7 @@
 import { Body, Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
 import { RateLimit } from 'nestjs-floodgate';
 import { travelSeconds } from '../geo/position.js';
-import { MATCHING_LIMIT } from '../limits/matching-limit.js';
-import { FARES } from '../limits/policies.js';
+import { FARES, MATCHING_LIMIT } from '../limits/policies.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
 import type { Fare } from './fare.js';
 import { ItineraryDto } from './itinerary.dto.js';

@@ -6,7 +6,7 @@ import { type Fare, fareFor } from './fare.js';
 import type { Itinerary } from './itinerary.js';
 
 export interface Quote {
-  /** Where the ride begins: its surge is the one that is paid. */
+  /** The zone of the pickup, whose surge factor applies. */
   readonly zone: string;
   readonly metres: number;
   readonly surgeFactor: number;
@@ -17,12 +17,12 @@ export interface Quote {
 export class QuotesService {
   constructor(private readonly matching: Matching) {}
 
-  /** What a ride would cost now. @throws MatchingUnavailableError */
+  /** The price of a ride now. @throws MatchingUnavailableError */
   async quote(itinerary: Itinerary): Promise<Quote> {
     return this.quoteAt(await this.matching.surgeFactor(zoneOf(itinerary.pickup)), itinerary);
   }
 
-  /** What it costs at a surge that is known. */
+  /** The price of a ride at a known surge factor. */
   quoteAt(surgeFactor: number, { pickup, dropoff }: Itinerary): Quote {
     const metres = distanceMetres(pickup, dropoff);
     return { zone: zoneOf(pickup), metres, surgeFactor, fare: fareFor(metres, surgeFactor) };

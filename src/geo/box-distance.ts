@@ -1,10 +1,10 @@
 import { distanceKm, type Position } from './position.js';
 
 const RADIANS = Math.PI / 180;
-/** What rounding may take from a distance: a micrometre, and a billionth of it. */
+/** The greatest rounding error of a distance: a micrometre, and a billionth of the distance. */
 const ROUNDING_KM = 1e-9;
 
-/** Degrees; a side that is 180 and one that is -180 are the same line. */
+/** Sides in degrees. The meridians 180 and -180 are the same line. */
 export interface Box {
   readonly south: number;
   readonly north: number;
@@ -13,8 +13,10 @@ export interface Box {
 }
 
 /**
- * A distance that nothing in the box is closer than, along great circles, over the antimeridian and the poles as well. The way
- * of geokdbush (ISC): the nearest point lies on the nearer of the two meridians that bound the box.
+ * A lower bound of the distance from a position to any point of a box, along great circles, also over the antimeridian and the
+ * poles.
+ *
+ * The method is that of geokdbush (ISC): the nearest point lies on the nearer of the two meridians that bound the box.
  */
 export function distanceToBoxKm({ lat, lng }: Position, { south, north, west, east }: Box): number {
   if (lng >= west && lng <= east) {
@@ -30,7 +32,7 @@ export function distanceToBoxKm({ lat, lng }: Position, { south, north, west, ea
   const cosTurn = Math.cos(turn(lng, nearer) * RADIANS);
   const sin = Math.sin(lat * RADIANS);
   const cos = Math.cos(lat * RADIANS) * cosTurn;
-  // Beyond a quarter turn the nearest point of the meridian is a pole, and that of the box one of its corners.
+  // Beyond a quarter turn the nearest point of the meridian is a pole, and the nearest point of the box is a corner.
   if (cos > 0) {
     const nearest = Math.atan2(sin, cos) / RADIANS;
     if (nearest > south && nearest < north) return lower(distanceKm({ lat, lng }, { lat: nearest, lng: nearer }));
@@ -43,7 +45,7 @@ function lower(km: number): number {
   return Math.max(0, km * (1 - ROUNDING_KM) - ROUNDING_KM);
 }
 
-/** Degrees from one meridian to another, the shorter way. */
+/** Degrees between two meridians, the shorter way. */
 function turn(from: number, to: number): number {
   const degrees = Math.abs(from - to);
   return Math.min(degrees, 360 - degrees);

@@ -11,7 +11,7 @@ const anywhere = fc.record({
   lng: fc.double({ min: -180, max: 180, noNaN: true }),
 });
 
-/** Where latitudes and longitudes are at their most irregular, next to where people take taxis. */
+/** The most irregular places of latitude and longitude, and a city. */
 const center = fc.oneof(
   fc.constantFrom<Position>(
     GARDEN,
@@ -45,7 +45,7 @@ function bruteForce(items: Iterable<Position>, middle: Position, radiusKm: numbe
 }
 
 describe('PositionTree', () => {
-  it('finds the nearest items that brute force finds, each once', () => {
+  it('finds the same nearest items as brute force, each once', () => {
     fc.assert(
       fc.property(scene, ({ middle, items, radiusKm, limit }) => {
         const found = treeOf(items).nearest(middle, radiusKm, limit);
@@ -57,7 +57,7 @@ describe('PositionTree', () => {
     );
   });
 
-  it('finds it from anywhere, however far and wherever the items are', () => {
+  it('finds an item from any position at any distance', () => {
     fc.assert(
       fc.property(
         center,
@@ -72,7 +72,7 @@ describe('PositionTree', () => {
     );
   });
 
-  it('finds what is there while items come, go and come back', () => {
+  it('finds the present items while items are added and removed', () => {
     const step = fc.record({ add: fc.boolean(), spot: fc.nat(40), which: fc.nat() });
     fc.assert(
       fc.property(
@@ -118,18 +118,21 @@ describe('the work of a search', () => {
     ['along a street', (i) => metres(i / 10, 0)],
   ];
 
-  it.each(distributions)('finds exactly the nearest 50 of 100,000 %s without looking at most of them', (_, at) => {
-    const items = Array.from({ length: COUNT }, (__, i) => at(i));
-    const tree = treeOf(items);
-    for (const radiusKm of [0.1, 2, 20]) {
-      const before = tree.looks;
-      const found = tree.nearest(GARDEN, radiusKm, 50);
-      expect(tree.looks - before).toBeLessThan(1500);
-      expect(found.map((one) => one.distanceKm)).toEqual(bruteForce(items, GARDEN, radiusKm, 50));
-    }
-  });
+  it.each(distributions)(
+    'finds exactly the nearest 50 of 100,000 %s without a comparison with most of them',
+    (_, at) => {
+      const items = Array.from({ length: COUNT }, (__, i) => at(i));
+      const tree = treeOf(items);
+      for (const radiusKm of [0.1, 2, 20]) {
+        const before = tree.looks;
+        const found = tree.nearest(GARDEN, radiusKm, 50);
+        expect(tree.looks - before).toBeLessThan(1500);
+        expect(found.map((one) => one.distanceKm)).toEqual(bruteForce(items, GARDEN, radiusKm, 50));
+      }
+    },
+  );
 
-  it('is bounded where thousands are equally far away, and misses by no more than a few metres', () => {
+  it('is bounded when thousands of items are equally far away, and misses by a few metres at most', () => {
     const items = Array.from({ length: COUNT }, (_, i) => {
       const angle = i * 2 * Math.PI * 0.618034;
       const radius = 2000 + 10 * spread(i, Math.SQRT2);

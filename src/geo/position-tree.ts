@@ -1,14 +1,14 @@
-import { MinHeap } from '../collections/min-heap.js';
+import { keyedQueue } from '../collections/keyed-queue.js';
 import { type Box, distanceToBoxKm } from './box-distance.js';
 import { distanceKm, type Position } from './position.js';
 
-/** Positions are kept in steps of a ten-millionth of a degree, about 1 cm: as GPS receivers give them. */
+/** The tree keeps positions in steps of a ten-millionth of a degree, about 1 cm, as GPS receivers report them. */
 const STEPS = 1e7;
-/** Of the root box: 2^32 steps are 429 degrees, more than there are. */
+/** The size of the root box: 2^32 steps are 429 degrees, more than the earth has. */
 const ROOT_BITS = 32;
-/** Spots in a box before it is divided. */
+/** The tree divides a box with more spots. */
 const MAX_SPOTS = 16;
-/** Positions and boxes that one search looks at, besides what it finds. Real cities need some hundreds. */
+/** The most positions and boxes that one search compares. Real cities need some hundreds. */
 export const MAX_LOOKS = 4000;
 
 /** All items at one and the same position. */
@@ -19,16 +19,16 @@ interface Spot<T> extends Position {
   readonly entries: Entry<T>[];
 }
 
-/** An item and where it is; `remove` wants it back. */
+/** An item and its position. `remove` takes it. */
 export interface Entry<T> extends Position {
   readonly item: T;
   /** @internal */
   readonly spot: Spot<T>;
-  /** @internal Its place among the entries of the spot. */
+  /** @internal Its index among the entries of the spot. */
   index: number;
 }
 
-/** A box of 2^bits steps. It has spots, or up to four boxes of half its size. */
+/** A box of 2^bits steps. It has either spots or up to four boxes of half its size. */
 interface Node<T> {
   readonly x: number;
   readonly y: number;
@@ -43,20 +43,21 @@ export interface Found<T> {
   readonly distanceKm: number;
 }
 
-/** The position that is kept for one: in whole steps. */
+/** Rounds a position to the steps in which the tree keeps it. */
 export function snapped({ lat, lng }: Position): Position {
   return { lat: Math.round(lat * STEPS) / STEPS, lng: Math.round(lng * STEPS) / STEPS };
 }
 
 /**
- * Things with a position, the nearest of which are found without looking at all of them, however they are spread: a quadtree
- * whose boxes are divided until each holds a few positions. Any number of things may be at one position.
+ * Finds the nearest items without a comparison with every item, however the items are spread.
+ *
+ * It is a quadtree that divides its boxes until each holds a few positions. Any number of items may share a position.
  */
 export class PositionTree<T> {
   private readonly root: Node<T> = nodeOf(0, 0, ROOT_BITS);
   private looked = 0;
 
-  /** Positions and boxes that searches have looked at, since the start: their work. */
+  /** Positions and boxes that all searches have compared so far. */
   get looks(): number {
     return this.looked;
   }
@@ -88,20 +89,19 @@ export class PositionTree<T> {
   }
 
   /**
-   * The nearest items within the radius, the nearest first, at most `limit`.
+   * Finds the nearest items within the radius, the nearest first, at most `limit`.
    *
-   * Exact, unless a search looks at more than `MAX_LOOKS` positions and boxes. Only thousands of different positions at almost
-   * the same distance can take it there; then the nearest of what it has looked at are found. It takes boxes in the order of
-   * their distance, so what it misses is nearer than what it finds by less than the size of such a box.
+   * The result is exact, unless the search compares more than `MAX_LOOKS` positions and boxes. That takes thousands of
+   * positions at almost the same distance. The search then returns the nearest items that it has compared. It visits boxes in
+   * the order of their distance, so an item that it misses is nearer than its results by less than the size of such a box.
    */
   nearest(center: Position, radiusKm: number, limit: number): Found<T>[] {
     const found: Found<T>[] = [];
-    const ahead = new MinHeap<Node<T> | Spot<T>>();
-    ahead.push(0, this.root);
+    const ahead = keyedQueue<Node<T> | Spot<T>>();
+    ahead.push({ key: 0, item: this.root });
     let looks = 0;
-    while (ahead.size > 0 && found.length < limit) {
-      const reachedKm = ahead.firstKey;
-      const next = ahead.pop()!;
+    while (ahead.length > 0 && found.length < limit) {
+      const { key: reachedKm, item: next } = ahead.pop()!;
       if ('entries' in next) {
         const count = Math.min(next.entries.length, limit - found.length);
         for (let i = 0; i < count; i++) found.push({ entry: next.entries[i]!, distanceKm: reachedKm });
@@ -111,13 +111,13 @@ export class PositionTree<T> {
       for (const spot of next.spots ?? []) {
         looks++;
         const km = distanceKm(center, spot);
-        if (km <= radiusKm) ahead.push(km, spot);
+        if (km <= radiusKm) ahead.push({ key: km, item: spot });
       }
       for (const child of next.children) {
         if (child === undefined) continue;
         looks++;
         const km = distanceToBoxKm(center, child.box);
-        if (km <= radiusKm) ahead.push(km, child);
+        if (km <= radiusKm) ahead.push({ key: km, item: child });
       }
     }
     this.looked += looks;
@@ -132,7 +132,7 @@ export class PositionTree<T> {
       node = node.children[quarterOf(node, spot.x, spot.y)]!;
     }
     node.spots.splice(node.spots.indexOf(spot), 1);
-    // Boxes that hold little become one again, or they would add up as drivers move.
+    // Merge boxes that hold few spots, or their number would grow as drivers move.
     for (let parent = path.pop(); parent !== undefined; parent = path.pop()) {
       const spots = spotsBelow(parent);
       if (spots === undefined || spots.length > MAX_SPOTS / 2) return;
@@ -142,7 +142,7 @@ export class PositionTree<T> {
   }
 }
 
-/** Undefined where a child is divided itself. */
+/** All spots of the children; undefined if a child is divided itself. */
 function spotsBelow<T>({ children }: Node<T>): Spot<T>[] | undefined {
   const spots: Spot<T>[] = [];
   for (const child of children) {
@@ -179,7 +179,7 @@ function childOf<T>(node: Node<T>, x: number, y: number): Node<T> {
   ));
 }
 
-/** One step holds one spot, so this ends. */
+/** Divides a box until each part is small enough. It ends, since one step holds at most one spot. */
 function divide<T>(node: Node<T>): void {
   const { spots } = node;
   if (spots === undefined || spots.length <= MAX_SPOTS) return;

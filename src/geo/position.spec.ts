@@ -17,7 +17,7 @@ it('travels at 24 km/h, in whole seconds', () => {
   expect(travelSeconds(24_000)).toBe(3600);
 });
 
-it('agrees with H3 wherever on earth', () => {
+it('agrees with H3 everywhere on earth', () => {
   const position = fc.record({
     lat: fc.double({ min: -90, max: 90, noNaN: true }),
     lng: fc.double({ min: -180, max: 180, noNaN: true }),

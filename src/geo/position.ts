@@ -3,14 +3,17 @@ export interface Position {
   readonly lng: number;
 }
 
-/** Average speed in a city's traffic, pauses at lights included. */
+/** Madison Square Garden, the center of the simulated city. */
+export const CENTER: Position = { lat: 40.7505, lng: -73.9934 };
+
+/** The average speed in a city, including stops at traffic lights. */
 const CITY_SPEED_KMH = 24;
 
-/** Of the sphere that H3 lays its cells on. */
+/** The radius of the sphere on which H3 lays its cells. */
 const EARTH_RADIUS_KM = 6371.007180918475;
 const RADIANS = Math.PI / 180;
 
-/** Along a great circle (haversine), as H3's own function has it, whose way into WebAssembly and back costs far more than it. */
+/** The distance along a great circle (haversine). It equals H3's own function, but saves the costly call into WebAssembly. */
 export function distanceKm(from: Position, to: Position): number {
   const sinLat = Math.sin(((to.lat - from.lat) * RADIANS) / 2);
   const sinLng = Math.sin(((to.lng - from.lng) * RADIANS) / 2);
@@ -26,7 +29,7 @@ export function toMetres(km: number): number {
   return Math.round(km * 1000);
 }
 
-/** How long a car takes for the distance, in whole seconds. */
+/** The time that a car takes for the distance, in whole seconds. */
 export function travelSeconds(metres: number): number {
   return Math.ceil((metres * 3.6) / CITY_SPEED_KMH);
 }

@@ -3,7 +3,7 @@ import { isZone, zoneOf } from './zone.js';
 
 const ZONE = zoneOf({ lat: 40.7505, lng: -73.9934 });
 
-it('takes the cells of its resolution', () => {
+it('accepts cells of its resolution', () => {
   expect(ZONE).toBe('872a100d2ffffff');
   expect(isZone(ZONE)).toBe(true);
 });

@@ -10,7 +10,7 @@ export class HealthController {
     private readonly store: StoreHealthIndicator,
   ) {}
 
-  /** Asked by the platform every few seconds: a refusal would take a healthy process out of service. */
+  /** The platform asks every few seconds. A 429 would take a healthy process out of service, so the route is not limited. */
   @Get()
   @HealthCheck()
   @SkipRateLimit()

@@ -3,8 +3,10 @@ import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/term
 import { RateLimiter } from 'nestjs-floodgate';
 
 /**
- * Whether the rate limits' store decides. While it does not, each process decides for itself and everybody is served: that is
- * degraded, not down. Taking the process out of service, or restarting it, would be the outage that the limiter avoids.
+ * Reports whether the store of the rate limits is available.
+ *
+ * Without the store each process decides with its share of the limits, and riders are still served. So the status is degraded,
+ * not down: a platform that restarts the process would cause the outage that the limiter avoids.
  */
 @Injectable()
 export class StoreHealthIndicator {
@@ -16,7 +18,7 @@ export class StoreHealthIndicator {
   check<const Key extends string>(key: Key): HealthIndicatorResult<Key> {
     const session = this.health.check(key);
     const { available, outageMs } = this.limiter.stats().store;
-    // Not why: it may name hosts, and whoever may probe need not know them; the log does.
+    // The reason may name hosts, which a prober must not learn. The log has it.
     return available ? session.up() : session.degraded({ outage_ms: Math.round(outageMs) });
   }
 }

@@ -10,7 +10,7 @@ export interface Busy {
   readonly retryAfter: number;
 }
 
-/** There is too much to do right now: an answer with `Retry-After`, in seconds, by `BusyFilter`. */
+/** The process has too much to do right now. `BusyFilter` answers with `Retry-After`, in seconds. */
 export class BusyException extends HttpException {
   readonly retryAfter: number;
 
@@ -20,6 +20,7 @@ export class BusyException extends HttpException {
   }
 }
 
+/** Answers a `BusyException` with the header `Retry-After`. */
 @Catch(BusyException)
 export class BusyFilter extends BaseExceptionFilter {
   constructor(private readonly adapterHost: HttpAdapterHost) {

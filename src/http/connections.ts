@@ -1,42 +1,53 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { HttpAdapterHost } from '@nestjs/core';
-import { Configuration } from '../config/configuration.js';
+import type { Configuration, HttpConfiguration } from '../config/configuration.js';
 
 interface Use {
   /** Requests whose responses have not been sent. */
   open: number;
-  /** What had been read when the last one was. More than that is the beginning of the next request. */
+  /** The socket's `bytesRead` when the last response was sent. Later bytes belong to the next request. */
   bytesRead: number;
 }
 
-/** How often connections that have become idle are looked for while the server closes. */
+/** How often a closing server looks for connections that have become idle. */
 const SWEEP_MS = 100;
 
+/** Longer than gateways keep an idle connection (60 s). If this end closed first, the gateway's client would get a 502. */
+const KEEP_ALIVE_MS = 65_000;
+
 /**
- * Ends the server's connections when it closes: idle ones at once, those with a request after its response, and what is left
- * after the grace: half-sent requests, clients that do not read, streams and upgraded sockets.
+ * Limits the time that clients take for requests, and ends the server's connections when it closes.
  *
- * `server.close()` alone waits for them without an end, and stops Node's check of header and request timeouts. It also takes a
- * connection for idle whose response has been written but not yet sent, and cuts that response short.
+ * A closing server ends idle connections at once, and others after their response. After the grace it cuts off the rest:
+ * half-sent requests, clients that do not read, streams and upgraded sockets. `server.close()` alone would wait for them
+ * forever and stop Node's check of timeouts. It would also cut short a response that is written but not yet sent.
  */
 @Injectable()
 export class Connections implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger('Connections');
   private readonly sockets = new Map<Socket, Use>();
   private readonly responses = new Set<ServerResponse>();
+  private readonly times: HttpConfiguration;
   private server: Server | undefined;
   private ending = false;
 
   constructor(
     private readonly adapterHost: HttpAdapterHost,
-    private readonly configuration: Configuration,
-  ) {}
+    config: ConfigService<Configuration, true>,
+  ) {
+    this.times = config.get('http', { infer: true });
+  }
 
   onModuleInit(): void {
     const server = this.adapterHost.httpAdapter.getHttpServer() as Server;
     this.server = server;
+    const { headersTimeoutMs, requestTimeoutMs } = this.times;
+    server.headersTimeout = Math.min(headersTimeoutMs, requestTimeoutMs);
+    server.requestTimeout = requestTimeoutMs;
+    server.keepAliveTimeout = KEEP_ALIVE_MS;
     server.on('connection', (socket: Socket) => {
       this.sockets.set(socket, { open: 0, bytesRead: 0 });
       socket.once('close', () => this.sockets.delete(socket));
@@ -51,22 +62,21 @@ export class Connections implements OnModuleInit, OnModuleDestroy {
         if (use === undefined) return;
         use.open--;
         use.bytesRead = socket.bytesRead;
-        // Node keeps a connection whose last response ends now, and a client could ask on it for ever.
+        // Node keeps a connection whose last response ends now, and a client could use it forever.
         if (this.ending) setImmediate(() => this.closeIdle());
       });
     });
-    // `close()` calls it.
+    // `server.close()` calls it.
     server.closeIdleConnections = () => this.closeIdle();
   }
 
-  /** Begins the grace; the second call does nothing. The server may go on listening until it closes. */
+  /** Begins the grace. A second call does nothing. The server may listen until it closes. */
   end(): void {
     if (this.ending || this.server === undefined) return;
     this.ending = true;
     for (const response of this.responses) response.shouldKeepAlive = false; // says Connection: close
-    const { shutdownGraceMs } = this.configuration.http;
     const sweep = setInterval(() => this.closeIdle(), SWEEP_MS);
-    const grace = setTimeout(() => this.destroy(), shutdownGraceMs);
+    const grace = setTimeout(() => this.destroy(), this.times.shutdownGraceMs);
     this.closeIdle();
     this.server.once('close', () => {
       clearInterval(sweep);
@@ -81,7 +91,7 @@ export class Connections implements OnModuleInit, OnModuleDestroy {
   private closeIdle(): void {
     for (const [socket, { open, bytesRead }] of this.sockets) {
       if (open > 0 || socket.bytesRead > bytesRead) continue;
-      // One that has said nothing yet may be about to, while new ones are taken.
+      // A connection without a request may be new: its client is about to send one.
       if (bytesRead === 0 && this.server?.listening) continue;
       socket.destroy();
     }
@@ -90,7 +100,7 @@ export class Connections implements OnModuleInit, OnModuleDestroy {
   private destroy(): void {
     const { size } = this.sockets;
     if (size > 0) {
-      this.logger.warn(`${size} connections did not end within ${this.configuration.http.shutdownGraceMs} ms: cut off`);
+      this.logger.warn(`Cut off connections that did not end within ${this.times.shutdownGraceMs} ms: ${size}`);
     }
     for (const socket of this.sockets.keys()) socket.destroy();
   }

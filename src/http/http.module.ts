@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Connections } from './connections.js';
 
-/** What both services have of HTTP. */
+/** The HTTP server of the application and of the matching service. */
 @Module({ providers: [Connections] })
 export class HttpModule {}

@@ -2,8 +2,9 @@ import type { Socket } from 'node:net';
 import { isIPv4 } from 'node:net';
 
 /**
- * Whom a connection comes from, for counting: an IPv4 address, or the /64 network of an IPv6 address, of which one machine has
- * them all.
+ * The peer of a connection, for counting: an IPv4 address, or the /64 network of an IPv6 address.
+ *
+ * One machine usually has a whole /64 network, and could otherwise use a new address for every connection.
  */
 export function peerOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
   const mapped = /^::ffff:([\d.]+)$/i.exec(remoteAddress)?.[1];

@@ -2,16 +2,18 @@ import { type ArgumentMetadata, BadRequestException, ValidationPipe, type Valida
 import { Transform } from 'class-transformer';
 import { buildMessage, Matches, ValidateBy } from 'class-validator';
 
-/** How bodies and queries are checked everywhere: unknown fields are errors, not silently dropped. */
+/** The validation of all bodies and queries: an unknown field is an error. */
 export const VALIDATION: ValidationPipeOptions = { transform: true, whitelist: true, forbidNonWhitelisted: true };
 
-/** Values in a body or a query, and how deep one may be nested: several times what any route takes. */
+/** The most values in a body or query, and their greatest depth: several times what any route needs. */
 const MAX_VALUES = 64;
 const MAX_DEPTH = 16;
 
 /**
- * Nest's own pipe, but for what is so large or nested so deeply that checking it is the work: 100 kB of unknown fields took
- * 100 times as long as a request, and were answered with a line each. Not for arrays that a route checks itself.
+ * Nest's validation pipe, which first rejects values that are too large or nested too deeply.
+ *
+ * Without that, 100 kB of unknown fields took 100 times as long as a request, and the answer had a line for each field. A
+ * route that takes an array validates it itself.
  */
 export class FlatValidationPipe extends ValidationPipe {
   constructor() {
@@ -29,7 +31,7 @@ export class FlatValidationPipe extends ValidationPipe {
   }
 }
 
-/** Looks at no more values than are allowed. */
+/** Stops at the first value beyond the limit. */
 function assertSmall(value: unknown, where: string): void {
   const ahead: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
   let left = MAX_VALUES;
@@ -50,12 +52,12 @@ export function isId(value: unknown): value is string {
   return typeof value === 'string' && ID.test(value);
 }
 
-/** An identifier from outside: short, and of an alphabet that is harmless in logs, URLs and keys. */
+/** A client's identifier: short, and harmless in logs, URLs and keys. */
 export function IsId(): PropertyDecorator {
   return Matches(ID, { message: `$property ${ID_RULE}` });
 }
 
-/** One rule, hence one message, for a number in a range; missing, `NaN` and text are none of them. */
+/** A number in a range, with one message for missing values, `NaN` and text, too. */
 export function IsNumberBetween(min: number, max: number): PropertyDecorator {
   return ValidateBy({
     name: 'isNumberBetween',
@@ -74,7 +76,7 @@ export function IsLongitude(): PropertyDecorator {
   return IsNumberBetween(-180, 180);
 }
 
-/** A decimal number in a query. Everything else is left as it is for the rules to refuse: `Number('')` would be 0. */
+/** Converts a decimal number in a query. Other text stays, so that validation rejects it: `Number('')` would be 0. */
 export function FromQuery(): PropertyDecorator {
   return Transform(({ value }: { value: unknown }) =>
     typeof value === 'string' && /^[+-]?\d+(\.\d+)?$/.test(value) ? Number(value) : value,

@@ -1,40 +1,49 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
-import { apiKeyIdentity, ipIdentity, RateLimitModule, userIdentity } from 'nestjs-floodgate';
+import { Global, Module } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
+import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
+import {
+  apiKeyIdentity,
+  ipIdentity,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  userIdentity,
+} from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { Enforcement } from './enforcement.js';
 import { EnforcementGuard } from './enforcement.guard.js';
-import { MATCHING_LIMIT, matchingLimit } from './matching-limit.js';
-import { RouteTraffic } from './route-traffic.js';
+import { MATCHING_LIMIT, matchingLimit } from './policies.js';
+import { RouteTable } from './route-table.js';
+import { RouteTraffic, RouteTrafficModule } from './route-traffic.js';
+import { Routes } from './routes.js';
 
-/** The rate limits of the application, and who watches or switches them. */
-@Module({})
-export class LimitsModule {
-  static forRoot(configuration: Configuration): DynamicModule {
-    const { redisUrl, pods, rateLimit } = configuration;
-    const traffic = new RouteTraffic();
-    return {
-      module: LimitsModule,
-      global: true,
-      imports: [
-        RateLimitModule.forRoot({
-          // Without enforcement there is nothing to ask Redis for.
-          redis: rateLimit === 'off' ? undefined : redisUrl,
-          guard: false, // but the one below
-          // The gateway before the application sets or removes these headers: see deploy/README.md.
-          identity: [apiKeyIdentity(), userIdentity(), ipIdentity()],
-          localShare: pods,
-          policies: { [MATCHING_LIMIT]: matchingLimit(configuration) },
-          onDecision: traffic.decided,
-        }),
-      ],
-      providers: [
-        Enforcement,
-        { provide: RouteTraffic, useValue: traffic },
-        EnforcementGuard,
-        { provide: APP_GUARD, useExisting: EnforcementGuard },
-      ],
-      exports: [Enforcement, RouteTraffic],
-    };
-  }
+/** The rate limits of the application. The routes name their policies with `@RateLimit`, from `policies.ts`. */
+@Global()
+@Module({
+  imports: [
+    DiscoveryModule,
+    RouteTrafficModule,
+    RateLimitModule.forRootAsync({
+      imports: [RouteTrafficModule],
+      inject: [ConfigService, RouteTraffic],
+      useFactory: rateLimitOptions,
+      // By default the module binds its guard to every route. This application binds a subclass of it, with a switch.
+      guard: false,
+    }),
+  ],
+  providers: [EnforcementGuard, { provide: APP_GUARD, useExisting: EnforcementGuard }, Enforcement, Routes, RouteTable],
+  exports: [Enforcement, Routes, RouteTrafficModule],
+})
+export class LimitsModule {}
+
+function rateLimitOptions(config: ConfigService<Configuration, true>, traffic: RouteTraffic): RateLimitModuleOptions {
+  const enabled = config.get('rateLimit', { infer: true }) !== 'off';
+  return {
+    // Without a URL the limits are kept in this process. A disabled limiter needs no Redis.
+    redis: enabled ? config.get('redisUrl', { infer: true }) : undefined,
+    // The gateway in front of the application sets or removes these headers: see deploy/README.md.
+    identity: [apiKeyIdentity(), userIdentity(), ipIdentity()],
+    localShare: config.get('pods', { infer: true }),
+    policies: { [MATCHING_LIMIT]: matchingLimit(config) },
+    onDecision: traffic.decided,
+  };
 }

@@ -1,26 +1,27 @@
-import type { ExecutionContext } from '@nestjs/common';
+import { type ExecutionContext, Injectable, Module } from '@nestjs/common';
 import type { DecisionEvent } from 'nestjs-floodgate';
 
-/** Requests of a route since the start. */
+/** Requests of a route since the start of the process. */
 export interface RouteCounts {
-  /** Those that the limiter let through, and those that it was not asked about. */
+  /** Requests that the limiter allowed or did not decide. */
   readonly passed: number;
-  /** 429, and 503 where the store could not decide. */
-  readonly refused: number;
+  /** Requests that the limiter answered: 429, or 503 when the store could not decide. */
+  readonly rejected: number;
 }
 
-const NOTHING: RouteCounts = { passed: 0, refused: 0 };
+const NOTHING: RouteCounts = { passed: 0, rejected: 0 };
 
-/** Counts what became of the requests of limited routes: as many as the code has. */
+/** Counts the requests of limited routes. Its memory is bounded by the number of routes. */
+@Injectable()
 export class RouteTraffic {
-  private readonly counts = new Map<string, { passed: number; refused: number }>();
+  private readonly counts = new Map<string, { passed: number; rejected: number }>();
 
-  /** For `onDecision`. */
+  /** Counts a decision. The module's option `onDecision` calls it. */
   readonly decided = ({ route, decision }: DecisionEvent): void => {
     if (route !== undefined) this.count(route, decision.allowed);
   };
 
-  /** A request went on without being limited. */
+  /** Counts a request that no limit was applied to. */
   unlimited(context: ExecutionContext): void {
     this.count(routeName(context.getClass(), context.getHandler().name), true);
   }
@@ -32,11 +33,15 @@ export class RouteTraffic {
   private count(route: string, passed: boolean): void {
     let counts = this.counts.get(route);
     if (counts === undefined) this.counts.set(route, (counts = { ...NOTHING }));
-    counts[passed ? 'passed' : 'refused']++;
+    counts[passed ? 'passed' : 'rejected']++;
   }
 }
 
-/** As decisions name it. */
-export function routeName(controller: { readonly name: string }, method: string): string {
-  return `${controller.name}.${method}`;
+/** The name of a route in decisions. */
+export function routeName(controller: { readonly name: string }, handler: string): string {
+  return `${controller.name}.${handler}`;
 }
+
+/** A module of its own, since the options of `RateLimitModule` need the counts. */
+@Module({ providers: [RouteTraffic], exports: [RouteTraffic] })
+export class RouteTrafficModule {}

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
 import type { ClaimedDriver } from '../drivers/driver-index.js';
-import { CENTER } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
 import { LocalMatchingService } from './local-matching.service.js';
 
@@ -12,7 +14,7 @@ afterEach(() => void jest.useRealTimers());
 const clock = { now: () => Date.now() };
 
 function matchingWith(env: Record<string, string>): LocalMatchingService {
-  return LocalMatchingService.create(readConfiguration(env), clock);
+  return LocalMatchingService.create(new ConfigService<Configuration, true>(readConfiguration(env)), clock);
 }
 
 it('takes the configured time and finds the nearest driver', async () => {
@@ -24,7 +26,7 @@ it('takes the configured time and finds the nearest driver', async () => {
   expect(await match).toMatchObject({ driverId: 'driver-0001', freeAt: Date.now() + 30_000 });
 });
 
-it('charges the surge of the moment of asking, not that of a queue later', async () => {
+it('uses the surge factor of the request, not the one after the queue', async () => {
   const matching = matchingWith({ MATCHING_WORKERS: '1' });
   await matching.setSurgeFactor(zoneOf(CENTER), 2);
   const matches = [matching.match(CENTER), matching.match(CENTER)];
@@ -33,7 +35,7 @@ it('charges the surge of the moment of asking, not that of a queue later', async
   expect((await Promise.all(matches)).map((match) => match?.surgeFactor)).toEqual([2, 2]);
 });
 
-it('makes those who only look wait for a worker, too', async () => {
+it('lets searches wait for a worker, too', async () => {
   const matching = matchingWith({ MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '100' });
   const done: string[] = [];
   void matching.match(CENTER).then(() => done.push('match'));
@@ -45,7 +47,7 @@ it('makes those who only look wait for a worker, too', async () => {
   expect(done).toEqual(['match', 'nearby 5', 'surge 1']);
 });
 
-it('is told of positions and surges without waiting for a worker', async () => {
+it('takes positions and surge factors without a wait for a worker', async () => {
   const matching = matchingWith({ MATCHING_WORKERS: '1', DRIVERS_SEEDED: '0' });
   void matching.match(CENTER);
   await matching.report([{ driverId: 'd1', ...CENTER }]);
@@ -56,14 +58,14 @@ it('is told of positions and surges without waiting for a worker', async () => {
   ]);
 });
 
-it('says so when no driver is within reach', async () => {
+it('returns undefined when no driver is within reach', async () => {
   const matching = matchingWith({ MATCHING_RADIUS_KM: '5' });
   const match = matching.match({ lat: 48.8566, lng: 2.3522 });
   await jest.runAllTimersAsync();
   expect(await match).toBeUndefined();
 });
 
-it('holds more than the limit lets through, as both come out of the box', async () => {
+it('holds more requests than its limit admits, by default', async () => {
   const matching = matchingWith({});
   let matched = 0;
   for (let i = 0; i < 510; i++) void matching.match(CENTER).then(() => matched++);

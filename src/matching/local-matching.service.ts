@@ -1,4 +1,5 @@
 import type { OnModuleDestroy } from '@nestjs/common';
+import type { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../config/configuration.js';
 import type { DriverIndex, DriverPosition, NearbyDriver } from '../drivers/driver-index.js';
 import { LocalDriverIndex } from '../drivers/local-driver-index.js';
@@ -13,31 +14,33 @@ import { WorkerPool } from './worker-pool.js';
 
 const NO_DRIVERS = { free: 0, busy: 0 };
 
-/** Matching in this process: a pool of workers, each busy with one request for a fixed time. */
+/** Matching in this process: each worker of a pool is busy with one request for a fixed time. */
 export class LocalMatchingService extends Matching implements OnModuleDestroy {
   private readonly pool: WorkerPool;
 
   constructor(
-    private readonly configuration: Configuration,
+    private readonly config: ConfigService<Configuration, true>,
     private readonly drivers: DriverIndex,
     private readonly surge: SurgeFactors,
   ) {
     super();
-    this.pool = new WorkerPool(configuration.matching);
+    this.pool = new WorkerPool(config.get('matching', { infer: true }));
   }
 
-  /** With drivers in memory, the seeded ones already there. */
-  static create(configuration: Configuration, clock: Clock): LocalMatchingService {
-    const drivers = new LocalDriverIndex(clock, configuration.drivers);
-    drivers.station(seededDrivers(configuration.drivers.seeded));
-    return new LocalMatchingService(configuration, drivers, new SurgeFactors());
+  /** Keeps the drivers in memory and begins with the seeded ones. */
+  static create(config: ConfigService<Configuration, true>, clock: Clock): LocalMatchingService {
+    const limits = config.get('drivers', { infer: true });
+    const drivers = new LocalDriverIndex(clock, limits);
+    drivers.station(seededDrivers(limits.seeded));
+    return new LocalMatchingService(config, drivers, new SurgeFactors());
   }
 
   match(pickup: Position): Promise<Match | undefined> {
-    const { matching, trips } = this.configuration;
+    const { radiusKm } = this.config.get('matching', { infer: true });
+    const { durationMs } = this.config.get('trips', { infer: true });
     const surgeFactor = this.surge.of(zoneOf(pickup));
     return this.work(async () => {
-      const driver = await this.drivers.claimNearest(pickup, matching.radiusKm, trips.durationMs);
+      const driver = await this.drivers.claimNearest(pickup, radiusKm, durationMs);
       return driver && { ...driver, surgeFactor };
     });
   }
@@ -76,10 +79,11 @@ export class LocalMatchingService extends Matching implements OnModuleDestroy {
     await this.pool.close();
   }
 
-  /** The time stands for the routing and scoring that a real search spends its own on. */
+  /** Takes a worker for a fixed time, which stands for the routing and scoring of a real search. */
   private work<T>(finish: () => Promise<T>): Promise<T> {
+    const { serviceMs } = this.config.get('matching', { infer: true });
     return this.pool.run(async () => {
-      await new Promise((resolve) => setTimeout(resolve, this.configuration.matching.serviceMs));
+      await new Promise((resolve) => setTimeout(resolve, serviceMs));
       return finish();
     });
   }

@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, ServiceUnavailableException } from '@nestjs/
 import { BaseExceptionFilter } from '@nestjs/core';
 import { MatchingUnavailableError } from './matching.js';
 
-/** Too much to do is a 503: the same request may well succeed later. */
+/** Answers with a 503: the same request can succeed later. */
 @Catch(MatchingUnavailableError)
 export class MatchingUnavailableFilter extends BaseExceptionFilter {
   override catch(error: MatchingUnavailableError, host: ArgumentsHost): void {

@@ -2,12 +2,12 @@ import type { ClaimedDriver, DriverPosition, NearbyDriver } from '../drivers/dri
 import type { Position } from '../geo/position.js';
 import type { MatchingStatistics } from './matching-statistics.js';
 
-/** Why matching did not take a request; it is not the rider's fault and may pass. */
+/** Reasons why matching did not serve a request. None is the rider's fault, and each can pass. */
 export const UNAVAILABILITIES = [
   'queue full',
   'waited too long',
   'shutting down',
-  // Of a service of its own:
+  // Only of the matching service:
   'out of reach',
   'no answer in time',
 ] as const;
@@ -26,11 +26,11 @@ export class MatchingUnavailableError extends Error {
 }
 
 export interface Match extends ClaimedDriver {
-  /** That of the zone at the moment of asking, not that of a queue later. */
+  /** The factor of the zone when the rider asked. It may change while the request waits. */
   readonly surgeFactor: number;
 }
 
-/** What matching knows of a zone. */
+/** The drivers and the surge factor of a zone. */
 export interface ZoneSupply {
   readonly zone: string;
   readonly free: number;
@@ -39,30 +39,33 @@ export interface ZoneSupply {
 }
 
 /**
- * Knows the drivers, who of them is free, and what a zone costs, and finds drivers for riders. In this process, or a service
- * that several processes share; this is its injection token. Workers answer what riders ask, so that all of it waits for
- * them when there is too much to do; what they need to know is told without waiting.
+ * Finds drivers for riders, and knows the surge factors of zones. It runs in this process, or in a service that several
+ * processes share. This class is its injection token.
+ *
+ * Workers answer the requests of riders, which wait when all workers are busy. Reports and statistics do not wait.
  */
 export abstract class Matching {
   /**
-   * The nearest free driver, who then is the rider's for the length of a trip; undefined if none is within reach.
-   * @throws MatchingUnavailableError when there is too much to do or nobody answers, as the others do, too
+   * Takes the nearest free driver for the length of a trip.
+   *
+   * @returns undefined if no free driver is within reach
+   * @throws MatchingUnavailableError when too many requests wait or the service does not answer; other methods do, too
    */
   abstract match(pickup: Position): Promise<Match | undefined>;
 
-  /** Free drivers, the nearest first. */
+  /** Finds free drivers, the nearest first. */
   abstract nearby(center: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]>;
 
-  /** By how much the zone's fares are multiplied now. */
+  /** The factor by which the zone's fares are multiplied now. */
   abstract surgeFactor(zone: string): Promise<number>;
 
-  /** In order: the last position of a driver is the one that counts. */
+  /** Takes positions in order: the last position of a driver counts. */
   abstract report(positions: readonly DriverPosition[]): Promise<void>;
 
-  /** @throws ConflictException when too many zones have one */
+  /** @throws ConflictException when too many zones have a factor */
   abstract setSurgeFactor(zone: string, factor: number): Promise<void>;
 
-  /** Zones with drivers or a surge factor of their own. */
+  /** All zones that have drivers or a surge factor of their own. */
   abstract zones(): Promise<ZoneSupply[]>;
 
   abstract statistics(): Promise<MatchingStatistics>;

@@ -5,7 +5,7 @@ import { PoolMeter } from './pool-meter.js';
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-it('knows the share of the workers that was used, of the last seconds and in all', () => {
+it('measures the busy share of the workers, for the last seconds and in total', () => {
   const meter = new PoolMeter(4);
   meter.busy(4);
   jest.advanceTimersByTime(10_000);
@@ -30,7 +30,7 @@ it('forgets old waits, but not in the total', () => {
   expect(meter.read().recent.waitMs).toEqual({ mean: 0, p99: 0, max: 0 });
 });
 
-it('remembers what happened two seconds ago, whenever it is asked', () => {
+it('remembers the last two seconds at any time', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(5000), { maxLength: 20 }), fc.nat(1999), (pauses, agoMs) => {
       const meter = new PoolMeter(1);
@@ -45,7 +45,7 @@ it('remembers what happened two seconds ago, whenever it is asked', () => {
   );
 });
 
-it('uses no more than all workers, and as much as they were busy, whatever happens when', () => {
+it('never measures more than all workers, and exactly their busy time, for any history', () => {
   const step = fc.record({ pause: fc.nat(6000), busy: fc.nat(3) });
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), (steps) => {

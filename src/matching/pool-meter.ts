@@ -1,7 +1,7 @@
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { MatchingStatistics, Waits } from './matching-statistics.js';
 
-/** What is recent: from one to two of these. */
+/** Recent figures cover one to two periods. */
 const PERIOD_MS = 2000;
 
 const MICROSECONDS = 1000;
@@ -9,11 +9,11 @@ const MICROSECONDS = 1000;
 interface Period {
   readonly waits: Histogram;
   startedAt: number;
-  /** `busyMs` when it began. */
+  /** The value of `busyMs` when the period began. */
   busyMs: number;
 }
 
-/** Counts and times what a pool of workers does. Bounded: histograms, whatever happens. */
+/** Counts and times the work of a pool. Histograms bound its memory. */
 export class PoolMeter {
   private readonly waits = newHistogram();
   private current: Period;
@@ -21,7 +21,7 @@ export class PoolMeter {
   private count = { asked: 0, unavailable: 0 };
   private working = 0;
   private busyMs = 0;
-  /** Until when `busyMs` counts. */
+  /** The instant up to which `busyMs` counts. */
   private countedUntil: number;
 
   constructor(private readonly workers: number) {
@@ -35,7 +35,7 @@ export class PoolMeter {
     this.count.asked++;
   }
 
-  refused(): void {
+  rejected(): void {
     this.count.unavailable++;
   }
 
@@ -46,7 +46,7 @@ export class PoolMeter {
     this.current.waits.recordValue(microseconds);
   }
 
-  /** So many workers are busy from now on. */
+  /** Sets the number of busy workers from now on. */
   busy(workers: number): void {
     this.turn();
     this.working = workers;
@@ -66,7 +66,7 @@ export class PoolMeter {
     };
   }
 
-  /** Brings everything up to now. At each event and not by a timer: a pool that is idle has nothing to do. */
+  /** Brings all figures up to now. Events call it, so that an idle pool needs no timer. @returns now */
   private turn(): number {
     const now = performance.now();
     const age = now - this.current.startedAt;
@@ -94,7 +94,7 @@ export class PoolMeter {
   }
 }
 
-/** Of microseconds, to a hundredth, up to a quarter of an hour without growing. */
+/** Microseconds with an error of one percent, up to a quarter of an hour without growth. */
 function newHistogram(): Histogram {
   return build({ highestTrackableValue: 1_000_000_000, numberOfSignificantValueDigits: 2 });
 }

@@ -6,7 +6,7 @@ import type { Position } from '../geo/position.js';
 import type { MatchingStatistics } from './matching-statistics.js';
 import { type Match, Matching, MatchingUnavailableError, UNAVAILABILITIES, type ZoneSupply } from './matching.js';
 
-/** On top of what the service may take: the way there and back, on a bad day. */
+/** The time for the network on a bad day, added to the time that the service may take. */
 const ON_THE_WAY_MS = 1000;
 
 interface Answer {
@@ -15,20 +15,20 @@ interface Answer {
 }
 
 /**
- * Asks the matching service of all processes, over connections that stay open. As many at a time as there are requests: who
- * has to wait does so in the service's queue, whose length and patience bound it, and in no second one here. Nothing is sent
- * twice, since a match that was not heard of may have been made.
+ * Asks the matching service over connections that stay open, one for each open request.
+ *
+ * Requests wait in the service's queue, which bounds their number and their wait, and never in a second queue here. No request
+ * is sent twice, since the service may have made a match whose answer was lost.
  */
 export class RemoteMatching extends Matching implements OnApplicationShutdown {
   private readonly logger = new Logger('Matching');
   private readonly pool: Pool;
-  /** The path that the service's own begin with. */
+  /** The path of the service's URL, which precedes its routes. */
   private readonly base: string;
-  /** What waits for a worker may take so long. */
+  /** The longest that the service may take for a request that needs a worker. */
   private readonly workMs: number;
-  private away = false;
+  private unavailable = false;
 
-  /** @param limits how long the service may take */
   constructor(url: string, { patienceMs, serviceMs }: Pick<MatchingConfiguration, 'patienceMs' | 'serviceMs'>) {
     super();
     const { origin, pathname } = new URL(url);
@@ -72,7 +72,7 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
     await this.pool.destroy();
   }
 
-  /** @param takesMs how long the service may take for it */
+  /** @param takesMs the longest that the service may take */
   private async ask<T>(method: 'GET' | 'POST' | 'PUT', path: string, takesMs: number, body?: unknown): Promise<T> {
     const { status, text } = await this.send(method, path, takesMs + ON_THE_WAY_MS, body);
     const answer = parse(text);
@@ -80,7 +80,7 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
     if (status === 409) throw new ConflictException(answer?.message);
     if (status >= 500) {
       const reasons = UNAVAILABILITIES.map((reason) => new MatchingUnavailableError(reason));
-      // What stands between here and the service, a proxy say, has 5xx of its own.
+      // A proxy in front of the service may answer with a 5xx of its own.
       throw reasons.find(({ message }) => message === answer?.message) ?? this.lost(`it answered ${status}`);
     }
     throw new Error(`the matching service answered ${status} to ${method} ${path}: ${text.slice(0, 200)}`);
@@ -96,24 +96,24 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
         bodyTimeout: timeoutMs,
       });
       const text = await response.body.text();
-      if (this.away) this.logger.log('The matching service answers again');
-      this.away = false;
+      if (this.unavailable) this.logger.log('The matching service is available again');
+      this.unavailable = false;
       return { status: response.statusCode, text };
     } catch (error) {
       throw this.lost((error as Error).message, error);
     }
   }
 
-  /** One line in the log when the service goes, however many requests that concerns. */
-  private lost(why: string, cause?: unknown): MatchingUnavailableError {
-    if (!this.away) this.logger.warn(`The matching service is away: ${why}`);
-    this.away = true;
+  /** Logs the first failure only, however many requests follow. */
+  private lost(reason: string, cause?: unknown): MatchingUnavailableError {
+    if (!this.unavailable) this.logger.warn(`The matching service is unavailable: ${reason}`);
+    this.unavailable = true;
     const late = cause instanceof errors.HeadersTimeoutError || cause instanceof errors.BodyTimeoutError;
     return new MatchingUnavailableError(late ? 'no answer in time' : 'out of reach', { cause });
   }
 }
 
-/** The object that the text is, if it is one. */
+/** Parses the text; undefined unless it is a JSON object. */
 function parse(text: string): { readonly message?: unknown } | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { ConflictException } from '@nestjs/common';
 import { SurgeFactors } from './surge-factors.js';
 
-it('multiplies by one where nothing was set, or was set back', () => {
+it('is one without a factor, and after a reset', () => {
   const surge = new SurgeFactors();
   expect(surge.of('z')).toBe(1);
   surge.set('z', 2.5);
@@ -13,7 +13,7 @@ it('multiplies by one where nothing was set, or was set back', () => {
   expect([...surge.zones()]).toEqual([]);
 });
 
-it('has room for so many zones, and says so instead of forgetting one', () => {
+it('rejects a factor beyond the limit instead of forgetting a zone', () => {
   const surge = new SurgeFactors();
   for (let i = 0; i < 10_000; i++) surge.set(`z${i}`, 2);
   expect(() => surge.set('another', 2)).toThrow(ConflictException);

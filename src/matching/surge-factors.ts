@@ -3,7 +3,7 @@ import { ConflictException, Injectable } from '@nestjs/common';
 const NORMAL = 1;
 const MAX_SURGED_ZONES = 10_000;
 
-/** By how much each zone's fares are multiplied. */
+/** The factor by which each zone's fares are multiplied. */
 @Injectable()
 export class SurgeFactors {
   private readonly factors = new Map<string, number>();
@@ -19,13 +19,13 @@ export class SurgeFactors {
     }
     if (!this.factors.has(zone) && this.factors.size >= MAX_SURGED_ZONES) {
       throw new ConflictException(
-        `${MAX_SURGED_ZONES} zones have a surge factor; set one of them back to ${NORMAL} first`,
+        `${MAX_SURGED_ZONES} zones have a surge factor, which is the most; set one of them to ${NORMAL} first`,
       );
     }
     this.factors.set(zone, factor);
   }
 
-  /** Those that differ from the normal one. */
+  /** The zones whose factor differs from the normal one. */
   zones(): Iterable<string> {
     return this.factors.keys();
   }

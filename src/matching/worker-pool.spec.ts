@@ -25,21 +25,21 @@ describe('WorkerPool', () => {
     expect(done).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('refuses at once those who find the queue full', async () => {
+  it('rejects jobs at once when the queue is full', async () => {
     const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000 });
     const outcomes = Promise.all([1, 2, 3, 4].map((n) => outcome(pool.run(() => job(n)))));
     await jest.runAllTimersAsync();
     expect(await outcomes).toEqual([1, 2, 3, 'queue full']);
   });
 
-  it('refuses everyone but the workers can take when there is no queue', async () => {
+  it('rejects all jobs beyond the workers without a queue', async () => {
     const pool = new WorkerPool({ workers: 1, queue: 0, patienceMs: 5000 });
     const outcomes = Promise.all([1, 2].map((n) => outcome(pool.run(() => job(n)))));
     await jest.runAllTimersAsync();
     expect(await outcomes).toEqual([1, 'queue full']);
   });
 
-  it('refuses those who have waited too long, and never runs their jobs', async () => {
+  it('rejects jobs that have waited too long, and never runs them', async () => {
     const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 150 });
     const ran: number[] = [];
     const outcomes = [1, 2, 3].map((n) => outcome(pool.run(() => (ran.push(n), job(n)))));
@@ -52,7 +52,7 @@ describe('WorkerPool', () => {
     expect(ran).toEqual([1, 2]);
   });
 
-  it('does not count the time at work as waiting', async () => {
+  it('does not count the run time as waiting', async () => {
     const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50 });
     const result = outcome(pool.run(() => job('done')));
     await jest.runAllTimersAsync();
@@ -66,7 +66,7 @@ describe('WorkerPool', () => {
     expect(await outcome(pool.run(async () => 'next'))).toBe('next');
   });
 
-  it('on closing refuses the waiting and the late, and waits for the working', async () => {
+  it('rejects waiting and later jobs on close, and waits for running ones', async () => {
     const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000 });
     const [working, waiting] = [outcome(pool.run(() => job('done'))), outcome(pool.run(() => job('never')))];
     let closed = false;
@@ -80,13 +80,13 @@ describe('WorkerPool', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('closes at once when nobody works, and again', async () => {
+  it('closes at once when no job runs, and twice', async () => {
     const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50 });
     await pool.close();
     await expect(pool.close()).resolves.toBeUndefined();
   });
 
-  it('whatever arrives, answers every job, keeps to its workers and its queue, and lets nobody wait longer than patience', async () => {
+  it('answers every job of any history within its workers, its queue and its patience', async () => {
     const arrivals = fc.array(fc.record({ afterMs: fc.nat(60), takesMs: fc.nat(200) }), { maxLength: 60 });
     const options = fc.record({
       workers: fc.integer({ min: 1, max: 4 }),

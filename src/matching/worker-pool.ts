@@ -6,19 +6,19 @@ export interface WorkerPoolOptions {
   readonly workers: number;
   /** Jobs that may wait for a worker. */
   readonly queue: number;
-  /** The longest that one of them waits. */
+  /** The longest that a job waits. */
   readonly patienceMs: number;
 }
 
-interface Waiter {
+interface PendingJob {
   admit(): void;
-  refuse(reason: Unavailability): void;
+  reject(reason: Unavailability): void;
 }
 
-/** Runs at most so many jobs at a time. The next ones queue, first come first served; beyond that they are refused. */
+/** Runs a limited number of jobs at a time. Further jobs wait in order of arrival. Beyond that the pool rejects them. */
 export class WorkerPool {
-  /** In order of arrival; a set, so that one who loses patience leaves from the middle at no cost. */
-  private readonly waiting = new Set<Waiter>();
+  /** In order of arrival. A set, since a job that has waited too long leaves from the middle. */
+  private readonly waiting = new Set<PendingJob>();
   private readonly meter: PoolMeter;
   private busy = 0;
   private idle?: () => void;
@@ -34,7 +34,7 @@ export class WorkerPool {
     try {
       await this.takeWorker();
     } catch (error) {
-      this.meter.refused();
+      this.meter.rejected();
       throw error;
     }
     this.meter.began(performance.now() - askedAt);
@@ -45,10 +45,10 @@ export class WorkerPool {
     }
   }
 
-  /** Refuses those who wait and all who come later, and resolves when the running jobs are done. */
+  /** Rejects waiting and later jobs. Resolves when the running jobs are done. */
   async close(): Promise<void> {
     this.closed = true;
-    for (const waiter of this.waiting) waiter.refuse('shutting down');
+    for (const job of this.waiting) job.reject('shutting down');
     if (this.busy > 0) await new Promise<void>((resolve) => (this.idle = resolve));
   }
 
@@ -68,18 +68,18 @@ export class WorkerPool {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(patience);
-        this.waiting.delete(waiter);
+        this.waiting.delete(job);
       };
-      const waiter: Waiter = {
+      const job: PendingJob = {
         admit: () => (leave(), resolve()),
-        refuse: (reason) => (leave(), reject(new MatchingUnavailableError(reason))),
+        reject: (reason) => (leave(), reject(new MatchingUnavailableError(reason))),
       };
-      const patience = setTimeout(() => waiter.refuse('waited too long'), patienceMs);
-      this.waiting.add(waiter);
+      const patience = setTimeout(() => job.reject('waited too long'), patienceMs);
+      this.waiting.add(job);
     });
   }
 
-  /** The worker goes to the next in line without becoming free, so that nobody who arrives right now overtakes. */
+  /** Gives the worker to the next job. It is never free in between, so no new job can overtake. */
   private returnWorker(): void {
     const [next] = this.waiting;
     if (next) return next.admit();

@@ -3,12 +3,12 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Histogram, Registry } from 'prom-client';
 
-/** Where Fastify's route is left on the platform's own request; Express leaves its own there itself. */
+/** The property of Node's request that holds Fastify's route. Express sets `route` itself. */
 const ROUTE = Symbol('route');
 
 type RoutedRequest = IncomingMessage & { readonly route?: { readonly path?: unknown }; [ROUTE]?: string | undefined };
 
-/** What is needed of a Fastify instance: its hooks, which run once a request is routed. */
+/** The part of a Fastify instance that this file uses. Its hooks run after routing. */
 interface Fastify {
   addHook(
     name: 'onRequest',
@@ -16,12 +16,12 @@ interface Fastify {
   ): void;
 }
 
-/** From a cached answer to somebody who waited for the whole patience of a queue. */
+/** From a cached answer to a request that waited in a queue as long as it could. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
- * How long requests take, on the server itself: guards refuse before any interceptor runs, and what cannot be parsed or has
- * no route never meets one.
+ * Measures the duration of requests at the server. An interceptor would miss requests that a guard rejects, that cannot be
+ * parsed or that have no route.
  */
 @Injectable()
 export class HttpMetrics implements OnModuleInit {
@@ -55,14 +55,14 @@ export class HttpMetrics implements OnModuleInit {
     const since = performance.now();
     response.once('close', () => {
       const { method = '' } = request;
-      // 499 as proxies have it: the client went before it was answered.
+      // 499, as proxies use it: the client closed the connection before the answer.
       const status = response.headersSent ? response.statusCode : 499;
       this.durations.observe({ method, route: routeOf(request), status }, (performance.now() - since) / 1000);
     });
   }
 }
 
-/** The pattern and never the path, of which clients can invent any number. */
+/** The route's pattern. Clients can invent any number of paths. */
 function routeOf(request: RoutedRequest): string {
   const path = request[ROUTE] ?? request.route?.path;
   return typeof path === 'string' ? path : 'none';

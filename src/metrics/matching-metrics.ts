@@ -6,7 +6,7 @@ import { ZoneTraffic } from '../zones/zone-traffic.js';
 
 const RESULTS = ['matched', 'no_driver', 'unavailable'] as const;
 
-/** How busy matching is, asked when the metrics are, and what came of this process's ride requests. */
+/** The load of matching, and the outcomes of this process's ride requests. A scrape asks matching. */
 @Injectable()
 export class MatchingMetrics {
   private asked: Promise<MatchingStatistics | undefined> | undefined;
@@ -19,7 +19,7 @@ export class MatchingMetrics {
     this.gauge(
       registry,
       'ride_hailing_matching_utilisation',
-      "The share of the matching workers' time that was used in the last seconds, 0 to 1",
+      "Busy share of the matching workers' time in the last seconds, 0 to 1",
       ({ recent }) => recent.utilisation,
     );
     this.gauge(
@@ -30,7 +30,7 @@ export class MatchingMetrics {
     );
     const results = new Counter({
       name: 'ride_hailing_matching_requests_total',
-      help: 'Ride requests of this process that matching was asked for, by what came of them',
+      help: 'Ride requests of this process to matching, by result',
       labelNames: ['result'],
       registers: [registry],
       collect: () => {
@@ -53,13 +53,13 @@ export class MatchingMetrics {
       collect: async () => {
         const statistics = await this.statistics();
         if (statistics === undefined)
-          gauge.remove(); // nobody knows: no value, rather than a wrong one
+          gauge.remove(); // no value is better than a wrong one
         else gauge.set(value(statistics));
       },
     });
   }
 
-  /** Once for both gauges; undefined while the matching service is away. */
+  /** Shared by both gauges; undefined while the matching service is unavailable. */
   private statistics(): Promise<MatchingStatistics | undefined> {
     this.asked ??= this.matching
       .statistics()

@@ -10,8 +10,8 @@ export class MetricsController {
   constructor(private readonly registry: Registry) {}
 
   /**
-   * Asked by Prometheus every few seconds; on the day it matters it must not be refused. Nobody is limited, so requests that
-   * come while the text is made share it.
+   * Prometheus asks every few seconds, also during a surge, so the route is not limited. Concurrent requests share one text,
+   * so that a flood of them costs little.
    */
   @Get()
   @SkipRateLimit()

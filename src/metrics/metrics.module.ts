@@ -7,11 +7,11 @@ import { HttpMetrics } from './http-metrics.js';
 import { MatchingMetrics } from './matching-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 
-/** Metrics of the rate limits, of matching and of HTTP, for Prometheus. */
+/** `GET /metrics` for Prometheus: rate limits, matching and HTTP. */
 @Module({})
 export class MetricsModule {
   static forRoot(): DynamicModule {
-    // One of its own: several applications in a process, as in tests, do not add up.
+    // A registry for each application, so that several applications in a test's process do not add up.
     const registry = new Registry();
     return {
       module: MetricsModule,

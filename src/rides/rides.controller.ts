@@ -3,8 +3,7 @@ import { RateLimit } from 'nestjs-floodgate';
 import type { Fare } from '../fares/fare.js';
 import { toItinerary } from '../fares/itinerary.js';
 import { toMetres, travelSeconds } from '../geo/position.js';
-import { MATCHING_LIMIT } from '../limits/matching-limit.js';
-import { RIDES } from '../limits/policies.js';
+import { MATCHING_LIMIT, RIDES } from '../limits/policies.js';
 import { RideRequestDto } from './ride-request.dto.js';
 import { type Ride, RidesService } from './rides.service.js';
 
@@ -14,7 +13,7 @@ export interface MatchedResponse {
   status: 'matched';
   trip_id: string;
   driver: { driver_id: string; lat: number; lng: number };
-  /** How long the driver takes to the pickup. */
+  /** The time that the driver takes to the pickup. */
   eta_seconds: number;
   distance_m: number;
   fare: Fare;

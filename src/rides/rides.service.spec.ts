@@ -1,6 +1,8 @@
 import { beforeEach, expect, it } from '@jest/globals';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
-import { CENTER } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../geo/position.js';
 import { QuotesService } from '../fares/quotes.service.js';
 import { zoneOf } from '../geo/zone.js';
 import { type Match, Matching, MatchingUnavailableError } from '../matching/matching.js';
@@ -27,7 +29,7 @@ let now: number;
 beforeEach(() => {
   now = NOW;
   traffic = new ZoneTraffic();
-  trips = new TripLog({ now: () => now }, readConfiguration({}));
+  trips = new TripLog({ now: () => now }, new ConfigService<Configuration, true>(readConfiguration({})));
 });
 
 function ridesMatchedBy(match: () => Promise<Match | undefined>): RidesService {
@@ -35,7 +37,7 @@ function ridesMatchedBy(match: () => Promise<Match | undefined>): RidesService {
   return new RidesService(matching, new QuotesService(matching), trips, traffic);
 }
 
-it('makes a trip of a match, which is history when it has ended', async () => {
+it('records a match as a trip, which is history after its end', async () => {
   const ride = await ridesMatchedBy(async () => DRIVER).request('r1', ITINERARY);
   expect(ride).toEqual({
     driver: DRIVER,
@@ -56,7 +58,7 @@ it('makes a trip of a match, which is history when it has ended', async () => {
   expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 1 });
 });
 
-it('charges the surge that matching has noted', async () => {
+it('uses the surge factor of the match', async () => {
   const ride = await ridesMatchedBy(async () => ({ ...DRIVER, surgeFactor: 2 })).request('r1', ITINERARY);
   expect(ride?.trip.fare.amount_cents).toBe(1600);
 });
@@ -68,7 +70,7 @@ it('records no trip without a driver', async () => {
   expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 0, no_driver: 1, unavailable: 0 });
 });
 
-it('counts what matching was too busy for', async () => {
+it('counts requests that matching was too busy for', async () => {
   const busy = ridesMatchedBy(() => Promise.reject(new MatchingUnavailableError('queue full')));
   await expect(busy.request('r1', ITINERARY)).rejects.toThrow('matching is unavailable: queue full');
   expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 0, no_driver: 0, unavailable: 1 });

@@ -23,6 +23,8 @@ export class RidesService {
   ) {}
 
   /**
+   * Finds a driver and records the trip.
+   *
    * @returns undefined when no driver is within reach
    * @throws MatchingUnavailableError
    */

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 
-/** What time it is. Injected, so that tests decide how fast trips end and drivers fall silent. */
+/** The current time. Tests inject a clock of their own to end trips and to silence drivers. */
 export abstract class Clock {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since 1970. */
   abstract now(): number;
 }
 

@@ -1,4 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
 import { TripLog } from './trip-log.js';
 import type { Trip } from './trip.js';
@@ -10,7 +12,10 @@ let log: TripLog;
 
 beforeEach(() => {
   now = 0;
-  log = new TripLog({ now: () => now }, readConfiguration({ TRIPS_KEPT: '5', TRIPS_KEPT_PER_RIDER: '3' }));
+  log = new TripLog(
+    { now: () => now },
+    new ConfigService<Configuration, true>(readConfiguration({ TRIPS_KEPT: '5', TRIPS_KEPT_PER_RIDER: '3' })),
+  );
 });
 
 const trip = (id: string, riderId = 'r1', endsAt = 0): Trip => ({
@@ -26,7 +31,7 @@ const trip = (id: string, riderId = 'r1', endsAt = 0): Trip => ({
 });
 const ridden = (riderId = 'r1', limit = 10): string[] => log.ridden(riderId, limit).map(({ id }) => id);
 
-it('knows what was ridden, the latest first, as many as asked for', () => {
+it('returns trips, the latest first, up to the limit', () => {
   log.record(trip('a'));
   log.record(trip('b'));
   expect(ridden()).toEqual(['b', 'a']);
@@ -34,7 +39,7 @@ it('knows what was ridden, the latest first, as many as asked for', () => {
   expect(ridden('r2')).toEqual([]);
 });
 
-it('counts a trip as ridden from the instant it ends', () => {
+it('returns a trip from the instant of its end', () => {
   log.record(trip('a', 'r1', 1000));
   now = 999;
   expect(ridden()).toEqual([]);
@@ -47,7 +52,7 @@ it('keeps the last trips of a rider', () => {
   expect(ridden()).toEqual(['d', 'c', 'b']);
 });
 
-it('keeps so many trips in all, and forgets the riders heard of longest ago', () => {
+it('keeps a limited number of trips, and forgets the riders with the oldest last trip', () => {
   for (const id of ['a', 'b']) log.record(trip(id, 'r1'));
   for (const id of ['c', 'd']) log.record(trip(id, 'r2'));
   log.record(trip('e', 'r1'));

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { LRUCache } from 'lru-cache';
-import { Configuration } from '../config/configuration.js';
+import type { Configuration } from '../config/configuration.js';
 import { Clock } from '../time/clock.js';
 import type { Trip } from './trip.js';
 
-/** The last trips of each rider. When all riders together have too many, those heard of longest ago are forgotten. */
+/** The last trips of each rider. Beyond the limit for all riders it forgets the riders whose last trip is the oldest. */
 @Injectable()
 export class TripLog {
   private readonly byRider: LRUCache<string, readonly Trip[]>;
@@ -12,8 +13,9 @@ export class TripLog {
 
   constructor(
     private readonly clock: Clock,
-    { trips }: Configuration,
+    config: ConfigService<Configuration, true>,
   ) {
+    const trips = config.get('trips', { infer: true });
     this.keptPerRider = Math.min(trips.keptPerRider, trips.kept);
     this.byRider = new LRUCache({ maxSize: trips.kept, sizeCalculation: ({ length }) => length });
   }
@@ -23,7 +25,7 @@ export class TripLog {
     this.byRider.set(trip.riderId, [trip, ...earlier.slice(0, this.keptPerRider - 1)]);
   }
 
-  /** What the rider has ridden, the latest first; a trip under way is not part of it yet. */
+  /** The rider's finished trips, the latest first. */
   ridden(riderId: string, limit: number): Trip[] {
     const now = this.clock.now();
     const trips = this.byRider.get(riderId) ?? [];

@@ -7,7 +7,8 @@ export interface Trip extends Itinerary {
   readonly driverId: string;
   readonly metres: number;
   readonly fare: Fare;
-  /** Milliseconds since the epoch, as is `endsAt`. A trip is over because that is past; nothing has to happen. */
+  /** Milliseconds since 1970. */
   readonly startsAt: number;
+  /** Milliseconds since 1970. A trip is over after this instant, without any event. */
   readonly endsAt: number;
 }

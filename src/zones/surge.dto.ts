@@ -2,7 +2,7 @@ import { IsNumber } from 'class-validator';
 import { IsNumberBetween } from '../http/validation.js';
 
 export class SurgeDto {
-  /** Hundredths at most: fares are computed in whole ones. */
+  /** At most two decimal places, since fares are computed in hundredths. */
   @IsNumberBetween(1, 5)
   @IsNumber({ maxDecimalPlaces: 2 }, { message: '$property must have at most 2 decimal places' })
   factor: number;

@@ -1,18 +1,23 @@
 import { expect, it } from '@jest/globals';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
-import { CENTER } from '../drivers/seeded-drivers.js';
+import { CENTER } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
 import { LocalMatchingService } from '../matching/local-matching.service.js';
 import { ZoneStatsService } from './zone-stats.service.js';
 import { ZoneTraffic } from './zone-traffic.js';
 
 function setUp(): { matching: LocalMatchingService; traffic: ZoneTraffic; zones: ZoneStatsService } {
-  const matching = LocalMatchingService.create(readConfiguration({ DRIVERS_SEEDED: '0' }), { now: () => 0 });
+  const matching = LocalMatchingService.create(
+    new ConfigService<Configuration, true>(readConfiguration({ DRIVERS_SEEDED: '0' })),
+    { now: () => 0 },
+  );
   const traffic = new ZoneTraffic();
   return { matching, traffic, zones: new ZoneStatsService(traffic, matching) };
 }
 
-it('brings together traffic, drivers and surge of every zone that has any, the busiest first', async () => {
+it('combines traffic, drivers and surge factor of every zone, the busiest first', async () => {
   const { matching, traffic, zones } = setUp();
   const center = zoneOf(CENTER);
   await matching.report([{ driverId: 'a', ...CENTER }]);
@@ -42,7 +47,7 @@ it('brings together traffic, drivers and surge of every zone that has any, the b
   expect(await zones.stats(1)).toHaveLength(1);
 });
 
-it('forgets the traffic of zones quiet for longest when there are too many', async () => {
+it('forgets the traffic of the least recent zones beyond the limit', async () => {
   const { traffic, zones } = setUp();
   for (let i = 0; i < 10_001; i++) traffic.count(`z${i}`, 'requests');
   expect(traffic.of('z0').requests).toBe(0);

@@ -18,7 +18,7 @@ export class ZoneStatsService {
     private readonly matching: Matching,
   ) {}
 
-  /** Every zone with traffic, drivers or a surge, the most requested first. */
+  /** All zones that have traffic, drivers or a surge factor, the most requested first. */
   async stats(limit: number): Promise<ZoneStats[]> {
     const supply = new Map((await this.matching.zones()).map((zone) => [zone.zone, zone]));
     const zones = new Set([...this.traffic.zones(), ...supply.keys()]);

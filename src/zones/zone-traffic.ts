@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 
-/** What can happen in a zone. Every ride request ends in one of matched, no_driver and unavailable. */
+/** Counted events of a zone. Every ride request ends as `matched`, `no_driver` or `unavailable`. */
 export type ZoneEvent = 'estimates' | 'requests' | 'matched' | 'no_driver' | 'unavailable';
 
 export type ZoneCounts = Readonly<Record<ZoneEvent, number>>;
@@ -10,8 +10,9 @@ const MAX_ZONES = 10_000;
 const NOTHING: ZoneCounts = { estimates: 0, requests: 0, matched: 0, no_driver: 0, unavailable: 0 };
 
 /**
- * Counts what this process was asked for, by zone. Anybody can ask from anywhere, so quiet zones make room for new ones; what
- * was counted there stays in the total.
+ * Counts the requests to this process by zone.
+ *
+ * Clients can name any zone, so the number of zones is bounded: the least recent one makes room. Its counts stay in the total.
  */
 @Injectable()
 export class ZoneTraffic {
@@ -29,7 +30,7 @@ export class ZoneTraffic {
     return this.counts.peek(zone) ?? NOTHING;
   }
 
-  /** Of all zones together, since the start. */
+  /** The count of all zones since the start. */
   total(event: ZoneEvent): number {
     return this.totals[event];
   }

@@ -4,9 +4,8 @@ import { connect } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
-import { boot } from '../../src/serve.js';
-import { MATCHING, RIDE_HAILING } from '../../src/services.js';
 import { until } from '../support/faults/until.js';
+import { ServiceProcess } from './support/service-process.js';
 import { PLATFORMS, type Service, start } from './support/start-app.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
@@ -34,7 +33,7 @@ interface Answer {
   readonly body: { readonly error?: string; readonly message?: string };
 }
 
-/** Asks from an address of this machine. An answer of 200, which may be a stream without an end, is left open. */
+/** Sends a request from an address of this machine. An answer of 200 stays open, since it may be an endless stream. */
 async function ask(
   url: string,
   path: string,
@@ -59,7 +58,7 @@ async function ask(
 
 const watch = (url: string, address: string): ReturnType<typeof ask> => ask(url, '/control-room/events', {}, address);
 
-describe.each(PLATFORMS)('who may reach the control room over %s', (platform) => {
+describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   const READS = ['/', '/control-room/files/main.js', '/control-room/events'];
   const WRITES = [
     ['put', '/control-room/enforcement', { on: false }],
@@ -76,7 +75,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     '192.168.7.7',
     '[fd00::7]',
     'localhost:80:80',
-  ])('refuses the host %s, which a rebinding name could be', async (name) => {
+  ])('rejects the host %s, which can be a rebinding name', async (name) => {
     const { url } = await open(platform);
     const host = `${name}:${new URL(url).port}`;
     for (const path of READS) {
@@ -89,7 +88,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     }
   });
 
-  it('refuses a request without a host', async () => {
+  it('rejects a request without a host', async () => {
     const { url } = await open(platform);
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.write('GET / HTTP/1.0\r\n\r\n');
@@ -99,7 +98,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
   });
 
   it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.0.0.7', '[::1]', 'room.example', 'localhost:8443'])(
-    'takes the host %s, as it or the configuration is this machine',
+    'accepts the host %s, which names this machine',
     async (name) => {
       const { url } = await open(platform, { CONTROL_ROOM_HOSTS: 'room.example, other.example' });
       const host = name.endsWith(':8443') ? name : `${name}:${new URL(url).port}`;
@@ -117,7 +116,7 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     ['Origin', 'null'],
     ['Sec-Fetch-Site', 'cross-site'],
     ['Sec-Fetch-Site', 'same-site'],
-  ])('refuses streams and switches to a page of %s %s', async (header, value) => {
+  ])('rejects streams and switches for a page with %s %s', async (header, value) => {
     const { url } = await open(platform);
     const stream = await ask(url, '/control-room/events', { [header]: value });
     expect([stream.status, stream.body.error]).toEqual([403, 'cross_origin']);
@@ -127,12 +126,12 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     }
   });
 
-  it('has room for so many viewers of an address, and for the others beside them', async () => {
+  it('limits the viewers of one address, and keeps room for others', async () => {
     const { url } = await open(platform);
     const many = await Promise.all(Array.from({ length: 50 }, () => watch(url, '127.0.0.1')));
-    const refused = many.filter(({ status }) => status !== 200);
-    expect(refused.length).toBe(40);
-    for (const { status, headers, body } of refused) {
+    const rejected = many.filter(({ status }) => status !== 200);
+    expect(rejected.length).toBe(40);
+    for (const { status, headers, body } of rejected) {
       expect([status, headers['retry-after']]).toEqual([429, '5']);
       expect(body).toMatchObject({ error: 'too_many_viewers', message: expect.stringContaining('10 viewers') });
     }
@@ -146,21 +145,21 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
     for (const viewer of [...many, operator, next]) viewer.leave();
   });
 
-  it('runs a few trials at a time, and turns away those that would wait too long', async () => {
+  it('runs a few trials at a time, and rejects trials beyond its queue', async () => {
     const { url } = await open(platform);
     const trial = (): request.Test =>
       request(url).post('/control-room/trials').set('X-Control-Room', '1').send({ lane: 'location', many: true });
     const answers = await Promise.all(Array.from({ length: 100 }, async () => trial()));
-    const refused = answers.filter(({ status }) => status !== 200);
-    expect(refused.length).toBeGreaterThan(50);
-    for (const { status, headers, body } of refused) {
+    const rejected = answers.filter(({ status }) => status !== 200);
+    expect(rejected.length).toBeGreaterThan(50);
+    for (const { status, headers, body } of rejected) {
       expect([status, headers['retry-after'], body.error]).toEqual([429, '1', 'too_many_trials']);
     }
-    expect(answers.length - refused.length).toBeGreaterThanOrEqual(8);
+    expect(answers.length - rejected.length).toBeGreaterThanOrEqual(8);
     await trial().expect(200);
   });
 
-  it('stops a trial whose client has gone', async () => {
+  it('stops a trial whose client has left', async () => {
     const slow = { MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '3000', MATCHING_PATIENCE_MS: '20000' };
     const { app, url } = await open(platform, slow);
     const server = app.getHttpServer() as Server;
@@ -184,22 +183,39 @@ describe.each(PLATFORMS)('who may reach the control room over %s', (platform) =>
   });
 });
 
-describe('where a service listens', () => {
-  it.each([RIDE_HAILING, MATCHING])('$name listens on this machine alone, unless asked otherwise', async (service) => {
-    const addressOf = async (variables: Record<string, string>): Promise<unknown> => {
-      const app = await boot(service, { PORT: '0', ...variables });
-      apps.push(app);
-      return (app.getHttpServer() as Server).address();
-    };
-    expect(await addressOf({})).toMatchObject({ address: '127.0.0.1' });
-    expect(await addressOf({ BIND: '127.0.0.3' })).toMatchObject({ address: '127.0.0.3' });
-    expect(await addressOf({ BIND: '*' })).toMatchObject({ address: expect.stringMatching(/^(::|0\.0\.0\.0)$/) });
+describe('the address of a service', () => {
+  /** Returns those of two loopback addresses that accept connections. */
+  async function reachedAt({ port }: ServiceProcess): Promise<string[]> {
+    const reached: string[] = [];
+    for (const host of ['127.0.0.1', '127.0.0.3']) {
+      const socket = connect(port, host);
+      const outcome = await once(socket, 'connect').then(
+        () => 'connected',
+        (error: NodeJS.ErrnoException) => error.code,
+      );
+      expect(['connected', 'ECONNREFUSED']).toContain(outcome);
+      if (outcome === 'connected') reached.push(host);
+      socket.destroy();
+    }
+    return reached;
+  }
+
+  it.each([
+    ['main', {}, ['127.0.0.1'], 'localhost'],
+    ['main', { BIND: '127.0.0.3' }, ['127.0.0.3'], '127.0.0.3'],
+    ['main', { BIND: '*' }, ['127.0.0.1', '127.0.0.3'], 'localhost'],
+    ['matching.main', {}, ['127.0.0.1'], 'localhost'],
+    ['matching.main', { BIND: '127.0.0.3' }, ['127.0.0.3'], '127.0.0.3'],
+    ['matching.main', { BIND: '*' }, ['127.0.0.1', '127.0.0.3'], 'localhost'],
+  ] as const)('%s with %j listens on %j, and logs %s', async (entry, variables, addresses, host) => {
+    await using service = await ServiceProcess.start(entry, { RATE_LIMIT: 'off', ...variables });
+    expect(await reachedAt(service)).toEqual(addresses);
+    expect(service.log).toContain(`Listening on http://${host}:${service.port}\n`);
   });
 
-  it('says which hosts of the control room are taken where it listens elsewhere', async () => {
-    const app = await boot(RIDE_HAILING, { PORT: '0', BIND: '127.0.0.3', RATE_LIMIT: 'off' });
-    apps.push(app);
-    const url = await app.getUrl();
+  it('says how to allow another host in the control room', async () => {
+    await using service = await ServiceProcess.start('main', { BIND: '127.0.0.3', RATE_LIMIT: 'off' });
+    const url = `http://127.0.0.3:${service.port}`;
     await request(url).get('/').expect(200);
     const { body } = await request(url).get('/').set('Host', FOREIGN).expect(403);
     expect(body.message).toContain('CONTROL_ROOM_HOSTS');

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimiter } from 'nestjs-floodgate';
+import { ConfigService } from '@nestjs/config';
 import request from 'supertest';
-import { readConfiguration } from '../../src/config/read-configuration.js';
 import { MAX_VIEWERS_PER_PEER } from '../../src/control-room/control-room.controller.js';
 import { lanesOf } from '../../src/control-room/lanes.js';
 import type { TrialResult } from '../../src/control-room/live.js';
+import { Routes } from '../../src/limits/routes.js';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
 import { LiveStream } from './support/live-stream.js';
@@ -34,14 +34,14 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     return service;
   }
 
-  /** As the page does it. */
+  /** Sends a request like the page. */
   function control({ url }: Service, [method, path, body]: readonly ['put' | 'post', string, object]): request.Test {
     return request(url)[method](`/control-room/${path}`).set('X-Control-Room', '1').send(body);
   }
 
   const enforce = (service: Service, on: boolean): request.Test => control(service, ['put', 'enforcement', { on }]);
 
-  it('is a page with everything it needs, and asks nobody else for anything', async () => {
+  it('is a self-contained page that loads nothing from other hosts', async () => {
     const { url } = await open();
     const page = await request(url).get('/').expect(200).expect('content-type', 'text/html; charset=utf-8');
     expect(page.headers['content-security-policy']).toContain("default-src 'none'");
@@ -67,7 +67,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     },
   );
 
-  it('tells of the room first, then what happens: at most four times a second, and at least once', async () => {
+  it('sends the room first, then one to four ticks per second', async () => {
     const service = await open();
     await using stream = await LiveStream.open(service.url);
     const rides = setInterval(() => void request(service.url).post('/api/rides/request').send(RIDE).then(), 20);
@@ -83,10 +83,10 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(stream.ticks.at(-1)!.lanes['rides']!.passed).toBeGreaterThan(0);
   });
 
-  it('has a lane for every limited route, with the limits that the route has', async () => {
+  it('has a lane for every limited route, with its policies', async () => {
     const { app } = await open();
-    const limiter = app.get(RateLimiter);
-    const lanes = lanesOf(readConfiguration(ON));
+    const routes = app.get(Routes, { strict: false });
+    const lanes = lanesOf(app.get(ConfigService), routes);
     expect(lanes.map(({ description: { method, path } }) => `${method} ${path}`)).toEqual([
       'POST /api/rides/request',
       'POST /api/fares/estimate',
@@ -96,15 +96,15 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
       'GET /api/admin/zones/stats',
       'PUT /api/admin/zones/:zone/surge',
     ]);
-    for (const { description, controller, handler } of lanes) {
-      const decision = await limiter.peekRoute(controller, handler, { kind: 'user', value: 'anybody' });
+    for (const { description, route } of lanes) {
+      const decision = await routes.peek(route, { kind: 'user', value: 'anybody' });
       const real = decision!.policies.map(({ policy: name, algorithm, limit }) => ({ name, algorithm, limit }));
       expect(description.policies.length).toBe(real.length);
       for (const policy of real) expect(description.policies).toContainEqual(expect.objectContaining(policy));
     }
   });
 
-  it('sends requests and says what came of them, and the lane shows what they took', async () => {
+  it('sends requests, returns their outcome, and shows their charges in the lane', async () => {
     const service = await open();
     await using stream = await LiveStream.open(service.url);
     const one = await control(service, ['post', 'trials', { lane: 'surge', many: false }]).expect(200);
@@ -127,7 +127,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
         return state?.algorithm === 'sliding-window-log' && state.marks.length === 5;
       }),
     );
-    expect(tick.lanes['surge']).toMatchObject({ passed: 5, refused: 2 });
+    expect(tick.lanes['surge']).toMatchObject({ passed: 5, rejected: 2 });
     for (const lane of ['rides', 'fares', 'nearby', 'location', 'history', 'stats']) {
       const { body } = await control(service, ['post', 'trials', { lane, many: false }]).expect(200);
       expect([lane, (body as TrialResult).statuses]).toEqual([lane, { 200: 1 }]);
@@ -146,29 +146,31 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(await statuses()).toEqual([200]);
     await using stream = await LiveStream.open(service.url);
     const off = await until('a tick', 2000, () => stream.ticks[0]);
-    expect(off).toMatchObject({ enforced: false, decider: 'nobody' });
+    expect(off).toMatchObject({ enforced: false, decider: 'none' });
     await enforce(service, true).expect(204);
     expect(await statuses()).toEqual([200, 429]);
     await until('the switch', 2000, () => stream.ticks.at(-1)!.enforced && stream.ticks.at(-1)!.decider === 'process');
     await enforce(service, 'yes' as unknown as boolean).expect(400);
   });
 
-  it('switches nothing on where the process was started without a limiter', async () => {
+  it('rejects the switch with RATE_LIMIT=off', async () => {
     const service = await open({ RATE_LIMIT: 'off' });
     const { body } = await enforce(service, true).expect(409);
-    expect(body.message).toBe('RATE_LIMIT is "off": this process was started without a limiter');
+    expect(body.message).toBe(
+      'RATE_LIMIT is "off", so this process has no limiter; start it with RATE_LIMIT=on to use the switch',
+    );
     await using stream = await LiveStream.open(service.url);
     await until('the room', 2000, () => stream.room);
     expect(stream.room!.switchable).toBe(false);
   });
 
-  it('starts a surge that is more than matching can do, and stops it', async () => {
+  it('starts a surge beyond what matching can answer, and stops it', async () => {
     const matching = { MATCHING_WORKERS: '2', MATCHING_SERVICE_MS: '100', MATCHING_QUEUE: '20', MATCHING_LIMIT: '10' };
     const service = await open({ ...ON, ...matching, MATCHING_BURST: '10' });
     await using stream = await LiveStream.open(service.url);
     await control(service, ['put', 'concert', { on: true }]).expect(204);
-    await control(service, ['put', 'concert', { on: true }]).expect(204); // there is one already
-    const limited = await until('refusals', 8000, () => stream.ticks.find(({ concert }) => concert.refused > 20));
+    await control(service, ['put', 'concert', { on: true }]).expect(204); // a surge runs already
+    const limited = await until('refusals', 8000, () => stream.ticks.find(({ concert }) => concert.rejected > 20));
     expect(limited.concert).toMatchObject({ phase: 'running', failed: 0 });
     await enforce(service, false);
     await until('a collapse', 8000, () =>
@@ -178,7 +180,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     await until('its end', 8000, () => stream.ticks.at(-1)!.concert.phase === 'quiet');
   });
 
-  it.each(CONTROLS)('refuses to %s %s in production, and says how to enable it', async (...what) => {
+  it.each(CONTROLS)('rejects %s %s in production, and says how to enable it', async (...what) => {
     const service = await open({ ...ON, NODE_ENV: 'production' });
     const { body } = await control(service, what).expect(403);
     expect(body).toEqual({
@@ -192,7 +194,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(stream.ticks[0]).toMatchObject({ enforced: true, concert: { phase: 'quiet' } });
   });
 
-  it.each(CONTROLS)('lets no other page %s %s', async (method, path, body) => {
+  it.each(CONTROLS)('rejects %s %s of another page', async (method, path, body) => {
     const service = await open();
     await request(service.url)[method](`/control-room/${path}`).send(body).expect(403);
     const foreign = await control(service, [method, path, body]).set('Sec-Fetch-Site', 'cross-site').expect(403);
@@ -205,7 +207,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(asked.headers['access-control-allow-origin']).toBeUndefined();
   });
 
-  it('is there in production where it is enabled, and nowhere where it is off', async () => {
+  it('works in production with CONTROL_ROOM=on, and is absent with CONTROL_ROOM=off', async () => {
     const enabled = await open({ ...ON, NODE_ENV: 'production', CONTROL_ROOM: 'on' });
     expect((await enforce(enabled, false)).status).toBe(204);
     const { url } = await open({ ...ON, CONTROL_ROOM: 'off' });
@@ -222,7 +224,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     }
   });
 
-  it('has room for so many who watch from one address, and again when one has gone', async () => {
+  it('limits the viewers of one address, and admits another when one has left', async () => {
     const { url } = await open();
     const streams = await Promise.all(Array.from({ length: MAX_VIEWERS_PER_PEER }, () => LiveStream.open(url)));
     try {
@@ -234,7 +236,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     }
   });
 
-  it('ends its streams and its surge when the application closes, which is not held up', async () => {
+  it('ends its streams and its surge at once when the application closes', async () => {
     const service = await open({ ...ON, MATCHING_SERVICE_MS: '100' });
     const stream = await LiveStream.open(service.url);
     await control(service, ['put', 'concert', { on: true }]).expect(204);
@@ -246,7 +248,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(performance.now() - since).toBeLessThan(5000);
   });
 
-  it('shows in every process what one client has left in all of them, and who decides while Redis is away', async () => {
+  it('shows one shared state in every process, and the fallback while Redis is unavailable', async () => {
     const redis = await RedisServer.start();
     try {
       const variables = { ...ON, REDIS_URL: redis.url };

@@ -20,7 +20,7 @@ describe.each(PLATFORMS)('drivers over %s', (platform) => {
     return response.body.drivers;
   };
 
-  it('shows those who reported, the nearest first, with distance and ETA', async () => {
+  it('shows drivers who reported, the nearest first, with distance and ETA', async () => {
     const single = await report({ driver_id: 'd1', lat: 40.7515, lng: -73.9934 }).expect(200);
     expect(single.body).toEqual({ accepted: 1 });
     const batch = await report([
@@ -38,7 +38,7 @@ describe.each(PLATFORMS)('drivers over %s', (platform) => {
     expect(await nearby({ radius_km: 20 })).toHaveLength(3);
   });
 
-  it('does not show drivers on a trip, nor those who fell silent', async () => {
+  it('shows neither drivers on a trip nor silent ones', async () => {
     await report([
       { driver_id: 'd1', ...GARDEN },
       { driver_id: 'd2', lat: 40.7515, lng: -73.9934 },
@@ -49,7 +49,7 @@ describe.each(PLATFORMS)('drivers over %s', (platform) => {
     expect(await nearby()).toEqual([]);
   });
 
-  it('takes 500 positions at once, however long their numbers and names', async () => {
+  it('accepts 500 positions at once, with the longest numbers and names', async () => {
     const positions = Array.from({ length: 500 }, (_, i) => ({
       driver_id: `${i}`.padStart(64, 'd'),
       lat: -40.12345678901234 - i * 1e-9,
@@ -64,7 +64,7 @@ describe.each(PLATFORMS)('drivers over %s', (platform) => {
     expect(response.body).toEqual({ accepted: 500 });
   });
 
-  it('takes all of a batch or nothing', async () => {
+  it('accepts a whole batch or nothing', async () => {
     const driver = { driver_id: 'd1', ...GARDEN };
     const wrong = [driver, driver, driver, { ...driver, lat: 91 }, { ...driver, speed: 3 }, null];
     const { body } = await report(wrong).expect(400);
@@ -82,13 +82,13 @@ describe.each(PLATFORMS)('drivers over %s', (platform) => {
     expect(await nearby()).toEqual([]);
   });
 
-  it.each([0, 501])('refuses a batch of %d', async (count) => {
+  it.each([0, 501])('rejects a batch of %d', async (count) => {
     const positions = Array.from({ length: count }, () => ({ driver_id: 'd1', ...GARDEN }));
     const { body } = await report(positions).expect(400);
     expect(body.message).toEqual([`body must hold 1 to 500 positions, not ${count}`]);
   });
 
-  it('does not answer a large wrong batch with a larger list of errors', async () => {
+  it('limits the list of errors for a large wrong batch', async () => {
     const { body } = await report(Array.from({ length: 500 }, () => ({}))).expect(400);
     expect(body.message).toHaveLength(10);
   });

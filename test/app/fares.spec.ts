@@ -7,7 +7,7 @@ let service: Service;
 
 afterEach(() => service.app.close());
 
-/** 11.12 km north: 300 + 11.119 x 175 cents, before any surge. */
+/** 11.12 km north: 300 + 11.119 x 175 cents, without a surge factor. */
 const UPTOWN = { ...ITINERARY, dropoff_lat: GARDEN.lat + 0.1, dropoff_lng: GARDEN.lng };
 
 describe.each(PLATFORMS)('fares over %s', (platform) => {
@@ -25,7 +25,7 @@ describe.each(PLATFORMS)('fares over %s', (platform) => {
     });
   });
 
-  it('multiplies by the surge where the ride begins, exactly, for rides as for estimates', async () => {
+  it('multiplies rides and estimates by the exact surge factor of the pickup', async () => {
     service = await start(platform);
     await request(service.url).put(`/api/admin/zones/${ZONE}/surge`).send({ factor: 1.15 }).expect(200);
     expect(await estimate(UPTOWN)).toMatchObject({ surge_factor: 1.15, fare: { amount_cents: 2583 } });

@@ -16,7 +16,7 @@ afterEach(() => service.app.close());
 const check = (): request.Test => request(service.url).get('/healthz');
 
 describe.each(PLATFORMS)('/healthz over %s', (platform) => {
-  it('is fine without Redis: the limits are kept in the process', async () => {
+  it('is up without REDIS_URL, since the process keeps the limits', async () => {
     service = await start(platform, { RATE_LIMIT: 'on' });
     const { body, headers } = await check().expect(200);
     expect(body).toMatchObject({ status: 'ok', details: { rate_limit_store: { status: 'up' } } });
@@ -26,7 +26,7 @@ describe.each(PLATFORMS)('/healthz over %s', (platform) => {
   it.each<[string, (redis: RedisServer) => unknown, (redis: RedisServer) => unknown]>([
     ['killed', (redis) => redis.kill(), (redis) => redis.restart()],
     ['stopped', (redis) => redis.pause(), (redis) => redis.resume()],
-  ])('is degraded, and not down, while Redis is %s: requests are served', async (_, end, back) => {
+  ])('is degraded, not down, and serves requests while Redis is %s', async (_, end, back) => {
     const redis = await RedisServer.start();
     try {
       service = await start(platform, { RATE_LIMIT: 'on', REDIS_URL: redis.url });
@@ -40,7 +40,7 @@ describe.each(PLATFORMS)('/healthz over %s', (platform) => {
         status: 'degraded',
         details: { rate_limit_store: { status: 'degraded', outage_ms: expect.any(Number) } },
       });
-      expect(JSON.stringify(body)).not.toContain(String(redis.port)); // whoever may probe need not know where it is
+      expect(JSON.stringify(body)).not.toContain(String(redis.port)); // a prober must not learn the address of Redis
       await back(redis);
       await until('health', RECOVERY_MS, async () => (await check().expect(200)).body.status === 'ok');
     } finally {

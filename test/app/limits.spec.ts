@@ -28,32 +28,35 @@ const PER_CLIENT: { route: string; send: Send; limit: number; perSecond: number 
   { route: 'PUT /api/admin/zones/:zone/surge', send: surge, limit: 5, perSecond: 0 },
 ];
 
-/** Windows of a minute begin with the clock's minutes; a burst across two of them may be larger. */
+/** Windows begin with the clock's minutes. A burst across two windows may be larger. */
 async function clearOfTheMinutesEnd(): Promise<void> {
   const leftMs = 60_000 - (Date.now() % 60_000);
   if (leftMs < 3000) await new Promise((resolve) => setTimeout(resolve, leftMs));
 }
 
 describe.each(PLATFORMS)('limits over %s', (platform) => {
-  it.each(PER_CLIENT)('$route lets $limit of a burst pass, for each client', async ({ send, limit, perSecond }) => {
-    service = await start(platform, { RATE_LIMIT: 'on' });
-    await clearOfTheMinutesEnd();
-    const since = performance.now();
-    const responses = await Promise.all(Array.from({ length: 2 * limit }, () => send('alice')));
-    const refilled = Math.ceil(((performance.now() - since) / 1000) * perSecond);
+  it.each(PER_CLIENT)(
+    '$route admits $limit requests of a burst, for each client',
+    async ({ send, limit, perSecond }) => {
+      service = await start(platform, { RATE_LIMIT: 'on' });
+      await clearOfTheMinutesEnd();
+      const since = performance.now();
+      const responses = await Promise.all(Array.from({ length: 2 * limit }, () => send('alice')));
+      const refilled = Math.ceil(((performance.now() - since) / 1000) * perSecond);
 
-    const passed = responses.filter(({ status }) => status === 200);
-    const refused = responses.filter(({ status }) => status === 429);
-    expect(passed.length + refused.length).toBe(2 * limit);
-    expect(passed.length).toBeGreaterThanOrEqual(limit);
-    expect(passed.length).toBeLessThanOrEqual(limit + refilled);
-    expect(passed[0]?.headers['x-ratelimit-limit']).toBe(String(limit));
-    expect(refused[0]?.body).toMatchObject({ statusCode: 429, error: 'rate_limit_exceeded' });
-    expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
-    await send('bob').expect(200);
-  });
+      const passed = responses.filter(({ status }) => status === 200);
+      const rejected = responses.filter(({ status }) => status === 429);
+      expect(passed.length + rejected.length).toBe(2 * limit);
+      expect(passed.length).toBeGreaterThanOrEqual(limit);
+      expect(passed.length).toBeLessThanOrEqual(limit + refilled);
+      expect(passed[0]?.headers['x-ratelimit-limit']).toBe(String(limit));
+      expect(rejected[0]?.body).toMatchObject({ statusCode: 429, error: 'rate_limit_exceeded' });
+      expect(Number(rejected[0]?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      await send('bob').expect(200);
+    },
+  );
 
-  it("queues everybody's positions together, and refuses what the queue has no place for", async () => {
+  it('queues the positions of all clients together, and rejects what the queue has no place for', async () => {
     service = await start(platform, { RATE_LIMIT: 'on' });
     const positions = Array.from({ length: 500 }, (_, i) => ({ driver_id: `d${i}`, ...GARDEN }));
     const report = (client: number): request.Test =>
@@ -69,7 +72,7 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
     expect(seconds).toBeGreaterThan(1.4);
   });
 
-  it('leaves half of that queue to others, whatever one client without a name sends', async () => {
+  it('leaves half of that queue to others, whatever one anonymous client sends', async () => {
     service = await start(platform, { RATE_LIMIT: 'on' });
     const positions = Array.from({ length: 500 }, (_, i) => ({ driver_id: `d${i}`, ...GARDEN }));
     const report = (): request.Test => request(service.url).post('/api/drivers/location').send(positions);
@@ -78,15 +81,15 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
     const sent = Array.from({ length: 16 }, async () => report());
     const answered = await Promise.all(sent);
     const seconds = (performance.now() - since) / 1000;
-    const refused = answered.filter(({ status }) => status === 429);
-    expect(refused.every(({ body }) => body.policy === 'reporter')).toBe(true);
-    expect(500 * (16 - refused.length)).toBeGreaterThanOrEqual(2500);
-    expect(500 * (16 - refused.length)).toBeLessThanOrEqual(2500 + 1500 * seconds);
+    const rejected = answered.filter(({ status }) => status === 429);
+    expect(rejected.every(({ body }) => body.policy === 'reporter')).toBe(true);
+    expect(500 * (16 - rejected.length)).toBeGreaterThanOrEqual(2500);
+    expect(500 * (16 - rejected.length)).toBeLessThanOrEqual(2500 + 1500 * seconds);
     await as('phone', report()).expect(200);
   });
 
   it.each([[[]], [null], ['text'], [{}], [Array.from({ length: 501 }, () => ({}))]])(
-    'refuses a wrong location body for what it is, not for what it costs (%#)',
+    'rejects an invalid location body as invalid, not for its cost (%#)',
     async (body) => {
       service = await start(platform, { RATE_LIMIT: 'on' });
       const text = JSON.stringify(body);
@@ -106,11 +109,11 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
     }
   });
 
-  describe('what matching can hold', () => {
+  describe('the limit of matching', () => {
     const asked = { ride, estimate, nearby };
     const NEVER = { RATE_LIMIT: 'on', MATCHING_LIMIT: '0.001' };
 
-    it('is limited for all riders together, however little each of them asks', async () => {
+    it('counts all riders together, however few requests each of them sends', async () => {
       service = await start(platform, { RATE_LIMIT: 'on' });
       const since = performance.now();
       const responses = await Promise.all(Array.from({ length: 200 }, async (_, i) => ride(`rider-${i % 40}`)));
@@ -118,12 +121,12 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
       const passed = responses.filter(({ status }) => status === 200).length;
       expect(passed).toBeGreaterThanOrEqual(60);
       expect(passed).toBeLessThanOrEqual(60 + 150 * seconds);
-      const refused = responses.filter(({ status }) => status === 429);
-      expect(refused).toHaveLength(200 - passed);
-      expect(refused.every(({ body }) => body.policy === 'matching')).toBe(true);
+      const rejected = responses.filter(({ status }) => status === 429);
+      expect(rejected).toHaveLength(200 - passed);
+      expect(rejected.every(({ body }) => body.policy === 'matching')).toBe(true);
     });
 
-    it('is one limit for all that it works for', async () => {
+    it('is one limit for all routes that need matching', async () => {
       service = await start(platform, { ...NEVER, MATCHING_BURST: '3' });
       for (const [name, send] of Object.entries(asked)) await send(name).expect(200);
       for (const [name, send] of Object.entries(asked)) {
@@ -133,14 +136,14 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
       await history('ride').expect(200);
     });
 
-    it('costs a rider nothing of his own when there is too much to do', async () => {
+    it('charges riders nothing of their own limit when it rejects', async () => {
       service = await start(platform, { ...NEVER, MATCHING_BURST: '1' });
       await ride('alice').expect(200);
-      // A charge for each refusal would have his own limit refuse from the 21st on.
+      // If each rejection were charged, the rider's own limit would reject from the 21st request on.
       for (let i = 0; i < 25; i++) expect((await ride('bob').expect(429)).body.policy).toBe('matching');
     });
 
-    it('is not for one who asks more than all others together', async () => {
+    it('is not used up by one client who sends more than all others together', async () => {
       service = await start(platform, { ...NEVER, MATCHING_BURST: '60' });
       const asking = Array.from({ length: 300 }, (_, i) => (i % 6 === 0 ? `rider-${i}` : 'script'));
       const since = performance.now();
@@ -151,7 +154,7 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
       expect(passed.filter((client) => client === 'script').length).toBeLessThanOrEqual(20 + 10 * seconds);
     });
 
-    it('is not limited where only riders are', async () => {
+    it('rejects nothing with RATE_LIMIT=riders', async () => {
       service = await start(platform, { ...NEVER, RATE_LIMIT: 'riders', MATCHING_BURST: '1' });
       const responses = await Promise.all(Array.from({ length: 80 }, async (_, i) => ride(`rider-${i % 4}`)));
       expect(responses.every(({ status }) => status === 200)).toBe(true);
@@ -162,14 +165,14 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
     });
   });
 
-  it('divides the limits among the processes while Redis is away', async () => {
+  it('divides the limits among the processes while Redis is unavailable', async () => {
     service = await start(platform, { RATE_LIMIT: 'on', REDIS_URL: 'redis://127.0.0.1:1', PODS: '4' });
     const responses = await Promise.all(Array.from({ length: 20 }, async () => surge('alice')));
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(responses.filter(({ status }) => status === 429)).toHaveLength(19);
   });
 
-  it('limits nothing when it is off, and needs no Redis then', async () => {
+  it('limits nothing and needs no Redis with RATE_LIMIT=off', async () => {
     service = await start(platform, { RATE_LIMIT: 'off', REDIS_URL: 'redis://127.0.0.1:1' });
     for (const { status } of await Promise.all(Array.from({ length: 50 }, () => ride('alice')))) {
       expect(status).toBe(200);

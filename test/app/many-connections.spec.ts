@@ -13,7 +13,7 @@ const VERBOSE = process.env['CONNECTIONS'] !== undefined;
 const EACH = 2;
 const ROUNDS = 8;
 const RIDERS = CONNECTIONS / 10;
-/** Of the route's policy: so many of a rider in any minute. */
+/** The route's policy: requests of a rider in any minute. */
 const LIMIT = 5;
 
 function residentMb(pid: number): number {
@@ -25,12 +25,12 @@ async function decidedLocally(url: string): Promise<number> {
   return Number(/^rate_limiter_fallback_decisions_total\{mode="local"\} (\d+)$/m.exec(text)![1]);
 }
 
-it(`answers ${CONNECTIONS} connections that ask at once, each, and admits what the limits say`, async () => {
+it(`answers every request of ${CONNECTIONS} concurrent connections, and admits no more than the limits`, async () => {
   await using redis = await RedisServer.start();
   await using service = await ServiceProcess.start('main', {
     REDIS_URL: redis.url,
     CONTROL_ROOM: 'off',
-    NODE_OPTIONS: '--max-semi-space-size=8', // or the young generation alone takes as much as a leak
+    NODE_OPTIONS: '--max-semi-space-size=8', // a larger young generation would hide a leak
   });
   await using crowd = await Processes.start<CrowdProcedures>(
     new URL('./support/crowd-of-connections.ts', import.meta.url),
@@ -39,6 +39,7 @@ it(`answers ${CONNECTIONS} connections that ask at once, each, and admits what t
   expect(await crowd.all('open', () => ({ port: service.port, count: CONNECTIONS }))).toEqual([CONNECTIONS]);
   const resident: number[] = [];
   let localBefore = 0;
+  let decidedByRedis = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const [outcome] = await crowd.all('storm', () => ({ each: EACH, riders: RIDERS, prefix: `round-${round}` }));
     const local = await decidedLocally(service.url);
@@ -48,12 +49,14 @@ it(`answers ${CONNECTIONS} connections that ask at once, each, and admits what t
     expect(Object.keys(statuses).toSorted()).toEqual(['200', '429', 'lost']);
     expect(statuses['lost']).toBe(0);
     expect(statuses['200']! + statuses['429']!).toBe(EACH * CONNECTIONS);
-    // Where Redis's answer comes too late the process decides with a limit of its own, once beside that of Redis.
+    // If the machine is so busy that Redis misses the deadline, the process decides, and each such decision may admit one more.
     expect(statuses['200']).toBeGreaterThanOrEqual(LIMIT * RIDERS);
-    expect(statuses['200']).toBeLessThanOrEqual((local === localBefore ? 1 : 2) * LIMIT * RIDERS);
+    expect(statuses['200']).toBeLessThanOrEqual(LIMIT * RIDERS + local - localBefore);
+    if (local === localBefore) decidedByRedis++;
     localBefore = local;
   }
-  // The first rounds make the heap as large as it has to be. Between collections it varies by some 50 MB.
+  expect(decidedByRedis).toBeGreaterThan(0);
+  // The first rounds grow the heap to its size. Between collections it varies by some 50 MB.
   const half = ROUNDS / 2;
   expect(Math.max(...resident.slice(half)) - Math.max(...resident.slice(0, half))).toBeLessThan(100);
 });

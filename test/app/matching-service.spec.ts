@@ -21,7 +21,7 @@ async function matchingService(variables: Record<string, string> = {}, port = 0)
   return service;
 }
 
-/** In place of a matching service: whatever else may answer at its address. */
+/** Another server at the address of the matching service. */
 async function listening(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closing.push(() => (server.closeAllConnections(), server.close()));
@@ -63,7 +63,7 @@ describe.each(PLATFORMS)('an application over %s with a matching service', (plat
     ]);
   });
 
-  it("passes the service's 503 on", async () => {
+  it("passes on the service's 503", async () => {
     const limits = { MATCHING_WORKERS: '1', MATCHING_QUEUE: '0', MATCHING_SERVICE_MS: '300' };
     const { url } = await matchingService(limits);
     const one = await pod(url, limits);
@@ -80,7 +80,7 @@ describe.each(PLATFORMS)('an application over %s with a matching service', (plat
     expect((await first).body.status).toBe('matched');
   });
 
-  it('answers 503 while the service is away, and needs nobody when it is back', async () => {
+  it('answers 503 while the service is unavailable, and recovers by itself', async () => {
     const first = await startMatching();
     const one = await pod(first.url);
     await ride(one).expect(200);
@@ -96,7 +96,7 @@ describe.each(PLATFORMS)('an application over %s with a matching service', (plat
     await nearby(one).expect(200);
   });
 
-  it('does not wait for a service that does not answer longer than it may take', async () => {
+  it('waits no longer than the service may take', async () => {
     const url = await listening(createServer(() => undefined));
     const one = await pod(url, { MATCHING_PATIENCE_MS: '100' });
     const since = performance.now();
@@ -110,7 +110,7 @@ describe.each(PLATFORMS)('an application over %s with a matching service', (plat
     [200, '<html>Welcome</html>', 500],
     [404, '{"message":"Cannot POST /matches"}', 500],
     [200, 'null', 500],
-  ])('makes of a %i with %s a %i', async (status, text, expected) => {
+  ])('turns a %i with %s into a %i', async (status, text, expected) => {
     const url = await listening(createServer((_, response) => response.writeHead(status).end(text)));
     const one = await pod(url);
     for (const ask of [ride, estimate, nearby]) expect((await ask(one)).status).toBe(expected);

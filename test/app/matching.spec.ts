@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictException } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
+import type { Configuration } from '../../src/config/configuration.js';
 import { readConfiguration } from '../../src/config/read-configuration.js';
-import { CENTER } from '../../src/drivers/seeded-drivers.js';
+import { CENTER } from '../../src/geo/position.js';
 import { zoneOf } from '../../src/geo/zone.js';
 import { LocalMatchingService } from '../../src/matching/local-matching.service.js';
 import { Matching, MatchingUnavailableError } from '../../src/matching/matching.js';
@@ -19,7 +21,10 @@ let close: () => Promise<void>;
 type Start = (variables?: Record<string, string>) => Promise<void>;
 
 const inThisProcess: Start = async (variables) => {
-  const local = LocalMatchingService.create(readConfiguration({ ...QUICK, ...variables }), { now: () => clock.ms });
+  const local = LocalMatchingService.create(
+    new ConfigService<Configuration, true>(readConfiguration({ ...QUICK, ...variables })),
+    { now: () => clock.ms },
+  );
   matching = local;
   shutDown = () => local.onModuleDestroy();
   close = shutDown;
@@ -70,7 +75,7 @@ describe.each([
     expect(await matching.match(PARIS)).toBeUndefined();
   });
 
-  it('gives no driver to two riders, whoever asks at the same time', async () => {
+  it('gives no driver to two concurrent riders', async () => {
     await start({ DRIVERS_SEEDED: '20' });
     const matches = await Promise.all(Array.from({ length: 30 }, () => matching.match(CENTER)));
     const drivers = matches.flatMap((match) => match?.driverId ?? []);
@@ -96,7 +101,7 @@ describe.each([
     expect(await matching.nearby({ lat: -90, lng: -180 }, 20, 10)).toEqual([]);
   });
 
-  it('knows what zones cost and who drives in them', async () => {
+  it('knows the surge factors and drivers of zones', async () => {
     await start({ DRIVERS_SEEDED: '0' });
     const zone = zoneOf(CENTER);
     await matching.report([{ driverId: 'a', ...CENTER }]);
@@ -111,7 +116,7 @@ describe.each([
     expect(await matching.zones()).toContainEqual({ zone, free: 0, busy: 1, surgeFactor: 1 });
   });
 
-  it('says which limit it is that a request has met, and counts', async () => {
+  it('names the reason why it rejects a request, and counts', async () => {
     await start({
       MATCHING_WORKERS: '2',
       MATCHING_SERVICE_MS: '1000',
@@ -133,7 +138,7 @@ describe.each([
     expect(total.busyMs).toBeGreaterThanOrEqual(1990);
   });
 
-  it('refuses those who wait when it shuts down, and finishes what it has begun', async () => {
+  it('rejects waiting requests when it shuts down, and finishes running ones', async () => {
     await start({ MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '200' });
     const asked = outcomes([
       matching.match(CENTER),
@@ -145,7 +150,7 @@ describe.each([
     expect(await asked).toEqual(['answered', 'shutting down', 'shutting down']);
   });
 
-  it('has room for surges in so many zones', async () => {
+  it('limits the number of zones with a surge factor', async () => {
     await start();
     const spot = (i: number): { lat: number; lng: number } => ({
       lat: -60 + (i % 101),

@@ -25,7 +25,7 @@ async function scrape(): Promise<Exposition> {
 const ride = (body: object = RIDE): request.Test => request(service.url).post('/api/rides/request').send(body);
 
 describe.each(PLATFORMS)('/metrics over %s', (platform) => {
-  it('says what came of ride requests, and how long requests took, by route', async () => {
+  it('counts ride requests by result, and measures durations by route', async () => {
     service = await start(platform, { DRIVERS_SEEDED: '2', RATE_LIMIT: 'on' });
     for (let i = 0; i < 3; i++) await ride().set('X-User-Id', 'rider-1').expect(200);
     await ride(ELSEWHERE).expect(200);
@@ -43,14 +43,14 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
     expect(metrics.sum('rate_limiter_requests_total')).toBe(metrics.sum('rate_limiter_allowed_total'));
   });
 
-  it('counts what was refused, too, and what never met a route', async () => {
+  it('counts rejected requests, too, and requests without a route', async () => {
     service = await start(platform, { RATE_LIMIT: 'on' });
     const surge = (): request.Test =>
       request(service.url).put(`/api/admin/zones/${ZONE}/surge`).set('X-User-Id', 'op').send({ factor: 2 });
     const statuses: number[] = [];
     for (let i = 0; i < 8; i++) statuses.push((await surge()).status);
-    const refused = statuses.filter((status) => status === 429).length;
-    expect(refused).toBeGreaterThanOrEqual(3);
+    const rejected = statuses.filter((status) => status === 429).length;
+    expect(rejected).toBeGreaterThanOrEqual(3);
     for (let i = 0; i < 40; i++)
       await request(service.url)
         .get(`/${'x'.repeat(i)}/nothing?rider=${i}`)
@@ -62,16 +62,16 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
       .expect(400);
     const metrics = await scrape();
     expect(metrics.get(`${HTTP}_count`, { method: 'PUT', route: '/api/admin/zones/:zone/surge', status: 429 })).toBe(
-      refused,
+      rejected,
     );
-    expect(metrics.sum('rate_limiter_rejected_total')).toBe(refused);
+    expect(metrics.sum('rate_limiter_rejected_total')).toBe(rejected);
     expect(metrics.get(`${HTTP}_count`, { method: 'GET', route: 'none', status: 404 })).toBe(40);
     const series = metrics.labelsOf(`${HTTP}_count`);
     expect(series.filter(({ status }) => status === '400')).toHaveLength(1);
     expect(series.length).toBeLessThanOrEqual(5);
   });
 
-  it('is never refused, nor does it count as a request that could be', async () => {
+  it('is not limited, and does not count as a limited request', async () => {
     service = await start(platform, { RATE_LIMIT: 'on' });
     for (let i = 0; i < 100; i++) {
       const { status, headers } = await request(service.url).get('/metrics').set('X-User-Id', 'prometheus');
@@ -80,7 +80,7 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
     expect((await scrape()).sum('rate_limiter_requests_total')).toBe(0);
   });
 
-  it('shows how busy matching is', async () => {
+  it('shows the load of matching', async () => {
     service = await start(platform, { MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '400', MATCHING_QUEUE: '2' });
     expect((await scrape()).get('ride_hailing_matching_utilisation')).toBe(0);
     const rides = Array.from({ length: 4 }, () => ride());
@@ -95,7 +95,7 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
     expect(metrics.get(RESULTS, { result: 'matched' })).toBe(3);
   });
 
-  it('has no value for a matching service that is away, and all the others', async () => {
+  it('has all values but those of an unavailable matching service', async () => {
     const matching = await startMatching();
     service = await start(platform, { MATCHING_URL: matching.url });
     expect((await scrape()).get('ride_hailing_matching_queue')).toBe(0);
@@ -108,7 +108,7 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
     expect(metrics.get('rate_limiter_store_available')).toBe(1);
   });
 
-  it('never names who asked', async () => {
+  it('never names clients', async () => {
     service = await start(platform, { RATE_LIMIT: 'on' });
     const secrets = ['s3cr3t-key', 'rider-77', 'a"} 1', '10.9.8.7'];
     for (const secret of secrets) {
@@ -124,11 +124,11 @@ describe.each(PLATFORMS)('/metrics over %s', (platform) => {
     for (const secret of [...secrets, encodeURIComponent(secrets[2]!), '127.0.0.1']) expect(text).not.toContain(secret);
   });
 
-  it('knows of clients that went before they were answered', async () => {
+  it('counts clients that left before their answer', async () => {
     service = await start(platform, { MATCHING_SERVICE_MS: '1500', MATCHING_WORKERS: '1' });
     const gone = get(`${service.url}/api/drivers/nearby?lat=${GARDEN.lat}&lng=${GARDEN.lng}`);
     gone.on('error', () => undefined);
-    // Its utilisation says that it is being worked on.
+    // The utilisation shows that a worker has the request.
     await until('work', 2000, async () => (await scrape()).get('ride_hailing_matching_utilisation')! > 0);
     gone.destroy();
     const labels = { method: 'GET', route: '/api/drivers/nearby', status: 499 };

@@ -29,13 +29,13 @@ describe.each(PLATFORMS)('rides over %s', (platform) => {
     expect(body.eta_seconds).toBeGreaterThan(0);
   });
 
-  it('says so when no driver is within reach', async () => {
+  it('answers no_driver when no driver is within reach', async () => {
     service = await start(platform);
     const { body } = await ride(ELSEWHERE).expect(200);
     expect(body).toEqual({ status: 'no_driver' });
   });
 
-  it('gives concurrent riders different drivers, until there are none and until trips end', async () => {
+  it('gives concurrent riders different drivers, as long as there are free ones', async () => {
     service = await start(platform, { DRIVERS_SEEDED: '5', TRIP_SECONDS: '30' });
     const bodies = (await Promise.all(Array.from({ length: 8 }, () => ride().expect(200)))).map(({ body }) => body);
     const drivers = bodies.flatMap(({ driver }) => driver?.driver_id ?? []);
@@ -48,7 +48,7 @@ describe.each(PLATFORMS)('rides over %s', (platform) => {
     expect((await ride()).body.status).toBe('matched');
   });
 
-  it('answers 503 to those who find the queue full and to those who wait too long', async () => {
+  it('answers 503 when the queue is full and after too long a wait', async () => {
     service = await start(platform, {
       MATCHING_WORKERS: '1',
       MATCHING_SERVICE_MS: '400',
@@ -66,7 +66,7 @@ describe.each(PLATFORMS)('rides over %s', (platform) => {
     expect(body.zones[0]).toMatchObject({ zone: ZONE, requests: 4, matched: 1, no_driver: 0, unavailable: 3 });
   });
 
-  it('answers 503 to those who wait when it shuts down, and finishes what it has begun', async () => {
+  it('answers 503 to waiting requests when it shuts down, and finishes running ones', async () => {
     service = await start(platform, { MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '300' });
     const first = ride().then((response) => response);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -74,8 +74,8 @@ describe.each(PLATFORMS)('rides over %s', (platform) => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     await service.app.close();
     expect((await first).body.status).toBe('matched');
-    const refused = await second;
-    expect(refused.status).toBe(503);
-    expect(refused.body).toEqual(unavailable('shutting down'));
+    const rejected = await second;
+    expect(rejected.status).toBe(503);
+    expect(rejected.body).toEqual(unavailable('shutting down'));
   });
 });

@@ -9,7 +9,7 @@ import { ServiceProcess } from './support/service-process.js';
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const GRACE_MS = 1500;
-/** What a busy machine may add. */
+/** The delay that a busy machine may add. */
 const ROOM_MS = 4000;
 const QUICK = {
   SHUTDOWN_GRACE_SECONDS: `${GRACE_MS / 1000}`,
@@ -21,7 +21,7 @@ const HOST = 'Host: localhost\r\n';
 
 interface Subject {
   readonly entry: 'main' | 'matching.main';
-  /** A route with a body, one that takes matching's time, and one whose answer is large. */
+  /** Three routes: with a body, with a wait for matching, and with a large answer. */
   readonly post: string;
   readonly slow: readonly [path: string, body: object];
   readonly large: string;
@@ -49,11 +49,11 @@ async function answered(socket: Socket): Promise<string> {
   return data.toString();
 }
 
-describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
+describe.each(SUBJECTS)('the shutdown of $entry', ({ entry, post, slow, large }) => {
   const start = (variables: Record<string, string> = {}): Promise<ServiceProcess> =>
     ServiceProcess.start(entry, { ...QUICK, ...variables });
 
-  /** Asks for some 20 MB, more than the system's buffers take, and reads nothing of it. */
+  /** Requests some 20 MB, more than the system's buffers hold, and reads nothing. */
   async function fill(service: ServiceProcess, socket: Socket): Promise<void> {
     socket.pause();
     // A few at a time, so that the process is not too busy for anything else.
@@ -92,17 +92,17 @@ describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
     ['a client that does not read', async (service) => fill(service, await service.open())],
   ];
 
-  it.each(hanging)('comes after the grace in spite of %s', async (_, hang) => {
+  it.each(hanging)('ends after the grace despite %s', async (_, hang) => {
     await using service = await start();
     await hang(service);
     await delay(100);
     const { signal, afterMs } = await service.end('SIGTERM', GRACE_MS + ROOM_MS);
     expect(signal).toBe('SIGTERM');
     expect(afterMs).toBeGreaterThan(GRACE_MS / 2); // not at once; a timer that a busy loop sets is early
-    expect(service.log).toContain('cut off');
+    expect(service.log).toContain(`Cut off connections that did not end within ${GRACE_MS} ms: 1\n`);
   });
 
-  it('comes at once for connections that are idle, new or upgraded', async () => {
+  it('closes idle, new and upgraded connections at once', async () => {
     await using service = await start({ SHUTDOWN_GRACE_SECONDS: '30' });
     await answered(await service.open(get('/healthz')));
     await service.open();
@@ -110,10 +110,10 @@ describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
     await answered(await service.open(`GET /healthz HTTP/1.1\r\n${HOST}${upgrade}\r\n`));
     const { signal } = await service.end('SIGTERM', ROOM_MS);
     expect(signal).toBe('SIGTERM');
-    expect(service.log).not.toContain('cut off');
+    expect(service.log).not.toContain('Cut off');
   });
 
-  it('waits for what is under way, and no longer', async () => {
+  it('waits for open requests, and no longer', async () => {
     await using service = await start({ SHUTDOWN_GRACE_SECONDS: '30', MATCHING_SERVICE_MS: '1200' });
     const [path, body] = slow;
     const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
@@ -149,7 +149,7 @@ describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
     expect((await ended).signal).toBe('SIGTERM');
   });
 
-  it('is not put off by a client that goes on asking on its connection', async () => {
+  it('is not delayed by a client that keeps sending requests', async () => {
     await using service = await start({ SHUTDOWN_GRACE_SECONDS: '30' });
     const socket = await service.open(get('/healthz'));
     const asking = setInterval(() => socket.write(get('/healthz')), 20);
@@ -159,7 +159,7 @@ describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
     expect(signal).toBe('SIGTERM');
   });
 
-  it('comes at once with the second signal', async () => {
+  it('ends at once at the second signal', async () => {
     await using service = await start({ SHUTDOWN_GRACE_SECONDS: '30' });
     await service.open('GET /hea');
     await delay(100);
@@ -169,7 +169,7 @@ describe.each(SUBJECTS)('the end of $entry', ({ entry, post, slow, large }) => {
     expect(signal).toBe('SIGINT');
   });
 
-  it('comes to half-sent requests while the service runs, too', async () => {
+  it('ends half-sent requests while the service runs, too', async () => {
     await using service = await start({ HEADERS_TIMEOUT_SECONDS: '0.5', REQUEST_TIMEOUT_SECONDS: '1' });
     const half = await Promise.all([
       service.open(),

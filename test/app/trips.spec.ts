@@ -18,7 +18,7 @@ describe.each(PLATFORMS)('trips over %s', (platform) => {
   };
   const history = (query: object): request.Test => request(service.url).get('/api/trips/history').query(query);
 
-  it('shows a rider what was ridden once it has ended', async () => {
+  it('shows a trip to its rider after the end', async () => {
     const trip_id = await ride('alice');
     await ride('bob');
     expect((await history({ rider_id: 'alice' }).expect(200)).body).toEqual({ rider_id: 'alice', trips: [] });
@@ -41,16 +41,16 @@ describe.each(PLATFORMS)('trips over %s', (platform) => {
     });
   });
 
-  it('shows the latest first, as many as asked for, to whom the header names', async () => {
+  it('shows the latest trips of the rider in the header first, up to the limit', async () => {
     const ids = [await ride('alice'), await ride('alice'), await ride('alice')];
     service.clock.ms += 30_000;
     const { body } = await history({ limit: 2 }).set('X-User-Id', 'alice').expect(200);
     expect(body.trips.map(({ trip_id }: { trip_id: string }) => trip_id)).toEqual([ids[2], ids[1]]);
   });
 
-  it('needs to know whose history, from somewhere it can trust the spelling of', async () => {
-    const nobody = await history({}).expect(400);
-    expect(nobody.body.message).toEqual(['rider_id or the header X-User-Id must name the rider']);
+  it('requires a valid rider, from the query or the header', async () => {
+    const anonymous = await history({}).expect(400);
+    expect(anonymous.body.message).toEqual(['rider_id or the header X-User-Id must name the rider']);
     await history({}).set('X-User-Id', 'not an id').expect(400);
   });
 });

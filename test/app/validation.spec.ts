@@ -6,7 +6,7 @@ import { PLATFORMS, type Service, start } from './support/start-app.js';
 const LAT = 'must be a number from -90 to 90';
 const LNG = 'must be a number from -180 to 180';
 const ID = 'must be 1 to 64 letters, digits or any of _ . : -';
-const FLAT = 'must be an object of driver_id, lat and lng, with nothing nested in it';
+const FLAT = 'must be an object with driver_id, lat and lng, without nested values';
 const COUNT = 'must be an integer number';
 
 const RIDES = 'POST /api/rides/request';
@@ -51,7 +51,7 @@ const BODIES: [route: string, body: unknown, message: string][] = [
   [SURGE, {}, 'factor must be a number from 1 to 5'],
 ];
 
-/** Unknown fields or elements, as many as a body has room for. */
+/** As many unknown fields or elements as a body can hold. */
 const MANY = Object.fromEntries(Array.from({ length: 8000 }, (_, i) => [`f${i}`, 1]));
 const LARGE: typeof BODIES = [
   [RIDES, MANY, 'body must hold at most 64 values'],
@@ -116,7 +116,7 @@ describe.each(PLATFORMS)('validation over %s', (platform) => {
     expect(response.body.message).toContain(message);
   });
 
-  it.each([RIDES, FARES, LOCATION, SURGE])('%s refuses no body, half a body, and null', async (route) => {
+  it.each([RIDES, FARES, LOCATION, SURGE])('%s rejects a missing body, half a body, and null', async (route) => {
     await send(route).expect(400);
     for (const text of ['{"pickup_lat":', 'null', '7', '"text"']) {
       const response = await send(route).set('Content-Type', 'application/json').send(text).expect(400);
@@ -141,19 +141,19 @@ describe.each(PLATFORMS)('validation over %s', (platform) => {
       `{"driver_id":"d1","lat":${'{"a":'.repeat(15_000)}1${'}'.repeat(15_000)},"lng":0}`,
       'body must be an object',
     ],
-  ])(`${LOCATION} refuses %s that is nested deeply`, async (_, text, message) => {
+  ])(`${LOCATION} rejects %s that is nested deeply`, async (_, text, message) => {
     const response = await send(LOCATION).set('Content-Type', 'application/json').send(text).expect(400);
     expect(response.body).toMatchObject({ statusCode: 400, error: 'Bad Request' });
     expect(response.body.message).toEqual([expect.stringContaining(message)]);
   });
 
-  it.each([RIDES, FARES, SURGE])('%s refuses a body that is nested deeply', async (route) => {
+  it.each([RIDES, FARES, SURGE])('%s rejects a body that is nested deeply', async (route) => {
     const text = `{"rider_id":${'['.repeat(40_000)}${']'.repeat(40_000)}}`;
     const response = await send(route).set('Content-Type', 'application/json').send(text).expect(400);
     expect(response.body).toEqual({ statusCode: 400, error: 'Bad Request', message: ['body is nested too deeply'] });
   });
 
-  it('knows the routes it has', async () => {
+  it('answers 404 for other methods of a route', async () => {
     expect((await request(service.url).get('/healthz').expect(200)).body).toMatchObject({ status: 'ok' });
     await request(service.url).get('/api/rides/request').expect(404);
   });

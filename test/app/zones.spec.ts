@@ -14,7 +14,7 @@ describe.each(PLATFORMS)('zones over %s', (platform) => {
   const surge = (zone: string, body: object): request.Test =>
     request(service.url).put(`/api/admin/zones/${zone}/surge`).send(body);
 
-  it('counts what really happened', async () => {
+  it('counts requests by outcome', async () => {
     const server = request(service.url);
     await server
       .post('/api/drivers/location')
@@ -48,12 +48,12 @@ describe.each(PLATFORMS)('zones over %s', (platform) => {
     expect((await server.get('/api/admin/zones/stats?limit=1')).body.zones).toHaveLength(1);
   });
 
-  it('sets a surge and sets it back', async () => {
+  it('sets a surge factor and resets it', async () => {
     expect((await surge(ZONE, { factor: 5 }).expect(200)).body).toEqual({ zone: ZONE, surge_factor: 5 });
     expect((await surge(ZONE, { factor: 1.0 }).expect(200)).body).toEqual({ zone: ZONE, surge_factor: 1 });
   });
 
-  it.each(['872A100D2FFFFFF', '882a100d29fffff', 'manhattan', '__proto__'])('refuses the zone %s', async (zone) => {
+  it.each(['872A100D2FFFFFF', '882a100d29fffff', 'manhattan', '__proto__'])('rejects the zone %s', async (zone) => {
     const { body } = await surge(zone, { factor: 2 }).expect(400);
     expect(body.message).toEqual(['zone must be an H3 cell of resolution 7 in lower case, such as 872a100d2ffffff']);
   });

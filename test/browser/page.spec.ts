@@ -24,7 +24,7 @@ afterAll(async () => {
   await app.stop();
 });
 
-/** Texts that cannot be read well: contrast below 4.5 to what is behind them (WCAG 2.2, 1.4.3). */
+/** Texts with a contrast below 4.5 to their background (WCAG 2.2, 1.4.3). */
 function faint(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const numbers = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).map(Number);
@@ -96,7 +96,7 @@ describe('the page', () => {
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('can be used with the keyboard, and says what it is', async () => {
+  it('works with the keyboard, and names its controls', async () => {
     await using viewer = await Viewer.open(browser, app.url);
     const { page } = viewer;
     const focused = (): Promise<string | undefined> => page.evaluate(() => document.activeElement?.id);
@@ -120,7 +120,7 @@ describe('the page', () => {
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('speaks now and then, not with every figure', async () => {
+  it('speaks to screen readers rarely, not with every figure', async () => {
     await using viewer = await Viewer.open(browser, app.url);
     await viewer.page.evaluate(() => {
       const spoken: string[] = [];
@@ -137,12 +137,12 @@ describe('the page', () => {
     await viewer.page.waitForTimeout(5000);
     const spoken = await read();
     expect(spoken).toHaveLength(1);
-    expect(spoken[0]).toMatch(/a second let through, .* refused; matching .* % busy, waits up to .*s\./);
+    expect(spoken[0]).toMatch(/requests per second allowed, .* rejected; matching .* % busy, waits up to .*s\./);
     await viewer.concert.click();
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('keeps still for those who want it', async () => {
+  it('does not move with reduced motion', async () => {
     await using viewer = await Viewer.open(browser, app.url, { reducedMotion: 'reduce' });
     const moving = await viewer.page.locator('body *').evaluateAll(
       (elements) =>
@@ -157,7 +157,7 @@ describe('the page', () => {
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('does not keep a process from ending, and finds back to it when it is restarted', async () => {
+  it('does not delay the end of a process, and reconnects after a restart', async () => {
     const first = await BuiltApp.start();
     await using viewer = await Viewer.open(browser, first.url);
     expect(await first.stop()).toBe('SIGTERM');
@@ -169,7 +169,7 @@ describe('the page', () => {
 });
 
 describe('in production', () => {
-  it('the page only shows, and says why', async () => {
+  it('the page only watches, and says why', async () => {
     await using production = await BuiltApp.start({ NODE_ENV: 'production' });
     await using viewer = await Viewer.open(browser, production.url);
     const buttons = await viewer.page
@@ -181,7 +181,7 @@ describe('in production', () => {
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('the page is enabled by CONTROL_ROOM=on, and gone with CONTROL_ROOM=off', async () => {
+  it('CONTROL_ROOM=on enables the page, and CONTROL_ROOM=off removes it', async () => {
     await using enabled = await BuiltApp.start({ NODE_ENV: 'production', CONTROL_ROOM: 'on' });
     await using viewer = await Viewer.open(browser, enabled.url);
     expect(await viewer.concert.isEnabled()).toBe(true);

@@ -26,17 +26,18 @@ const CHANGED: Readonly<Record<string, readonly (readonly [before: RegExp, after
   ],
   [`${LIBRARY}/policy/policy.ts`]: [
     [
-      /export type Policy\b.*=/,
-      `export type FirstRequestWindowPolicy = Omit<FixedWindowPolicy, 'algorithm'> & { algorithm: '${NAME}' };\n` +
-        '$& FirstRequestWindowPolicy |',
+      /export type Policy<Context = never> =/,
+      `export type FirstRequestWindowPolicy<Context = never> = Omit<FixedWindowPolicy<Context>, 'algorithm'> & {\n` +
+        `  algorithm: '${NAME}';\n};\n` +
+        '$& | FirstRequestWindowPolicy<Context>',
     ],
   ],
 };
 /** What `npm run lua:bundle` writes. */
 const GENERATED = `${LIBRARY}/stores/redis/program.generated.ts`;
 
-/** The folders that may know algorithms by name. `limiter` and `nest` leave the list once they ask for `delays` instead. */
-const MAY_KNOW_NAMES = ['algorithms/', 'limiter/', 'nest/'];
+/** The folder that may know algorithms by name. */
+const MAY_KNOW_NAMES = ['algorithms/'];
 
 const NOT_COPIED = new Set(['node_modules', 'dist', 'coverage', '.git']);
 const copied = (path: string): boolean => !NOT_COPIED.has(basename(path));

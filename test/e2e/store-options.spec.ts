@@ -128,7 +128,7 @@ describe('an option that a store can honour is honoured', () => {
     const store = { consume: async () => undefined as never, reset: () => undefined };
     await using app = await limited('Express', Routes, { store, denialCacheMs: 500, onStoreFailure: 'open' });
     expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ decidedBy: 'open' });
-    expect(app.logs.of('warn')).toEqual(['The store could not decide: what it answered is not a verdict RateLimit']);
+    expect(app.logs.of('warn')).toEqual(['The store could not decide: its answer is no verdict RateLimit']);
   });
 
   it("clock: 'app' decides by the process on a client that has no duplicate(), and boot says what is missing", async () => {

@@ -2,21 +2,21 @@ import uPlot from './uplot.js';
 import { byId, make, say, shown, shownTime } from './dom.js';
 
 /** @typedef {import('../live.js').Tick} Tick */
-/** @typedef {{ at: number, passed: number, refused: number, utilisation: number | null, p99: number | null }} Sample */
+/** @typedef {{ at: number, passed: number, rejected: number, utilisation: number | null, p99: number | null }} Sample */
 
 const SHOWN_SECONDS = 60;
-/** Rates are those of the last so many seconds. */
+/** Rates are averages of this many seconds. */
 const RATE_SECONDS = 1;
 const HEIGHT = 168;
 const TABLE_ROWS = 10;
 
 /** @typedef {{ values: keyof Sample, color: string, fill?: boolean, dash?: number[] }} Line */
 
-/** The three charts, their numbers and their table: one history. */
+/** The three charts, their numbers and their table. */
 export class Charts {
   /** @type {Sample[]} */
   samples = [];
-  /** @type {{ at: number, passed: number, refused: number }[]} */
+  /** @type {{ at: number, passed: number, rejected: number }[]} */
   counts = [];
   /** @type {Chart[]} */
   charts;
@@ -25,7 +25,7 @@ export class Charts {
     this.charts = [
       new Chart('chart-requests', shown, 20, [
         { values: 'passed', color: '--passed', fill: true },
-        { values: 'refused', color: '--refused', fill: true, dash: [6, 3] },
+        { values: 'rejected', color: '--rejected', fill: true, dash: [6, 3] },
       ]),
       new Chart('chart-utilisation', (value) => `${shown(value * 100)} %`, 1, [
         { values: 'utilisation', color: '--busy', fill: true },
@@ -36,7 +36,7 @@ export class Charts {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   }
 
-  /** Counts begin anew: it is another process, or the connection was lost. */
+  /** Forgets the counts, since the connection is new and the process may be, too. */
   restart() {
     this.counts = [];
   }
@@ -48,9 +48,9 @@ export class Charts {
     const count = {
       at,
       passed: lanes.reduce((sum, { passed }) => sum + passed, 0),
-      refused: lanes.reduce((sum, { refused }) => sum + refused, 0),
+      rejected: lanes.reduce((sum, { rejected }) => sum + rejected, 0),
     };
-    if (this.counts.length > 0 && at <= (this.counts.at(-1)?.at ?? 0)) this.counts = []; // the clock was set back
+    if (this.counts.length > 0 && at <= (this.counts.at(-1)?.at ?? 0)) this.counts = []; // the clock stepped back
     this.counts.push(count);
     while ((this.counts[1]?.at ?? Infinity) <= at - RATE_SECONDS) this.counts.shift();
     const from = this.counts[0] ?? count;
@@ -59,7 +59,7 @@ export class Charts {
     this.samples.push({
       at,
       passed: (count.passed - from.passed) / seconds,
-      refused: (count.refused - from.refused) / seconds,
+      rejected: (count.rejected - from.rejected) / seconds,
       utilisation: matching?.utilisation ?? null,
       p99: matching?.p99WaitMs ?? null,
     });
@@ -79,9 +79,9 @@ export class Charts {
     if (last === undefined) return;
     const values = {
       passed: shown(last.passed),
-      refused: shown(last.refused),
-      utilisation: last.utilisation === null ? 'away' : `${shown(last.utilisation * 100)} %`,
-      p99: last.p99 === null ? 'away' : shownTime(last.p99),
+      rejected: shown(last.rejected),
+      utilisation: last.utilisation === null ? 'unavailable' : `${shown(last.utilisation * 100)} %`,
+      p99: last.p99 === null ? 'unavailable' : shownTime(last.p99),
       waiting: shown(matching?.waiting ?? 0),
     };
     for (const [name, text] of Object.entries(values)) {
@@ -98,12 +98,12 @@ export class Charts {
     for (let ago = 0; ago < TABLE_ROWS; ago++) {
       const sample = this.samples.findLast(({ at }) => at <= now - ago && at > now - ago - 1);
       if (sample === undefined) continue;
-      const { passed, refused, utilisation, p99 } = sample;
+      const { passed, rejected, utilisation, p99 } = sample;
       const cells = [
         shown(passed),
-        shown(refused),
-        utilisation === null ? 'away' : `${shown(utilisation * 100)} %`,
-        p99 === null ? 'away' : shownTime(p99),
+        shown(rejected),
+        utilisation === null ? 'unavailable' : `${shown(utilisation * 100)} %`,
+        p99 === null ? 'unavailable' : shownTime(p99),
       ];
       const head = make('th', '', String(ago));
       head.scope = 'row';
@@ -118,9 +118,9 @@ class Chart {
   plot;
 
   /**
-   * @param {string} id of its figure
-   * @param {(value: number) => string} format of a number on its axis
-   * @param {number} least the top of the axis is never below
+   * @param {string} id the ID of the figure
+   * @param {(value: number) => string} format formats a number on the axis
+   * @param {number} least the lowest top of the axis
    * @param {readonly Line[]} lines
    */
   constructor(id, format, least, lines) {
@@ -137,7 +137,7 @@ class Chart {
     else this.plot.setData(this.data(samples));
   }
 
-  /** With the colours of the theme. @param {readonly Sample[]} samples */
+  /** Draws again with the colours of the theme. @param {readonly Sample[]} samples */
   rebuild(samples) {
     this.plot?.destroy();
     this.plot = new uPlot(this.options(), this.data(samples), this.place);

@@ -1,5 +1,5 @@
 /**
- * The element of the page with that id.
+ * The page's element with the ID.
  *
  * @param {string} id
  * @returns {HTMLElement}
@@ -38,7 +38,7 @@ export function makeSvg(tag, attributes, ...children) {
 }
 
 /**
- * Writes only what has changed: a screen reader or a selection need not notice the rest.
+ * Sets the text only if it differs, since a write disturbs screen readers and selections.
  *
  * @param {Node} element
  * @param {string} text

@@ -1,11 +1,11 @@
 /** @typedef {import('../live.js').LiveEvents} LiveEvents */
 
 const RETRY_MS = 4000;
-/** The server says something every second. */
+/** The server sends an event at least every second. */
 const SILENCE_MS = 5000;
 
 /**
- * Follows the server's events, and again after it was away.
+ * Follows the server's events, and connects again when the connection is lost.
  *
  * @param {object} on
  * @param {(room: LiveEvents['room']) => void} on.room
@@ -35,7 +35,7 @@ export function follow(on) {
   };
 
   connect();
-  // An EventSource tries again when a connection breaks, but neither after a refusal nor when it is silent.
+  // An EventSource reconnects when a connection breaks, but not after an error status or during silence.
   setInterval(() => {
     const silent = performance.now() - heardAt > SILENCE_MS;
     if (silent) on.state('away');

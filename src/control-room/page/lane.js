@@ -6,7 +6,7 @@ import { send } from './send.js';
 /** @typedef {import('../live.js').LaneTick} LaneTick */
 /** @typedef {import('../live.js').TrialResult} TrialResult */
 
-/** What a status means to whoever has never seen one. @type {Readonly<Record<string, string>>} */
+/** The reason phrases of statuses. @type {Readonly<Record<string, string>>} */
 const MEANINGS = { 200: 'OK', 201: 'Created', 429: 'Too Many Requests', 503: 'Service Unavailable' };
 
 /** @param {string} status */
@@ -14,9 +14,9 @@ function withMeaning(status) {
   return `${status} ${MEANINGS[status] ?? ''}`.trim();
 }
 
-/** A limited endpoint: what its policies hold, what passes, and buttons that send it requests. */
+/** A limited route: the state of its policies, its traffic, and buttons that send requests. */
 export class Lane {
-  /** @type {{ at: number, passed: number, refused: number }[]} */
+  /** @type {{ at: number, passed: number, rejected: number }[]} */
   counts = [];
 
   /**
@@ -29,7 +29,7 @@ export class Lane {
       const picture = pictureOf(policy);
       const strong = make('b', 'amount');
       const rest = make('span', 'rest');
-      const whose = make('i', policy.shared ? 'whose shared' : 'whose', policy.shared ? 'everybody’s' : 'yours');
+      const whose = make('i', policy.shared ? 'whose shared' : 'whose', policy.shared ? 'all clients' : 'one client');
       const name = make('h4', '', ALGORITHMS[policy.algorithm], ' ', whose);
       const element = make(
         'div',
@@ -49,7 +49,7 @@ export class Lane {
       };
     });
     this.passed = make('b', '', '0');
-    this.refused = make('b', '', '0');
+    this.rejected = make('b', '', '0');
     this.outcome = make('div', 'outcome');
     this.outcome.setAttribute('role', 'status');
     this.buttons = [
@@ -68,8 +68,8 @@ export class Lane {
         make(
           'p',
           'legend',
-          make('span', 'key passed', this.passed, ' /s through'),
-          make('span', 'key refused', this.refused, ' /s refused'),
+          make('span', 'key passed', this.passed, ' /s allowed'),
+          make('span', 'key rejected', this.rejected, ' /s rejected'),
         ),
       ),
       make('div', 'policies', ...this.views.map(({ element }) => element)),
@@ -83,20 +83,20 @@ export class Lane {
   hear(tick, at) {
     for (const [i, view] of this.views.entries()) {
       const state = JSON.stringify(tick.state?.[i]);
-      // While requests come, more of them do than can be told: what was seen stays until the next look.
+      // During traffic the state changes between two ticks. The picture keeps the last known state until the next tick.
       view.heldAt = view.state === undefined || view.state === state ? undefined : at;
       view.state = state;
     }
     this.tick = tick;
-    this.counts.push({ at, passed: tick.passed, refused: tick.refused });
+    this.counts.push({ at, passed: tick.passed, rejected: tick.rejected });
     while ((this.counts[1]?.at ?? Infinity) <= at - 1000) this.counts.shift();
     const from = this.counts[0] ?? tick;
     const seconds = Math.max(1, (at - (this.counts[0]?.at ?? at)) / 1000);
     say(this.passed, String(Math.round((tick.passed - from.passed) / seconds)));
-    say(this.refused, String(Math.round((tick.refused - from.refused) / seconds)));
+    say(this.rejected, String(Math.round((tick.rejected - from.rejected) / seconds)));
   }
 
-  /** @param {number} now by the clock that decides */
+  /** @param {number} now by the clock of the store */
   draw(now) {
     const { state } = this.tick ?? {};
     for (const [i, { picture, strong, rest, element, heldAt }] of this.views.entries()) {
@@ -125,7 +125,7 @@ export class Lane {
     try {
       this.show(await send(this.id, many));
     } catch (error) {
-      this.outcome.replaceChildren(make('p', 'refused-text', /** @type {Error} */ (error).message));
+      this.outcome.replaceChildren(make('p', 'rejected-text', /** @type {Error} */ (error).message));
     } finally {
       for (const button of this.buttons) button.removeAttribute('aria-busy');
     }
@@ -143,12 +143,14 @@ export class Lane {
     this.outcome.replaceChildren(
       make('p', 'tally', ...tally, make('span', 'quiet', `${tookMs} ms`)),
       ...(several ? [make('p', 'quiet', `headers of a ${answer.status}:`)] : []),
-      headers.length > 0 ? make('dl', '', ...headers) : make('p', 'quiet', 'no X-RateLimit headers: nobody limits it'),
+      headers.length > 0
+        ? make('dl', '', ...headers)
+        : make('p', 'quiet', 'no X-RateLimit headers: no limit was applied'),
     );
   }
 }
 
-/** As the server writes it. @param {string} name in lower case */
+/** The header's usual spelling. @param {string} name in lower case */
 function properName(name) {
   return name
     .split('-')

@@ -4,7 +4,7 @@ import { follow } from './feed.js';
 import { Lane } from './lane.js';
 import { Status } from './status.js';
 
-/** Buckets fill and marks move between two words of the server. */
+/** The page draws between two ticks, too: buckets fill and marks move. */
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
 const DRAW_MS = 100;
 const CALM_DRAW_MS = 1000;
@@ -13,7 +13,7 @@ const charts = new Charts();
 const status = new Status();
 /** @type {Lane[]} */
 let lanes = [];
-/** The clock that decides, by this page's own. */
+/** Milliseconds from this page's clock to the clock of the store. */
 let ahead = 0;
 
 const connection = byId('connection');
@@ -21,7 +21,7 @@ const connection = byId('connection');
 follow({
   state: (state) => {
     connection.dataset['state'] = state;
-    say(connection, state === 'away' ? 'connection lost, trying again' : state);
+    say(connection, state === 'away' ? 'connection lost, connecting again' : state);
   },
   room: (room) => {
     status.enter(room);

@@ -3,7 +3,7 @@ import { make, makeSvg, shown } from './dom.js';
 /** @typedef {import('../policy-state.js').PolicyParameters} Parameters */
 /** @typedef {import('../policy-state.js').PolicyState} State */
 /**
- * A policy's picture. `draw` says how full it is, 0 to 1, for those who look at the page from outside.
+ * A policy's picture. `draw` returns its caption, and in `full` how full it is, 0 to 1, for tests.
  *
  * @typedef {{ element: HTMLElement, draw: (state: State, now: number) => Caption }} Picture
  * @typedef {{ strong: string, more: string, full: number }} Caption
@@ -40,7 +40,7 @@ function share(element, name, value) {
 
 let buckets = 0;
 
-/** A bucket whose tokens are what may still pass. @param {Parameters} policy @returns {Picture} */
+/** A bucket of tokens that refills. @param {Parameters} policy @returns {Picture} */
 function bucket({ limit, perSecond }) {
   const outline = 'M6 6 L13 58 Q13.5 62 18 62 H46 Q50.5 62 51 58 L58 6';
   const clip = `bucket-${++buckets}`;
@@ -62,14 +62,14 @@ function bucket({ limit, perSecond }) {
       level.style.transform = `translateY(${(56 * (1 - tokens / limit)).toFixed(2)}px)`;
       return {
         strong: `${shown(Math.floor(tokens))} of ${shown(limit)} tokens`,
-        more: `${shown(perSecond)} a second come back`,
+        more: `refills ${shown(perSecond)} per second`,
         full: tokens / limit,
       };
     },
   };
 }
 
-/** A line of those who wait; it moves while there are any. @param {Parameters} policy @returns {Picture} */
+/** A queue that moves while requests wait. @param {Parameters} policy @returns {Picture} */
 function queue({ limit, perSecond }) {
   const line = make('div', 'waiting');
   const element = make('div', 'picture queue', make('div', 'pipe', line), make('div', 'exit'));
@@ -82,14 +82,14 @@ function queue({ limit, perSecond }) {
       element.toggleAttribute('data-moving', waiting > 0);
       return {
         strong: `${shown(Math.ceil(waiting))} of ${shown(limit)} places taken`,
-        more: `${shown(perSecond)} a second leave, evenly apart`,
+        more: `${shown(perSecond)} per second leave, evenly apart`,
         full: waiting / limit,
       };
     },
   };
 }
 
-/** A window that fills until the clock opens the next one. @param {Parameters} policy @returns {Picture} */
+/** A window that fills until the next one opens. @param {Parameters} policy @returns {Picture} */
 function fixedWindow({ limit, windowMs }) {
   const fill = make('div', 'fill');
   const hand = make('div', 'hand');
@@ -112,7 +112,7 @@ function fixedWindow({ limit, windowMs }) {
   };
 }
 
-/** Marks that move out of the window. @param {Parameters} policy @returns {Picture} */
+/** Marks of requests that move out of the window. @param {Parameters} policy @returns {Picture} */
 function log({ limit, windowMs }) {
   const track = make('div', 'picture track log');
   /** @type {HTMLElement[]} */
@@ -141,7 +141,7 @@ function log({ limit, windowMs }) {
   };
 }
 
-/** Two counts, and a frame of a window's length that slides over them. @param {Parameters} policy @returns {Picture} */
+/** The counts of two windows, and a frame of one window's length that slides over them. @param {Parameters} policy @returns {Picture} */
 function counter({ limit, windowMs }) {
   const bars = [make('div', 'count previous'), make('div', 'count current')];
   const frame = make('div', 'frame');
@@ -150,7 +150,7 @@ function counter({ limit, windowMs }) {
     element,
     draw: (state, now) => {
       let { startedAt, previous, current } = /** @type {StateOf<'sliding-window-counter'>} */ (state);
-      // Nothing was heard since: the windows go on all the same.
+      // Windows advance without new ticks, too.
       while (now >= startedAt + windowMs) {
         [previous, current] = [current, 0];
         startedAt += windowMs;

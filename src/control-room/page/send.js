@@ -19,7 +19,7 @@ async function ask(path, method, content) {
 }
 
 /**
- * Has the server send requests to the lane's endpoint, over HTTP.
+ * Asks the server to send requests to the lane's route over HTTP.
  *
  * @param {string} lane
  * @param {boolean} many
@@ -30,6 +30,8 @@ export function send(lane, many) {
 }
 
 /**
+ * Starts or stops the surge, or turns the switch.
+ *
  * @param {'concert' | 'enforcement'} what
  * @param {boolean} on
  * @returns {Promise<void>}

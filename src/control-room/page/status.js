@@ -7,15 +7,15 @@ import { turn } from './send.js';
 /** @type {Readonly<Record<Tick['decider'], readonly [string, string]>>} */
 const DECIDERS = {
   redis: ['Redis decides', ', for all processes together.'],
-  process: ['This process decides', ', for itself alone: it was started without REDIS_URL.'],
-  fallback: ['This process decides', ', with its share of the limits, until Redis is back.'],
-  nobody: ['Nobody decides', ': every request goes through.'],
+  process: ['This process decides', ', for itself alone: it runs without REDIS_URL.'],
+  fallback: ['This process decides', ', with its share of the limits, while Redis is unavailable.'],
+  none: ['Limits are off', ': every request passes.'],
 };
 
-/** Milliseconds between two sentences to a screen reader. */
+/** The shortest time between two sentences for a screen reader. */
 const SPEAK_EVERY_MS = 8000;
 
-/** The two controls, and what is said about them. */
+/** The surge button, the switch, and the texts about them. */
 export class Status {
   /** @type {Room | undefined} */
   room;
@@ -36,10 +36,10 @@ export class Status {
     say(byId('rider'), room.rider);
     if (room.mode === 'watch') {
       this.notice(
-        'This process is only watched, as it is in production: the surge, the switch and the requests are refused. CONTROL_ROOM=on enables them.',
+        'The control room only watches, as in production: surge, switch and requests are disabled. CONTROL_ROOM=on enables them.',
       );
     } else if (!room.switchable) {
-      this.notice('RATE_LIMIT is “off”: this process was started without a limiter, and there is nothing to switch.');
+      this.notice('RATE_LIMIT is “off”: this process has no limiter, so the switch is disabled.');
     } else {
       this.notice('');
     }
@@ -56,22 +56,22 @@ export class Status {
     const decider = byId('decider');
     if (decider.dataset['decider'] === tick.decider) return;
     decider.dataset['decider'] = tick.decider;
-    const [who, more] = DECIDERS[tick.decider];
-    decider.replaceChildren(make('b', '', who), more);
+    const [subject, rest] = DECIDERS[tick.decider];
+    decider.replaceChildren(make('b', '', subject), rest);
   }
 
   /** @param {Tick} tick @param {Room} room */
   hearConcert({ concert }, { mode, concert: size }) {
     const { concertButton } = this;
-    const { phase, secondsLeft, waiting, allowed, refused, failed } = concert;
-    const counts = `${shown(allowed)} served, ${shown(refused)} refused, ${shown(failed)} failed`;
+    const { phase, secondsLeft, waiting, allowed, rejected, failed } = concert;
+    const counts = `${shown(allowed)} served, ${shown(rejected)} rejected, ${shown(failed)} failed`;
     const texts = {
       quiet:
-        allowed + refused + failed > 0
+        allowed + rejected + failed > 0
           ? `The last surge: ${counts}.`
-          : `${shown(size.riders)} riders ask this process for ${shown(size.demand)} rides, fares and cars a second, for ${size.seconds} s: more than matching can answer.`,
+          : `${shown(size.riders)} simulated riders send this process ${shown(size.demand)} requests per second for ${size.seconds} s: more than matching can answer.`,
       running: `${secondsLeft} s left. ${counts}, ${shown(waiting)} waiting.`,
-      ending: `Over. ${counts}; ${shown(waiting)} riders still wait.`,
+      ending: `The surge is over. ${counts}; ${shown(waiting)} riders still wait.`,
     };
     say(byId('concert-text'), texts[phase]);
     concertButton.disabled = mode === 'watch' || phase === 'ending';
@@ -81,21 +81,21 @@ export class Status {
   }
 
   /**
-   * Says how it stands to those who do not see the charts; not more often than can be listened to.
+   * Describes the charts in a sentence for screen readers, with time to listen between two sentences.
    *
-   * @param {{ passed: number, refused: number, utilisation: number | null, p99: number | null } | undefined} sample
+   * @param {{ passed: number, rejected: number, utilisation: number | null, p99: number | null } | undefined} sample
    */
   speak(sample) {
     const now = performance.now();
     if (sample === undefined || this.tick === undefined || now - this.spokeAt < SPEAK_EVERY_MS) return;
     if (this.tick.concert.phase === 'quiet') return;
     this.spokeAt = now;
-    const { passed, refused, utilisation, p99 } = sample;
+    const { passed, rejected, utilisation, p99 } = sample;
     const matching =
       utilisation === null || p99 === null
-        ? 'matching is away'
+        ? 'matching is unavailable'
         : `matching ${shown(utilisation * 100)} % busy, waits up to ${shownTime(p99)}`;
-    say(byId('spoken'), `${shown(passed)} a second let through, ${shown(refused)} refused; ${matching}.`);
+    say(byId('spoken'), `${shown(passed)} requests per second allowed, ${shown(rejected)} rejected; ${matching}.`);
   }
 
   /** @param {'concert' | 'enforcement'} what @param {boolean} on */

@@ -8,7 +8,7 @@ import { type Match, Matching, type ZoneSupply } from '../matching.js';
 import { NearestQuery } from './nearest.query.js';
 import { PickupDto } from './pickup.dto.js';
 
-/** What `RemoteMatching` asks. Nobody is limited here: who may ask is the application, which limits its riders. */
+/** The API for `RemoteMatching`. It is not limited: its only client is the application, which limits its riders. */
 @Controller()
 export class MatchingController {
   constructor(private readonly matching: Matching) {}

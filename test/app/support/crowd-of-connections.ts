@@ -1,12 +1,12 @@
-// A process that holds many keep-alive connections to a service, and sends pipelined requests over all of them.
+// Holds many keep-alive connections to a service, and sends pipelined requests over all of them.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { serve } from '../../support/processes/serve.js';
 
 export interface Storm {
-  /** Requests of each connection, pipelined. */
+  /** Pipelined requests per connection. */
   readonly each: number;
-  /** Requests take turns with so many riders, named `${prefix}-0` and so on. */
+  /** The number of riders who send the requests in turn: `${prefix}-0` and so on. */
   readonly riders: number;
   readonly prefix: string;
 }
@@ -25,7 +25,7 @@ export type CrowdProcedures = {
   readonly storm: (storm: Storm) => Promise<Outcome>;
 };
 
-/** Connections that are opened at a time: fewer than a server's backlog. */
+/** Connections opened at a time: fewer than a server's backlog. */
 const AT_A_TIME = 200;
 const BODY = JSON.stringify({ factor: 1 });
 
@@ -36,7 +36,7 @@ function requestOf(rider: string): string {
   return `${head}Content-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`;
 }
 
-/** Sends the requests and reads their answers, in order: the status and the time of each. */
+/** Sends requests and returns the status and the time of each answer, in order. */
 function exchange(socket: Socket, requests: readonly string[]): Promise<(readonly [status: string, ms: number])[]> {
   return new Promise((resolve) => {
     const since = performance.now();
@@ -50,7 +50,7 @@ function exchange(socket: Socket, requests: readonly string[]): Promise<(readonl
       tail += chunk.toString('latin1');
       const ms = performance.now() - since;
       for (const [, status] of tail.matchAll(/HTTP\/1\.1 (\d{3}) /g)) answers.push([status!, ms]);
-      // A status line may be split between chunks, and none is read twice.
+      // Keeps a status line that two chunks share, and drops one that was read.
       tail = tail.slice(Math.max(0, tail.lastIndexOf('HTTP/1.1 ')));
       if (/^HTTP\/1\.1 \d{3} /.test(tail)) tail = tail.slice(13);
       if (answers.length >= requests.length) end();

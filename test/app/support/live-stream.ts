@@ -2,7 +2,7 @@ import type { LiveEvents } from '../../../src/control-room/live.js';
 
 export type LiveEvent = { [T in keyof LiveEvents]: { type: T; data: LiveEvents[T]; atMs: number } }[keyof LiveEvents];
 
-/** Follows the control room's events, as a browser would. */
+/** Receives the control room's events like a browser. */
 export class LiveStream implements AsyncDisposable {
   readonly events: LiveEvent[] = [];
   /** Resolves when the server ends the stream. */

@@ -9,11 +9,11 @@ const BOOT_LIMIT_MS = 30_000;
 export interface End {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Since the process was told to end. */
+  /** Milliseconds since the signal. */
   readonly afterMs: number;
 }
 
-/** One of the services in a process of its own, by its real entry file. */
+/** A service in a process of its own, started by its real entry point. */
 export class ServiceProcess implements AsyncDisposable {
   readonly sockets: Socket[] = [];
   private constructor(
@@ -60,7 +60,7 @@ export class ServiceProcess implements AsyncDisposable {
     return this.process.pid!;
   }
 
-  /** A connection on which `text` has been sent. */
+  /** Opens a connection and sends `text` on it. */
   async open(text = ''): Promise<Socket> {
     const socket = connect(this.port, '127.0.0.1');
     this.sockets.push(socket);
@@ -74,10 +74,10 @@ export class ServiceProcess implements AsyncDisposable {
     this.process.kill(signal);
   }
 
-  /** Sends the signal and waits for the end, which comes by SIGKILL after the limit. */
+  /** Sends the signal and waits for the end. After the limit it sends SIGKILL. */
   async end(signal: NodeJS.Signals, limitMs: number): Promise<End> {
     const since = performance.now();
-    // Not `exit`: what it last said may not have been read by then.
+    // Not `exit`, which can come before the last output.
     const exit = once(this.process, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
     this.process.kill(signal);
     const kill = setTimeout(() => this.process.kill('SIGKILL'), limitMs);

@@ -13,14 +13,14 @@ export const PLATFORMS: readonly Platform[] = ['Express', 'Fastify'];
 export interface Service {
   readonly app: INestApplication;
   readonly url: string;
-  /** The application's clock, which stands still unless a test moves it. */
+  /** The application's clock. It advances only when a test sets it. */
   readonly clock: { ms: number };
 }
 
-/** Drivers at once and no limits, unless a test says otherwise. */
+/** The default of tests: matching takes no time, and there are no limits. */
 export const QUICK = { MATCHING_SERVICE_MS: '0', RATE_LIMIT: 'off' };
 
-/** The whole application with its real configuration, on a port of its own. */
+/** Starts the whole application with its real configuration on a free port. */
 export async function start(platform: Platform, variables: Record<string, string> = {}): Promise<Service> {
   const clock = { ms: Date.UTC(2024, 0, 1) };
   const module = await Test.createTestingModule({

@@ -10,7 +10,7 @@ export interface MatchingService {
   readonly url: string;
 }
 
-/** The matching service with its real configuration, on a port of its own. */
+/** Starts the matching service with its real configuration on a free port. */
 export async function startMatching(
   variables: Record<string, string> = {},
   clock: { ms: number } = { ms: Date.UTC(2024, 0, 1) },

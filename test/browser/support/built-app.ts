@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const MAIN = fileURLToPath(new URL('../../../dist/src/main.js', import.meta.url));
 const BOOT_LIMIT_MS = 20_000;
 
-/** The application as it is built, in a process of its own: `npm run start:prod`. */
+/** The built application in a process of its own, as `npm run start:prod` starts it. */
 export class BuiltApp implements AsyncDisposable {
   private constructor(
     private readonly process: ChildProcess,
@@ -38,7 +38,7 @@ export class BuiltApp implements AsyncDisposable {
     }
   }
 
-  /** As an orchestrator does it; the signal that ended it, SIGKILL where SIGTERM did not within its time. */
+  /** Sends SIGTERM, and SIGKILL after a limit, like an orchestrator. @returns the signal that ended the process */
   async stop(): Promise<NodeJS.Signals | null> {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return this.process.signalCode;
     const exit = once(this.process, 'exit');

@@ -7,7 +7,7 @@ export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: requireChromium(), args, timeout: 30_000 });
 }
 
-/** Somebody who looks at the page, and notes what should not be. */
+/** A viewer of the page. It collects errors. */
 export class Viewer implements AsyncDisposable {
   /** Messages of the browser's console, errors of the page, and requests to other hosts. */
   readonly troubles: string[] = [];
@@ -42,13 +42,13 @@ export class Viewer implements AsyncDisposable {
     return this.page.locator(`[data-lane=${id}]`);
   }
 
-  /** How full the picture of a policy is, 0 to 1. */
+  /** The fill of a policy's picture, 0 to 1. */
   async full(lane: string, policy: string): Promise<number> {
     const full = await this.lane(lane).locator(`[data-policy=${policy}]`).getAttribute('data-full');
     return Number(full ?? Number.NaN);
   }
 
-  /** The number that stands beside a chart. */
+  /** The number beside a chart. */
   async value(name: string): Promise<number> {
     const text = await this.page.locator(`figure [data-value=${name}]`).innerText();
     return Number.parseFloat(text.replaceAll(',', ''));

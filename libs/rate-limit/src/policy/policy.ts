@@ -108,7 +108,7 @@ export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<
   algorithm: 'leaky-bucket';
   /** Waiting places: a whole number from 1. */
   capacity: number;
-  /** Departures per second, or text such as `'600/m'`. */
+  /** WaitingRoom per second, or text such as `'600/m'`. */
   drain: Rate;
 }
 

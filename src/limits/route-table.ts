@@ -1,0 +1,53 @@
+import { Injectable } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
+import type { Decision, PolicyDecision } from 'nestjs-floodgate';
+import type { Configuration, RateLimitMode } from '../config/configuration.js';
+import { MATCHING_LIMIT } from './policies.js';
+import { Routes } from './routes.js';
+
+/** Nobody sends requests under this name, and a peek charges nothing. */
+const PEEKING = { kind: 'user', value: 'boot' };
+
+const UNLIMITED = 'not limited';
+
+/** The routes and their policies, for the log at boot. */
+@Injectable()
+export class RouteTable {
+  private readonly mode: RateLimitMode;
+
+  constructor(
+    private readonly routes: Routes,
+    config: ConfigService<Configuration, true>,
+  ) {
+    this.mode = config.get('rateLimit', { infer: true });
+  }
+
+  /** One line for each route, limited routes first, such as `  GET /api/trips/history  default (sliding-window-counter, 30)`. */
+  async text(): Promise<string> {
+    const unordered = await Promise.all(
+      this.routes.all().map(async (route) => {
+        const decision =
+          this.mode === 'off' ? undefined : await this.routes.peek(route, PEEKING).catch(() => undefined);
+        return { ...route, policies: this.policiesOf(decision) };
+      }),
+    );
+    const rows = [
+      ...unordered.filter(({ policies }) => policies !== UNLIMITED),
+      ...unordered.filter(({ policies }) => policies === UNLIMITED),
+    ];
+    const width = (column: 'method' | 'path'): number => Math.max(...rows.map((row) => row[column].length));
+    const [method, path] = [width('method'), width('path')];
+    return rows.map((row) => `  ${row.method.padEnd(method)} ${row.path.padEnd(path)}  ${row.policies}`).join('\n');
+  }
+
+  private policiesOf(decision: Decision | undefined): string {
+    const policies = decision?.policies.filter(({ policy }) => this.mode !== 'riders' || policy !== MATCHING_LIMIT);
+    if (policies === undefined || policies.length === 0) return UNLIMITED;
+    // The fallback decides with this process's share of the limits, which is not the policy's number.
+    return policies.map((policy) => described(policy, decision?.decidedBy === 'store')).join(', ');
+  }
+}
+
+function described({ policy, algorithm, limit }: PolicyDecision, withLimit: boolean): string {
+  return `${policy} (${algorithm}${withLimit ? `, ${limit}` : ''})`;
+}

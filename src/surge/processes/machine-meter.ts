@@ -1,6 +1,0 @@
-import { cpus } from 'node:os';
-
-/** Milliseconds that all cores of the machine together have been busy, whoever kept them so. */
-export function machineBusyMs(): number {
-  return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
-}

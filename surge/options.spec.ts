@@ -1,0 +1,54 @@
+import { describe, expect, it } from '@jest/globals';
+import { readOptions, UsageError } from './options.js';
+
+describe('readOptions', () => {
+  it('has a default for every option', () => {
+    expect(readOptions([])).toEqual({
+      pods: 4,
+      riders: 2000,
+      seconds: 60,
+      scale: 3,
+      demand: 220,
+      seed: 1,
+      queue: 1000,
+      patienceMs: 10_000,
+      store: 'redis',
+      json: false,
+      report: undefined,
+    });
+  });
+
+  it('reads values after a space and after =', () => {
+    expect(
+      readOptions(['--pods', '12', '--seconds=180', '--store', 'memory', '--json', '--report', 'surge.html']),
+    ).toMatchObject({ pods: 12, seconds: 180, store: 'memory', json: true, report: 'surge.html' });
+  });
+
+  it('takes a few seconds for each case with --quick', () => {
+    expect(readOptions(['--quick'])!.seconds).toBeLessThan(10);
+  });
+
+  it('ignores other options with --help', () => {
+    expect(readOptions(['--help', '--pods', 'x'])).toBeUndefined();
+  });
+
+  it.each([
+    [['--podz', '3'], "Unknown option '--podz'"],
+    [['now'], "Unexpected argument 'now'"],
+    [['--pods'], "Option '--pods <value>' argument missing"],
+    [['--pods', '0'], '--pods is "0", expected a whole number from 1 to 64'],
+    [['--pods', 'many'], '--pods is "many", expected a whole number from 1 to 64'],
+    [['--pods='], '--pods is empty: leave it out, or give it a value'],
+    [['--seconds', '1.5'], '--seconds is "1.5", expected a whole number from 1 to 3600'],
+    [['--riders', '-1'], "Option '--riders' argument is ambiguous"],
+    [['--riders=-1'], '--riders is "-1", expected a whole number from 1 to 100000'],
+    [['--demand', '0'], '--demand is "0", expected a whole number from 1 to 100000'],
+    [['--store', 'disk'], '--store is "disk", expected "redis" or "memory"'],
+    [['--json=yes'], "Option '--json' does not take an argument"],
+    [['--report='], '--report is empty: leave it out, or give it a value'],
+    [['--quick', '--seconds', '5'], '--quick and --seconds are both given: use only one of them'],
+  ])('rejects %j', (args, message) => {
+    expect(() => readOptions(args)).toThrow(UsageError);
+    expect(() => readOptions(args)).toThrow(message);
+  });
+});

@@ -1,0 +1,126 @@
+import { parseArgs } from 'node:util';
+
+export interface SurgeOptions {
+  /** Processes of the application. */
+  readonly pods: number;
+  readonly riders: number;
+  /** Duration of each case. */
+  readonly seconds: number;
+  /** Divides the matching service, its limit and the default demand. */
+  readonly scale: number;
+  /** Requests per second that the riders would send if every answer came at once. */
+  readonly demand: number;
+  readonly seed: number;
+  /** Places in the queue of the matching service. */
+  readonly queue: number;
+  /** Longest wait in that queue. */
+  readonly patienceMs: number;
+  readonly store: Store;
+  /** Whether the last line of the output is JSON. */
+  readonly json: boolean;
+  /** File for the HTML report; undefined: no report. */
+  readonly report: string | undefined;
+}
+
+const STORES = ['redis', 'memory'] as const;
+
+export type Store = (typeof STORES)[number];
+
+export const USAGE = `npm run surge -- [options]
+
+  --pods N          processes of the application (4)
+  --riders N        simulated riders (2000)
+  --seconds N       duration of each of the three cases (60)
+  --scale N         divides the matching service, its limit and the demand, for a small machine (3)
+  --demand N        requests per second that riders would send if every answer came at once (660 / scale)
+  --seed N          riders of the same seed send the same requests (1)
+  --queue N         places in the queue of the matching service (1000)
+  --patience-ms N   longest wait in that queue (10000; quick: 4000)
+  --store S         redis, or memory: each process counts for itself (redis)
+  --quick           cases of 7 seconds: about a minute in all
+  --json            prints the figures as one line of JSON at the end
+  --report FILE     writes an HTML page with charts that needs no network
+  --help            prints this text
+`;
+
+const QUICK_SECONDS = 7;
+const QUICK_PATIENCE_MS = 4000;
+
+/** More than four times what the limit of matching lets through. */
+const DEMAND = 660;
+
+/** A wrong command line. The message is one line for the user. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const OPTIONS = {
+  pods: { type: 'string' },
+  riders: { type: 'string' },
+  seconds: { type: 'string' },
+  scale: { type: 'string' },
+  demand: { type: 'string' },
+  seed: { type: 'string' },
+  queue: { type: 'string' },
+  'patience-ms': { type: 'string' },
+  store: { type: 'string' },
+  report: { type: 'string' },
+  quick: { type: 'boolean' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const;
+
+type NumberOption = 'pods' | 'riders' | 'seconds' | 'scale' | 'demand' | 'seed' | 'queue' | 'patience-ms';
+
+/**
+ * Reads the command line.
+ *
+ * @returns undefined for `--help`
+ * @throws UsageError for an unknown option or a wrong value
+ */
+export function readOptions(args: readonly string[]): SurgeOptions | undefined {
+  const given = parse(args);
+  if (given.help) return undefined;
+  if (given.quick && given.seconds !== undefined)
+    throw new UsageError('--quick and --seconds are both given: use only one of them');
+  for (const [name, value] of Object.entries(given)) {
+    if (value === '') throw new UsageError(`--${name} is empty: leave it out, or give it a value`);
+  }
+  const whole = (name: NumberOption, fallback: number, min: number, max: number): number => {
+    const text = given[name];
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw wrong(name, text, `a whole number from ${min} to ${max}`);
+  };
+  const { store: named = 'redis', quick = false, json = false, report } = given;
+  const store = STORES.find((one) => one === named);
+  if (store === undefined) throw wrong('store', named, '"redis" or "memory"');
+  const scale = whole('scale', 3, 1, 100);
+  return {
+    pods: whole('pods', 4, 1, 64),
+    riders: whole('riders', 2000, 1, 100_000),
+    seconds: whole('seconds', quick ? QUICK_SECONDS : 60, 1, 3600),
+    scale,
+    demand: whole('demand', Math.round(DEMAND / scale), 1, 100_000),
+    seed: whole('seed', 1, 0, 2 ** 31 - 1),
+    queue: whole('queue', 1000, 0, 1_000_000),
+    patienceMs: whole('patience-ms', quick ? QUICK_PATIENCE_MS : 10_000, 1, 600_000),
+    store,
+    json,
+    report,
+  };
+}
+
+function wrong(option: keyof typeof OPTIONS, value: string, expected: string): UsageError {
+  return new UsageError(`--${option} is ${JSON.stringify(value)}, expected ${expected}`);
+}
+
+function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS }).values;
+  } catch (error) {
+    // The sentences after the first are about positional arguments, which a surge does not have.
+    throw new UsageError((error as Error).message.split('. ')[0]);
+  }
+}

@@ -1,0 +1,45 @@
+import { expect, it, jest } from '@jest/globals';
+import { ServiceProcess } from './support/service-process.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+const ROUTES = `  PUT  /api/admin/zones/:zone/surge  default (sliding-window-log, 5)
+  GET  /api/admin/zones/stats        default (fixed-window, 60)
+  POST /api/drivers/location         reporter (token-bucket, 2500), location-index (leaky-bucket, 5000)
+  GET  /api/drivers/nearby           rider (token-bucket, 30), matching (token-bucket, 60)
+  POST /api/fares/estimate           rider (token-bucket, 20), matching (token-bucket, 60)
+  POST /api/rides/request            rider (token-bucket, 20), matching (token-bucket, 60)
+  GET  /api/trips/history            default (sliding-window-counter, 30)
+  GET  /                             not limited
+`;
+
+it('logs little at boot, and ends with the routes, their policies and the address', async () => {
+  await using service = await ServiceProcess.start('main', {});
+  const lines = service.log.trimEnd().split('\n');
+  expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
+  expect(service.log).toContain(`Routes and their policies:\n${ROUTES}`);
+  expect(service.log).toMatch(/^ {2}GET {2}\/healthz +not limited$/m);
+  expect(lines.length).toBe(19); // two lines of the library, the table, the address
+});
+
+it('lists no policy that RATE_LIMIT leaves out', async () => {
+  await using riders = await ServiceProcess.start('main', { RATE_LIMIT: 'riders' });
+  expect(riders.log).toMatch(/^ {2}POST \/api\/rides\/request +rider \(token-bucket, 20\)$/m);
+  await using off = await ServiceProcess.start('main', { RATE_LIMIT: 'off' });
+  expect(off.log).toMatch(/^ {2}POST \/api\/rides\/request +not limited$/m);
+});
+
+it('lists no share of a limit as the limit while Redis is unavailable', async () => {
+  await using service = await ServiceProcess.start('main', { REDIS_URL: 'redis://127.0.0.1:1', PODS: '4' });
+  expect(service.log).toMatch(/^ {2}POST \/api\/rides\/request +rider \(token-bucket\), matching \(token-bucket\)$/m);
+});
+
+it.each(['main', 'matching.main'] as const)('%s ends with a line for each wrong variable', async (entry) => {
+  await expect(ServiceProcess.start(entry, { PORT: '70000', MATCHING_QUEUE: 'long' })).rejects.toThrow(
+    new Error(
+      'the service ended (1):\n' +
+        'PORT is "70000", expected a whole number from 0 to 65535\n' +
+        'MATCHING_QUEUE is "long", expected a whole number from 0 to 1000000\n',
+    ),
+  );
+});

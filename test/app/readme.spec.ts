@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import { RouteTable } from '../../src/limits/route-table.js';
+import { Routes } from '../../src/limits/routes.js';
+import { RIDE } from './support/requests.js';
+import { type Service, start } from './support/start-app.js';
+
+const textOf = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+const README = textOf('README.md');
+const RIDER = { kind: 'user', value: 'somebody' };
+
+/** The table of routes in the README: routes and the names of their policies. */
+const TABLE = Array.from(
+  README.matchAll(/^\| ((?:`[A-Z]+ \/[^`]*`(?:, )?)+) +\| ([^|]+) +\|/gm),
+  ([, routes, policies]) => ({
+    routes: Array.from(routes!.matchAll(/`([^`]+)`/g), ([, route]) => route!),
+    policies: Array.from(policies!.matchAll(/`([a-z-]+)`/g), ([, policy]) => policy!),
+  }),
+);
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await start('Express', { RATE_LIMIT: 'on' });
+});
+afterAll(() => service.app.close());
+
+describe('the README', () => {
+  it('lists each route under /api with all of its policies, and the routes without limits', async () => {
+    const routes = service.app.get(Routes, { strict: false });
+    const real = await Promise.all(
+      routes.all().map(async (route) => {
+        const policies = (await routes.peek(route, RIDER))?.policies.map(({ policy }) => policy) ?? [];
+        return [`${route.method} ${route.path}`, policies.toSorted()] as const;
+      }),
+    );
+    const listed = TABLE.flatMap(({ routes: names, policies }) => names.map((name) => [name, policies.toSorted()]));
+    expect(listed.length).toBe(9);
+    expect(Object.fromEntries(real)).toMatchObject(Object.fromEntries(listed));
+    const api = real.map(([name]) => name).filter((name) => name.includes(' /api/'));
+    expect(api.filter((name) => !listed.some(([one]) => one === name))).toEqual([]);
+  });
+
+  it('shows the first lines of the table in the log', async () => {
+    const lines = (await service.app.get(RouteTable, { strict: false }).text()).split('\n');
+    expect(README).toContain(`\`\`\`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`);
+  });
+
+  it('shows a 429 that names the policy of the tour', async () => {
+    const sample = JSON.parse(/^\{"statusCode":429.*\}$/m.exec(README)![0]) as Record<string, unknown>;
+    const answers = await Promise.all(
+      Array.from({ length: 25 }, () =>
+        request(service.url).post('/api/rides/request').set('X-User-Id', 'rider-1').send(RIDE),
+      ),
+    );
+    const { body } = answers.find(({ status }) => status === 429)!;
+    expect({ ...sample, retry_after_ms: 0 }).toEqual({ ...body, retry_after_ms: 0 });
+  });
+
+  it('quotes the policies and the routes as they are', () => {
+    const quotes: readonly [file: string, line: string][] = [
+      [
+        'src/limits/policies.ts',
+        "export const RIDES = { name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: 10 } as",
+      ],
+      ['src/limits/policies.ts', "export const MATCHING_LIMIT = 'matching';"],
+      ['src/rides/rides.controller.ts', '@RateLimit(RIDES, MATCHING_LIMIT)'],
+    ];
+    for (const [file, line] of quotes) {
+      expect(textOf(file)).toContain(line);
+      expect(README).toContain(line);
+    }
+  });
+});
