@@ -6,7 +6,7 @@ import type { SurgeOptions } from './options.js';
 import { machineBusyMs } from './processes/machine-meter.js';
 import type { ProcessUse } from './processes/process-meter.js';
 import type { Processes } from './processes/processes.js';
-import { randomPort } from './processes/redis-server.js';
+import { randomPort } from '../../tools/redis-server.js';
 import type { ServiceUse } from './processes/service.main.js';
 import type { CrowdSnapshot, Observation } from './riders/crowd.js';
 

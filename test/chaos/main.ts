@@ -1,7 +1,7 @@
 import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import ensureRedis from '../../src/surge/processes/ensure-redis.js';
+import ensureRedis from '../../tools/ensure-redis.js';
 import { ensureFaketime } from '../support/faults/clocked-redis.js';
 import { checkAnswers } from './checks/answers.js';
 import { type Run, runOf, type Verdict } from './checks/check.js';

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import request from 'supertest';
 import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { findRedisServer } from '../../src/surge/processes/ensure-redis.js';
+import { findRedisServer } from '../../tools/ensure-redis.js';
 import { start } from '../app/support/start-app.js';
 import { RIDE } from '../app/support/requests.js';
 import { confineTo } from '../conformance/conformance.js';

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { install, onPath, oneLineError } from '../../src/surge/processes/ensure-redis.js';
-import { killWithThisProcess, randomPort } from '../../src/surge/processes/redis-server.js';
+import { install, onPath, oneLineError } from '../../tools/ensure-redis.js';
+import { killWithThisProcess, randomPort } from '../../tools/redis-server.js';
 import { until } from './faults/until.js';
 
 const START_LIMIT_MS = 20_000;

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import ensureRedis from './ensure-redis.js';
-import { RedisServer } from './redis-server.js';
+import ensureRedis from '../../../tools/ensure-redis.js';
+import { RedisServer } from '../../../tools/redis-server.js';
 
 /** A Redis of the surge's own, on a free port of the loopback interface, and what it has used. */
 export class RedisMeter implements AsyncDisposable {

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { install } from '../../../src/surge/processes/ensure-redis.js';
+import { install } from '../../../tools/ensure-redis.js';
 import { RedisServer } from '../redis-server.js';
 
 const FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/local/lib'];
