@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 // Not the global: a test's fake timers must not stop these.
 import { setTimeout as delay } from 'node:timers/promises';
-import { requireRedisServer } from './ensure-redis.js';
+import { requireProgram } from './programs.js';
 
 const HOST = '127.0.0.1';
 const START_LIMIT_MS = 10_000;
@@ -175,7 +175,7 @@ function spawnServer(port: number, args: readonly string[], { directory, logFile
   // A file rather than a pipe: it needs no reader and does not keep this process alive.
   const log = openSync(logFile, 'w');
   try {
-    const child = spawn(requireRedisServer(), [...args, ...fixed], {
+    const child = spawn(requireProgram('redis-server'), [...args, ...fixed], {
       stdio: ['ignore', log, log],
       env: { ...process.env, ...env },
     });

@@ -1,8 +1,7 @@
 import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import ensureRedis from '../../tools/ensure-redis.js';
-import { ensureFaketime } from '../support/faults/clocked-redis.js';
+import { requirePrograms } from '../../tools/programs.js';
 import { checkAnswers } from './checks/answers.js';
 import { type Run, runOf, type Verdict } from './checks/check.js';
 import { checkCoverage } from './checks/coverage.js';
@@ -29,8 +28,7 @@ const EXIT_INTERRUPTED = 130;
 /** @throws {UsageError} that says what is missing and how to get it */
 function prepare(): void {
   try {
-    ensureRedis();
-    ensureFaketime();
+    requirePrograms(['redis-server', 'libfaketime']);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }

@@ -22,7 +22,7 @@ export const USAGE = `npm run test:chaos -- [options]
   --keep        keep the histories even when nothing failed
   --help
 
-It needs redis-server, and libfaketime for the clock of Redis. As root on Debian or Ubuntu it installs them.
+It needs redis-server, and libfaketime for the clock of Redis: npm run setup.
 `;
 
 /** The command line is wrong. */

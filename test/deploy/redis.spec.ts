@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import request from 'supertest';
 import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { findRedisServer } from '../../tools/ensure-redis.js';
+import { requireProgram } from '../../tools/programs.js';
 import { start } from '../app/support/start-app.js';
 import { RIDE } from '../app/support/requests.js';
 import { confineTo } from '../conformance/conformance.js';
@@ -207,6 +207,6 @@ describe.each<[string, Probe]>([
 
 /** That of the server that is tested. */
 function cli(): string {
-  const server = findRedisServer()!;
+  const server = requireProgram('redis-server');
   return join(dirname(server), server.endsWith('valkey-server') ? 'valkey-cli' : 'redis-cli');
 }

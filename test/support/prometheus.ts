@@ -4,35 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { install, onPath, oneLineError } from '../../tools/ensure-redis.js';
+import { type Program, requireProgram } from '../../tools/programs.js';
 import { killWithThisProcess, randomPort } from '../../tools/redis-server.js';
 import { until } from './faults/until.js';
 
 const START_LIMIT_MS = 20_000;
 const PORT_ATTEMPTS = 20;
-
-/** What the tests need of Debian, and its package. */
-const PACKAGES = {
-  prometheus: 'prometheus',
-  promtool: 'prometheus',
-  'prometheus-redis-exporter': 'prometheus-redis-exporter',
-} as const;
-
-/** What is named otherwise where it does not come from Debian. */
-const OTHER_NAMES: Partial<Record<Program, string>> = { 'prometheus-redis-exporter': 'redis_exporter' };
-
-export type Program = keyof typeof PACKAGES;
-
-/** The path of a program, which is installed where it can be. For one test file alone: two that install would be in each other's way. */
-export function requireProgram(name: Program): string {
-  const find = (): string | undefined => onPath(name) ?? onPath(OTHER_NAMES[name] ?? name);
-  if (find() === undefined) install(PACKAGES[name]);
-  const path = find();
-  if (path === undefined) {
-    throw oneLineError(`The tests of deploy/ need ${name} on PATH: apt install ${PACKAGES[name]}`);
-  }
-  return path;
-}
 
 /** Runs promtool; rejects with what it says is wrong. */
 export async function promtool(...args: string[]): Promise<string> {

@@ -1,5 +1,4 @@
 import { Redis } from 'ioredis';
-import ensureRedis from '../../../tools/ensure-redis.js';
 import { RedisServer } from '../../../tools/redis-server.js';
 
 /** A Redis of the surge's own, on a free port of the loopback interface, and what it has used. */
@@ -11,7 +10,6 @@ export class RedisMeter implements AsyncDisposable {
 
   /** @throws Error with how to get a server, when there is none */
   static async start(): Promise<RedisMeter> {
-    ensureRedis();
     const server = await RedisServer.start();
     return new RedisMeter(server, new Redis(server.url));
   }
