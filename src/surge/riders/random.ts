@@ -1,18 +1,13 @@
+import { mulberry32 } from '../../../tools/mulberry32.js';
+
 /** The same numbers for the same seed, in every process (mulberry32). Not for secrets. */
 export class Random {
-  private state: number;
+  /** From 0, below 1. */
+  readonly next: () => number;
 
   /** @param seed a whole number; `stream` makes of one seed as many independent sequences as there are numbers */
   constructor(seed: number, stream = 0) {
-    this.state = (Math.imul(seed, 0x9e3779b1) ^ Math.imul(stream + 1, 0x85ebca6b)) >>> 0;
-  }
-
-  /** From 0, below 1. */
-  next(): number {
-    this.state = (this.state + 0x6d2b79f5) >>> 0;
-    let bits = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+    this.next = mulberry32(Math.imul(seed, 0x9e3779b1) ^ Math.imul(stream + 1, 0x85ebca6b));
   }
 
   /** From `min`, below `max`. */
