@@ -95,7 +95,7 @@ describe('processes that hammer one key admit exactly', () => {
     expect(over).toEqual([]);
   }, 30_000);
 
-  it('one departure every 1/drain, and nobody beyond the capacity, of a leaky bucket', async () => {
+  it('one departure every 1/drain of a leaky bucket, and no request beyond its capacity', async () => {
     const [capacity, drain] = [1200n, 600n];
     const policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1200, drain: 600 } as const;
     const textbook = new TextbookLeakyBucket(capacity, drain);

@@ -6,7 +6,7 @@ import { until } from '../support/faults/until.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-/** More than the default: six servers of a Cluster share the machine with all other tests. */
+/** Above the default: the six servers of a Cluster share the machine with all other tests. */
 const DEADLINE_MS = 250;
 const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 100, window: '300d' };
 const ALL: Policy = { ...MINE, name: 'all', by: 'global', limit: 2 };
@@ -14,14 +14,14 @@ const ALL: Policy = { ...MINE, name: 'all', by: 'global', limit: 2 };
 // No replica is promoted: a stopped node stays the owner of its slots until it resumes.
 const on = useClusterPod(['--cluster-node-timeout', '60000'], { deadlineMs: DEADLINE_MS });
 
-/** A user's name in a slot of the node, or in none of its slots. */
+/** The name of a user whose key lies on the node (`isThere`), or on another one. */
 async function userOf(node: ClusterNode, isThere: boolean): Promise<string> {
   for (let i = 0; ; i++) {
     if (((await on.cluster.masterOf(`{user:rider-${i}}`)) === node) === isThere) return `rider-${i}`;
   }
 }
 
-it('a request whose policies lie in two slots is one request, in two calls', async () => {
+it('a cross-slot request of two policies counts as one request, in two calls', async () => {
   const user = { kind: 'user', value: await userOf(await on.cluster.masterOf('{global:all}'), false) };
   const before = on.pod.limiter.stats();
   for (let i = 0; i < 3; i++) await on.pod.limiter.consume([MINE, ALL], user);
@@ -34,7 +34,7 @@ it('a request whose policies lie in two slots is one request, in two calls', asy
   expect(after.batchSizes.sum - before.batchSizes.sum).toBe(6);
 });
 
-it('a node that hangs is an outage of the store, which counts up until it goes on', async () => {
+it('a node that hangs is an outage of the store, whose duration grows until the node resumes', async () => {
   const [sick] = (await on.cluster.masters()) as [ClusterNode];
   const user = await userOf(sick, true);
   expect(on.pod.limiter.stats().store.deciding).toBe(true);
