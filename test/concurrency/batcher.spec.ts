@@ -10,7 +10,7 @@ const POLICY = { name: 'any', algorithm: 'token-bucket', capacity: 5, refill: 1 
 let opened: OpenLimiter;
 let limiter: RateLimiter;
 
-// Hooks run in this order: the server stops after those that are connected to it.
+// Jest runs hooks in this order: the server stops after its clients.
 afterAll(async () => {
   await opened?.[Symbol.asyncDispose]();
 });
@@ -30,12 +30,12 @@ function ask(user: string, cost = 1): Promise<unknown> {
   return limiter.consume(POLICY, { kind: 'user', value: user }, { cost });
 }
 
-/** Requests of one turn of the event loop. */
+/** Makes requests in one turn of the event loop. */
 function inOneTurn(count: number, request: (index: number) => Promise<unknown>): Promise<unknown> {
   return Promise.all(Array.from({ length: count }, (_, index) => request(index)));
 }
 
-/** What clients sent while `work` ran; what a script calls is not among it. */
+/** The commands that clients sent during `work`, without the script's own calls. */
 async function sentDuring(work: () => Promise<unknown>): Promise<string[]> {
   const monitor = await redis.client.monitor();
   try {

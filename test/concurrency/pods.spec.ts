@@ -9,7 +9,7 @@ const EACH = 20;
 
 interface Answer {
   readonly status: number;
-  /** Microseconds; of a request that was admitted `slot` is when it may depart. */
+  /** In microseconds. `slot` is the departure slot of an admitted request. */
   readonly at: number;
   readonly delay: number;
   readonly slot: number;
@@ -94,7 +94,7 @@ describe('a leaky bucket that instances share', () => {
 
     const arrivals = admitted(answers).map((answer) => ({ ...answer, ...(JSON.parse(answer.text) as Arrival) }));
     expect(arrivals.filter(({ arrivedAtMs, slot }) => arrivedAtMs * 1000 < slot)).toEqual([]);
-    // The delay counts from receipt, however long the answer was on its way.
+    // The delay counts from the receipt, however long the answer took.
     expect(arrivals.filter(({ arrived, received, delay }) => (arrived - received) * 1000 < delay)).toEqual([]);
     const last = Math.max(...arrivals.map(({ arrivedAtMs }) => arrivedAtMs));
     expect(last - slots[0]! / 1000).toBeGreaterThanOrEqual(((slots.length - 1) * 1000) / 200);

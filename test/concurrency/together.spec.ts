@@ -15,7 +15,7 @@ const TURNS = 60;
 let processes: Processes<typeof procedures>;
 let opened: OpenLimiter;
 
-// Hooks run in this order: the server stops after those that are connected to it.
+// Jest runs hooks in this order: the server stops after its clients.
 afterAll(async () => {
   await processes?.stop();
   await opened?.[Symbol.asyncDispose]();
