@@ -4,7 +4,7 @@ import { algorithmOf } from './algorithm-of.js';
 import { starts } from './arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from './arbitrary-policies.js';
 
-/** An algorithm, the state that some charges have left, its level at `now`, and a cost to try on it. */
+/** An algorithm, its state after some charges, the state's level at `now`, and a cost to try. */
 export interface Situation {
   readonly algorithm: Algorithm;
   readonly now: number;
@@ -19,7 +19,7 @@ export function situationsOf(name: AlgorithmName): fc.Arbitrary<Situation> {
     .map(([policy, start, charges, cost]) => situation(algorithmOf(policy), start, charges, cost));
 }
 
-/** Charges what fits, each after a part of the time until everything is there again. */
+/** Makes charges that fit, with pauses shorter than the time to a full recovery. */
 function situation(
   algorithm: Algorithm,
   start: number,
@@ -39,7 +39,7 @@ function situation(
   return { algorithm, now, state, level, cost: Math.max(1, costFor(algorithm, cost)) };
 }
 
-/** What a level tells a request, all at once: two levels that tell the same are the same to everybody. */
+/** All that a level tells a request: levels with equal descriptions are interchangeable. */
 export function told(algorithm: Algorithm, level: unknown, cost: number): unknown {
   const allowed = algorithm.fits(level, cost);
   return {

@@ -7,12 +7,12 @@ export function algorithmOf(policy: Policy): Algorithm {
   return parsePolicy(policy, 'test').algorithm;
 }
 
-/** A window in microseconds, of the three algorithms that have one. */
+/** The window in microseconds of the three algorithms that have one. */
 export function windowOf(algorithm: Algorithm): number {
   return algorithm.wire[1]!;
 }
 
-/** Tokens or departures per microsecond as a fraction, of the two buckets. */
+/** The tokens or departures per microsecond of the two buckets, as a fraction. */
 export function rateOf(algorithm: Algorithm): { tokens: bigint; microseconds: bigint } {
   const [tokens, microseconds] = algorithm.wire as [number, number];
   return { tokens: BigInt(tokens), microseconds: BigInt(microseconds) };
@@ -26,7 +26,7 @@ export const ALL_ALGORITHMS: readonly AlgorithmName[] = [
   'sliding-window-counter',
 ];
 
-/** A small policy of each algorithm: 4 at once, and a window or a refill of a second's order. */
+/** A small policy of each algorithm: 4 at once, and a window or a refill of about a second. */
 export const SMALL_POLICIES: Readonly<Record<AlgorithmName, Policy>> = {
   'token-bucket': { algorithm: 'token-bucket', capacity: 4, refill: 3 },
   'leaky-bucket': { algorithm: 'leaky-bucket', capacity: 3, drain: 3 },

@@ -11,7 +11,7 @@ export type Move =
   /** To as many of the first policy's periods or windows from here, or to their next edge, and a few microseconds off. */
   | { readonly periods: number; readonly off: number }
   | { readonly edge: number; readonly off: number }
-  /** To when the last refused request was told to come again. */
+  /** To the retry instant of the last rejected request. */
   | { readonly retry: true; readonly off: number };
 
 const off = fc.constantFrom(0, 0, -1, 1);
@@ -26,14 +26,14 @@ export const forwards: fc.Arbitrary<Move> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: DAY, max: 400 * DAY }) }) },
 );
 
-/** Also back, and by no more than a clock's minute to spare allows. */
+/** Moves back, too, but never by more than the minute that stores tolerate. */
 export const anywhere: fc.Arbitrary<Move> = fc.oneof(
   { weight: 4, arbitrary: forwards },
   { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: -30 * SECOND, max: 0 }) }) },
   { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: -2_000, max: 0 }) }) },
 );
 
-/** From 1970 on, today among them, and at the edges of windows. */
+/** Instants from 1970 on, today included, and the edges of windows. */
 export const starts: fc.Arbitrary<number> = fc.oneof(
   fc.constantFrom(0, 19_900 * DAY, 19_900 * DAY - 1),
   fc.integer({ min: 0, max: 30_000 * DAY }),
@@ -41,7 +41,7 @@ export const starts: fc.Arbitrary<number> = fc.oneof(
 
 /** The latest instant that a history may reach: after it 16 digits, or 2^53, could be too few. */
 const LAST = 40_000 * DAY;
-/** How far an erratic clock may fall back behind the latest instant it showed: stores keep states for a minute to spare. */
+/** How far an erratic clock may step back behind its latest instant: stores keep states for an extra minute. */
 export const FALLBACK = 59 * SECOND;
 
 /** A clock that moves through a history, and back by no more than `fallback`. */

@@ -4,7 +4,7 @@ import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import type { Rate } from '../../libs/rate-limit/src/policy/rate.js';
 import { algorithmOf } from './algorithm-of.js';
 
-/** One policy, twice where a deploy changed its limit and both count under one key (a bucket's key names its capacity). */
+/** One policy, or two versions of it after a deploy changed its limit. Both count under one key (a bucket's key names its capacity). */
 export type Versions = readonly [Policy, ...Policy[]];
 
 const counts = fc.oneof(
@@ -13,7 +13,7 @@ const counts = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 1_000_000_000_000 }) },
 );
 
-/** Below and above the 128 entries that a log keeps as one string. */
+/** Below and above 128, the entries that a log keeps as one string. */
 const logLimits = fc.oneof(
   fc.integer({ min: 1, max: 10 }),
   fc.integer({ min: 120, max: 140 }),
@@ -27,7 +27,7 @@ const rates: fc.Arbitrary<Rate> = fc.oneof(
   fc.double({ min: 0.001, max: 100_000, noNaN: true }),
 );
 
-/** Milliseconds: from the shortest window to days, some that no clock's day divides. */
+/** In milliseconds: from the shortest window to days, some of which do not divide a day. */
 const windows = fc.oneof(
   fc.integer({ min: 1, max: 20 }),
   fc.integer({ min: 1, max: 3_000 }),
@@ -51,7 +51,7 @@ export function policyOf(name: AlgorithmName): fc.Arbitrary<Policy> {
   return shapes[name].filter(isAccepted);
 }
 
-/** The policy, and now and then a second version of it with another limit and the same key. */
+/** The policy, and sometimes a second version with another limit and the same key. */
 export function versionsOf(name: AlgorithmName): fc.Arbitrary<Versions> {
   return policyOf(name).chain((policy) =>
     fc.oneof(
@@ -75,7 +75,7 @@ function isAccepted(policy: Policy): boolean {
   }
 }
 
-/** A cost in terms of an algorithm that is not known yet. */
+/** A cost relative to an algorithm that is chosen later. */
 export type Cost = { readonly units: number } | { readonly ofLargest: number; readonly plus: number };
 
 export const costs: fc.Arbitrary<Cost> = fc.oneof(

@@ -11,7 +11,7 @@ import { until } from './faults/until.js';
 const START_LIMIT_MS = 20_000;
 const PORT_ATTEMPTS = 20;
 
-/** Runs promtool; rejects with what it says is wrong. */
+/** Runs promtool; rejects with its error messages. */
 export async function promtool(...args: string[]): Promise<string> {
   try {
     const { stdout, stderr } = await promisify(execFile)(requireProgram('promtool'), args);
@@ -37,8 +37,8 @@ export class Daemon implements AsyncDisposable {
   }
 
   /**
-   * @param args for a port and an empty directory that is removed in the end
-   * @param path what answers 200 once it is ready
+   * @param args the command line arguments for a port and an empty directory, which the daemon removes in the end
+   * @param path answers 200 once the program is ready
    */
   static async start(
     program: Program,
@@ -86,7 +86,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   private async isReady(path: string): Promise<boolean> {
-    return this.hasEnded() || (await fetch(this.url + path)).ok; // nobody need wait for what has ended
+    return this.hasEnded() || (await fetch(this.url + path)).ok; // an ended program never becomes ready
   }
 
   private hasEnded(): boolean {

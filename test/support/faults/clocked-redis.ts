@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { requireProgram } from '../../../tools/programs.js';
 import { RedisServer } from '../redis-server.js';
 
-/** A real server whose clock the test sets while it runs; timers and time limits of its own go on by the machine's. */
+/** A real server whose clock the test sets while it runs. The server's own timers and time limits keep the machine's clock. */
 export class ClockedRedis implements AsyncDisposable {
   private constructor(
     readonly server: RedisServer,
@@ -16,7 +16,7 @@ export class ClockedRedis implements AsyncDisposable {
     const faketime = requireProgram('libfaketime');
     const folder = mkdtempSync(join(tmpdir(), 'floodgate-clock-'));
     const env = {
-      // Behind it the C library: its malloc is to be found before jemalloc's, which asks for the time before it works itself.
+      // The C library follows, so that its malloc comes before jemalloc's: jemalloc reads the clock before libfaketime is ready.
       LD_PRELOAD: `${faketime} libc.so.6`,
       FAKETIME_TIMESTAMP_FILE: join(folder, 'offset'),
       FAKETIME_NO_CACHE: '1',
@@ -31,7 +31,7 @@ export class ClockedRedis implements AsyncDisposable {
     }
   }
 
-  /** How far its clock is ahead of the machine's, from now on; negative: behind. */
+  /** Sets the server's clock ahead of the machine's, or behind it for a negative number. */
   setAhead(ms: number): void {
     const next = join(this.folder, 'next');
     writeFileSync(next, `${ms < 0 ? '' : '+'}${(ms / 1000).toFixed(6)}`);

@@ -6,17 +6,17 @@ import { RedisCluster } from './redis-cluster.js';
 
 export interface ClusterFixture {
   readonly cluster: RedisCluster;
-  /** Has ioredis's defaults, and is new for each test. */
+  /** A client with ioredis's defaults, new for each test. */
   readonly client: Cluster;
 }
 
 export interface ClusterPodFixture extends ClusterFixture {
-  /** Is new for each test, and starts it when Redis decides. */
+  /** New for each test, which begins when Redis decides. */
   readonly pod: Pod;
 }
 
 /**
- * A Redis Cluster for the test file that calls this. Before each test it is settled.
+ * A Redis Cluster for the test file that calls this. Each test begins when the Cluster has settled.
  *
  * @param args further command line arguments of each node
  */
@@ -29,7 +29,7 @@ export function useCluster(args: readonly string[] = []): ClusterFixture {
   beforeEach(async () => {
     await cluster.settled();
     client = new Cluster(cluster.addresses);
-    client.on('error', () => undefined); // Nodes are there to be killed.
+    client.on('error', () => undefined); // Tests kill nodes.
   });
   afterEach(() => client.disconnect());
   afterAll(() => cluster.stop());

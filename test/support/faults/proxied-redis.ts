@@ -5,11 +5,11 @@ import { TcpProxy } from './tcp-proxy.js';
 export interface ProxiedRedis {
   readonly server: RedisServer;
   readonly proxy: TcpProxy;
-  /** Stops the server, and starts another one behind no proxy. */
+  /** Stops the server, and starts another one without a proxy. */
   readonly replaceServer: (options: RedisServerOptions) => Promise<void>;
 }
 
-/** A server and a network before it, both new for each test of the file that calls this. */
+/** A server and a TCP proxy before it, both new for each test of the file that calls this. */
 export function useProxiedRedis(): ProxiedRedis {
   let server: RedisServer;
   let proxy: TcpProxy;
