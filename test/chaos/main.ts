@@ -25,7 +25,7 @@ const PROGRESS_MS = 1000;
 const HEAPS_MS = 4000;
 const EXIT_INTERRUPTED = 130;
 
-/** @throws {UsageError} that says what is missing and how to get it */
+/** @throws {UsageError} when a program is missing, with how to install it */
 function prepare(): void {
   try {
     requirePrograms(['redis-server', 'libfaketime']);
@@ -34,7 +34,7 @@ function prepare(): void {
   }
 }
 
-/** @returns what it left behind */
+/** @returns the evidence of the run */
 async function injure(options: ChaosOptions, storms: readonly Storm[], folder: string): Promise<Run> {
   await using scene = await Scene.start(folder, options.seed);
   const began = now();
@@ -100,7 +100,7 @@ function judge(run: Run): { rows: readonly PolicyRow[]; verdicts: Verdict[] } {
 
 const MEMORY = '/dev/shm';
 
-/** A folder that no disk delays: the pods write at once what they see, and must not be held up by it. */
+/** A folder in memory: the pods write their history at once, and no disk may delay them. */
 function inMemory(): string {
   try {
     accessSync(MEMORY, constants.W_OK);

@@ -45,7 +45,7 @@ const MAX_SEED = 2 ** 31 - 1;
 
 /**
  * @returns undefined when help is asked for
- * @throws {UsageError} naming the option, what was given and what would be right
+ * @throws {UsageError} with the option, the given value and the expected one
  */
 export function readOptions(args: readonly string[]): ChaosOptions | undefined {
   const given = parse(args);
