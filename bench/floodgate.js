@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import { RateLimiter, RateLimitModule, RateLimitUnavailableException } from '../libs/rate-limit/dist/index.js';
+import { RateLimiter, RateLimitModule, RateLimitUnavailableException } from 'nestjs-floodgate';
 
 /** Users' names of one length; a peer's may be padded so that its keys are as long as Floodgate's. */
 export function user(i, length = 0) {

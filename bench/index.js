@@ -1,8 +1,8 @@
 // Floodgate beside its peers: npm run bench -- [--quick] [--json] [--only <name prefix>]. See README.md.
 import { parseArgs } from 'node:util';
 import { FLOORS } from './floors.js';
-import { installPeers } from './install.js';
 import { startRedis } from './redis.js';
+import { run } from './run.js';
 import { floorsTable, render } from './table.js';
 
 const { values: options } = parseArgs({
@@ -13,10 +13,6 @@ if (!Object.keys(FLOORS).some((name) => name.startsWith(options.only))) {
   process.stderr.write(`--only takes how a name begins, of:\n${Object.keys(FLOORS).join('\n')}\n`);
   process.exit(1);
 }
-
-installPeers();
-// Not before: it imports the peers.
-const { run } = await import('./run.js');
 
 const redis = await startRedis();
 try {

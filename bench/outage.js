@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import { connect as dial, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
+import { rateLimit } from 'express-rate-limit';
 import { Redis } from 'ioredis';
+import { RedisStore } from 'rate-limit-redis';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { openLimiter } from './floodgate.js';
-import { installPeers } from './install.js';
 import { startRedis } from './redis.js';
 import { render } from './table.js';
 
@@ -20,13 +23,6 @@ const RECOVERY_LIMIT_MS = 10_000;
 const RESEND_MS = 1_000;
 const LIMIT = 1_000_000;
 const WINDOW_S = 3600;
-
-installPeers();
-// Not before: these import the peers.
-const { ThrottlerStorageRedisService } = await import('@nest-lab/throttler-storage-redis');
-const { rateLimit } = await import('express-rate-limit');
-const { RedisStore } = await import('rate-limit-redis');
-const { RateLimiterRedis } = await import('rate-limiter-flexible');
 
 /** Each as its README or wiki has it, on the client that it has there; `charged` is asked of a Redis that answers. */
 const CONTESTANTS = {

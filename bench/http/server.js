@@ -5,13 +5,7 @@ import { Controller, Get } from '@nestjs/common';
 import { APP_GUARD, HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
-import {
-  apiKeyIdentity,
-  ipIdentity,
-  RateLimit,
-  RateLimitModule,
-  userIdentity,
-} from '../../libs/rate-limit/dist/index.js';
+import { apiKeyIdentity, ipIdentity, RateLimit, RateLimitModule, userIdentity } from 'nestjs-floodgate';
 
 const [platform, variant, redis] = process.argv.slice(2);
 const HOUR_MS = 3_600_000;

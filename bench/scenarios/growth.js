@@ -2,7 +2,7 @@ import { connect, PEER_WINDOW_S, STATE } from '../contestants.js';
 import { late, openLimiter, passed, redisKeyOf, user } from '../floodgate.js';
 import { measure, ratio, verify } from '../measure.js';
 import { decisionsTable } from '../table.js';
-import { RedisStore } from '../../libs/rate-limit/dist/index.js';
+import { RedisStore } from 'nestjs-floodgate';
 
 const LOGS = 64;
 const WINDOW_MS = 3_600_000;

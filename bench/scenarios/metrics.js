@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { RateLimitMetricsModule } from '../../libs/rate-limit/dist/index.js';
+import { RateLimitMetricsModule } from 'nestjs-floodgate';
 import { distinctKeys, openLimiter } from '../floodgate.js';
 import { measure, ratio, verify } from '../measure.js';
 import { decisionsTable, IN_PROCESS } from '../table.js';

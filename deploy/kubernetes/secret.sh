@@ -8,5 +8,5 @@ for user in APPLICATION PROBE EXPORTER; do
   hash=$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)
   script="${script}s/REPLACE_${user}_PASSWORD/$password/;s/REPLACE_${user}_SHA256/$hash/;"
 done
-# Through a pipe: on sed's command line every process of the machine could read it.
+# Through a pipe: every process of the machine could read a password on sed's command line.
 printf '%s' "$script" | sed -f /dev/stdin "$(dirname "$0")/secret.template.yaml"

@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-import ensureRedis from '../../src/surge/processes/ensure-redis.js';
-import { RedisServer } from '../../src/surge/processes/redis-server.js';
+import { RedisServer } from '../../tools/redis-server.js';
 
 /** Starts a Redis of the surge's own on a free port of the loopback interface, and measures its CPU. */
 export class RedisMeter implements AsyncDisposable {
@@ -11,7 +10,6 @@ export class RedisMeter implements AsyncDisposable {
 
   /** @throws Error that says how to install a Redis server if there is none */
   static async start(): Promise<RedisMeter> {
-    ensureRedis();
     const server = await RedisServer.start();
     return new RedisMeter(server, new Redis(server.url));
   }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { extname } from 'node:path';
-import { randomPort } from '../../src/surge/processes/redis-server.js';
+import { randomPort } from '../../tools/redis-server.js';
 import { Child } from './child.js';
 import type { ProbeProcedures, ServiceUse } from './probe.js';
 

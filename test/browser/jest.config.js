@@ -1,15 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { base, specsIn } from '../../jest.config.js';
 
-const { jest } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-
-/** As all other tests, but for what a browser needs. */
+/** The control room in a real browser, on the built application: `npm run test:browser`. */
 export default {
-  ...jest,
-  rootDir: '../..',
-  roots: ['<rootDir>/test/browser'],
-  testPathIgnorePatterns: ['/node_modules/'],
-  globalSetup: '<rootDir>/test/browser/support/ensure-chromium.ts',
+  ...base,
+  testMatch: specsIn(['test/browser']),
+  globalSetup: '<rootDir>/test/support/setup/browser.js',
   testTimeout: 60_000,
-  // A browser and the process that it looks at are enough for a small machine.
+  // One browser and one application are enough for a small machine.
   maxWorkers: 1,
 };

@@ -43,7 +43,7 @@ export function overlap(sorted: readonly Span[], { from, to }: Span): number {
   return sum;
 }
 
-/** What of the spans lies outside of the holes; both are sorted and have no two that overlap. */
+/** The parts of the spans outside the holes. Both are sorted and do not overlap. */
 export function without(spans: readonly Span[], holes: readonly Span[]): Span[] {
   const rest: Span[] = [];
   let first = 0;
@@ -70,7 +70,7 @@ export function union(spans: readonly Span[]): Span[] {
   return sorted;
 }
 
-/** Notes when the event loop of this process was away: busy, stopped, or without a processor. */
+/** Records when the event loop of this process stalled: busy, stopped, or without a processor. */
 export class StallMeter {
   private readonly timer: NodeJS.Timeout;
 
@@ -79,7 +79,7 @@ export class StallMeter {
     let last = now();
     this.timer = setInterval(() => {
       const at = now();
-      // What is left over belongs to the timer itself.
+      // The rest is the timer's own delay.
       if (at - last > STALL_MS) found({ from: last, to: at });
       last = at;
     }, TICK_MS).unref();

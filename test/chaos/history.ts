@@ -4,7 +4,7 @@ import { type Span, union } from './clock.js';
 import type { Line } from './pod/recorder.js';
 import { type PolicyName, type RouteName, ROUTES } from './policies.js';
 
-/** A question, and what was decided about it; a request has two: the middleware's, and its route's. */
+/** A call of the limiter and its decision. A request makes two: the middleware's and its route's. */
 export interface Decided {
   readonly request: Request;
   /** Of the process that asked. */
@@ -20,7 +20,7 @@ export interface Decided {
   /** Whether the module's middleware asked. */
   readonly before: boolean;
   readonly policies: readonly PolicyName[];
-  /** By policy: what was left of it; empty where none said. */
+  /** The `remaining` by policy; empty without one. */
   readonly remaining: Readonly<Record<string, number>>;
 }
 
@@ -51,7 +51,7 @@ export interface ProcessHistory {
   readonly wrong: readonly { readonly at: number; readonly text: string }[];
 }
 
-/** What a process wrote about itself. */
+/** The history that a process wrote. */
 export function readHistory(name: string, path: string, pod: number): ProcessHistory {
   const requests = new Map<string, Request>();
   const decided: Decided[] = [];

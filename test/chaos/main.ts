@@ -1,8 +1,7 @@
 import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import ensureRedis from '../../src/surge/processes/ensure-redis.js';
-import { ensureFaketime } from '../support/faults/clocked-redis.js';
+import { requirePrograms } from '../../tools/programs.js';
 import { checkAnswers } from './checks/answers.js';
 import { type Run, runOf, type Verdict } from './checks/check.js';
 import { checkCoverage } from './checks/coverage.js';
@@ -26,17 +25,16 @@ const PROGRESS_MS = 1000;
 const HEAPS_MS = 4000;
 const EXIT_INTERRUPTED = 130;
 
-/** @throws {UsageError} that says what is missing and how to get it */
+/** @throws {UsageError} when a program is missing, with how to install it */
 function prepare(): void {
   try {
-    ensureRedis();
-    ensureFaketime();
+    requirePrograms(['redis-server', 'libfaketime']);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
 }
 
-/** @returns what it left behind */
+/** @returns the evidence of the run */
 async function injure(options: ChaosOptions, storms: readonly Storm[], folder: string): Promise<Run> {
   await using scene = await Scene.start(folder, options.seed);
   const began = now();
@@ -102,7 +100,7 @@ function judge(run: Run): { rows: readonly PolicyRow[]; verdicts: Verdict[] } {
 
 const MEMORY = '/dev/shm';
 
-/** A folder that no disk delays: the pods write at once what they see, and must not be held up by it. */
+/** A folder in memory: the pods write their history at once, and no disk may delay them. */
 function inMemory(): string {
   try {
     accessSync(MEMORY, constants.W_OK);

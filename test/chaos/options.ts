@@ -22,7 +22,7 @@ export const USAGE = `npm run test:chaos -- [options]
   --keep        keep the histories even when nothing failed
   --help
 
-It needs redis-server, and libfaketime for the clock of Redis. As root on Debian or Ubuntu it installs them.
+It needs redis-server, and libfaketime for the clock of Redis: npm run setup.
 `;
 
 /** The command line is wrong. */
@@ -45,7 +45,7 @@ const MAX_SEED = 2 ** 31 - 1;
 
 /**
  * @returns undefined when help is asked for
- * @throws {UsageError} naming the option, what was given and what would be right
+ * @throws {UsageError} with the option, the given value and the expected one
  */
 export function readOptions(args: readonly string[]): ChaosOptions | undefined {
   const given = parse(args);

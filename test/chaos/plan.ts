@@ -7,7 +7,7 @@ export interface PlannedFault {
   readonly forMs: number;
   /** Of a fault that befalls one pod, or the way from it to Redis. */
   readonly pod?: number;
-  /** What else was drawn, by kind: milliseconds, counts. */
+  /** Further random numbers of the fault, by kind: milliseconds, counts. */
   readonly amount: number;
 }
 
@@ -19,7 +19,7 @@ export interface Storm {
 }
 
 interface Kind {
-  /** What a fault needs for itself: two that need the same do not overlap. */
+  /** The part of the system that a fault needs. Two faults that need the same part do not overlap. */
   readonly needs: 'redis' | 'network' | 'lookup' | 'pod' | 'clients' | 'share' | 'clock';
   /** Milliseconds, from and to. */
   readonly lasts: readonly [number, number];
@@ -122,10 +122,10 @@ function collide(a: PlannedFault, b: PlannedFault): boolean {
   return one.some((need) => other.includes(need));
 }
 
-/** What a fault has for itself while it lasts. */
+/** The part of the system that a fault occupies while it lasts. */
 export function needOf({ kind, pod }: PlannedFault): string[] {
   const { needs } = KINDS[kind];
-  // The library connects anew: what it is to find then, one fault at a time decides.
+  // The library reconnects: only one fault at a time may decide what it finds.
   if (needs === 'lookup') return [`lookup ${pod}`, `network ${pod}`];
   // Redis counts the pause by the clock that a jump sets.
   if (kind === 'clients paused') return ['redis', 'clock'];

@@ -8,7 +8,7 @@ import {
   TextbookTokenBucket,
 } from '../concurrency/support/textbook.js';
 
-/** A policy of the run, and what a textbook says to it. */
+/** A policy of the run, and its textbook. */
 export interface ChaosPolicy {
   readonly policy: Policy & { readonly onStoreFailure: OnStoreFailure };
   readonly by: 'global' | 'user' | 'address';
@@ -57,7 +57,7 @@ class SharedBucket implements Textbook {
 export const SHARE = 4;
 export const OTHER_SHARE = 8;
 
-/** Counts every charge that Redis makes: what is left of it numbers them. */
+/** Counts every charge that Redis makes: its `remaining` numbers them. */
 export const LEDGER_LIMIT = 1_000_000_000;
 
 export const POLICIES = {
@@ -129,7 +129,7 @@ export function policyOf(name: PolicyName): ChaosPolicy {
   return POLICIES[name];
 }
 
-/** What each route of the application charges, besides the gate. */
+/** The policies of each route of the application, besides the gate. */
 export const ROUTES = {
   tokens: ['tokens', 'ledger'],
   queue: ['queue', 'ledger'],
@@ -141,7 +141,7 @@ export const ROUTES = {
 
 export type RouteName = keyof typeof ROUTES;
 
-/** What direct questions take one or two of, with the ledger. */
+/** The policies of direct calls, which use one or two of them with the ledger. */
 export const DIRECT: readonly PolicyName[] = ['tokens', 'window', 'log', 'long-log', 'counter', 'rider'];
 
 /** Users that all pods serve. Other users ask once. */

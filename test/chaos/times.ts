@@ -31,7 +31,7 @@ const HARMLESS: readonly FaultKind[] = [
   'requests reset after sending',
   'requests half sent',
 ];
-/** Those under which Redis can be used again, a while after they began: what they take, and not for as long as they last. */
+/** Faults under which Redis becomes usable again before they end: they excuse a fixed time, not their duration. */
 const BRIEF: readonly FaultKind[] = ['first answer late', 'lookups slow'];
 
 /** When a pod may go without Redis. */
@@ -55,7 +55,7 @@ export function outagesOf(
   const faults = injuries
     .filter(({ fault }) => !HARMLESS.includes(fault.kind) && (fault.pod === undefined || fault.pod === pod))
     .map(({ fault, from, to }) => ({ from, to: BRIEF.includes(fault.kind) ? from + fault.amount : to }));
-  // What is slower than the deadline may keep the library from Redis for a while; what is not, a few questions.
+  // A delay above the deadline may keep the library from Redis for a while; a shorter one costs a few calls.
   // While the process stood still, it missed no deadline.
   const busy = without(slow, stalls).map(({ from, to }) => ({
     from: from - DEADLINE_MS,
@@ -107,7 +107,7 @@ export function epochsOf(turns: readonly Turn[], from: number): readonly Epoch[]
   return epochs;
 }
 
-/** What the two clocks may differ by: one is read a moment after the other. */
+/** The tolerance between the two clocks: one is read a moment after the other. */
 const SLACK_MS = 3;
 
 /** When Redis decided, by the machine's clock. */

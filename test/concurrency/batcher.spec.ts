@@ -10,7 +10,7 @@ const POLICY = { name: 'any', algorithm: 'token-bucket', capacity: 5, refill: 1 
 let opened: OpenLimiter;
 let limiter: RateLimiter;
 
-// Hooks run in this order: the server stops after those that are connected to it.
+// Jest runs hooks in this order: the server stops after its clients.
 afterAll(async () => {
   await opened?.[Symbol.asyncDispose]();
 });
@@ -30,12 +30,12 @@ function ask(user: string, cost = 1): Promise<unknown> {
   return limiter.consume(POLICY, { kind: 'user', value: user }, { cost });
 }
 
-/** Requests of one turn of the event loop. */
+/** Makes requests in one turn of the event loop. */
 function inOneTurn(count: number, request: (index: number) => Promise<unknown>): Promise<unknown> {
   return Promise.all(Array.from({ length: count }, (_, index) => request(index)));
 }
 
-/** What clients sent while `work` ran; what a script calls is not among it. */
+/** The commands that clients sent during `work`, without the script's own calls. */
 async function sentDuring(work: () => Promise<unknown>): Promise<string[]> {
   const monitor = await redis.client.monitor();
   try {
@@ -61,7 +61,7 @@ describe('requests of one turn of the event loop', () => {
     { requests: 32, batches: 1 },
     { requests: 33, batches: 2 },
     { requests: 1000, batches: 32 },
-  ])('travel in $batches EVALSHA when they are $requests of different users', async ({ requests, batches }) => {
+  ])('share $batches EVALSHA when they are $requests of different users', async ({ requests, batches }) => {
     const stats = await commandsDuring(redis.client, () => inOneTurn(requests, (i) => ask(`user ${i}`)));
     expect(stats('evalsha')).toEqual({ calls: batches, failed: 0 });
     expect([stats('time').calls, stats('mget').calls, stats('set').calls]).toEqual([batches, batches, requests]);
@@ -70,13 +70,13 @@ describe('requests of one turn of the event loop', () => {
   it.each([
     { title: 'of one user', user: () => 'ada' },
     { title: 'of some users in turn', user: (i: number) => `user ${i % 32}` },
-  ])('travel in one EVALSHA when they are 1,000 equal ones $title', async ({ user }) => {
+  ])('share one EVALSHA when they are 1,000 equal ones $title', async ({ user }) => {
     const stats = await commandsDuring(redis.client, () => inOneTurn(1000, (i) => ask(user(i))));
     expect(stats('evalsha')).toEqual({ calls: 1, failed: 0 });
     expect([stats('time').calls, stats('mget').calls]).toEqual([1, 1]);
   });
 
-  it('keep their rows apart when others of their key stand between them', async () => {
+  it('keep separate rows when another request of their key stands between them', async () => {
     const stats = await commandsDuring(redis.client, () => inOneTurn(96, (i) => ask('ada', 1 + (i % 2))));
     expect(stats('evalsha').calls).toBe(3);
   });
@@ -84,7 +84,7 @@ describe('requests of one turn of the event loop', () => {
   it.each([
     ['of many users', (i: number) => `user-${i}`],
     ['of one user', () => 'one'],
-  ])('make no more than 1,000 entries of logs in one call, so that nobody else waits long: %s', async (_, userOf) => {
+  ])('add at most 1,000 log entries in one call, so that other requests do not wait long: %s', async (_, userOf) => {
     const log = { name: 'log', algorithm: 'sliding-window-log', limit: 100_000, window: '1h' } as const;
     const sent = await sentDuring(() =>
       inOneTurn(30, (i) => limiter.consume(log, { kind: 'user', value: userOf(i) }, { cost: 100 })),
@@ -92,7 +92,7 @@ describe('requests of one turn of the event loop', () => {
     expect(sent).toEqual(Array(3).fill('EVALSHA'));
   });
 
-  it('do not wait for those of the next', async () => {
+  it('do not wait for the requests of the next turn', async () => {
     const stats = await commandsDuring(redis.client, async () => {
       const asked: Promise<unknown>[] = [];
       for (let turn = 0; turn < 5; turn++) {
@@ -106,7 +106,7 @@ describe('requests of one turn of the event loop', () => {
 });
 
 describe('requests one at a time', () => {
-  it('are one EVALSHA each, and nothing else is sent', async () => {
+  it('are one EVALSHA each, without any other command', async () => {
     const sent = await sentDuring(async () => {
       for (let i = 0; i < 50; i++) await ask(`user ${i % 3}`);
     });

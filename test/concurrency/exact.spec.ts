@@ -14,7 +14,7 @@ import {
 } from './support/textbook.js';
 import type { procedures } from './workers/limiter.js';
 
-/** How many requests each process has in flight: from one at a time to enough that its batches are never of one request. */
+/** The requests under way in each process: from one at a time to enough that no batch contains a single request. */
 const IN_FLIGHT = [1, 1, 2, 2, 4, 4, 8, 8];
 const FOR_MS = 2000;
 const SECOND = 1_000_000n;
@@ -33,7 +33,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** All processes ask for one identity as often as they can; what they were told, in the order of Redis's clock. */
+/** All processes send requests of one identity as fast as they can. Returns their decisions in the order of Redis's clock. */
 async function hammer(policy: Policy): Promise<Seen[]> {
   const histories = await processes.all('hammer', (i) => ({ policy, forMs: FOR_MS, inFlight: IN_FLIGHT[i]! }));
   const parsed = histories.map(parse);
@@ -73,7 +73,7 @@ describe('processes that hammer one key admit exactly', () => {
     const history = await hammer(policy);
     expectExact(history, policy, textbook);
 
-    // From the last instant at which it was full: at every refusal all has been given out that there was, but for a fraction.
+    // From the last instant at which the bucket was full: at every rejection less than one token is left.
     const since = Number(textbook.fullAt);
     const saturated = history.slice(history.findIndex(({ at }) => at === since));
     let admitted = 0n;
@@ -95,7 +95,7 @@ describe('processes that hammer one key admit exactly', () => {
     expect(over).toEqual([]);
   }, 30_000);
 
-  it('one departure every 1/drain, and nobody beyond the capacity, of a leaky bucket', async () => {
+  it('one departure every 1/drain of a leaky bucket, and no request beyond its capacity', async () => {
     const [capacity, drain] = [1200n, 600n];
     const policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1200, drain: 600 } as const;
     const textbook = new TextbookLeakyBucket(capacity, drain);
@@ -104,7 +104,7 @@ describe('processes that hammer one key admit exactly', () => {
 
     const admitted = history.filter(({ allowed }) => allowed);
     const slots = admitted.map(({ at, delay }) => at + delay);
-    // From the last instant at which nobody waited, the k-th departs k/drain after it, rounded up to a microsecond.
+    // From the last instant with an empty queue, the k-th request departs k/drain later, rounded up to a microsecond.
     const since = Number(textbook.idleAt);
     const first = admitted.findIndex(({ at }) => at === since);
     const unlike = slots.slice(first).filter((slot, k) => {
@@ -148,7 +148,7 @@ describe('processes that hammer one key admit exactly', () => {
 
       const instants = admissions(history);
       expect(neverMoreThan(limit, window, instants)).toBe(true);
-      // No refusal was needless: each had `limit` admissions in the window that ended with it.
+      // No rejection was needless: the window before each one contains `limit` admissions.
       let [expired, admitted] = [0, 0];
       const needless = history.filter(({ at, allowed }) => {
         if (allowed) admitted++;

@@ -9,7 +9,7 @@ const EACH = 20;
 
 interface Answer {
   readonly status: number;
-  /** Microseconds; of a request that was admitted `slot` is when it may depart. */
+  /** In microseconds. `slot` is the departure slot of an admitted request. */
   readonly at: number;
   readonly delay: number;
   readonly slot: number;
@@ -62,7 +62,7 @@ function slotsOf(answers: readonly Answer[]): number[] {
 }
 
 describe('12 instances, 20 requests of one rider to each at once', () => {
-  it('admit 20, and what refilled meanwhile, on one Redis', async () => {
+  it('admit 20 and the refill of the meantime, on one Redis', async () => {
     const urls = await pods.all('open', () => server.url);
     const startedAt = performance.now();
     const answers = await crowd(urls, EACH, '/rides', 'rider');
@@ -75,7 +75,7 @@ describe('12 instances, 20 requests of one rider to each at once', () => {
     expect(slotsOf(answers)).toEqual(textbookSlots(answers, new TextbookTokenBucket(20n, 10n)));
   }, 30_000);
 
-  it('admit 240 when each counts for itself', async () => {
+  it('admit 240 when each counts alone', async () => {
     const urls = await pods.all('open', () => undefined);
     expect(admitted(await crowd(urls, EACH, '/rides', 'rider'))).toHaveLength(240);
   }, 30_000);
@@ -94,7 +94,7 @@ describe('a leaky bucket that instances share', () => {
 
     const arrivals = admitted(answers).map((answer) => ({ ...answer, ...(JSON.parse(answer.text) as Arrival) }));
     expect(arrivals.filter(({ arrivedAtMs, slot }) => arrivedAtMs * 1000 < slot)).toEqual([]);
-    // The delay counts from receipt, however long the answer was on its way.
+    // The delay counts from the receipt, however long the answer took.
     expect(arrivals.filter(({ arrived, received, delay }) => (arrived - received) * 1000 < delay)).toEqual([]);
     const last = Math.max(...arrivals.map(({ arrivedAtMs }) => arrivedAtMs));
     expect(last - slots[0]! / 1000).toBeGreaterThanOrEqual(((slots.length - 1) * 1000) / 200);

@@ -15,7 +15,7 @@ const TURNS = 60;
 let processes: Processes<typeof procedures>;
 let opened: OpenLimiter;
 
-// Hooks run in this order: the server stops after those that are connected to it.
+// Jest runs hooks in this order: the server stops after its clients.
 afterAll(async () => {
   await processes?.stop();
   await opened?.[Symbol.asyncDispose]();
@@ -42,7 +42,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((a, b) => a + b, 0);
 }
 
-describe('1,000 requests of one key at once in one process', () => {
+describe('1,000 concurrent requests on one key in one process', () => {
   it.each([
     { algorithm: 'token-bucket', capacity: 600, refill: 7 },
     { algorithm: 'leaky-bucket', capacity: 600, drain: 7 },
@@ -82,7 +82,7 @@ describe('policies that processes charge together', () => {
     20_000,
   );
 
-  it(`are charged for what was admitted and nothing else, in random company (seed ${SEED})`, async () => {
+  it(`are charged for admitted requests only, in random mixtures (seed ${SEED})`, async () => {
     const results = await processes.all('scramble', (index) => ({ seed: SEED + index, turns: TURNS }));
     expect(sum(results.map(({ admitted }) => admitted))).toBeGreaterThan(0);
     expect(sum(results.map(({ refused }) => refused))).toBeGreaterThan(0);

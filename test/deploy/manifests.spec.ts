@@ -70,14 +70,14 @@ describe('the manifests', () => {
     }
   });
 
-  it('has the Redis behind a headless service, of which it is the stateful set', () => {
+  it('has Redis as the stateful set of a headless service', () => {
     const { kind, spec } = workload('rate-limit-redis');
     expect([kind, spec.replicas, spec.serviceName]).toEqual(['StatefulSet', 1, 'rate-limit-redis']);
     const service = SERVICES.find(({ metadata }) => metadata.name === spec.serviceName)!;
     expect(service.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
   });
 
-  it('gives the Redis what it is to have', () => {
+  it('gives Redis its resources', () => {
     const { image, resources, readinessProbe, livenessProbe } = containerOf('rate-limit-redis');
     expect(image).toBe('redis:7.4-alpine');
     expect(resources).toEqual({ requests: { cpu: '100m', memory: '300Mi' }, limits: { cpu: '500m', memory: '300Mi' } });
@@ -96,7 +96,7 @@ describe('the manifests', () => {
     });
   });
 
-  it('names secrets, keys and files that there are', () => {
+  it('refers to secrets, keys and files that exist', () => {
     const { metadata, stringData } = secretTemplate();
     expect(metadata.namespace).toBe(NAMESPACE);
     for (const name of WORKLOADS) {
@@ -118,12 +118,12 @@ describe('the manifests', () => {
     expect(args![args!.indexOf('--aclfile') + 1]).toBe(`${mountPath}/users.acl`);
   });
 
-  it('has one budget for each that has to be kept, or may go', () => {
+  it('has one disruption budget for each workload', () => {
     const budgets = all('PodDisruptionBudget').map(({ spec }) => selected(spec.selector));
     expect(budgets).toEqual([['ride-hailing'], ['matching'], ['rate-limit-redis']]);
   });
 
-  it('sets variables that the application reads, to what it takes', () => {
+  it('sets variables that the application reads, to values that it accepts', () => {
     for (const name of NODE_WORKLOADS) {
       const variables = variablesOf(containerOf(name), SECRET);
       const read = new Set<string>();
@@ -177,19 +177,19 @@ describe('the network policies', () => {
   const to = (name: string): typeof POLICIES =>
     POLICIES.filter(({ spec }) => selected(spec.podSelector).includes(name));
 
-  it('let nobody reach anybody, to begin with', () => {
+  it('deny all connections by default', () => {
     const nobody = POLICIES.find(({ metadata }) => metadata.name === 'nobody')!;
     expect(nobody.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
   });
 
-  it('let the application reach Redis, and the exporter, and nobody else', () => {
+  it('let only the application and the exporter reach Redis', () => {
     const rules = to('rate-limit-redis').flatMap(({ spec }) => spec.ingress ?? []);
     const peers = rules.flatMap(({ from }) => from);
     expect(peers.filter(({ namespaceSelector }) => namespaceSelector !== undefined)).toEqual([]);
     expect(inside(peers)).toEqual(['ride-hailing', 'rate-limit-redis-exporter']);
   });
 
-  it.each(WORKLOADS)('open ports of %s that there are, to whom they are open from, too', (name) => {
+  it.each(WORKLOADS)('open existing ports of %s, on both sides of a connection', (name) => {
     for (const { ports, from } of to(name).flatMap(({ spec }) => spec.ingress ?? [])) {
       expect(ports.map(({ port }) => port)).toEqual(portsOf(name));
       for (const peer of inside(from)) {
@@ -201,7 +201,7 @@ describe('the network policies', () => {
     }
   });
 
-  it('let Prometheus reach what it scrapes', () => {
+  it('let Prometheus reach its targets', () => {
     for (const name of ['ride-hailing', 'rate-limit-redis-exporter']) {
       const peers = to(name).flatMap(({ spec }) => (spec.ingress ?? []).flatMap(({ from }) => from));
       expect(peers).toContainEqual({
@@ -230,14 +230,14 @@ describe('the secret', () => {
     for (const password of passwords) expect(users).not.toContain(password);
   });
 
-  it('grants what the README says, to the word', () => {
+  it('grants the rights that the README lists, word for word', () => {
     const rightsIn = (text: string): string => /~rl:\*[^\n]*/.exec(text)![0].replace('resetchannels ', '');
     const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
     const line = readme.split('\n').find((one) => one.startsWith('ACL SETUSER floodgate'))!;
     expect(rightsIn(aclLine(SECRET, 'floodgate'))).toBe(rightsIn(line));
   });
 
-  it('grants nothing to who does not say who he is', () => {
+  it('grants nothing to a client without a user', () => {
     expect(aclLine(SECRET, 'default')).toBe('user default off resetpass resetkeys resetchannels -@all');
   });
 });
@@ -246,7 +246,7 @@ function aclLine({ stringData }: Secret, user: string): string {
   return stringData['users.acl']!.split('\n').find((line) => line.startsWith(`user ${user} `))!;
 }
 
-describe('a pod that ends', () => {
+describe('a pod that shuts down', () => {
   const ROOM_S = 3;
   let app: App;
 
@@ -279,18 +279,18 @@ describe('a pod that ends', () => {
     return Number(seconds);
   };
 
-  it('goes on until nobody sends it anything, and who waits for a leaky bucket has departed', () => {
+  it('continues until no proxy sends requests and the longest leaky bucket has drained', () => {
     expect(preStop('ride-hailing')).toBeGreaterThan(longestWait() + ROOM_S);
   });
 
-  it.each(NODE_WORKLOADS)('%s has time enough for who waits for matching', (name) => {
+  it.each(NODE_WORKLOADS)('%s has time for the longest wait for matching', (name) => {
     const { matching } = readConfiguration(variablesOf(containerOf(name), SECRET));
     const longestMs = matching.patienceMs + matching.serviceMs + 1000;
     const grace = podOf(name).terminationGracePeriodSeconds!;
     expect(grace).toBeGreaterThan(preStop(name) + longestMs / 1000 + ROOM_S);
   });
 
-  it.each(NODE_WORKLOADS)('%s cuts off what does not end by itself, before it is killed', (name) => {
+  it.each(NODE_WORKLOADS)('%s cuts off connections before Kubernetes kills it', (name) => {
     const { matching, http } = readConfiguration(variablesOf(containerOf(name), SECRET));
     expect(http.shutdownGraceMs).toBeGreaterThan(matching.patienceMs + matching.serviceMs + 1000);
     expect(podOf(name).terminationGracePeriodSeconds!).toBeGreaterThan(
@@ -300,7 +300,7 @@ describe('a pod that ends', () => {
 });
 
 describe('the probes of the processes', () => {
-  it('ask for what there is', async () => {
+  it('request existing paths on existing ports', async () => {
     const app = await start('Express', { RATE_LIMIT: 'on' });
     const matching = await startMatching();
     try {

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import request from 'supertest';
 import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { findRedisServer } from '../../src/surge/processes/ensure-redis.js';
+import { requireProgram } from '../../tools/programs.js';
 import { start } from '../app/support/start-app.js';
 import { RIDE } from '../app/support/requests.js';
 import { confineTo } from '../conformance/conformance.js';
@@ -52,11 +52,11 @@ for (const file of readdirSync(SUITE).filter((name) => name.endsWith('.spec.ts')
 }
 
 describe("the manifest's Redis", () => {
-  it('was never asked for what the application may not do', async () => {
+  it('has run no command that its users lack the right to', async () => {
     expect(await admin.call('ACL', 'LOG')).toEqual([]);
   });
 
-  it('is set up as it is to be', async () => {
+  it('has the settings that the limits need', async () => {
     const names = ['maxmemory', 'maxmemory-policy', 'save', 'appendonly', 'tcp-backlog', 'timeout'];
     const values = await Promise.all(names.map(async (name) => admin.config('GET', name)));
     expect(Object.fromEntries(values as [string, string][])).toEqual({
@@ -69,7 +69,7 @@ describe("the manifest's Redis", () => {
     });
   });
 
-  it('is what the application decides with: 20 of 50 rides at once, on two pods together', async () => {
+  it('decides for two pods together: 20 of 50 rides at once', async () => {
     const variables = { RATE_LIMIT: 'on', REDIS_URL: redis.url };
     const pods = [await start('Express', variables), await start('Fastify', variables)];
     try {
@@ -93,7 +93,7 @@ describe("the manifest's Redis", () => {
     }
   });
 
-  it('may go: each pod then decides with a twelfth, and says that it is degraded, not down', async () => {
+  it('can be lost: each pod then decides with a twelfth, and reports itself as degraded, not down', async () => {
     await using going = await ManifestRedis.start();
     const [container] = podOf('ride-hailing').containers;
     const { MATCHING_URL: _elsewhere, ...variables } = variablesOf(container, going.secret);
@@ -130,7 +130,7 @@ describe("the manifest's Redis", () => {
     await expect(application.call(command, ...args)).rejects.toThrow('NOPERM');
   });
 
-  it('knows nobody who does not say who he is, nor the password of another', async () => {
+  it('rejects clients without a user and passwords of another user', async () => {
     const { 'probe-password': probe, 'exporter-password': exporter } = redis.secret.stringData;
     const says = (url: string, ...command: [string, ...string[]]): string =>
       spawnSync(cli(), ['-u', url, '--no-auth-warning', ...command], { encoding: 'utf8' }).stdout;
@@ -178,19 +178,19 @@ describe.each<[string, Probe]>([
     }).status;
   }
 
-  it('succeeds with the password, and fails without it, with a wrong one and as somebody else', () => {
+  it('succeeds with the password, and fails without it, with a wrong one and as another user', () => {
     expect(probe()).toBe(0);
     expect(probe({ REDISCLI_AUTH: '' })).toBeGreaterThan(0);
     expect(probe({ REDISCLI_AUTH: 'wrong' })).toBeGreaterThan(0);
     expect(probe({ REDISCLI_AUTH: redis.secret.stringData['exporter-password']! })).toBeGreaterThan(0);
   });
 
-  it('fails where redis-cli alone would not: it exits with 0 on NOAUTH', () => {
+  it('fails on NOAUTH, where redis-cli exits with 0', () => {
     const { status, stdout } = spawnSync(cli(), ['-p', `${redis.server.port}`, 'ping'], { encoding: 'utf8' });
     expect([status, stdout]).toEqual([0, expect.stringContaining('NOAUTH')]);
   });
 
-  it('does not succeed while Redis hangs, nor when it has gone', async () => {
+  it('fails while Redis hangs, and after Redis has ended', async () => {
     redis.server.pause();
     try {
       expect(probe()).toBeNull();
@@ -207,6 +207,6 @@ describe.each<[string, Probe]>([
 
 /** That of the server that is tested. */
 function cli(): string {
-  const server = findRedisServer()!;
+  const server = requireProgram('redis-server');
   return join(dirname(server), server.endsWith('valkey-server') ? 'valkey-cli' : 'redis-cli');
 }

@@ -25,11 +25,9 @@ beforeEach(async () => {
   server = await RedisServer.start({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
   const node = new Redis(server.url);
   await node.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  const limit = performance.now() + STATE_LIMIT_MS;
-  while (!(await node.cluster('INFO')).includes('cluster_state:ok')) {
-    if (performance.now() > limit) throw new Error(`The cluster was not ready in ${STATE_LIMIT_MS} ms`);
-    await delay(10);
-  }
+  await until('the cluster is ready', STATE_LIMIT_MS, async () =>
+    (await node.cluster('INFO')).includes('cluster_state:ok'),
+  );
   node.disconnect();
   cluster = new Cluster([{ host: server.host, port: server.port }]);
 });

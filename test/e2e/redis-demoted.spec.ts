@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { FROM_HEADERS, left, limited, limitHeaders } from '../support/http-app.js';
+import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
@@ -42,14 +42,6 @@ async function newestConnection(): Promise<number> {
   return Math.max(...Array.from(list.matchAll(/^id=(\d+)/gm), ([, id]) => Number(id)));
 }
 
-async function until(what: string, happened: () => Promise<boolean>): Promise<void> {
-  const limit = performance.now() + LIMIT_MS;
-  while (!(await happened())) {
-    if (performance.now() > limit) throw new Error(`Not within ${LIMIT_MS} ms: ${what}`);
-    await delay(10);
-  }
-}
-
 it.each<[string, () => RateLimitModuleOptions]>([
   ['a URL', () => ({ redis: server.url, onStoreFailure: 'open' })],
   ['a ready client', () => ({ redis: client, onStoreFailure: 'open' })],
@@ -59,12 +51,12 @@ it.each<[string, () => RateLimitModuleOptions]>([
   expect(left(await app.as('ada', '/'))).toBe(999);
   const before = await newestConnection();
   await admin.replicaof(other.host, other.port);
-  await until('requests pass undecided', async () => !(await decides()));
-  await until('another connection', async () => {
+  await until('requests pass undecided', LIMIT_MS, async () => !(await decides()));
+  await until('another connection', LIMIT_MS, async () => {
     expect((await app.as('ada', '/')).status).toBe(200);
     return (await newestConnection()) > before;
   });
   await admin.replicaof('NO', 'ONE');
-  await until('it decides again', decides);
+  await until('it decides again', LIMIT_MS, decides);
   expect(app.logs.of('error')).toEqual([]);
 });

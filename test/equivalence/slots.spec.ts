@@ -1,7 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { assert, asyncProperty, pre } from 'fast-check';
-import { Cluster } from 'ioredis';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
@@ -10,7 +9,7 @@ import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js'
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
-import { RedisCluster } from '../support/faults/redis-cluster.js';
+import { useCluster } from '../support/faults/cluster-fixture.js';
 import { histories, HISTORIES, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { TestClock } from '../support/test-clock.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
@@ -20,25 +19,14 @@ jest.setTimeout(60_000); // six servers share the machine with the other tests
 const NOW = 1_700_000_000_000_000;
 const DAY: Policy = { algorithm: 'fixed-window', limit: 10, window: '300d' };
 
-let cluster: RedisCluster;
-let client: Cluster;
-
-beforeAll(async () => {
-  cluster = await RedisCluster.start();
-});
-
-afterAll(() => cluster.stop());
+const on = useCluster();
 
 beforeEach(async () => {
-  await cluster.settled();
-  client = new Cluster(cluster.addresses);
-  await Promise.all((await cluster.masters()).map((node) => node.client.flushall()));
+  await Promise.all((await on.cluster.masters()).map((node) => node.client.flushall()));
 });
 
-afterEach(() => client.disconnect());
-
 function store(clock = (): number => NOW): RedisStore {
-  return new RedisStore(client, { clock });
+  return new RedisStore(on.client, { clock });
 }
 
 /** A request with several policies. Each has a key in its own slot. */
@@ -61,7 +49,7 @@ async function giveToBoth(history: History): Promise<void> {
   pre(!history.policies.some((versions) => versions.some(isFast)));
   const clock = new MovingClock(history.start, 0);
   const options = { clock: clock.read, maxSkewMs: history.maxSkewMs };
-  const inSlots = new RedisStore(client, options);
+  const inSlots = new RedisStore(on.client, options);
   const inMemory = new MemoryStore(options);
   const pool = chargesOf(history, `history-${historiesGiven++}`);
   for (const turn of history.turns) {
@@ -124,7 +112,7 @@ describe('the policies of a request in several slots of a Cluster', () => {
   });
 
   it('are not charged, not even for a moment, while the denial cache knows that one of them rejects', async () => {
-    const asked = new RedisStore(client, { clock: () => NOW, denials: new DenialCache(1000) });
+    const asked = new RedisStore(on.client, { clock: () => NOW, denials: new DenialCache(1000) });
     const [full] = request({ 'global:known': { ...DAY, limit: 1 } });
     const ask = (user: string) => asked.consume([...request({ [`user:${user}`]: DAY }), full!]);
     for (const user of ['a', 'b', 'c']) await ask(user);
@@ -134,7 +122,7 @@ describe('the policies of a request in several slots of a Cluster', () => {
       { allowed: false, remaining: 0 },
     ]);
     // A refunded charge leaves a state behind. Users after the first rejection have none.
-    expect(await Promise.all(['b', 'c', 'd'].map((user) => client.exists(`{user:${user}}`)))).toEqual([1, 0, 0]);
+    expect(await Promise.all(['b', 'c', 'd'].map((user) => on.client.exists(`{user:${user}}`)))).toEqual([1, 0, 0]);
   });
 
   it('are refunded after a rejection, so that it causes no other rejection', async () => {
@@ -270,7 +258,7 @@ describe('a policy that is split among shards', () => {
       [false, 0],
     ]);
     expect(await counted('{user:a}')).toBe(0);
-    const keys = await Promise.all((await cluster.masters()).map((node) => node.client.keys('*shared*')));
+    const keys = await Promise.all((await on.cluster.masters()).map((node) => node.client.keys('*shared*')));
     expect(keys.flat()).toHaveLength(SHARDS);
     expect(keys.filter((some) => some.length > 0).length).toBeGreaterThan(1);
   });
@@ -289,7 +277,7 @@ describe('a policy that is split among shards', () => {
     for (let i = 0; i < 2 * SHARDS; i++) await sharded.consume(charges);
     for (const { key } of charges) {
       const keys = (
-        await Promise.all((await cluster.masters()).map((node) => node.client.keys(`${key.slice(0, -1)}/*`)))
+        await Promise.all((await on.cluster.masters()).map((node) => node.client.keys(`${key.slice(0, -1)}/*`)))
       ).flat();
       expect(keys).toHaveLength(SHARDS);
     }

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { beforeEach, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
 import { Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
-import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
+import { useClusterPod } from '../support/faults/cluster-fixture.js';
+import type { ClusterNode } from '../support/faults/redis-cluster.js';
 import { TcpProxy } from '../support/faults/tcp-proxy.js';
 import { until } from '../support/faults/until.js';
 
@@ -18,42 +19,21 @@ const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 100, wind
 const ALL: Policy = { ...MINE, name: 'all', by: 'global' };
 const SHARDED: Policy = { ...ALL, name: 'shards', limit: 60, shards: 6 };
 
-let cluster: RedisCluster;
-let client: Cluster;
-let pod: Pod;
 const changes: StoreStateChange[] = [];
+beforeEach(() => void (changes.length = 0));
 
-beforeAll(async () => {
-  // Nobody takes over: a node that is stopped stays the owner of its slots until it goes on.
-  cluster = await RedisCluster.start(['--cluster-node-timeout', '60000']);
-});
-
-afterAll(() => cluster.stop());
-
-beforeEach(async () => {
-  await cluster.settled();
-  client = new Cluster(cluster.addresses);
-  client.on('error', () => undefined);
-  changes.length = 0;
-  pod = await Pod.start({
-    redis: client,
-    deadlineMs: DEADLINE_MS,
-    onStoreStateChange: (change) => changes.push(change),
-  });
-  await pod.recovered();
-});
-
-afterEach(async () => {
-  await pod.app.close();
-  client.disconnect();
+// No replica is promoted: a stopped node stays the owner of its slots until it resumes.
+const on = useClusterPod(['--cluster-node-timeout', '60000'], {
+  deadlineMs: DEADLINE_MS,
+  onStoreStateChange: (change) => changes.push(change),
 });
 
 function consume(policies: Policy | Policy[], user: string): Promise<Decision> {
-  return pod.limiter.consume(policies, { kind: 'user', value: user });
+  return on.pod.limiter.consume(policies, { kind: 'user', value: user });
 }
 
 async function taken(policy: Policy, user = 'nobody'): Promise<number> {
-  const { policies, decidedBy } = await pod.limiter.peek(policy, { kind: 'user', value: user });
+  const { policies, decidedBy } = await on.pod.limiter.peek(policy, { kind: 'user', value: user });
   expect(decidedBy).toBe('store');
   return 100 - policies[0]!.remaining;
 }
@@ -64,14 +44,14 @@ function stopped(node: ClusterNode): Disposable {
 }
 
 it('a node that hangs: its users cost microseconds once its breaker is open, and one line is said', async () => {
-  const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
-  const [bad, good] = [await cluster.userOf(sick, 'hung'), await cluster.userOf(healthy, 'hung')];
+  const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
+  const [bad, good] = [await on.cluster.userOf(sick, 'hung'), await on.cluster.userOf(healthy, 'hung')];
   const node = `${sick.host}:${sick.port}`;
   const answers: number[] = [];
   {
     using _ = stopped(sick);
     for (let i = 0; i < 10; i++) {
-      const [one, other] = await Promise.all([pod.timed(bad), pod.timed(good)]);
+      const [one, other] = await Promise.all([on.pod.timed(bad), on.pod.timed(good)]);
       expect([one.decision.decidedBy, other.decision.decidedBy]).toEqual(['local', 'store']);
       expect(one.ms).toBeLessThan(DEADLINE_MS + LATE_MS);
       answers.push(one.ms, other.ms);
@@ -79,19 +59,19 @@ it('a node that hangs: its users cost microseconds once its breaker is open, and
     // After five in a row nobody is sent there.
     expect(answers.filter((ms) => ms >= DEADLINE_MS).length).toBeLessThanOrEqual(5);
     expect(changes).toEqual([{ available: false, outageMs: 0, reason: expect.any(String), node }]);
-    expect(pod.app.logs.of('warn').filter((line) => line.includes(node))).toHaveLength(1);
+    expect(on.pod.app.logs.of('warn').filter((line) => line.includes(node))).toHaveLength(1);
   }
   const since = performance.now();
-  await until('it decides again', RECOVERY_MS, async () => (await pod.ask(bad)).decidedBy === 'store');
+  await until('it decides again', RECOVERY_MS, async () => (await on.pod.ask(bad)).decidedBy === 'store');
   const recoveryMs = performance.now() - since;
   expect(changes.map(({ available }) => available)).toEqual([false, true]);
-  await pod.conclude('cluster: a node hangs, nobody takes over', { answers, recoveryMs });
+  await on.pod.conclude('cluster: a node hangs, nobody takes over', { answers, recoveryMs });
 });
 
 it('the deadline falls between two slots: what the first was charged is given back, and what the second was, too', async () => {
-  const owner = await cluster.masterOf('{global:all}');
-  const other = (await cluster.masters()).find((node) => node !== owner)!;
-  const user = await cluster.userOf(other, 'between');
+  const owner = await on.cluster.masterOf('{global:all}');
+  const other = (await on.cluster.masters()).find((node) => node !== owner)!;
+  const user = await on.cluster.userOf(other, 'between');
   expect(await consume([MINE, ALL], user)).toMatchObject({ allowed: true, decidedBy: 'store' });
   const [mine, all] = [await taken(MINE, user), await taken(ALL)];
   const answers: number[] = [];
@@ -107,7 +87,7 @@ it('the deadline falls between two slots: what the first was charged is given ba
   // It executes what it was sent while it hung, and then what gives that back.
   await until('the late charges are given back', RECOVERY_MS, async () => {
     await delay(10);
-    const { decidedBy, policies } = await pod.limiter.peek(ALL, { kind: 'user', value: user });
+    const { decidedBy, policies } = await on.pod.limiter.peek(ALL, { kind: 'user', value: user });
     return decidedBy === 'store' && 100 - policies[0]!.remaining === all;
   });
   expect(await taken(MINE, user)).toBe(mine);
@@ -123,9 +103,9 @@ it('the deadline falls between two slots: what the first was charged is given ba
 });
 
 it('a refusal stands, though a policy behind it lies on a node that hangs', async () => {
-  const owner = await cluster.masterOf('{global:all}');
-  const other = (await cluster.masters()).find((node) => node !== owner)!;
-  const user = await cluster.userOf(other, 'refused');
+  const owner = await on.cluster.masterOf('{global:all}');
+  const other = (await on.cluster.masters()).find((node) => node !== owner)!;
+  const user = await on.cluster.userOf(other, 'refused');
   const once: Policy = { ...MINE, name: 'once', limit: 1 };
   expect(await consume(once, user)).toMatchObject({ allowed: true, decidedBy: 'store' });
   using _ = stopped(owner);
@@ -140,8 +120,8 @@ it('a refusal stands, though a policy behind it lies on a node that hangs', asyn
 });
 
 it('a node that hangs takes its shards with it: the others admit their parts, and no more', async () => {
-  const sick = await cluster.masterOf('{global:shards/0.6}');
-  const owners = await Promise.all(Array.from({ length: 6 }, (_, i) => cluster.masterOf(`{global:shards/${i}.6}`)));
+  const sick = await on.cluster.masterOf('{global:shards/0.6}');
+  const owners = await Promise.all(Array.from({ length: 6 }, (_, i) => on.cluster.masterOf(`{global:shards/${i}.6}`)));
   const lost = owners.filter((owner) => owner === sick).length;
   using _ = stopped(sick);
   const decisions: Decision[] = [];
@@ -153,12 +133,12 @@ it('a node that hangs takes its shards with it: the others admit their parts, an
 });
 
 it('a link to one node that swallows everything, while all others see it: its users are decided locally, and back', async () => {
-  const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
-  const [bad, good] = [await cluster.userOf(sick, 'link'), await cluster.userOf(healthy, 'link')];
+  const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
+  const [bad, good] = [await on.cluster.userOf(sick, 'link'), await on.cluster.userOf(healthy, 'link')];
   await using proxy = await TcpProxy.start(sick.port);
   // Where the Cluster says that the node is, as this pod gets there.
   const natMap = { [`${sick.host}:${sick.port}`]: { host: proxy.host, port: proxy.port } };
-  const mapped = new Cluster(cluster.addresses, { natMap });
+  const mapped = new Cluster(on.cluster.addresses, { natMap });
   mapped.on('error', () => undefined);
   await using behind = await Pod.start({ redis: mapped, deadlineMs: DEADLINE_MS });
   await behind.recovered();

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { Cluster } from 'ioredis';
+import { expect, it, jest } from '@jest/globals';
 import { timesOf } from '../support/faults/arrivals.js';
-import { type Answer, CAPACITY, Pod, POLICY } from '../support/faults/pod.js';
-import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
+import { type Answer, CAPACITY, POLICY } from '../support/faults/pod.js';
+import { useClusterPod } from '../support/faults/cluster-fixture.js';
+import type { ClusterNode } from '../support/faults/redis-cluster.js';
 import { until } from '../support/faults/until.js';
 
 jest.setTimeout(90_000); // it is real time, and the machine may be busy
@@ -16,40 +16,18 @@ const PROMOTION_MS = 45_000;
 const FAILOVER_MS = 15_000;
 const RECOVERY_MS = 5_000;
 
-let cluster: RedisCluster;
-let client: Cluster;
-let pod: Pod;
-
-beforeAll(async () => {
-  cluster = await RedisCluster.start();
-});
-
-afterAll(() => cluster.stop());
-
-beforeEach(async () => {
-  await cluster.settled();
-  // With ioredis's defaults, which resend: it is a duplicate that is used.
-  client = new Cluster(cluster.addresses);
-  client.on('error', () => undefined);
-  pod = await Pod.start({ redis: client, deadlineMs: DEADLINE_MS });
-  await pod.recovered();
-});
-
-afterEach(async () => {
-  await pod.app.close();
-  client.disconnect();
-});
+const on = useClusterPod([], { deadlineMs: DEADLINE_MS });
 
 function charged(user: string): Promise<number> {
   return until('Redis tells what is charged', FAILOVER_MS, async () => {
-    const { decidedBy, policies } = await pod.limiter.peek(POLICY, { kind: 'user', value: user });
+    const { decidedBy, policies } = await on.pod.limiter.peek(POLICY, { kind: 'user', value: user });
     return decidedBy === 'store' && CAPACITY - policies[0]!.remaining;
   });
 }
 
 it('decides for users of all nodes at once', async () => {
   const users = Array.from({ length: 60 }, (_, i) => `all-${i}`);
-  const decisions = await Promise.all(users.flatMap((user) => [pod.ask(user), pod.ask(user)]));
+  const decisions = await Promise.all(users.flatMap((user) => [on.pod.ask(user), on.pod.ask(user)]));
   expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'store'));
   for (const user of users) expect(await charged(user)).toBe(2);
 });
@@ -60,26 +38,26 @@ it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unkn
 ])(
   'a master that is %s: its users are decided locally in time, the others by their nodes',
   async (what, begin, end) => {
-    const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
-    const [bad, good] = [await cluster.userOf(sick, what), await cluster.userOf(healthy, what)];
-    const before = [await pod.ask(bad), await pod.ask(good)];
+    const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
+    const [bad, good] = [await on.cluster.userOf(sick, what), await on.cluster.userOf(healthy, what)];
+    const before = [await on.pod.ask(bad), await on.pod.ask(good)];
     expect(before.map(({ decidedBy }) => decidedBy)).toEqual(['store', 'store']);
     await using _ = { [Symbol.asyncDispose]: async () => void (await end(sick)) };
     await begin(sick);
     const answers: Answer[] = [];
     let told = 1;
     for (let i = 0; i < 10; i++) {
-      const [one, other] = await Promise.all([pod.timed(bad), pod.timed(good)]);
+      const [one, other] = await Promise.all([on.pod.timed(bad), on.pod.timed(good)]);
       expect(other.decision.decidedBy).toBe('store');
       expect(one.ms).toBeLessThan(DEADLINE_MS + LATE_MS);
       if (one.decision.decidedBy === 'store') told++;
       answers.push(one, other);
     }
-    const slot = await cluster.slotOf(`{user:${bad}}`);
-    await until('a replica is promoted', PROMOTION_MS, async () => (await cluster.ownerOf(slot)) !== sick);
+    const slot = await on.cluster.slotOf(`{user:${bad}}`);
+    await until('a replica is promoted', PROMOTION_MS, async () => (await on.cluster.ownerOf(slot)) !== sick);
     const since = performance.now();
     await until('the pod notices', RECOVERY_MS, async () => {
-      const { decidedBy } = await pod.limiter.peek(POLICY, { kind: 'user', value: bad });
+      const { decidedBy } = await on.pod.limiter.peek(POLICY, { kind: 'user', value: bad });
       await delay(10);
       return decidedBy === 'store';
     });
@@ -88,29 +66,29 @@ it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unkn
     const doubles = Math.max(0, (await charged(bad)) - told - 10);
     expect(doubles).toBe(0);
     // What the old master had not handed on yet is lost with it.
-    await pod.conclude(`cluster: a master ${what}`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
+    await on.pod.conclude(`cluster: a master ${what}`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
   },
 );
 
 it('a slot that moves under load: what was admitted is what is charged', async () => {
-  const [from, to] = (await cluster.masters()) as [ClusterNode, ClusterNode];
-  const user = await cluster.userOf(from, 'mover');
-  const slot = await cluster.slotOf(`{user:${user}}`);
+  const [from, to] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
+  const user = await on.cluster.userOf(from, 'mover');
+  const slot = await on.cluster.slotOf(`{user:${user}}`);
   const moved = new AbortController();
   const answers: Answer[] = [];
   const load = async (): Promise<void> => {
     while (!moved.signal.aborted) {
-      answers.push(await pod.timed(user));
+      answers.push(await on.pod.timed(user));
       await delay(1);
     }
   };
   const loads = [load(), load(), load()];
   await delay(30);
-  await cluster.migrateSlot(slot, from, to);
+  await on.cluster.migrateSlot(slot, from, to);
   await delay(30);
   moved.abort();
   await Promise.all(loads);
-  expect(pod.admittedByRedis(user)).toBeGreaterThan(10);
-  expect(await charged(user)).toBe(pod.admittedByRedis(user));
-  await pod.conclude('cluster: a slot moves under load', { answers: timesOf(answers) });
+  expect(on.pod.admittedByRedis(user)).toBeGreaterThan(10);
+  expect(await charged(user)).toBe(on.pod.admittedByRedis(user));
+  await on.pod.conclude('cluster: a slot moves under load', { answers: timesOf(answers) });
 });

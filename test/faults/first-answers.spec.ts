@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { arrivals, timesOf } from '../support/faults/arrivals.js';
 import { Lookups } from '../support/faults/hanging-lookups.js';
 import { Pod } from '../support/faults/pod.js';
-import { TcpProxy } from '../support/faults/tcp-proxy.js';
-import { RedisServer } from '../support/redis-server.js';
+import { useProxiedRedis } from '../support/faults/proxied-redis.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
@@ -15,18 +14,7 @@ const LATER_MS = 1000;
 const LATE_MS = 250;
 const DEADLINE_MS = 50;
 
-let server: RedisServer;
-let proxy: TcpProxy;
-
-beforeEach(async () => {
-  server = await RedisServer.start();
-  proxy = await TcpProxy.start(server.port);
-});
-
-afterEach(async () => {
-  await proxy.stop();
-  await server.stop();
-});
+const at = useProxiedRedis();
 
 /** Milliseconds after which plain ioredis has its first answer. */
 async function plainMs(url: string): Promise<number> {
@@ -52,69 +40,69 @@ async function expectUsedAsSoon(fault: string, url: string): Promise<void> {
 describe('a Redis that plain ioredis can use is used', () => {
   it.each([260, 900])('when the lookup of its name takes %i ms', async (ms) => {
     using lookups = new Lookups(ms);
-    await expectUsedAsSoon(`lookup of ${ms} ms`, `redis://redis.test:${server.port}`);
+    await expectUsedAsSoon(`lookup of ${ms} ms`, `redis://redis.test:${at.server.port}`);
     expect(lookups.mostInFlight).toBe(1);
   });
 
   it.each([300, 900, 2500])('when a connection takes %i ms to answer for the first time', async (ms) => {
-    proxy.answerLate(ms);
-    await expectUsedAsSoon(`first answer after ${ms} ms`, proxy.url);
+    at.proxy.answerLate(ms);
+    await expectUsedAsSoon(`first answer after ${ms} ms`, at.proxy.url);
   });
 
   it('when name, connection and first answer are all slow', async () => {
     using _ = new Lookups(400);
-    proxy.answerLate(600);
-    await expectUsedAsSoon('all slow', `redis://redis.test:${proxy.port}`);
+    at.proxy.answerLate(600);
+    await expectUsedAsSoon('all slow', `redis://redis.test:${at.proxy.port}`);
   });
 
   it('when the first connections are lost in the network', async () => {
-    proxy.blackHole();
-    await using pod = await Pod.start({ redis: proxy.url });
-    const { accepted } = proxy;
+    at.proxy.blackHole();
+    await using pod = await Pod.start({ redis: at.proxy.url });
+    const { accepted } = at.proxy;
     expect(accepted).toBeGreaterThan(1);
     await delay(2500);
     // One a second, and not one for each patience that is over at once.
-    expect(proxy.accepted - accepted).toBeLessThanOrEqual(4);
-    expect(proxy.open).toBeLessThanOrEqual(2);
-    await proxy.pass();
+    expect(at.proxy.accepted - accepted).toBeLessThanOrEqual(4);
+    expect(at.proxy.open).toBeLessThanOrEqual(2);
+    await at.proxy.pass();
     const recoveryMs = await pod.recovered();
-    expect(proxy.open).toBe(1);
+    expect(at.proxy.open).toBe(1);
     await pod.conclude('black hole from the start', { answers: [], recoveryMs });
   });
 });
 
 it('a connection made while Redis hung is given up as soon as any other, once it is silent', async () => {
-  server.pause();
-  await using pod = await Pod.start({ redis: proxy.url });
+  at.server.pause();
+  await using pod = await Pod.start({ redis: at.proxy.url });
   await delay(1700);
-  server.resume();
+  at.server.resume();
   await pod.recovered();
-  proxy.blackHole();
+  at.proxy.blackHole();
   const answers = await arrivals(pod, 1, 1000);
-  await proxy.pass();
+  await at.proxy.pass();
   const recoveryMs = await pod.recovered();
   await pod.conclude('black hole, on a connection made while Redis hung', { answers: timesOf(answers), recoveryMs });
 });
 
 it('a reconnection with slow lookups: Redis decides again', async () => {
   using _ = new Lookups(300);
-  await using pod = await Pod.start({ redis: `redis://redis.test:${proxy.port}` });
+  await using pod = await Pod.start({ redis: `redis://redis.test:${at.proxy.port}` });
   await pod.recovered();
-  proxy.reset();
+  at.proxy.reset();
   expect((await pod.ask()).decidedBy).toBe('local');
-  await proxy.pass();
+  await at.proxy.pass();
   const recoveryMs = await pod.recovered();
   await pod.conclude('reset, lookup of 300 ms', { answers: [], recoveryMs });
 });
 
 it('lookups that hang: one is under way, files are read meanwhile, and Redis decides once they return', async () => {
   using lookups = new Lookups();
-  await using pod = await Pod.start({ redis: `redis://redis.test:${proxy.port}` });
+  await using pod = await Pod.start({ redis: `redis://redis.test:${at.proxy.port}` });
   await pod.recovered();
   lookups.hang();
   const reads: number[] = [];
   const before = lookups.begun;
-  await proxy.refuse(); // the connection is gone, and a new one needs the name
+  await at.proxy.refuse(); // the connection is gone, and a new one needs the name
   const answering = arrivals(pod, 1, 3000);
   for (let i = 0; i < 15; i++) {
     const since = performance.now();
@@ -128,19 +116,18 @@ it('lookups that hang: one is under way, files are read meanwhile, and Redis dec
   expect(lookups.begun - before).toBe(1);
   expect(lookups.inFlight).toBe(1);
   for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
-  await proxy.pass();
+  await at.proxy.pass();
   lookups.release();
   const recoveryMs = await pod.recovered();
   await pod.conclude('lookups that hang', { answers: timesOf(answers), recoveryMs });
 });
 
 it('a server that is no Redis, or turns connections away, is named in the log', async () => {
-  await server.stop();
-  server = await RedisServer.start({ args: ['--maxclients', '1'] });
-  const only = new Redis(server.url);
+  await at.replaceServer({ args: ['--maxclients', '1'] });
+  const only = new Redis(at.server.url);
   await only.ping();
   {
-    await using pod = await Pod.start({ redis: server.url });
+    await using pod = await Pod.start({ redis: at.server.url });
     expect((await pod.ask()).decidedBy).toBe('local');
     expect(pod.app.logs.of('warn').join()).toContain('max number of clients');
     only.disconnect();

@@ -1,10 +1,9 @@
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
 import type { RateLimitModuleOptions } from 'nestjs-floodgate';
 import { CAPACITY, Pod } from '../support/faults/pod.js';
-import { TcpProxy } from '../support/faults/tcp-proxy.js';
-import { RedisServer } from '../support/redis-server.js';
+import { useProxiedRedis } from '../support/faults/proxied-redis.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
@@ -22,18 +21,7 @@ const UNDOING = {
   reconnectOnError: () => 2 as const,
 };
 
-let server: RedisServer;
-let proxy: TcpProxy;
-
-beforeEach(async () => {
-  server = await RedisServer.start();
-  proxy = await TcpProxy.start(server.port);
-});
-
-afterEach(async () => {
-  await proxy.stop();
-  await server.stop();
-});
+const at = useProxiedRedis();
 
 const query = (options: object): string =>
   Object.entries(options)
@@ -41,16 +29,16 @@ const query = (options: object): string =>
     .join('&');
 
 describe.each<[string, () => RateLimitModuleOptions['redis']]>([
-  ['the query of a URL', () => `${proxy.url}?${query(UNDOING)}`],
-  ['an object', () => ({ host: proxy.host, port: proxy.port, ...UNDOING })],
+  ['the query of a URL', () => `${at.proxy.url}?${query(UNDOING)}`],
+  ['an object', () => ({ host: at.proxy.host, port: at.proxy.port, ...UNDOING })],
 ])('options in %s that a promise rests on', (_, redis) => {
   it('do not make a request be charged twice', async () => {
     await using pod = await Pod.start({ redis: redis() });
     await pod.recovered();
     for (let i = 0; i < 3; i++) {
-      proxy.cut({ containing: 'evalsha', times: 3 });
+      at.proxy.cut({ containing: 'evalsha', times: 3 });
       await pod.timedOnce();
-      await proxy.pass();
+      await at.proxy.pass();
       await pod.recovered();
     }
     await pod.ask();
@@ -61,7 +49,7 @@ describe.each<[string, () => RateLimitModuleOptions['redis']]>([
   it('do not let a timer of ioredis decide', async () => {
     await using pod = await Pod.start({ redis: redis(), deadlineMs: 500 });
     await pod.recovered();
-    proxy.delay(30);
+    at.proxy.delay(30);
     expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
   });
 
@@ -71,12 +59,12 @@ describe.each<[string, () => RateLimitModuleOptions['redis']]>([
     expect(said).toHaveLength(1);
     for (const name of Object.keys(UNDOING)) expect(said[0]).toContain(name);
     expect(said[0]).toContain('maxRetriesPerRequest: 0');
-    expect(said[0]).not.toContain(String(proxy.port));
+    expect(said[0]).not.toContain(String(at.proxy.port));
   });
 });
 
 it('options that no promise rests on hold, and nothing is said', async () => {
-  await using pod = await Pod.start({ redis: `${server.url}?db=3&keyPrefix=shop:&connectTimeout=700` });
+  await using pod = await Pod.start({ redis: `${at.server.url}?db=3&keyPrefix=shop:&connectTimeout=700` });
   expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
   expect(pod.app.logs.of('warn')).toEqual([]);
 });
@@ -88,34 +76,34 @@ it('a connector that fails does not end the use of Redis', async () => {
       super(50);
     }
     async connect(): Promise<Socket> {
-      if (proxy.accepted === 1 && failures++ < 2) throw new Error('no token');
+      if (at.proxy.accepted === 1 && failures++ < 2) throw new Error('no token');
       this.connecting = true;
-      return (this.stream = connect(proxy.port, proxy.host));
+      return (this.stream = connect(at.proxy.port, at.proxy.host));
     }
   }
   const Connector = FailingConnector as unknown as NonNullable<RedisOptions['Connector']>;
   await using pod = await Pod.start({ redis: { Connector } });
   await pod.recovered();
-  proxy.reset();
+  at.proxy.reset();
   expect(await pod.ask()).toMatchObject({ decidedBy: 'local' });
-  await proxy.pass();
+  await at.proxy.pass();
   const recoveryMs = await pod.recovered();
   expect(failures).toBeGreaterThan(1);
   await pod.conclude('a connector that fails', { answers: [], recoveryMs });
 });
 
 it.each(['', null])('the host %j means localhost, as ioredis has it', async (host) => {
-  await using pod = await Pod.start({ redis: { host: host as string, port: server.port } });
+  await using pod = await Pod.start({ redis: { host: host as string, port: at.server.port } });
   await pod.recovered();
   expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
 });
 
 it('a retryStrategy that gives up does not: Redis decides again', async () => {
-  await using pod = await Pod.start({ redis: { port: proxy.port, host: proxy.host, retryStrategy: () => null } });
+  await using pod = await Pod.start({ redis: { port: at.proxy.port, host: at.proxy.host, retryStrategy: () => null } });
   await pod.recovered();
-  proxy.reset();
+  at.proxy.reset();
   expect(await pod.ask()).toMatchObject({ decidedBy: 'local' });
-  await proxy.pass();
+  await at.proxy.pass();
   const recoveryMs = await pod.recovered();
   await pod.conclude('a retryStrategy that gives up', { answers: [], recoveryMs });
 });

@@ -6,7 +6,7 @@ jest.setTimeout(60_000); // garbage is collected again and again, and the machin
 
 const MB = 1_000_000;
 
-describe('the memory of a process, measured in one of its own', () => {
+describe('the memory of a process, measured in a separate process', () => {
   let heap: Processes<Heap>;
 
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describe('the memory of a process, measured in one of its own', () => {
     },
   );
 
-  it('holds no more than its keys of a million invented identities, and lets no blocked client go free', async () => {
+  it('keeps no more than its maximum of a million invented identities, and frees no blocked client', async () => {
     const { largest, size, overflowed, freed } = await measured('million', 50_000);
     expect(size).toBeLessThanOrEqual(50_000);
     expect(largest).toBeLessThan(50_000 * 750);
@@ -39,7 +39,7 @@ describe('the memory of a process, measured in one of its own', () => {
     expect(freed).toBe(0);
   });
 
-  it('estimates what states take: no less than they do, and less than twice as much', async () => {
+  it('estimates the memory of states at once to twice their real size', async () => {
     const sizes = await measured('sizes', undefined);
     for (const { kind, measured: bytes, estimated } of sizes) {
       process.stderr.write(`${kind}: ${Math.round(bytes)} bytes, estimated ${Math.round(estimated)}\n`);
@@ -54,7 +54,7 @@ describe('the memory of a process, measured in one of its own', () => {
     },
   );
 
-  it('remembers the refusals of 50,000 clients and no more', async () => {
+  it('caches the denials of 50,000 clients and no more', async () => {
     const { largest, remembered } = await measured('refusals', undefined);
     expect(remembered).toBe(50_000);
     expect(largest).toBeLessThan(50_000 * 1_500);
@@ -70,23 +70,23 @@ describe('the memory of a process, measured in one of its own', () => {
     },
   );
 
-  it('keeps no request of a call that the client itself keeps for ever', async () => {
+  it('releases the requests of a call that the client never settles', async () => {
     const { all, calls } = await measured('unanswered', 'client that keeps its calls');
     expect(all / calls).toBeLessThan(12_000); // the arguments of 32 requests; 27 KB with the requests
   });
 
-  it('keeps no answered question behind one that is not', async () => {
+  it('releases an answered call behind an unanswered one', async () => {
     const { left } = await measured('outOfOrder', undefined);
     expect(left).toBeLessThan(1 * MB);
   });
 
-  it.each([1, 2, 8, 32])('bounds what refusals of %d policies take, whatever the keys', async (policies) => {
+  it.each([1, 2, 8, 32])('bounds the denial cache with %d policies, whatever the keys', async (policies) => {
     const bytes = await measured('longRefusals', policies);
     process.stderr.write(`refusals of ${policies} policies: ${Math.round(bytes / MB)} MB\n`);
     expect(bytes).toBeLessThan(60 * MB);
   });
 
-  it('does not keep the asynchronous context of the requests that were decided, refused or kept waiting', async () => {
+  it('releases the asynchronous context of requests that were decided, rejected or delayed', async () => {
     const pinned = await measured('pinned', undefined);
     expect(pinned).toEqual({ states: false, refused: false, departed: false, timer: true }); // a timer would
   });

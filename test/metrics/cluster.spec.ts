@@ -1,53 +1,31 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { Cluster } from 'ioredis';
+import { expect, it, jest } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
-import { Pod } from '../support/faults/pod.js';
-import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
+import { useClusterPod } from '../support/faults/cluster-fixture.js';
+import type { ClusterNode } from '../support/faults/redis-cluster.js';
 import { until } from '../support/faults/until.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-/** More than the default: six servers of a Cluster share the machine with all other tests. */
+/** Above the default: the six servers of a Cluster share the machine with all other tests. */
 const DEADLINE_MS = 250;
 const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 100, window: '300d' };
 const ALL: Policy = { ...MINE, name: 'all', by: 'global', limit: 2 };
 
-let cluster: RedisCluster;
-let client: Cluster;
-let pod: Pod;
+// No replica is promoted: a stopped node stays the owner of its slots until it resumes.
+const on = useClusterPod(['--cluster-node-timeout', '60000'], { deadlineMs: DEADLINE_MS });
 
-beforeAll(async () => {
-  // Nobody takes over: a node that is stopped stays the owner of its slots until it goes on.
-  cluster = await RedisCluster.start(['--cluster-node-timeout', '60000']);
-});
-
-afterAll(() => cluster.stop());
-
-beforeEach(async () => {
-  await cluster.settled();
-  client = new Cluster(cluster.addresses);
-  client.on('error', () => undefined);
-  pod = await Pod.start({ redis: client, deadlineMs: DEADLINE_MS });
-  await pod.recovered();
-});
-
-afterEach(async () => {
-  await pod.app.close();
-  client.disconnect();
-});
-
-/** A user's name in a slot of the node, or in none of its slots. */
+/** The name of a user whose key lies on the node (`isThere`), or on another one. */
 async function userOf(node: ClusterNode, isThere: boolean): Promise<string> {
   for (let i = 0; ; i++) {
-    if (((await cluster.masterOf(`{user:rider-${i}}`)) === node) === isThere) return `rider-${i}`;
+    if (((await on.cluster.masterOf(`{user:rider-${i}}`)) === node) === isThere) return `rider-${i}`;
   }
 }
 
-it('a request whose policies lie in two slots is one request, in two calls', async () => {
-  const user = { kind: 'user', value: await userOf(await cluster.masterOf('{global:all}'), false) };
-  const before = pod.limiter.stats();
-  for (let i = 0; i < 3; i++) await pod.limiter.consume([MINE, ALL], user);
-  const after = pod.limiter.stats();
+it('a cross-slot request of two policies counts as one request, in two calls', async () => {
+  const user = { kind: 'user', value: await userOf(await on.cluster.masterOf('{global:all}'), false) };
+  const before = on.pod.limiter.stats();
+  for (let i = 0; i < 3; i++) await on.pod.limiter.consume([MINE, ALL], user);
+  const after = on.pod.limiter.stats();
   expect(after).toMatchObject({ requests: before.requests + 3, allowed: 2, rejected: 1 });
   expect(after.policies).toMatchObject([
     { policy: 'mine', requests: 3, allowed: 2, rejected: 0 },
@@ -56,20 +34,20 @@ it('a request whose policies lie in two slots is one request, in two calls', asy
   expect(after.batchSizes.sum - before.batchSizes.sum).toBe(6);
 });
 
-it('a node that hangs is an outage of the store, which counts up until it goes on', async () => {
-  const [sick] = (await cluster.masters()) as [ClusterNode];
+it('a node that hangs is an outage of the store, whose duration grows until the node resumes', async () => {
+  const [sick] = (await on.cluster.masters()) as [ClusterNode];
   const user = await userOf(sick, true);
-  expect(pod.limiter.stats().store.available).toBe(true);
+  expect(on.pod.limiter.stats().store.available).toBe(true);
   sick.stop();
   try {
     await until('an outage', 10_000, async () => {
-      await pod.ask(user);
-      return !pod.limiter.stats().store.available;
+      await on.pod.ask(user);
+      return !on.pod.limiter.stats().store.available;
     });
-    const { storeFailures } = pod.limiter.stats();
-    await until('a failed probe', 5000, () => pod.limiter.stats().storeFailures > storeFailures);
+    const { storeFailures } = on.pod.limiter.stats();
+    await until('a failed probe', 5000, () => on.pod.limiter.stats().storeFailures > storeFailures);
   } finally {
     sick.cont();
   }
-  await until('decisions', 10_000, () => pod.limiter.stats().store.available);
+  await until('decisions', 10_000, () => on.pod.limiter.stats().store.available);
 });

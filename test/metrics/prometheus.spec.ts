@@ -75,7 +75,7 @@ function counts(metrics: Exposition, policy: string, algorithm = 'token-bucket')
 }
 
 describe.each(PLATFORMS)('metrics over %s', (platform) => {
-  it('say of every policy whom it let pass and whom it refused', async () => {
+  it('count the allowed and the rejected requests of every policy', async () => {
     const registry = new Registry();
     await using http = await app({ platform, metrics: { registry } });
     expect(counts(await scrape(registry), 'three')).toEqual([0, 0, 0]);
@@ -93,7 +93,7 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
     expect(metrics.get('rate_limiter_store_failures_total')).toBe(0);
   });
 
-  it('are well formed and bounded, whatever policy functions make of names that clients send', async () => {
+  it('are well formed and bounded when a policy function uses names that clients send', async () => {
     const registry = new Registry();
     await using http = await app({ platform, metrics: { registry } });
     const names = ['a"b', 'a\\', 'a\\n', '{}', 'a="b",c="d', '#', '__proto__', 'constructor', 'other', 'le', ' '];
@@ -118,7 +118,7 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
     );
   });
 
-  it('never name who asked', async () => {
+  it('never contain an identity', async () => {
     const registry = new Registry();
     await using http = await app({ platform, metrics: { registry } });
     const secrets = ['s3cr3t-key', 'rider-77', '} 1\nrate_limiter_requests_total 9', 'le="x"', '\u00ffada'];
@@ -135,7 +135,7 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
     expect(text).not.toMatch(/(user|key|ip):/);
   });
 
-  it('show who waits for a leaky bucket, and that nobody does any more', async () => {
+  it('show how many requests wait for a leaky bucket, also when none does any more', async () => {
     const registry = new Registry();
     const http = await app({ platform, limits: { store: new MemoryStore() }, metrics: { registry } });
     const waiting = async (): Promise<number | undefined> => (await scrape(registry)).get('rate_limiter_waiting');
@@ -150,13 +150,13 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
 });
 
 describe('the metrics module', () => {
-  it('is one import: without options it is the registry that everybody has', async () => {
+  it('needs one import: without options it uses the default registry', async () => {
     await using http = await app({});
     await http.as('ada', '/three');
     expect(counts(await scrape(register), 'three')).toEqual([1, 1, 0]);
   });
 
-  it('of several applications in a process, and imported twice, counts everybody once, and goes with the last of them', async () => {
+  it('imported twice, or by several applications of a process, counts each request once and ends with the last application', async () => {
     const registry = new Registry();
     const metrics = { registry };
     const first = await app({ metrics });
@@ -180,7 +180,7 @@ describe('the metrics module', () => {
     expect(counts(await scrape(registry), 'three')).toEqual([1, 1, 0]);
   });
 
-  it('comes back to a registry that was cleared, and survives its reset', async () => {
+  it('registers again after a clear, and survives a reset', async () => {
     const registry = new Registry();
     await using first = await app({ metrics: { registry } });
     registry.clear();
@@ -190,7 +190,7 @@ describe('the metrics module', () => {
     expect(counts(await scrape(registry), 'three')).toEqual([2, 2, 0]);
   });
 
-  it('leaves a metric of that name alone that is somebody else’s, and says so', async () => {
+  it('leaves a metric of the same name alone, and warns', async () => {
     const registry = new Registry();
     const name = 'rate_limiter_waiting';
     const theirs = new Counter({ name, help: 'Something else', registers: [registry] });
@@ -213,12 +213,12 @@ describe('the metrics module', () => {
     await expect(boot).rejects.toThrow(`RateLimitMetricsModule: ${problem}`);
   });
 
-  it('says that it needs RateLimitModule', async () => {
+  it('stops the boot without RateLimitModule', async () => {
     const boot = start('Express', { imports: [RateLimitMetricsModule.forRoot({ registry: new Registry() })] });
     await expect(boot).rejects.toThrow('RateLimitMetricsModule: needs RateLimitModule to be imported, too');
   });
 
-  it('speaks OpenMetrics to a registry that does', async () => {
+  it('serves OpenMetrics through an OpenMetrics registry', async () => {
     const registry = new Registry<OpenMetricsContentType>();
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     await using http = await app({ metrics: { registry } });
@@ -233,7 +233,7 @@ describe('the metrics module', () => {
     expect(registry.getMetricsAsArray()).toEqual([]);
   });
 
-  it('adds up over the workers of a Node cluster', async () => {
+  it('aggregates over the workers of a Node cluster', async () => {
     const workers = [new Registry(), new Registry()];
     const json = [];
     for (const registry of workers) {

@@ -61,7 +61,7 @@ async function ask(count: number): Promise<void> {
   await Promise.allSettled(Array.from({ length: count }, () => limiter.consume('rides', ADA)));
 }
 
-it('tells how many requests share a call of Redis, and how long it took', async () => {
+it('reports how many requests share a call to Redis, and how long it took', async () => {
   await open('closed');
   await ask(1);
   await ask(50);
@@ -76,7 +76,7 @@ it('tells how many requests share a call of Redis, and how long it took', async 
   expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: 1 })).toBe(51);
 });
 
-it('counts the certain refusals that Redis was not asked for', async () => {
+it('counts the rejections of the denial cache', async () => {
   await open('closed');
   await ask(110);
   await ask(5);
@@ -142,7 +142,7 @@ it.each<[string, () => unknown]>([
     },
   ],
   ['rejects', () => Promise.reject(new Error('pager broken'))],
-])('changes of state are told to a function that %s, which ends nothing', async (_, fail) => {
+])('an onStoreStateChange function that %s does not disturb the outage', async (_, fail) => {
   await open('open', () => fail() as void);
   const unhandled = unhandledRejections();
   await server.kill();
@@ -155,7 +155,7 @@ it.each<[string, () => unknown]>([
   expect(await unhandled()).toEqual([]);
 });
 
-it('that is away at boot is so in the metrics', async () => {
+it('the metrics show a Redis that is unavailable at boot', async () => {
   await server.kill();
   await open('open');
   expect((await scrape()).get('rate_limiter_store_available')).toBe(0);

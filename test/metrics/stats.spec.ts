@@ -51,7 +51,7 @@ function service(options: RateLimitModuleOptions): Promise<HttpApp> {
 
 const MODES: OnStoreFailure[] = ['local', 'open', 'closed'];
 
-it.each(MODES)('counts what callers were told, whatever fails (onStoreFailure %s)', async (onStoreFailure) => {
+it.each(MODES)('counts the answers that callers got, whatever fails (onStoreFailure %s)', async (onStoreFailure) => {
   const store = new StillStore();
   let fails = false;
   const faulty: RateLimitStore = {
@@ -126,7 +126,7 @@ describe('stats', () => {
 
   afterEach(() => http.close());
 
-  it('are a snapshot, with every policy of the module from the start', async () => {
+  it('are a snapshot with every policy of the module from the start', async () => {
     await open();
     const before = limiter.stats();
     await limiter.consume('plain', ADA);
@@ -138,7 +138,7 @@ describe('stats', () => {
     expect(limiter.stats().policies[0]).toMatchObject({ policy: 'plain', requests: 1, allowed: 1 });
   });
 
-  it('take no time that nobody asked for: a decision reads no clock', async () => {
+  it('cost no clock reading when no code needs the latency', async () => {
     await open();
     await limiter.consume('plain', ADA);
     const clock = jest.spyOn(performance, 'now');
@@ -148,7 +148,7 @@ describe('stats', () => {
     expect(limiter.stats().latencyMs).toBeUndefined();
   });
 
-  it('have the distribution of times: of every decision of the store, none of a peek', async () => {
+  it('contain the latency of every decision of the store, and of no peek', async () => {
     const now = jest.spyOn(performance, 'now');
     await open({ onDecision: () => undefined });
     for (const ms of [0.01, 0.04, 0.06, 0.9, 7, 999, 1001]) {

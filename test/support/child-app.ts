@@ -4,7 +4,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 
-/** An application as people start one; arguments: the platform, a capacity, a Redis URL or nothing. */
+/** A plain application. Arguments: the platform, a capacity, optionally a Redis URL. */
 const [platform, capacity, redis = ''] = process.argv.slice(2);
 
 @Controller()

@@ -1,4 +1,4 @@
-/** The metrics of a Prometheus text, by the rules of its format: what breaks one throws. */
+/** Parses the metrics of a Prometheus text. Throws for a line that breaks the format. */
 export class Exposition {
   private readonly values = new Map<string, number>();
   readonly types = new Map<string, string>();

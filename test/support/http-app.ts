@@ -31,12 +31,12 @@ export interface Reply {
 
 export interface SendOptions {
   readonly method?: string;
-  /** A header with several values is sent several times. */
+  /** The client sends a header with several values several times. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
 export interface AppSettings {
-  /** The platform's own trust-proxy setting; off unless said. Fastify takes no numbers. */
+  /** The platform's own trust-proxy setting; default off. Fastify takes no numbers. */
   readonly trustProxy?: boolean | number | string | string[] | ((address: string, hop: number) => boolean);
   /** Called before the application listens: for a prefix, versions, hooks. */
   readonly configure?: (app: INestApplication) => void;
@@ -47,7 +47,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** Keeps what Nest and the library log. */
+/** Collects the log lines of Nest and the library. */
 export class CapturedLogs implements LoggerService {
   readonly lines: LogLine[] = [];
   readonly log = this.level('log');
@@ -73,7 +73,7 @@ export class CapturedLogs implements LoggerService {
   }
 }
 
-/** An application on a port of its own, and a client of it that sends what it is told to. */
+/** An application on a port of its own, with an HTTP client. */
 export class HttpApp implements AsyncDisposable {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 256 });
   private readonly pending = new Set<Promise<Reply>>();
@@ -96,7 +96,7 @@ export class HttpApp implements AsyncDisposable {
     return this.send(path, { ...options, headers: { 'X-User-Id': user, ...options.headers } });
   }
 
-  /** How many of `count` requests at once got which status. */
+  /** The number of responses by status of `count` concurrent requests. */
   async crowd(count: number, path: string, options?: SendOptions): Promise<Record<number, number>> {
     const replies = await Promise.all(Array.from({ length: count }, () => this.send(path, options)));
     const counts: Record<number, number> = {};
@@ -104,7 +104,7 @@ export class HttpApp implements AsyncDisposable {
     return counts;
   }
 
-  /** Closes the application, then the client once it has read what the application wrote until then. */
+  /** Closes the application, then the client once it has read all responses. */
   async close(): Promise<void> {
     await this.app.close();
     await Promise.allSettled(this.pending);
@@ -134,7 +134,7 @@ export class HttpApp implements AsyncDisposable {
   }
 }
 
-/** Boots a module's application; rejects with what is wrong with it. */
+/** Boots a module's application; rejects with the boot error. */
 export async function start(
   platform: Platform,
   metadata: ModuleMetadata,

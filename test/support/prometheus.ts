@@ -4,37 +4,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { install, onPath, oneLineError } from '../../src/surge/processes/ensure-redis.js';
-import { killWithThisProcess, randomPort } from '../../src/surge/processes/redis-server.js';
+import { type Program, requireProgram } from '../../tools/programs.js';
+import { killWithThisProcess, randomPort } from '../../tools/redis-server.js';
 import { until } from './faults/until.js';
 
 const START_LIMIT_MS = 20_000;
 const PORT_ATTEMPTS = 20;
 
-/** What the tests need of Debian, and its package. */
-const PACKAGES = {
-  prometheus: 'prometheus',
-  promtool: 'prometheus',
-  'prometheus-redis-exporter': 'prometheus-redis-exporter',
-} as const;
-
-/** What is named otherwise where it does not come from Debian. */
-const OTHER_NAMES: Partial<Record<Program, string>> = { 'prometheus-redis-exporter': 'redis_exporter' };
-
-export type Program = keyof typeof PACKAGES;
-
-/** The path of a program, which is installed where it can be. For one test file alone: two that install would be in each other's way. */
-export function requireProgram(name: Program): string {
-  const find = (): string | undefined => onPath(name) ?? onPath(OTHER_NAMES[name] ?? name);
-  if (find() === undefined) install(PACKAGES[name]);
-  const path = find();
-  if (path === undefined) {
-    throw oneLineError(`The tests of deploy/ need ${name} on PATH: apt install ${PACKAGES[name]}`);
-  }
-  return path;
-}
-
-/** Runs promtool; rejects with what it says is wrong. */
+/** Runs promtool; rejects with its error messages. */
 export async function promtool(...args: string[]): Promise<string> {
   try {
     const { stdout, stderr } = await promisify(execFile)(requireProgram('promtool'), args);
@@ -60,8 +37,8 @@ export class Daemon implements AsyncDisposable {
   }
 
   /**
-   * @param args for a port and an empty directory that is removed in the end
-   * @param path what answers 200 once it is ready
+   * @param args the command line arguments for a port and an empty directory, which the daemon removes in the end
+   * @param path answers 200 once the program is ready
    */
   static async start(
     program: Program,
@@ -109,7 +86,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   private async isReady(path: string): Promise<boolean> {
-    return this.hasEnded() || (await fetch(this.url + path)).ok; // nobody need wait for what has ended
+    return this.hasEnded() || (await fetch(this.url + path)).ok; // an ended program never becomes ready
   }
 
   private hasEnded(): boolean {

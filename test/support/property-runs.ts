@@ -8,7 +8,7 @@ export const HISTORIES = wholeNumber('HISTORIES') ?? 1_000;
 /** `SEED=<printed number>` repeats a run. */
 export const SEED = wholeNumber('SEED') ?? randomInt(2 ** 31);
 
-// Jest loads this module once for each test file, so that every file says its seed once.
+// Jest loads this module once for each test file, so that every file prints its seed once.
 process.stderr.write(`${basename(expect.getState().testPath ?? '')}: HISTORIES=${HISTORIES} SEED=${SEED}\n`);
 
 /** How often fast-check tries a property: `HISTORIES` times, with `SEED`. */
@@ -16,7 +16,7 @@ export function histories<T>(): Parameters<T> {
   return { numRuns: HISTORIES, seed: SEED };
 }
 
-/** How long the slower of these properties may take: they go through Redis. */
+/** The time limit of the slower properties, which call Redis. */
 export const HISTORY_TIMEOUT_MS = 30_000 + HISTORIES * 60;
 
 function wholeNumber(variable: string): number | undefined {

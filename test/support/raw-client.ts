@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 
 /**
- * Writes bytes to a port as they are, and reads until the other side closes (so the last request should say
- * `Connection: close`): for what an HTTP client would normalise before it sends it.
+ * Writes bytes to a port as they are: an HTTP client would normalise them. Reads until the server closes the connection, so the
+ * last request needs `Connection: close`.
  */
 export function exchange(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -15,12 +15,12 @@ export function exchange(port: number, bytes: string): Promise<string> {
   });
 }
 
-/** The status of every reply in what a connection answered; a body ends where the next reply begins. */
+/** The status of every response of a connection. A body ends where the next response begins. */
 export function statuses(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.[01] (\d{3}) /g)].map(([, status]) => Number(status));
 }
 
-/** A header of every reply that has it, in their order. */
+/** The values of a header, in the order of the responses that have it. */
 export function headerOfEach(text: string, name: string): string[] {
   return [...text.matchAll(new RegExp(`^${name}: (.*)\\r$`, 'gim'))].map(([, value]) => value!);
 }

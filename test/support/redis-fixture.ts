@@ -8,14 +8,14 @@ export interface RedisFixture {
   readonly client: Redis;
 }
 
-/** A server of its own for the `describe` (or the file) that calls this, emptied before every test. */
+/** A server for the `describe` or the file that calls this, emptied before every test. */
 export function useRedis(args: readonly string[] = []): RedisFixture {
   let server: RedisServer;
   let client: Redis;
   beforeAll(async () => {
     server = await RedisServer.start({ args });
     client = new Redis(server.url);
-    await client.script('LOAD', PROGRAM); // a slice that has to be sent again may be overtaken by the next one
+    await client.script('LOAD', PROGRAM); // a batch that is sent again after NOSCRIPT may be overtaken by the next one
   });
   beforeEach(async () => {
     await client.flushdb();
@@ -40,7 +40,7 @@ export async function timeOf(client: Redis): Promise<number> {
   return Number(seconds) * 1_000_000 + Number(microseconds);
 }
 
-/** A DUMP of a list also shows how it came about, its entries do not. */
+/** A DUMP of a list depends on its history, its entries do not. */
 const CONTENTS = `
 local contents = {}
 for i, key in ipairs(KEYS) do
@@ -54,7 +54,7 @@ end
 return contents
 `;
 
-/** All that Redis keeps under each key, its time to live aside: two equal answers are one state. */
+/** The content of each key without its time to live: equal answers mean equal states. */
 export async function contentsOf(client: Redis, keys: readonly string[]): Promise<string[]> {
   const contents = (await client.callBuffer('EVAL', CONTENTS, keys.length, ...keys)) as Buffer[];
   return contents.map((content) => content.toString('latin1'));

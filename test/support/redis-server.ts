@@ -1,1 +1,1 @@
-export { RedisServer, type RedisServerOptions, randomPort } from '../../src/surge/processes/redis-server.js';
+export { RedisServer, type RedisServerOptions, randomPort } from '../../tools/redis-server.js';

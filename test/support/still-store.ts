@@ -1,6 +1,6 @@
 import { type Charge, MemoryStore, type Verdict } from 'nestjs-floodgate';
 
-/** A `MemoryStore` whose time stands still unless a test moves it, and which remembers what it was asked. */
+/** A `MemoryStore` whose clock moves only by the test. It records all charges. */
 export class StillStore extends MemoryStore {
   /** Every request's charges, in their order. */
   readonly asked: (readonly Charge[])[] = [];
@@ -12,7 +12,7 @@ export class StillStore extends MemoryStore {
     this.time = time;
   }
 
-  /** The keys that it was asked about, each once. */
+  /** The keys of all charges, each once. */
   get keys(): string[] {
     return [...new Set(this.asked.flat().map(({ key }) => key))];
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
 
-/** A clock that stands where it is put, in whole microseconds. */
+/** A clock that only the test moves, in whole microseconds. */
 export class TestClock {
   now: number;
 

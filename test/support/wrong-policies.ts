@@ -1,6 +1,6 @@
 type Anything = Record<string, unknown>;
 
-/** Right ones of each algorithm, with options changed. */
+/** A right policy of each algorithm, with changed options. */
 export const bucket = (options: Anything = {}): Anything => ({
   algorithm: 'token-bucket',
   capacity: 20,
@@ -29,7 +29,7 @@ export const COUNT = 'must be a whole number from 1 to 1000000000000';
 const RATE = "must be a number per second greater than 0, or a count and a duration such as '600/m' or '10000/d'";
 const WINDOW = "must be milliseconds or a duration such as '1m', from 1 ms to 3155760000000 ms";
 
-/** Values that are no whole number from 1, and how the message shows them. */
+/** Values that are no whole number from 1, and their text in the message. */
 const NO_COUNT: [unknown, string][] = [
   [0, '0'],
   [-1, '-1'],
@@ -98,10 +98,10 @@ const table = (
     policies.map((make): [string, unknown[]] => [`${problem(make(value))}, got ${text}`, [make(value)]]),
   );
 
-/** As long as a name may be. */
+/** A name of the maximum length. */
 export const LONG = 'a'.repeat(64);
 
-/** What the message must say after naming the place, and the policies of one route that are wrong. */
+/** The message after the handler's name, and the wrong policies of one route. */
 export const WRONG_POLICIES: [string, unknown[]][] = [
   [`algorithm must be one of ${ALGORITHMS}, got 'tocken-bucket'`, [bucket({ algorithm: 'tocken-bucket' })]],
   [`algorithm must be one of ${ALGORITHMS}, got 'toString'`, [bucket({ algorithm: 'toString' })]],

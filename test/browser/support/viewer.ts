@@ -1,10 +1,10 @@
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
-import { requireChromium } from './ensure-chromium.js';
+import { requireProgram } from '../../../tools/programs.js';
 
 export function launch(): Promise<Browser> {
   // Containers run as root, where Chromium's sandbox does not start.
   const args = process.getuid?.() === 0 ? ['--no-sandbox', '--disable-dev-shm-usage'] : [];
-  return chromium.launch({ executablePath: requireChromium(), args, timeout: 30_000 });
+  return chromium.launch({ executablePath: requireProgram('chromium'), args, timeout: 30_000 });
 }
 
 /** A viewer of the page. It collects errors. */

@@ -3,7 +3,7 @@ import { policyOf, DEADLINE_MS, ROUTES } from '../policies.js';
 import { NO_ANSWER, type Sent } from '../run/load.js';
 import { type Failure, faultsAround, type Run, stallsOf, touches, type Verdict } from './check.js';
 
-/** What a decision may take beyond the deadline, apart from stalls of its process: two turns of a busy event loop. */
+/** The time that a decision may take beyond the deadline, without stalls of its process: two turns of a busy event loop. */
 export const DECISION_SLACK_MS = 100;
 /** And an answer: the gate and the route decide one after the other, and there is HTTP around them. */
 export const ANSWER_SLACK_MS = 300;
@@ -81,7 +81,7 @@ function checkHttp(run: Run, failures: Failure[]): number {
 
 function wrongWith({ status, error, route }: Sent, ms: number): string | undefined {
   const limit = 2 * DEADLINE_MS + ANSWER_SLACK_MS;
-  // A client that gives up because everything stood still is not what is looked for.
+  // A client that gives up because the whole machine stalled is no failure.
   if (status === 0 && error === NO_ANSWER && ms <= limit) return undefined;
   if (status === 0) return `no answer (${error})`;
   const closed = ROUTES[route].some((name) => policyOf(name).policy.onStoreFailure === 'closed');

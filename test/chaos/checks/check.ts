@@ -6,7 +6,7 @@ import type { Sent } from '../run/load.js';
 import type { Turn } from '../run/redis.js';
 import { type Epoch, epochsOf, type Outages, outagesOf } from '../times.js';
 
-/** What a check says: nothing, or what was wrong, each with when and where. */
+/** The result of a check: its failures, each with time and place. */
 export interface Failure {
   readonly at: number;
   readonly text: string;
@@ -39,11 +39,11 @@ export interface Evidence {
   readonly wallAheadMs: number;
   /** By pod: when no process of it served. */
   readonly away: readonly (readonly Span[])[];
-  /** What the run itself saw go wrong: ends of processes. */
+  /** The failures that the run itself saw: ends of processes. */
   readonly wrong: readonly Failure[];
 }
 
-/** The evidence, and what follows from it. */
+/** The evidence of a run, and its derived data. */
 export interface Run extends Evidence {
   readonly epochs: readonly Epoch[];
   /** By pod. */

@@ -1,7 +1,7 @@
 import type { PolicyRow } from './exact.js';
 import type { Failure, Run, Verdict } from './check.js';
 
-/** What a run of a minute has to have seen, or its checks had nothing to check. */
+/** The minimum of events in a run of a minute. With fewer, its checks prove nothing. */
 const PER_MINUTE = { requests: 4000, store: 4000, elsewhere: 30, rejected: 500 };
 
 export function checkCoverage(run: Run, rows: readonly PolicyRow[]): Verdict {

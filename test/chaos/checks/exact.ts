@@ -3,7 +3,7 @@ import { policyOf, type PolicyName, POLICIES, SHARE } from '../policies.js';
 import { decidedAt, epochOf } from '../times.js';
 import { type Failure, faultsAround, isExcused, type Run, type Verdict } from './check.js';
 
-/** What became of a policy's requests. */
+/** The outcomes of a policy's requests. */
 export interface PolicyRow {
   readonly policy: PolicyName;
   store: number;
@@ -103,7 +103,7 @@ function place(run: Run, decided: Decided): [epoch: number, at: number] {
   return [index, Math.round((decided.decidedAt + epochs[index]!.aheadMs + wallAheadMs) * 1000)];
 }
 
-/** The state's owner, by what the client said of itself: a key that the library got wrong is another state. */
+/** The owner of a state, by the identity that the client sent. A wrong key of the library would be another state. */
 function ownerOf(policy: PolicyName, { request }: Decided): string {
   const { by } = policyOf(policy);
   return by === 'global' ? '' : by === 'user' ? request.user : request.address;

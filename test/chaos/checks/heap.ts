@@ -1,7 +1,7 @@
 import type { ProcessHistory } from '../history.js';
 import type { Failure, Run, Verdict } from './check.js';
 
-/** What a process may keep at the end beyond what it kept before: caches fill, code is compiled. */
+/** The growth that a process may show at the end: caches fill, code is compiled. */
 export const ALLOWED_BYTES = 4_000_000;
 /** A process is new for so long. */
 const NEW_MS = 15_000;
@@ -10,7 +10,7 @@ const MIN_FIGURES = 6;
 
 const MB = 1_000_000;
 
-/** What lives on the heaps of the processes that ran all the time does not grow. */
+/** The live heaps of processes that ran all the time do not grow. */
 export function checkHeap(run: Run): Verdict & { readonly heaps: readonly string[] } {
   const failures: Failure[] = [];
   const heaps: string[] = [];
@@ -18,7 +18,7 @@ export function checkHeap(run: Run): Verdict & { readonly heaps: readonly string
     const bytes = figuresOf(history);
     if (bytes.length < MIN_FIGURES) continue;
     const third = Math.floor(bytes.length / 3);
-    // The least of several: what a burst leaves behind is gone at the next figure.
+    // The minimum of several figures: the garbage of a burst is gone at the next one.
     const [first, last] = [Math.min(...bytes.slice(0, third)), Math.min(...bytes.slice(-third))];
     heaps.push(`${history.name} ${(first / MB).toFixed(1)} to ${(last / MB).toFixed(1)} MB`);
     if (last - first <= ALLOWED_BYTES) continue;

@@ -2,7 +2,7 @@ import { overlap } from '../clock.js';
 import { RECOVERY_MS } from '../times.js';
 import { type Failure, faultsAround, type Run, stallsOf, touches, type Verdict } from './check.js';
 
-/** Afterwards it has to go on deciding. */
+/** After a recovery Redis has to keep deciding. */
 const WATCHED_MS = RECOVERY_MS + 1000;
 
 /** After each fault, where no other follows too soon to tell: how long it is until Redis decides again, and goes on so. */

@@ -54,7 +54,7 @@ export function checkCharges(run: Run): Verdict {
   return { name: 'never twice', failures, seen };
 }
 
-/** What Redis charged with the ledger and was heard of, by the loss of keys before it, in Redis's order. */
+/** The answered charges with the ledger in Redis's order, grouped by the loss of keys before them. */
 function numberedByLoss(run: Run): [Numbered[][], { from: number }[]] {
   const lists: Numbered[][] = [];
   const losses: { from: number }[] = [];
@@ -80,7 +80,7 @@ function numberedByLoss(run: Run): [Numbered[][], { from: number }[]] {
   return [lists, losses];
 }
 
-/** What a clock's step may blur. */
+/** The uncertainty around a step of a clock. */
 const INSTANT_MS = 0.002;
 
 /** Tells how much the requests may have been charged that were asked in a time and whose answers were not heard. */

@@ -3,7 +3,7 @@ import { TcpProxy } from '../../support/faults/tcp-proxy.js';
 import { serve } from '../../support/processes/serve.js';
 import { now, type Span, StallMeter } from '../clock.js';
 
-/** What the network between a pod and Redis does. */
+/** The faults of the network between a pod and Redis. */
 export type Weather =
   | { readonly kind: 'fair' | 'black-hole' | 'replies-lost' | 'reset' | 'refuse' }
   | { readonly kind: 'delay' | 'late'; readonly ms: number }
@@ -18,7 +18,7 @@ let proxies: TcpProxy[] = [];
 let slow: Span[] = [];
 let redisPort = 0;
 
-/** The network between the pods and Redis, in a process of its own: what else the run does must not delay it. */
+/** The network between the pods and Redis, in a process of its own: the rest of the run must not delay it. */
 export const procedures = {
   /** @returns the ports at which the pods find Redis */
   async open({ port, count }: { port: number; count: number }): Promise<number[]> {

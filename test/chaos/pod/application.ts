@@ -5,14 +5,14 @@ import type { Recorder } from './recorder.js';
 
 const RECORDER = Symbol('recorder');
 
-/** What handlers do besides, as the run says. */
+/** The additional behaviour of handlers, which the run chooses. */
 @Injectable()
 export class Work {
   /** Milliseconds for which a handler computes. */
   busyMs = 0;
 }
 
-/** What keeps the event loop of this process. */
+/** Blocks the event loop of this process. */
 export function compute(ms: number): void {
   const until = performance.now() + ms;
   while (performance.now() < until);

@@ -15,7 +15,7 @@ import { Lookup, type LookupWeather } from './lookup.js';
 import { type Asked, asking, Recorder } from './recorder.js';
 import { DirectTraffic } from './traffic.js';
 
-/** What a pod is started with: JSON in the environment variable `CHAOS_POD`. */
+/** The settings of a pod: JSON in the environment variable `CHAOS_POD`. */
 export interface PodSettings {
   readonly name: string;
   readonly platform: 'Express' | 'Fastify';
@@ -27,7 +27,7 @@ export interface PodSettings {
   readonly seed: number;
 }
 
-/** What a pod is told while it runs. */
+/** The commands that a running pod accepts. */
 export type Order =
   | { readonly ask: true }
   | { readonly compute: number; readonly phase?: 'under way' }
@@ -108,7 +108,7 @@ process.on('message', (order: Order) => {
   else collect();
 });
 
-/** Node's clock, which code asks for with `Date`; what C code asks the machine for stays. */
+/** Changes the clock of `Date` in this process. C code still reads the machine's clock. */
 const { now: dateNow } = Date;
 function setClock(aheadMs: number): void {
   Date.now = () => dateNow() + aheadMs;
@@ -130,7 +130,7 @@ async function readFiles(): Promise<never> {
   }
 }
 
-/** Notes what the connection to Redis does, so that a slow recovery can be explained. */
+/** Records the events of the connection to Redis, which explain a slow recovery. */
 function watchConnection(): void {
   let last = '';
   setInterval(() => {

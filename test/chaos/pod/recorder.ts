@@ -13,7 +13,7 @@ export interface Asked {
   readonly cost: number;
 }
 
-/** A line of a pod's history: what it is, when (`now()`), and more. */
+/** A line of a pod's history: its kind, its time (`now()`), and more. */
 export type Line =
   | readonly ['asked', number, string, string, string, string, number]
   | readonly [
@@ -40,7 +40,7 @@ export type Line =
 /** In whose name code runs. */
 export const asking = new AsyncLocalStorage<Asked>();
 
-/** Writes what this process sees to a file, at the end of each turn of the event loop: a SIGKILL loses one turn. */
+/** Writes the history of this process to a file at the end of each turn of the event loop: a SIGKILL loses one turn. */
 export class Recorder {
   private readonly file: number;
   private lines: Line[] = [];

@@ -5,7 +5,7 @@ import { now } from '../clock.js';
 import { ADDRESSES, RIDERS, type RouteName, ROUTES } from '../policies.js';
 import type { Pod } from './pod.js';
 
-/** What became of a request. */
+/** The outcome of a request. */
 export interface Sent {
   readonly id: string;
   readonly pod: number;

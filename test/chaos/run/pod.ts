@@ -140,7 +140,7 @@ export class Pod {
   }
 }
 
-/** What a process says when it serves; undefined when it does not. */
+/** The ready message of a process; undefined when it does not serve. */
 async function portOf(child: ChildProcess): Promise<number | undefined> {
   const limit = new AbortController();
   const { signal } = limit;

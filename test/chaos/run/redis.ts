@@ -20,7 +20,7 @@ export interface Turn {
   readonly aheadMs: number;
 }
 
-/** The server of a run, its operator, and what every one of its keys was charged, as MONITOR shows it. */
+/** The server of a run, a client of its operator, and the charges of every key, from MONITOR. */
 export class ChaosRedis implements AsyncDisposable {
   readonly turns: Turn[] = [];
   /** Writes to keys that are asked for once. */

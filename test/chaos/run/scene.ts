@@ -28,7 +28,7 @@ export class Scene implements AsyncDisposable {
     private readonly network: Processes<typeof procedures>,
     readonly pods: readonly Pod[],
     readonly load: Load,
-    /** Of what faults draw while they last. */
+    /** The random numbers of faults while they last. */
     readonly random: Random,
   ) {}
 
@@ -67,7 +67,7 @@ export class Scene implements AsyncDisposable {
     await this.network.all('reset', () => pod);
   }
 
-  /** Asks the pods what they keep. The figure is in their histories. */
+  /** Makes the pods measure their live heap. They write the figure into their histories. */
   async measureHeaps(): Promise<void> {
     for (const pod of this.pods) {
       if (pod.serves) pod.tell({ heap: true });

@@ -4,7 +4,7 @@ import type { FaultKind } from '../plan.js';
 import { LEDGER_LIMIT, type PolicyName } from '../policies.js';
 import type { Injury } from '../run/perform.js';
 
-/** The evidence of a run that was made up: two pods, a wall clock a million seconds ahead, and what a test adds. */
+/** The evidence of an invented run: two pods, a wall clock a million seconds ahead, and the events that a test adds. */
 export class Evidence {
   readonly wallAheadMs = 1_000_000_000;
   readonly parts: { -readonly [Field in keyof Run]?: Run[Field] } = {};

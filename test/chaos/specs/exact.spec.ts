@@ -33,14 +33,14 @@ it('counts each admission beyond the limit, over all processes', () => {
   });
 });
 
-it('takes the cost for as many requests', () => {
+it('counts a request of cost n as n requests', () => {
   const evidence = new Evidence();
   windowFull(evidence, LIMIT - 1);
   evidence.decided(['window'], 10_100, { cost: 2 });
   expect(over(evidence).shared).toBe(1);
 });
 
-it('has a new limit after the keys were lost, and after Redis clock stepped, and for nothing else', () => {
+it('grants a new limit after lost keys and after a step of the Redis clock only', () => {
   const lost = (at: number): Turn => ({ kind: 'keys lost', from: at, to: at + 1, aheadMs: 0 });
   const evidence = new Evidence();
   windowFull(evidence, LIMIT);
@@ -52,7 +52,7 @@ it('has a new limit after the keys were lost, and after Redis clock stepped, and
   expect(over(evidence).shared).toBe(LIMIT);
 });
 
-it('does not count what a process decided itself while Redis was kept from it, but by its share', () => {
+it('checks decisions of the fallback against the local share', () => {
   const evidence = new Evidence();
   windowFull(evidence, LIMIT);
   evidence.fault('redis stopped', 10_200, 10_400);
@@ -80,7 +80,7 @@ it.each(['process computes', 'process stopped', 'burst over many connections', '
   },
 );
 
-it('excuses it for as long as a process had no time to recover', () => {
+it('excuses the fallback for as long as a process had no time to recover', () => {
   const evidence = new Evidence();
   windowFull(evidence, LIMIT);
   evidence.fault('redis stopped', 7_000, 7_500);
@@ -90,7 +90,7 @@ it('excuses it for as long as a process had no time to recover', () => {
   expect(over(evidence).shared).toBe(0);
 });
 
-it('excuses it while the machine is slow, but not while the process stands still then', () => {
+it('excuses the fallback while the machine is slow, but not while the process then stalls', () => {
   const evidence = new Evidence();
   windowFull(evidence, LIMIT);
   evidence.parts.slow = [{ from: 10_250, to: 10_350 }];
@@ -100,13 +100,13 @@ it('excuses it while the machine is slow, but not while the process stands still
   expect(over(evidence).shared).toBe(1);
 });
 
-it('finds an answer that was decided before it was asked for', () => {
+it('finds an answer that was decided before its request', () => {
   const evidence = new Evidence();
   evidence.decided(['window'], 10_000, { at: 1 });
   expect(over(evidence).failures).toEqual([expect.stringContaining('at an instant outside of its life')]);
 });
 
-it('finds slots that are too close, and who was handled before theirs', () => {
+it('finds slots that are too close, and requests that were handled before their slot', () => {
   const evidence = new Evidence();
   const first = evidence.decided(['queue', 'ledger'], 1000);
   const second = evidence.decided(['queue', 'ledger'], 1001, { delayMs: 124 });
@@ -141,7 +141,7 @@ it('finds a key that was written twice', () => {
   expect(textsOf(checkCharges(evidence.run))).toEqual(['other was asked for once and written 2 times']);
 });
 
-it('finds charges that two were told, and charges that nobody can have made', () => {
+it('finds charges that two requests were granted, and charges without a request', () => {
   const evidence = new Evidence();
   evidence.decided(['ledger'], 1000, { charges: 1 });
   evidence.decided(['ledger'], 1001, { charges: 2, pod: 1 });

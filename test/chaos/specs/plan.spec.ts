@@ -5,7 +5,7 @@ import { KINDS, needOf, planOf, PODS } from '../plan.js';
 const TEN_MINUTES = 600_000;
 const SEEDS = Array.from({ length: 5 }, (_, i) => 1000 * i);
 
-it('plans the same for the same seed, and something else for another', () => {
+it('plans the same faults for the same seed, and others for another', () => {
   expect(planOf(7, TEN_MINUTES)).toEqual(planOf(7, TEN_MINUTES));
   expect(planOf(7, TEN_MINUTES)).not.toEqual(planOf(8, TEN_MINUTES));
 });

@@ -42,7 +42,7 @@ it.each([
   expect(textsOf(checkAnswers(evidence.run))).toEqual([]);
   evidence.parts.sent = [sent(given)];
   expect(textsOf(checkAnswers(evidence.run))).toEqual([expect.stringContaining(text)]);
-  // A process that is not there answers nobody.
+  // An ended process sends no answers.
   evidence.parts.away = [[{ from: 900, to: 2000 }], []];
   expect(textsOf(checkAnswers(evidence.run))).toEqual([]);
 });

@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 
 export interface CommandStats {
   readonly calls: number;
-  /** Of these those that were answered with an error. */
+  /** The calls that Redis answered with an error. */
   readonly failed: number;
 }
 
-/** What Redis was asked while `work` ran, by command; what the script itself calls is counted, too. */
+/** The commands that Redis ran during `work`, by name. The script's own calls count, too. */
 export async function commandsDuring(
   client: Redis,
   work: () => Promise<unknown>,

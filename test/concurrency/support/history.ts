@@ -1,6 +1,6 @@
 import type { Decision } from 'nestjs-floodgate';
 
-/** What one policy said to one request of cost 1, in whole microseconds of the store's clock. */
+/** One policy's decision on a request of cost 1, in whole microseconds of the store's clock. */
 export interface Seen {
   readonly at: number;
   readonly allowed: boolean;
@@ -49,8 +49,8 @@ export function parse(numbers: Float64Array): Seen[] {
 }
 
 /**
- * Of equal requests at the same microsecond those that found more left were decided earlier. What they were told apart by
- * is the level that they found, so any order of them that explains what they were told is this one.
+ * Of equal requests at the same microsecond, those that found more left were decided earlier. Their decisions differ by the
+ * level only, so this is the one order that explains them.
  */
 function byTurn(a: Seen, b: Seen): number {
   return a.at - b.at || Number(b.allowed) - Number(a.allowed) || b.remaining - a.remaining || a.delay - b.delay;
@@ -60,7 +60,7 @@ function micros(ms: number): number {
   return Math.round(ms * 1000);
 }
 
-/** The instants of those that were admitted. */
+/** The instants of the admitted requests. */
 export function admissions(history: readonly Seen[]): number[] {
   return history.filter(({ allowed }) => allowed).map(({ at }) => at);
 }

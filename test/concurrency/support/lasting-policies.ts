@@ -3,8 +3,8 @@ import type { Identity, Policy, RateLimiter } from 'nestjs-floodgate';
 export const USERS: readonly Identity[] = ['ada', 'bea', 'cem'].map((value) => ({ kind: 'user', value }));
 
 /**
- * Policies under which nothing refills or expires while a test runs, so that what was taken can be counted afterwards: one
- * of each algorithm.
+ * One policy of each algorithm whose state neither refills nor expires while a test runs, so that the test can count the
+ * charges afterwards.
  */
 export const LASTING: readonly Policy[] = [
   { name: 'window', algorithm: 'fixed-window', limit: 4000, window: '36500d' },
@@ -14,7 +14,7 @@ export const LASTING: readonly Policy[] = [
   { name: 'queue', algorithm: 'leaky-bucket', capacity: 3200, drain: '1/d' },
 ];
 
-/** How much a user has taken from a lasting policy, by what the limiter says is left of it. */
+/** The cost that a user has charged to a lasting policy, derived from the limiter's `remaining`. */
 export async function takenFrom(limiter: RateLimiter, policy: Policy, user: Identity): Promise<number> {
   const { policies } = await limiter.peek(policy, user);
   const { limit, remaining, resetAfterMs } = policies[0]!;
@@ -23,7 +23,7 @@ export async function takenFrom(limiter: RateLimiter, policy: Policy, user: Iden
   return limit + unseen - remaining;
 }
 
-/** Under which `takenFrom` a policy and a user is counted elsewhere. */
+/** The key under which other helpers count the charges of a policy and a user. */
 export function takenKey({ name }: Policy, user: Identity): string {
   return `${name} of ${user.value}`;
 }

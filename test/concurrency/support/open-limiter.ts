@@ -8,8 +8,8 @@ export interface OpenLimiter extends AsyncDisposable {
 }
 
 /**
- * A limiter without HTTP, as a queue consumer has it, on the Redis at `redis`. A decision that fails throws, and each one is
- * Redis's own, at its instant.
+ * A limiter without HTTP, as in a queue consumer, on the Redis at `redis`. A failed decision throws. Redis decides every request
+ * at its own instant: the denial cache is off.
  */
 export async function openLimiter(
   redis: string,

@@ -2,7 +2,7 @@ import { type Decision, MemoryStore, type Policy } from 'nestjs-floodgate';
 import { algorithmOf } from '../../support/algorithm-of.js';
 import { TestClock } from '../../support/test-clock.js';
 
-/** What the policies said to one request, in whole microseconds of the store's clock. */
+/** The policies' decisions on one request, in whole microseconds of the store's clock. */
 export interface Told {
   readonly at: number;
   readonly policies: readonly Readonly<
@@ -10,30 +10,30 @@ export interface Told {
   >[];
 }
 
-/** Requests that are alike and were made at once: they are decided one right after the other, or none of them is. */
+/** Equal requests that were made at once. The store decides them one right after the other, or none of them. */
 export interface Operation {
-  /** Who asked, and nobody else: what `MARK` has of them tells what became of the operation. */
+  /** The only operation of this identity. Its charges on `MARK` show the outcome. */
   readonly user: string;
   /** Indexes of `TARGETS`. */
   readonly targets: readonly number[];
-  /** Microseconds of a clock that all processes have in common. */
+  /** Microseconds of a clock that all processes share. */
   readonly invokedAt: number;
   readonly answeredAt: number;
-  /** How many requests. */
+  /** The number of requests. */
   readonly times: number;
-  /** Of each of them; none when the store was not heard of. */
+  /** One for each request; empty when no answer arrived. */
   readonly told: readonly Told[];
 }
 
-/** What became of an operation, as Redis knows it. */
+/** The outcome of an operation, as Redis recorded it. */
 export interface Trace {
-  /** How many of its requests were admitted. */
+  /** The number of admitted requests. */
   readonly admitted: number;
-  /** When; of several, of the last. */
+  /** The instant of the last admission. */
   readonly at: number;
 }
 
-/** Everybody's, so that all processes compete: some refuse, some admit; the long log is kept in another form than the short. */
+/** Global policies, so that all processes compete. Some reject and some admit. Redis stores the long log differently. */
 const SHARED: readonly Policy[] = [
   { name: 'tokens', algorithm: 'token-bucket', capacity: 20, refill: 700 },
   { name: 'queue', algorithm: 'leaky-bucket', capacity: 20, drain: 700 },
@@ -43,11 +43,11 @@ const SHARED: readonly Policy[] = [
   { name: 'counter', algorithm: 'sliding-window-counter', limit: 60, window: 90 },
 ];
 export const COSTS = [1, 2, 3];
-/** Each shared policy with each cost: `SHARED.length` of the first cost, then those of the second. */
+/** Each shared policy with each cost: first all policies with the first cost, then all with the second. */
 export const TARGETS = COSTS.flatMap((cost) => SHARED.map((policy): Policy => ({ ...policy, by: 'global', cost })));
 export const KINDS = SHARED.length;
 
-/** Numbers the admissions: how much of it is left tells how many there were before. */
+/** Numbers the admissions: its `remaining` gives the number of admissions before. */
 export const ORDER: Policy = {
   name: 'order',
   algorithm: 'fixed-window',
@@ -55,7 +55,7 @@ export const ORDER: Policy = {
   window: '36500d',
   by: 'global',
 };
-/** What an operation leaves behind for itself: as many instants as requests were admitted. Twice as many would fit. */
+/** A log of each operation's own: one instant for each admitted request. Twice as many would fit. */
 export const MAX_TIMES = 4;
 export const MARK: Policy = { name: 'mark', algorithm: 'sliding-window-log', limit: 2 * MAX_TIMES, window: '1h' };
 
@@ -76,20 +76,20 @@ export function toldBy({ decidedAtMs, policies }: Decision): Told {
   };
 }
 
-/** When an operation was decided, and where among those of the same microsecond. */
+/** The instant of an operation's decision, and its position among those of the same microsecond. */
 interface Place {
   readonly operation: Operation;
   readonly at: number;
-  /** How much of `ORDER` was left after it; unknown of an answer that was lost. */
+  /** The `remaining` of `ORDER` afterwards; unknown when the answer was lost. */
   readonly left: number | undefined;
 }
 
 const ORDER_FROM_END = 2;
 
 /**
- * The operations that were decided, in the order in which the program decided them: by its clock, and in one run of it (the
- * only ones that share an instant) by the number that each was given; those whose answers were lost, in the order in which
- * they were asked, as their process sent them together. Who was refused and not heard changed nothing and has no place.
+ * The decided operations in the program's order: by its clock, and within one run (which shares one instant) by the number on
+ * `ORDER`. Operations without an answer keep the order of their requests, since their process sent them together. A rejected
+ * operation without an answer changed nothing, and is left out.
  */
 export function inOrder(operations: readonly Operation[], traceOf: (operation: Operation) => Trace): Operation[] {
   const places: Place[] = [];
@@ -108,11 +108,11 @@ export function inOrder(operations: readonly Operation[], traceOf: (operation: O
   return places.toSorted(compare).map(({ operation }) => operation);
 }
 
-/** What is left after a refusal is what was left after the admission before it. */
+/** A rejection leaves the `remaining` of the admission before it. */
 const isRefused = ({ operation }: Place): boolean =>
   operation.told[0]?.policies.some(({ allowed }) => allowed === 0) ?? false;
 
-/** The first operation in an order that comes after one that was invoked only when it had been answered already. */
+/** The first operation that the order puts after one that was invoked only after its answer. */
 export function misplaced(
   order: readonly Operation[],
 ): { readonly operation: Operation; readonly after: number } | undefined {
@@ -124,7 +124,7 @@ export function misplaced(
   return undefined;
 }
 
-/** The first operation that was told something else than a store in one process says that decides them in this order. */
+/** The first operation whose decision differs from a store in this process that decides them in this order. */
 export function differing(
   order: readonly Operation[],
   traceOf: (operation: Operation) => Trace,

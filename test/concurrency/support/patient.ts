@@ -6,9 +6,8 @@ const CONNECTED_WITHIN_MS = 20_000;
 const ANY: Policy = { name: 'any', algorithm: 'fixed-window', limit: 1, window: 1000 };
 
 /**
- * Makes a limiter wait for its store however long it takes, from the connection on. How late an answer may be is not what
- * these tests are about, and a request that was given up may have been charged all the same: on a busy machine nothing
- * could be counted.
+ * Removes a limiter's deadline, and waits until Redis decides. These tests count charges. A request that misses its deadline on
+ * a busy machine may be charged all the same.
  */
 export async function patient(limiter: RateLimiter): Promise<RateLimiter> {
   const deadlines = limiter['limiter']['gateway']['deadlines'];

@@ -4,14 +4,14 @@ import { TestClock } from '../../support/test-clock.js';
 import type { Seen } from './history.js';
 import type { Textbook } from './textbook.js';
 
-/** The first decision of a merged history that differs, beside what it should have been; undefined when there is none. */
+/** The first wrong decision of a merged history with the right one; undefined when all are right. */
 export interface Difference {
   readonly index: number;
   readonly seen: unknown;
   readonly expected: unknown;
 }
 
-/** Asks the textbook the same questions at the same instants. */
+/** Repeats the requests at the same instants against the textbook. */
 export function differenceFromTextbook(history: readonly Seen[], textbook: Textbook): Difference | undefined {
   for (const [index, { at, allowed, delay }] of history.entries()) {
     const answer = textbook.ask(BigInt(at));
@@ -23,9 +23,9 @@ export function differenceFromTextbook(history: readonly Seen[], textbook: Textb
 }
 
 /**
- * Asks a store in this process, whose clock is set to each decision's instant, and compares all that it says.
+ * Repeats the requests against a store in this process at each decision's instant, and compares every field.
  *
- * @param cost of each request in turn; 1 unless said
+ * @param cost of each request in turn; default 1
  */
 export function differenceFromMemory(
   history: readonly Seen[],

@@ -14,7 +14,7 @@ export class TextbookTokenBucket implements Textbook {
   /** In millionths of a token. */
   private tokens: bigint;
   private last: bigint | undefined;
-  /** When a request last found the bucket full: until then refill was lost, from then on none was. */
+  /** The last request that found the bucket full. No refill was lost since then. */
   fullAt = 0n;
 
   constructor(
@@ -34,11 +34,11 @@ export class TextbookTokenBucket implements Textbook {
   }
 }
 
-/** Departures per second; a request that finds nobody before it departs at once and takes no place. */
+/** Departures per second. A request that finds the queue empty departs at once and takes no place. */
 export class TextbookLeakyBucket implements Textbook {
-  /** When the next in line departs at the earliest, in microseconds x drain, in which a departure takes a whole number. */
+  /** The next free slot in microseconds x drain, a unit in which the time between slots is a whole number. */
   private next = 0n;
-  /** When a request last found nobody before it: until then slots passed unused, from then on none did. */
+  /** The last request that found the queue empty. No slot passed unused since then. */
   idleAt = 0n;
 
   constructor(
@@ -50,7 +50,7 @@ export class TextbookLeakyBucket implements Textbook {
     const now = at * this.drain;
     const slot = this.next > now ? this.next : now;
     if (slot === now) this.idleAt = at;
-    // Who waits n departures long is the n-th in the queue.
+    // A request that waits for n departures is the n-th in the queue.
     const allowed = slot - now <= this.capacity * MICROSECONDS;
     if (allowed) this.next = slot + MICROSECONDS;
     return { allowed, departsAt: ceilDivide(slot, this.drain) };

@@ -10,12 +10,12 @@ import { type Random, randomOf } from '../../support/random.js';
 interface Hammer {
   readonly policy: Policy;
   readonly forMs: number;
-  /** Requests that wait for an answer at any time. */
+  /** The number of requests under way at any time. */
   readonly inFlight: number;
 }
 
 interface Count extends Omit<Hammer, 'policy'> {
-  /** And until it has had as many answers. */
+  /** The run continues until it has this many answers. */
   readonly atLeast?: number;
   readonly policies: readonly Policy[];
   readonly users: 'one' | 'each its own';
@@ -25,7 +25,7 @@ interface Counts {
   readonly admitted: number;
   readonly refused: number;
   readonly failed: number;
-  /** How long each answer took, in milliseconds. */
+  /** The latency of each answer in milliseconds. */
   readonly answers: Float64Array;
 }
 
@@ -37,7 +37,7 @@ interface Scramble {
 interface Scrambled {
   readonly admitted: number;
   readonly refused: number;
-  /** The cost of those that were admitted, by `takenKey`. */
+  /** The cost of the admitted requests, by `takenKey`. */
   readonly taken: Readonly<Record<string, number>>;
 }
 
@@ -51,19 +51,19 @@ export const procedures = {
     ({ limiter } = await openLimiter(redis));
   },
 
-  /** As a process whose clock is ahead, by which it decides. */
+  /** Makes this process decide by its own clock, which is ahead. */
   async connectByOwnClock({ redis, aheadMs }: { redis: string; aheadMs: number }): Promise<void> {
     const now = Date.now.bind(Date);
     Date.now = () => now() + aheadMs;
     ({ limiter } = await openLimiter(redis, 'app'));
   },
 
-  /** Asks for one user as often as it can; a failure fails. */
+  /** Sends requests of one user as fast as it can. A failed decision rejects. */
   async hammer(given: Hammer): Promise<Float64Array> {
     return (await procedures.hammerTimed(given)).history;
   },
 
-  /** The same, and how long each answer took, in milliseconds. */
+  /** As `hammer`, with the latency of each answer in milliseconds. */
   async hammerTimed({ policy, forMs, inFlight }: Hammer): Promise<{ history: Float64Array; answers: Float64Array }> {
     const recorder = new Recorder();
     const answers: number[] = [];
@@ -77,7 +77,7 @@ export const procedures = {
     return { history: recorder.take(), answers: Float64Array.from(answers) };
   },
 
-  /** As `hammer`, with policies that are charged together, in either order, and failures counted. */
+  /** As `hammer`, with two policies per request in either order. Counts failures. */
   async count({ policies, users, forMs, atLeast = 0, inFlight }: Count): Promise<Counts> {
     const orders = [policies, policies.toReversed()];
     const counts = { admitted: 0, refused: 0, failed: 0 };
@@ -96,7 +96,7 @@ export const procedures = {
     return { ...counts, answers: Float64Array.from(answers) };
   },
 
-  /** Turns of random requests: several lasting policies in any order, a user, a cost. */
+  /** Random requests, many in each turn: several lasting policies in any order, a user, a cost. */
   async scramble({ seed, turns }: Scramble): Promise<Scrambled> {
     const random = randomOf(seed);
     const taken: Record<string, number> = {};
@@ -129,7 +129,7 @@ async function outcomeOf(answer: Promise<Decision>): Promise<'admitted' | 'refus
   }
 }
 
-/** At least one of them, in any order. */
+/** A random subset in random order, with at least one element. */
 function someOf<T>(all: readonly T[], random: Random): T[] {
   const rest = [...all];
   return Array.from({ length: 1 + random(all.length) }, () => rest.splice(random(rest.length), 1)[0]!);

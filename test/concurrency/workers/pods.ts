@@ -30,7 +30,7 @@ export interface Arrival {
 /** The instant of a decision and the delay that it asks for, in whole microseconds, then its receipt by `performance.now()`. */
 const DECISION_HEADER = 'X-Decision';
 
-/** The guard as it is, but that it lets the client see when the store decided. */
+/** The guard, which also shows the client the instant of the store's decision. */
 @Injectable()
 class TransparentGuard extends RateLimitGuard {
   protected override setHeaders(context: ExecutionContext, decision: Decision): void {
@@ -80,7 +80,7 @@ class Pod {
 let app: INestApplication | undefined;
 
 export const procedures = {
-  /** Starts this process's application, in place of the one before. Without a Redis its limits are its own. */
+  /** Starts this process's application in place of the previous one. Without a Redis it counts alone. */
   async open(redis: string | undefined): Promise<string> {
     await app?.close();
     app = await NestFactory.create(Pod.on(redis), { logger: ['error', 'fatal'] });

@@ -12,7 +12,7 @@ interface Connect {
 }
 
 interface Run {
-  /** Distinct for each process. */
+  /** Different for each process. */
   readonly name: string;
   readonly seed: number;
   readonly forMs: number;
@@ -26,12 +26,12 @@ let context: INestApplicationContext;
 
 export const procedures = {
   async connect({ redis, deadlineMs }: Connect): Promise<void> {
-    // What the store did not decide fails; and each decision is Redis's own, at its instant.
+    // A decision without the store rejects. The denial cache is off, so that Redis decides every request at its own instant.
     const module = RateLimitModule.forRoot({ redis, deadlineMs, onStoreFailure: 'closed', denialCacheMs: 0 });
     context = await NestFactory.createApplicationContext(module, { logger: ['error', 'fatal'] });
   },
 
-  /** Random operations, several at a time, and what became of them. */
+  /** Runs random operations, several at a time, and returns them with their answers. */
   async run({ name, seed, forMs, inFlight }: Run): Promise<Operation[]> {
     const random = randomOf(seed);
     const operations: Operation[] = [];
@@ -66,7 +66,7 @@ async function operate(user: string, random: Random): Promise<Operation> {
   }
 }
 
-/** One or two of different kinds; a request waits in one queue at most, of which there is but one. */
+/** One or two targets of different kinds. A request may wait in one queue only. */
 function someTargets(random: Random): number[] {
   const kinds = [random(KINDS)];
   const other = random(KINDS);
@@ -74,7 +74,7 @@ function someTargets(random: Random): number[] {
   return kinds.map((kind) => kind + KINDS * (kind === QUEUE ? 0 : random(COSTS.length)));
 }
 
-/** Microseconds since the machine has started. */
+/** Microseconds since the machine started. */
 function now(): number {
   return Number(process.hrtime.bigint()) / 1000;
 }

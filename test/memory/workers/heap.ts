@@ -26,7 +26,7 @@ const HOUR = 3_600_000_000;
 
 const ALGORITHMS = ALL_ALGORITHMS.map((name) => algorithmOf(SMALL_POLICIES[name]));
 
-/** As an identity's key looks; every one a text of its own. */
+/** A key like that of an identity. Each one is a separate string. */
 function chargeOf(i: number, name = 'client'): [Charge] {
   const algorithm = ALGORITHMS[i % ALGORITHMS.length]!;
   return [{ key: `rl:{user:${name}-${i}}:GET /somewhere:${algorithm.name}:x:x`, algorithm, cost: 1 }];
@@ -34,7 +34,7 @@ function chargeOf(i: number, name = 'client'): [Charge] {
 
 const LOG = { algorithm: 'sliding-window-log', limit: 1_000, window: '1d' } as const;
 
-/** Bytes that live, on the heap and in buffers. */
+/** The live bytes on the heap and in buffers. */
 function retained(): number {
   collect();
   collect();
@@ -42,7 +42,7 @@ function retained(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** Whether garbage collection takes what only `hold` could keep, while what `hold` returned lives on. */
+/** Whether garbage collection frees the object given to `hold`, while the result of `hold` is alive. */
 async function isPinned(hold: (request: AsyncLocalStorage<object>) => unknown): Promise<boolean> {
   const storage = new AsyncLocalStorage<object>();
   let held: unknown;
@@ -57,7 +57,7 @@ async function isPinned(hold: (request: AsyncLocalStorage<object>) => unknown): 
 }
 
 const procedures = {
-  /** 100,000 clients come and never again; then others go on. What is left of them, and whether a timer runs. */
+  /** 100,000 clients send one request each, then other clients continue. Returns the states left and whether a timer runs. */
   expired: (others: 'one' | 'new') => {
     let now = ORIGIN;
     const store = new MemoryStore({ clock: () => now });
@@ -81,7 +81,7 @@ const procedures = {
     return { full, left: retained() - before, size: store.size, timers };
   },
 
-  /** A million identities, most of them once; 100 clients are blocked meanwhile and go on asking. */
+  /** A million identities, most of them with one request. Meanwhile 100 blocked clients keep sending requests. */
   million: (maxKeys: number) => {
     let now = ORIGIN;
     const store = new MemoryStore({ maxKeys, clock: () => now });
@@ -104,8 +104,8 @@ const procedures = {
   },
 
   /**
-   * A million identities fill a log of 1,000 entries each, in the store or in what decides during an outage. The most that
-   * lived, and how many of 100 clients that were blocked before got through.
+   * A million identities fill a log of 1,000 entries each, in the store or in the fallback of an outage. Returns the peak of live
+   * bytes, and how many of 100 clients that were blocked before passed.
    */
   logs: (where: 'store' | 'fallback') => {
     let now = ORIGIN;
@@ -136,7 +136,7 @@ const procedures = {
     return { largest, freed, admitted };
   },
 
-  /** What states of each kind take, measured and estimated. */
+  /** The memory of states of each kind, measured and estimated. */
   sizes: () => {
     const kinds: [string, Algorithm, count: number, charges: number, cost: number][] = ALGORITHMS.map((algorithm) => [
       algorithm.name,
@@ -169,7 +169,7 @@ const procedures = {
     });
   },
 
-  /** 10,000 clients whose names are cut out of headers of 8,000 characters, each in a structure that lives on. */
+  /** 10,000 clients whose names are slices of headers of 8,000 characters. */
   headers: (where: 'store' | 'refusals') => {
     const store = new MemoryStore({ clock: () => ORIGIN });
     const refusals = new DenialCache(10_000, () => 0);
@@ -188,7 +188,7 @@ const procedures = {
     return bytes;
   },
 
-  /** A million identities that are refused. */
+  /** A million rejected identities. */
   refusals: () => {
     const store = new MemoryStore({ clock: () => ORIGIN });
     const refusals = new DenialCache(10_000, () => 0);
@@ -207,7 +207,7 @@ const procedures = {
     return { largest, remembered };
   },
 
-  /** A million requests that the store never answers: bytes that a tenth of them left behind, and then the others. */
+  /** A million requests that the store never answers. Returns the bytes left by a tenth of them, and by the others. */
   unanswered: async (store: 'custom' | 'plain client' | 'client that keeps its calls') => {
     const deadlines = new Deadlines(5);
     const kept: unknown[] = [];
@@ -233,7 +233,7 @@ const procedures = {
     return { tenth, all: retained() - before, failed, calls: kept.length };
   },
 
-  /** A million answers that come while an older question has none. */
+  /** A million answers that arrive while an older call has none. */
   outOfOrder: async () => {
     const deadlines = new Deadlines(3_600_000);
     deadlines.ask(() => undefined);
@@ -242,7 +242,7 @@ const procedures = {
     return { left: retained() - before, deadlineMs: deadlines.ms };
   },
 
-  /** 60,000 identities that are refused by `policies` policies together, under keys of 200 bytes. */
+  /** 60,000 identities that `policies` policies reject together, under keys of 200 bytes. */
   longRefusals: (policies: number) => {
     const store = new MemoryStore({ clock: () => ORIGIN });
     const refusals = new DenialCache(10_000, () => 0);
@@ -260,7 +260,7 @@ const procedures = {
     return refusals.find([]) === undefined ? bytes : 0; // they live on
   },
 
-  /** What keeps the asynchronous context in which a request came. */
+  /** The parts that keep the asynchronous context of a request. */
   pinned: async () => {
     const departures = new WaitingRoom({ maxWaiting: 10, maxWaitingPerClient: 10 });
     const states = await isPinned(() => {

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Answer, Pod } from './pod.js';
 
 /**
- * So many requests each millisecond, whatever becomes of those before them; every other one is of a client that asks only
- * once. Its time counts from when it was due: that the process is late is time that a client waits, too.
+ * Sends a number of requests each millisecond, without waiting for answers. Every other request is of a client that sends only
+ * this one. The latency counts from the instant at which a request was due: a client waits for a late process, too.
  */
 export async function arrivals(pod: Pod, perMs: number, forMs: number): Promise<Answer[]> {
   const answers: Promise<Answer>[] = [];

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import type { RedisServer } from '../redis-server.js';
 
-/** One process among several, which remembers what was done to it: those that are left tell what became of it. */
+/** One server process among several. It records whether the test killed or stopped it. */
 export class BreakableServer {
-  /** Connects again by itself; waits no longer than a second for an answer. */
+  /** Reconnects by itself, and waits for an answer for a second at most. */
   readonly client: Redis;
   private stopped = false;
   private gone = false;
@@ -16,7 +16,7 @@ export class BreakableServer {
       disconnectTimeout: 50,
       commandTimeout: 1000,
     });
-    this.client.on('error', () => undefined); // It is there to be killed.
+    this.client.on('error', () => undefined); // Tests kill this server.
   }
 
   get host(): string {
@@ -32,13 +32,13 @@ export class BreakableServer {
     return !this.stopped && !this.gone;
   }
 
-  /** As a crash does. */
+  /** Ends the process as a crash does. */
   async kill(): Promise<void> {
     this.gone = true;
     await this.server.kill();
   }
 
-  /** It hangs (SIGSTOP) until `cont()`, after which it takes itself for what it was until it is told otherwise. */
+  /** Makes the process hang (SIGSTOP) until `cont()`. After that it keeps its former role until another node corrects it. */
   stop(): void {
     this.stopped = true;
     this.server.pause();
@@ -49,7 +49,7 @@ export class BreakableServer {
     this.stopped = false;
   }
 
-  /** Comes back on its port, without data: who is brought back as a master before it was replaced serves nothing. */
+  /** Starts again on its port without data. A master that restarts before its replacement serves empty slots. */
   async restart(): Promise<void> {
     await this.server.restart();
     this.stopped = this.gone = false;

@@ -4,7 +4,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 
-/** An application that closes, and does no more, when its stdin ends; arguments: the platform, a Redis URL. */
+/** An application that only calls `close()` when its stdin ends. Arguments: the platform, a Redis URL. */
 const [platform, redis = ''] = process.argv.slice(2);
 
 @Controller()

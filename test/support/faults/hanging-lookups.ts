@@ -8,13 +8,13 @@ type Lookup = typeof dns.lookup;
 type Callback = (error: Error | null, ...found: unknown[]) => void;
 
 /**
- * Replaces `dns.lookup` of this process for names that end in `.test`: they mean 127.0.0.1. A lookup takes as long as the test
- * says, on a thread of libuv, as `getaddrinfo` does: so those that hang keep others from reading files.
+ * Replaces `dns.lookup` of this process for names that end in `.test`: they resolve to 127.0.0.1. The test sets the duration of a
+ * lookup. A lookup occupies a thread of libuv, as `getaddrinfo` does, so lookups that hang also delay file reads.
  */
 export class Lookups implements Disposable {
-  /** How many have begun. */
+  /** The number of lookups that have begun. */
   begun = 0;
-  /** How many are under way, and how many at most were at a time. */
+  /** The number of lookups under way, and its maximum. */
   inFlight = 0;
   mostInFlight = 0;
   private readonly original: Lookup = dns.lookup;
@@ -22,7 +22,7 @@ export class Lookups implements Disposable {
   private readonly pipe = join(this.folder, 'pipe');
   private hangs = false;
 
-  /** @param slowMs milliseconds that each one takes */
+  /** @param slowMs the milliseconds of each lookup */
   constructor(private slowMs = 0) {
     execFileSync('mkfifo', [this.pipe]);
     dns.lookup = ((name: string, options: unknown, callback: Callback) =>
@@ -36,10 +36,10 @@ export class Lookups implements Disposable {
     this.hangs = true;
   }
 
-  /** Lets those that hang return, and others pass. */
+  /** Ends the hanging lookups, and lets new ones return. */
   release(): void {
     this.hangs = false;
-    // A writer is what those who open the pipe to read it wait for.
+    // The readers' `open` of the pipe returns once a writer opens it.
     closeSync(openSync(this.pipe, constants.O_RDWR));
   }
 

@@ -13,11 +13,11 @@ import { type Outcome, record } from './record.js';
 import { until } from './until.js';
 
 export const CAPACITY = 1000;
-/** Nothing refills while a test runs: whatever passes is taken from the first `CAPACITY`. */
+/** Nothing refills during a test: every admitted request comes out of the first `CAPACITY`. */
 export const POLICY: Policy = { name: 'rides', algorithm: 'token-bucket', capacity: CAPACITY, refill: '1/h' };
 export const ADA = { kind: 'user', value: 'ada' };
 
-/** Promised are 500 from the moment at which Redis answers; to start it, and a busy machine, take their own time. */
+/** The promise is 500 ms from Redis's first answer. Starting Redis, and a busy machine, take extra time. */
 export const RECOVERY_MS = 1500;
 const DRAINED_MS = 5000;
 
@@ -26,17 +26,17 @@ export interface Answer {
   readonly ms: number;
 }
 
-/** What an outage may have let in: so many limits by Redis (each loss of its data is one more), and one by the process. */
+/** The bound on an outage's admissions: the limits granted by Redis (each loss of its data adds one), and one by the process. */
 export interface Bound {
   /** Default 1. */
   readonly limits?: number;
 }
 
-/** One process of an application, with a Redis that the test has in its hands. */
+/** An application in this process, on a Redis that the test controls. */
 export class Pod implements AsyncDisposable {
-  /** What was admitted of each user's requests, by whom. */
+  /** The admitted requests of each user, by decider. */
   private readonly admitted = new Map<string, Record<Decision['decidedBy'], number>>();
-  /** Who asked only once; pods that follow each other on one Redis have strangers of their own. */
+  /** The users of a single request. Later pods on the same Redis use other names. */
   private readonly strangers = new Set<string>();
 
   private constructor(
@@ -55,21 +55,21 @@ export class Pod implements AsyncDisposable {
     return decision;
   }
 
-  /** Asks and takes the time. */
+  /** Sends a request and measures its latency. */
   async timed(user?: string): Promise<Answer> {
     const since = performance.now();
     const decision = await this.ask(user);
     return { decision, ms: performance.now() - since };
   }
 
-  /** As `timed`, for a user who asks this once: if it was charged twice, that can be seen afterwards. */
+  /** As `timed`, for a user of a single request, so that a double charge shows afterwards. */
   timedOnce(): Promise<Answer> {
     const stranger = randomUUID();
     this.strangers.add(stranger);
     return this.timed(stranger);
   }
 
-  /** How many of a user's requests Redis has let pass, as far as was heard. */
+  /** The number of a user's requests that Redis admitted, as far as answers arrived. */
   admittedByRedis(user = ADA.value): number {
     return this.admittedOf(user).store;
   }
@@ -84,7 +84,7 @@ export class Pod implements AsyncDisposable {
     return performance.now() - since;
   }
 
-  /** What Redis has left of the policy. */
+  /** The policy's `remaining` in Redis. */
   leftInRedis(user = ADA.value): Promise<number> {
     return until('Redis tells what it has left', RECOVERY_MS, async () => {
       const { decidedBy, policies } = await this.limiter.peek(POLICY, { kind: 'user', value: user });
@@ -92,9 +92,9 @@ export class Pod implements AsyncDisposable {
     });
   }
 
-  /** Asks until Redis refuses. */
+  /** Sends requests until Redis rejects one. */
   async drain(user = ADA.value): Promise<void> {
-    // With pauses: what is decided locally takes no turn of the event loop, in which Redis could be heard of again.
+    // With pauses: a local decision takes no turn of the event loop, in which Redis's answers could arrive.
     await until('Redis refuses', DRAINED_MS, async () => {
       const decisions = await Promise.all(Array.from({ length: CAPACITY + 1 }, () => this.ask(user)));
       return decisions.some(({ decidedBy, allowed }) => decidedBy === 'store' && !allowed);
@@ -102,8 +102,8 @@ export class Pod implements AsyncDisposable {
   }
 
   /**
-   * What must hold once Redis decides again, whatever the fault was: of those that asked once nobody was charged twice, and
-   * nobody passed beyond the bound, not even now that the others take all that Redis has left. Notes the row.
+   * Checks the promises that hold after every fault, once Redis decides again. No single request was charged twice, and no
+   * admission exceeds the bound, even when other requests take the rest that Redis has left. Records the row.
    */
   async conclude(fault: string, seen: Pick<Outcome, 'answers' | 'recoveryMs'>, bound: Bound = {}): Promise<void> {
     const doubles = await this.chargedTwice();

@@ -1,13 +1,13 @@
 import { appendFileSync } from 'node:fs';
 
-/** What a fault did, as the table at the end of `npm run test:faults` shows it. */
+/** One fault's row in the table at the end of `npm run test:faults`. */
 export interface FaultRow {
   readonly fault: string;
   readonly answers: number;
-  /** Milliseconds, as the next two: 99 of 100 answers took no longer. */
+  /** The 99th percentile of the latency. In milliseconds, as the next two. */
   readonly p99Ms: number;
   readonly slowestMs: number;
-  /** From the end of the fault until Redis decided again; undefined where it never stopped. */
+  /** From the end of the fault until Redis decided again; undefined when Redis never stopped deciding. */
   readonly recoveryMs: number | undefined;
   /** Requests that were charged twice. */
   readonly doubles: number;
@@ -15,16 +15,16 @@ export interface FaultRow {
   readonly overAdmissions: number;
 }
 
-/** What a test has seen; times in milliseconds. */
+/** A test's measurements; times in milliseconds. */
 export interface Outcome {
-  /** How long each answer took. */
+  /** The latency of each answer. */
   readonly answers: readonly number[];
   readonly recoveryMs?: number | undefined;
   readonly doubles: number;
   readonly overAdmissions: number;
 }
 
-/** Notes a row for the table, if there is one. What must hold of it is the test's to check. */
+/** Records a row for the table, if there is one. The test checks the values. */
 export function record(fault: string, { answers, recoveryMs, doubles, overAdmissions }: Outcome): void {
   const { FAULTS_FILE } = process.env;
   if (FAULTS_FILE === undefined) return;

@@ -16,7 +16,7 @@ beforeEach(() => {
   client = new Cluster(cluster.addresses, {
     clusterRetryStrategy: () => 20,
     retryDelayOnClusterDown: 20,
-    // Else it waits for a node that is stopped, and asks no other who has taken over.
+    // Without it the client waits for the stopped node instead of asking another node for the new owner.
     redisOptions: { commandTimeout: 500, socketTimeout: 300, disconnectTimeout: 50 },
   });
   client.on('error', () => undefined);

@@ -10,18 +10,18 @@ const SLOTS = 16_384;
 const FORM_LIMIT_MS = 15_000;
 const MIGRATE_LIMIT_MS = 5_000;
 
-/** Below the range of the servers' own ports, and so below the ephemeral one: a node comes back on both of its ports. */
+/** Below the range of the servers' ports and the ephemeral range: a node finds both of its ports free when it restarts. */
 const busPortOf = (port: number): number => port - 10_000;
 
 /** One process of a cluster. */
 export class ClusterNode extends BreakableServer {
-  /** Its name in the cluster, which it keeps when it restarts. */
+  /** The node's name in the Cluster, which survives a restart. */
   id = '';
 }
 
-/** What one node believes. */
+/** The Cluster as one node sees it. */
 interface View {
-  /** Who claims which slots, as a text. */
+  /** The owners and their slots, as a text. */
   readonly claims: string;
   /** The owner of each slot, by id. */
   readonly owners: readonly string[];
@@ -30,8 +30,8 @@ interface View {
 }
 
 /**
- * A Redis Cluster of three masters, each with a replica: real processes on the loopback interface. What nobody serves
- * fails alone (`cluster-require-full-coverage no`), and a master is replaced two seconds or so after it was lost.
+ * A Redis Cluster of three masters, each with a replica: real processes on the loopback interface. Slots
+ * without an owner fail alone (`cluster-require-full-coverage no`). A replica replaces a lost master after about two seconds.
  */
 export class RedisCluster implements AsyncDisposable {
   private constructor(
@@ -40,7 +40,7 @@ export class RedisCluster implements AsyncDisposable {
   ) {}
 
   static async start(args: readonly string[] = []): Promise<RedisCluster> {
-    // Where nodes keep their names: a server's own directory ends with its process.
+    // The nodes' names survive here: a server's own directory ends with its process.
     const directory = mkdtempSync(join(tmpdir(), 'floodgate-cluster-'));
     const nodes: ClusterNode[] = [];
     const cluster = new RedisCluster(nodes, directory);
@@ -67,7 +67,7 @@ export class RedisCluster implements AsyncDisposable {
     return this.anyNode.client.cluster('KEYSLOT', key);
   }
 
-  /** Who has a key's slot, as the nodes that run agree. */
+  /** The owner of a key's slot, on which the running nodes agree. */
   async masterOf(key: string): Promise<ClusterNode> {
     return this.ownerOf(await this.slotOf(key));
   }
@@ -76,7 +76,7 @@ export class RedisCluster implements AsyncDisposable {
     return this.node((await this.agreed()).owners[slot]!);
   }
 
-  /** Those that have slots. */
+  /** The owners of slots. */
   async masters(): Promise<ClusterNode[]> {
     return [...new Set((await this.agreed()).owners)].map((id) => this.node(id));
   }
@@ -86,7 +86,7 @@ export class RedisCluster implements AsyncDisposable {
     throw new Error(`The node on port ${master.port} has no replica`);
   }
 
-  /** A text that a key may contain in braces to lie in a slot of this master. */
+  /** A hash tag whose keys lie in a slot of this master. */
   async tagOf(master: ClusterNode): Promise<string> {
     const { owners } = await this.agreed();
     for (let i = 0; ; i++) if (owners[await this.slotOf(`${i}`)] === master.id) return `${i}`;
@@ -99,19 +99,19 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Until the nodes that run agree that each slot has an owner that runs, and every replica that runs has its master's
-   * data and is known to all. After a master was lost: until it is replaced; after it came back: until it is a replica.
+   * Waits until the running nodes agree that each slot has a running owner, and every running replica has its master's data and
+   * is known to all. After the loss of a master: until its replacement. After its return: until it is a replica.
    */
   async settled(limitMs = FORM_LIMIT_MS): Promise<void> {
     await until('the cluster has settled', limitMs, () => this.isSettled());
   }
 
-  /** A slot's move, to be made step by step. */
+  /** The migration of a slot, for the test to perform step by step. */
   async migration(slot: number, from: ClusterNode, to: ClusterNode): Promise<SlotMigration> {
     return new SlotMigration(slot, from, to, await this.masters());
   }
 
-  /** All steps of a slot's move. */
+  /** Performs all steps of a slot's migration. */
   async migrateSlot(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
     const migration = await this.migration(slot, from, to);
     await migration.open();
@@ -149,14 +149,14 @@ export class RedisCluster implements AsyncDisposable {
     await Promise.all(
       this.nodes.map(async (node, i) => {
         node.id = await node.client.cluster('MYID');
-        // One of its own for each, so that none has to give way to another first.
+        // A different epoch for each node, so that no two conflict.
         await node.client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
         if (i >= MASTERS) return;
         const edge = (share: number): number => Math.floor((SLOTS * share) / MASTERS);
         await node.client.call('CLUSTER', 'ADDSLOTSRANGE', edge(i), edge(i + 1) - 1);
       }),
     );
-    // Each to each: hearsay would take a second longer.
+    // Introduce every pair: gossip would take a second longer.
     await Promise.all(
       this.nodes.flatMap((node, i) =>
         this.nodes
@@ -191,13 +191,13 @@ export class RedisCluster implements AsyncDisposable {
     );
   }
 
-  /** Of each node that runs; undefined where it could not be asked. */
+  /** The view of each running node; undefined when it did not answer. */
   private async views(): Promise<(View | undefined)[]> {
     const read = async ({ client }: ClusterNode): Promise<View> => viewOf((await client.cluster('NODES')) as string);
     return Promise.all(this.running.map((node) => read(node).catch(() => undefined)));
   }
 
-  /** What a node that runs believes, once all that run believe the same. */
+  /** The running nodes' common view, once they agree. */
   private async agreed(): Promise<View> {
     return until('the nodes agree', FORM_LIMIT_MS, async () => {
       const [first, ...others] = await this.views();
@@ -206,7 +206,7 @@ export class RedisCluster implements AsyncDisposable {
   }
 }
 
-/** A slot on its way from one master to another, which is the test's to take step by step. */
+/** The migration of a slot from one master to another, which the test performs step by step. */
 export class SlotMigration {
   constructor(
     readonly slot: number,
@@ -215,13 +215,13 @@ export class SlotMigration {
     private readonly masters: readonly ClusterNode[],
   ) {}
 
-  /** From now on the old owner answers ASK for keys that it does not have. */
+  /** Makes the old owner answer ASK for keys that it does not have. */
   async open(): Promise<void> {
     await this.to.client.cluster('SETSLOT', this.slot, 'IMPORTING', this.from.id);
     await this.from.client.cluster('SETSLOT', this.slot, 'MIGRATING', this.to.id);
   }
 
-  /** Moves that many keys at most, and answers how many there were to move. */
+  /** Moves at most `count` keys, and returns the number of moved keys. */
   async moveKeys(count = Infinity): Promise<number> {
     let moved = 0;
     while (moved < count) {
@@ -234,10 +234,10 @@ export class SlotMigration {
     return moved;
   }
 
-  /** Moves what has come since, and from then on the old owner answers MOVED. */
+  /** Moves the remaining keys, and makes the old owner answer MOVED. */
   async close(): Promise<void> {
     await this.moveKeys();
-    // The new owner first: it must not answer MOVED to the old one once that has given the slot away.
+    // The new owner first: it must not redirect to the old owner after that one has given the slot away.
     const others = this.masters.filter((node) => node !== this.to && node.runs);
     for (const node of [this.to, ...others]) await node.client.cluster('SETSLOT', this.slot, 'NODE', this.to.id);
   }
@@ -248,7 +248,7 @@ const SETTINGS = {
   'cluster-announce-ip': '127.0.0.1',
   'cluster-node-timeout': '1000',
   'cluster-require-full-coverage': 'no',
-  // A replica stands in however long its master has not been heard of, and stays with the one it was given.
+  // A replica takes over however old its data is, and never migrates to another master.
   'cluster-replica-validity-factor': '0',
   'cluster-allow-replica-migration': 'no',
   'repl-diskless-sync-delay': '0',

@@ -18,7 +18,7 @@ beforeEach(() => {
     sentinels: sentinel.addresses,
     name: sentinel.name,
     retryStrategy: () => 20,
-    // Else it waits for a master that is stopped for as long as it is.
+    // Without it the client waits until the stopped master resumes.
     commandTimeout: 500,
     socketTimeout: 300,
     disconnectTimeout: 50,
@@ -30,7 +30,7 @@ afterEach(() => client.disconnect());
 
 afterAll(() => sentinel.stop());
 
-/** Until a client that asks the Sentinels can write to this server. */
+/** Waits until a client of the Sentinels can write to this server. */
 async function followed(to: BreakableServer): Promise<void> {
   await until('the client has followed', 5000, async () => {
     const value = `${performance.now()}`;

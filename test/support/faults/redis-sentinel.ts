@@ -5,23 +5,23 @@ import { until } from './until.js';
 const SENTINELS = 3;
 const QUORUM = 2;
 /**
- * A Sentinel makes a server that takes itself for a master a replica after four of these. It must be longer than the second
- * that the leader of a failover may need to see its own success, or the other Sentinels undo it.
+ * A Sentinel turns a server that claims to be a master into a replica after four of these periods. The period must exceed the
+ * second that the leader of a failover may need to see its success, or the other Sentinels undo the failover.
  */
 const PUBLISH_PERIOD_MS = 700;
 /**
- * Once its master is down a replica is asked for its INFO every second, whatever else was said, and cannot be promoted when
- * what it said is older than five of these.
+ * When a master is down, Sentinels ask its replica for INFO every second, whatever the configuration. They do not promote a
+ * replica whose last INFO is older than five of these periods.
  */
 const PING_PERIOD_MS = 300;
 const LIMIT_MS = 15_000;
 
 /**
- * A master, its replica, and three Sentinels of which two have to agree: real processes on the loopback interface. A
- * master is replaced one to three seconds after it was lost, by the first of them: the others vote.
+ * A master, its replica, and three Sentinels of which two have to agree: real processes on the loopback interface. The
+ * replica replaces a lost master after one to three seconds. The first Sentinel starts the failover, and the others vote.
  */
 export class RedisSentinel implements AsyncDisposable {
-  /** What the Sentinels call the master. */
+  /** The master's name for the Sentinels. */
   readonly name = 'floodgate';
   private readonly servers: BreakableServer[] = [];
   private readonly sentinels: BreakableServer[] = [];
@@ -44,12 +44,12 @@ export class RedisSentinel implements AsyncDisposable {
     return this.sentinels.map(({ host, port }) => ({ host, port }));
   }
 
-  /** The Sentinels' own processes, to be killed or stopped as well. */
+  /** The Sentinels' processes, which a test may also kill or stop. */
   get watchers(): readonly BreakableServer[] {
     return this.sentinels;
   }
 
-  /** Who is the master, as all Sentinels that run agree. */
+  /** The master on which all running Sentinels agree. */
   async master(): Promise<BreakableServer> {
     return until('the Sentinels agree', LIMIT_MS, async () => {
       const ports = await Promise.all(this.watching.map((sentinel) => this.masterPort(sentinel)));
@@ -66,14 +66,14 @@ export class RedisSentinel implements AsyncDisposable {
   /** A planned failover: the replica takes over while the master lives. */
   async failover(): Promise<void> {
     const replica = await this.replica();
-    // It is refused while an earlier one has not ended.
+    // Sentinels reject it until an earlier failover has ended.
     await until('a Sentinel begins', LIMIT_MS, () => this.watching[0]?.client.call('SENTINEL', 'FAILOVER', this.name));
     await until('the replica has taken over', LIMIT_MS, async () => (await this.master()) === replica);
   }
 
   /**
-   * Until the master that the Sentinels agree on runs and says so itself, and the other server, when it runs, is its
-   * replica and has its data. After the master was killed or stopped: until it is replaced.
+   * Waits until the Sentinels' master runs and confirms its role, and the other server, if it runs, is its replica with all data.
+   * After the loss of the master: until its replacement.
    */
   async settled(limitMs = LIMIT_MS): Promise<void> {
     await until('the Sentinels have settled', limitMs, () => this.isSettled());
@@ -114,14 +114,14 @@ export class RedisSentinel implements AsyncDisposable {
     });
     for (const [i, { client }] of this.sentinels.entries()) {
       await client.call('SENTINEL', 'DEBUG', 'PUBLISH-PERIOD', PUBLISH_PERIOD_MS);
-      // They see a master go within the same milliseconds: all would begin at once, and each vote for itself.
+      // Only the first starts a failover. Sentinels that notice the loss within the same millisecond vote for themselves.
       if (i > 0) await client.call('SENTINEL', 'SET', this.name, 'quorum', SENTINELS + 1);
     }
     await this.settled();
   }
 
   private async watch({ client }: BreakableServer, { host, port }: BreakableServer): Promise<void> {
-    // What makes them slow to find each other are these periods, of up to ten seconds.
+    // Shorter periods than the default, with which Sentinels need up to ten seconds to find each other.
     await client.call('SENTINEL', 'DEBUG', 'INFO-PERIOD', 100, 'PUBLISH-PERIOD', 100, 'PING-PERIOD', PING_PERIOD_MS);
     await client.call('SENTINEL', 'MONITOR', this.name, host, port, QUORUM);
     const settings = ['down-after-milliseconds', 500, 'failover-timeout', 2000];
@@ -158,7 +158,7 @@ export class RedisSentinel implements AsyncDisposable {
   }
 
   private async dispose(): Promise<void> {
-    // First those that would replace what ends.
+    // The Sentinels end first: they would replace a server that ends.
     await Promise.all(this.sentinels.map((sentinel) => sentinel.dispose()));
     await Promise.all(this.servers.map((server) => server.dispose()));
   }

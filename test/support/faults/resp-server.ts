@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-/** What a call of the program is answered with: bytes of the Redis protocol. */
+/** Gives the answer to a call of the program, in bytes of the Redis protocol. */
 export type Answering = (args: readonly string[]) => string;
 
 /** The numbers of a fresh level on the wire. */
@@ -14,7 +14,7 @@ const FRESH: Readonly<Record<string, readonly number[]>> = {
   'sliding-window-counter': [0, 0, 1],
 };
 
-/** The program's reply to requests that all come to fresh states, one charge each. */
+/** The program's reply to requests with one charge each, all on fresh states. */
 export function freshReply(args: readonly string[]): (number | string)[] {
   const [, , keys, ...rest] = args;
   const [, , policies, charges] = rest.slice(Number(keys));
@@ -23,16 +23,16 @@ export function freshReply(args: readonly string[]): (number | string)[] {
   return [Date.now() * 1000, ...levels.flat()];
 }
 
-/** As Redis writes a value: whole numbers, texts as bulk strings, undefined as nil, and arrays of these. */
+/** Encodes a value as Redis does: whole numbers, texts as bulk strings, undefined as nil, and arrays of these. */
 export function resp(value: unknown): string {
   if (Array.isArray(value)) return `*${value.length}\r\n${value.map(resp).join('')}`;
   if (typeof value === 'number') return `:${value}\r\n`;
   return typeof value === 'string' ? `$${Buffer.byteLength(value)}\r\n${value}\r\n` : '$-1\r\n';
 }
 
-/** A server that speaks Redis's protocol and answers calls of the program as a test wants it. */
+/** A server of the Redis protocol whose answers to the program's calls the test chooses. */
 export class RespServer implements AsyncDisposable {
-  /** Default: as if every state were fresh. */
+  /** Default: the reply for fresh states. */
   answering: Answering | undefined;
   private readonly sockets = new Set<Socket>();
 
@@ -78,7 +78,7 @@ export class RespServer implements AsyncDisposable {
   }
 }
 
-/** The first whole command of what was read. */
+/** The first complete command in the bytes read so far. */
 function next(bytes: Buffer): { args: string[]; length: number } | undefined {
   let at = 0;
   const line = (): string | undefined => {

@@ -34,12 +34,12 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Raw: a lost connection fails what was under way and stays lost. */
+/** A client without retries: a lost connection fails the commands under way and stays lost. */
 async function connected(options: RedisOptions = {}): Promise<Redis> {
   const client = new Redis({
     host: proxy.host,
     port: proxy.port,
-    protocol: 2, // no HELLO, which would have to be answered
+    protocol: 2, // sends no HELLO, which would need an answer
     disconnectTimeout: 50,
     lazyConnect: true,
     enableReadyCheck: false,
@@ -48,7 +48,7 @@ async function connected(options: RedisOptions = {}): Promise<Redis> {
     enableOfflineQueue: false,
     ...options,
   });
-  client.on('error', () => undefined); // Losing the connection is what these tests are about.
+  client.on('error', () => undefined); // These tests lose connections on purpose.
   clients.push(client);
   await client.connect();
   return client;
@@ -58,7 +58,7 @@ function outcome(work: Promise<unknown>): Promise<unknown> {
   return Promise.race([work.catch(() => 'failed'), delay(NOTHING_MS, 'nothing')]);
 }
 
-/** Until the server has done something that the proxy gives no sign of; Jest's limit is the bound. */
+/** Waits for an effect on the server that the proxy does not report. Jest's timeout limits the wait. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await delay(2);
 }

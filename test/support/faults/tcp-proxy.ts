@@ -7,15 +7,15 @@ import { randomPort } from '../redis-server.js';
 const HOST = '127.0.0.1';
 const PORT_ATTEMPTS = 20;
 
-/** What happens to bytes on their way, and to connections. */
+/** The faults of the network. */
 interface Weather {
   readonly delayMs: number;
-  /** Milliseconds from the beginning of a connection before which no answer arrives. */
+  /** The milliseconds after a connection's start before its first answer arrives. */
   readonly firstAnswerMs: number;
   readonly losesRequests: boolean;
   readonly losesReplies: boolean;
   readonly resets: boolean;
-  /** What a request has to contain for its connection to be cut, and how often that still happens. */
+  /** Cuts the connections of requests that contain this text, this many more times. */
   readonly cut: { readonly containing: string; times: number } | undefined;
 }
 
@@ -29,17 +29,16 @@ const FAIR: Weather = {
 };
 
 /**
- * A TCP proxy on the loopback interface whose weather a test changes while it runs, for the connections there are and for
- * new ones.
+ * A TCP proxy on the loopback interface. A test changes its faults while it runs, for open connections and for new ones.
  *
- * A stream cannot be mended: where bytes of a direction were lost, none follow on that connection, whatever the weather
- * becomes. Else a client would take an answer for that to another request, which no network can do to it.
+ * A stream that lost bytes stays lost: the proxy forwards no later bytes in that direction, even without faults. Otherwise a
+ * client would take an answer for that to another request, which no real network can cause.
  */
 export class TcpProxy implements AsyncDisposable {
   readonly host = HOST;
-  /** How many connections were accepted so far, those that were reset at once included. */
+  /** The number of accepted connections, those that the proxy reset at once included. */
   accepted = 0;
-  /** How many were cut after their command had reached the server. */
+  /** The number of connections that `cut` closed after the server got their command. */
   cuts = 0;
   private weather = FAIR;
   private listener: Server | undefined;
@@ -66,52 +65,52 @@ export class TcpProxy implements AsyncDisposable {
     return `redis://${this.host}:${this.port}`;
   }
 
-  /** How many connections clients have open. */
+  /** The number of open client connections. */
   get open(): number {
     return this.connections.size;
   }
 
-  /** Fair weather; listens again after `refuse()`. */
+  /** Ends all faults, and listens again after `refuse()`. */
   async pass(): Promise<void> {
     this.weather = FAIR;
     if (!this.listener) await this.listen();
   }
 
-  /** Every byte takes `ms` longer, each way. */
+  /** Delays every byte by `ms` in each direction. */
   delay(ms: number): void {
     this.weather = { ...FAIR, delayMs: ms };
   }
 
-  /** On each new connection the first answer comes no sooner than `ms` after it was accepted; nothing else is slow. */
+  /** Delays only the first answer of each new connection, until `ms` after it was accepted. */
   answerLate(ms: number): void {
     this.weather = { ...FAIR, firstAnswerMs: ms };
   }
 
-  /** Accepts and reads, and that is all: nobody hears of the other, nor of the other's end. */
+  /** Accepts connections and drops all bytes. Neither side notices, not even when the other side closes. */
   blackHole(): void {
     this.weather = { ...FAIR, losesRequests: true, losesReplies: true };
   }
 
-  /** Requests arrive and are executed, answers are lost. */
+  /** Drops all answers. The server still executes the requests. */
   dropReplies(): void {
     this.weather = { ...FAIR, losesReplies: true };
   }
 
   /**
-   * Lets the next requests that contain a text (all do, when it is not given) arrive, and closes each one's connection as
-   * soon as the server has executed it, without the answer; passes everything else.
+   * Forwards the next requests that contain a text (default: any request), and closes each one's connection without the answer,
+   * once the server has executed it. Passes all other bytes.
    */
   cut({ containing = '', times = 1 }: { containing?: string; times?: number } = {}): void {
     this.weather = { ...FAIR, cut: { containing, times } };
   }
 
-  /** Resets (RST) every connection, and new ones as soon as they are there. */
+  /** Resets (RST) every connection, and new ones at once. */
   reset(): void {
     this.weather = { ...FAIR, resets: true };
     for (const connection of this.connections) connection.reset();
   }
 
-  /** As if no process were there: connections are closed, new ones refused. */
+  /** Closes all connections and refuses new ones, as if no process listened. */
   async refuse(): Promise<void> {
     const { listener } = this;
     this.listener = undefined;
@@ -134,7 +133,7 @@ export class TcpProxy implements AsyncDisposable {
     const listener = createServer({ noDelay: true, allowHalfOpen: true }, (client) => this.accept(client));
     listener.listen(this.port, HOST);
     await once(listener, 'listening');
-    listener.on('error', () => undefined); // A connection that could not be accepted is the client's to notice.
+    listener.on('error', () => undefined); // The client notices a connection that was not accepted.
     this.listener = listener;
   }
 
@@ -154,7 +153,7 @@ export class TcpProxy implements AsyncDisposable {
   }
 }
 
-/** A client's socket, and the one that leads on to the server. */
+/** A client's socket, and its socket to the server. */
 class Connection {
   private cut = false;
 
@@ -173,11 +172,11 @@ class Connection {
     });
     client.on('data', (bytes) => this.request(requests, bytes));
     server.on('data', (bytes) => replies.pass(bytes));
-    for (const socket of [client, server]) socket.on('error', () => undefined); // 'close' follows, which tells all.
+    for (const socket of [client, server]) socket.on('error', () => undefined); // 'close' follows and is handled.
 
     const clientLeft = (): void => {
       requests.end();
-      // Nobody waits any more for one who will not be heard of.
+      // Neither side waits for the other after a loss.
       if (requests.lost || server.destroyed) this.destroy();
     };
     client.on('end', clientLeft);
@@ -212,15 +211,15 @@ class Connection {
     if (!cut || cut.times < 1 || requests.lost || !bytes.includes(cut.containing)) return;
     cut.times--;
     this.cut = true;
-    // The server closes when it has read to the end, and by then it has executed all that came before. An answer would
-    // not tell as much: it may be that to an earlier request.
+    // The server closes when it has read to the end, and by then it has executed all requests. An answer would not prove
+    // that: it may belong to an earlier request.
     requests.end();
   }
 }
 
-/** One way of a connection: keeps the order of what is under way when the weather changes. */
+/** One direction of a connection. Keeps the bytes in order when the faults change. */
 class Direction {
-  /** That something was lost, and with it all that follows. */
+  /** Whether bytes were lost, and with them all later ones. */
   lost = false;
   private readonly underWay: { readonly due: number; readonly bytes: Buffer | undefined }[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -241,7 +240,7 @@ class Direction {
     this.send(undefined);
   }
 
-  /** Nobody is there any more to get what is under way. */
+  /** Drops the bytes under way: their receiver has closed. */
   drop(): void {
     this.ended = true;
     this.underWay.length = 0;

@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => redis.stop());
 
-/** What PING is answered, or why there is no connection. */
+/** The answer to PING, or the connection error. */
 async function answer(options: RedisOptions): Promise<unknown> {
   const { host, port } = redis;
   const client = new Redis({

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { RedisServer } from '../redis-server.js';
 
 export interface TlsRedisOptions {
-  /** What the server's certificate is for, as openssl spells it: `DNS:redis.example`. Else for where it listens. */
+  /** The subject of the server's certificate in openssl's form, such as `DNS:redis.example`. Default: its address. */
   name?: string;
   /** Further command line arguments. */
   args?: readonly string[];
@@ -15,7 +15,7 @@ export interface TlsRedisOptions {
 export class TlsRedis implements AsyncDisposable {
   private constructor(
     readonly server: RedisServer,
-    /** What its clients have to trust. */
+    /** The certificate that clients have to trust. */
     readonly ca: string,
     /** A CA that has nothing to do with it. */
     readonly otherCa: string,
@@ -43,7 +43,7 @@ export class TlsRedis implements AsyncDisposable {
     return this.server.host;
   }
 
-  /** Where it speaks TLS; on `server.port` it does not. */
+  /** The TLS port; `server.port` is plain. */
   get port(): number {
     return tlsPortOf(this.server.port);
   }

@@ -3,8 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 const POLL_MS = 20;
 
 /**
- * What `look` finds, once it finds something. For what another process does in its own time; one that cannot be asked
- * just now is asked again.
+ * Calls `look` until it finds something, and returns that. An error of `look` counts as not found.
+ *
+ * @throws {Error} after `limitMs`, with the last error of `look` as its cause
  */
 export async function until<T>(
   what: string,

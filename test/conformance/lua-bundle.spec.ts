@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ALGORITHM_NAMES } from '../libs/rate-limit/src/algorithms/algorithms.js';
-import { useRedis } from './support/redis-fixture.js';
+import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
+import { useRedis } from '../support/redis-fixture.js';
 
 interface Bundler {
   readonly TARGET: string;

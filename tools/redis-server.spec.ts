@@ -4,15 +4,15 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisServer } from './support/redis-server.js';
+import { RedisServer } from './redis-server.js';
 
 function connectTo(server: RedisServer): Redis {
   const client = new Redis(server.url, {
     retryStrategy: () => 10,
     maxRetriesPerRequest: null,
-    disconnectTimeout: 50, // Of a connection lost already, ioredis waits that long for the end, which delays Jest's exit.
+    disconnectTimeout: 50, // ioredis waits that long for the end of a lost connection, which delays Jest's exit.
   });
-  client.on('error', () => undefined); // Losing the connection is what these tests are about.
+  client.on('error', () => undefined); // These tests lose connections on purpose.
   return client;
 }
 
@@ -51,18 +51,18 @@ describe('a started server', () => {
     expect(await client.ping()).toBe('PONG');
   });
 
-  it('is the process it says it is', async () => {
+  it('reports the pid of its process', async () => {
     expect(await client.info('server')).toContain(`process_id:${server.pid}\r\n`);
   });
 
-  it('keeps its data in a directory of its own, which ends with it', async () => {
+  it('keeps its data in a directory of its own, and removes it in the end', async () => {
     const [, directory = ''] = await client.config('GET', 'dir');
     expect(existsSync(directory)).toBe(true);
     await server.stop();
     expect(existsSync(directory)).toBe(false);
   });
 
-  it('answers nothing while paused, and everything after', async () => {
+  it('answers nothing while paused, and everything after it resumes', async () => {
     await client.ping();
     server.pause();
     const answer = client.ping();
@@ -90,7 +90,7 @@ describe('a started server', () => {
     expect(() => server.pid).toThrow(`No Redis process runs on port ${port}`);
   });
 
-  it('can be killed, and brought back', async () => {
+  it('restarts after a kill', async () => {
     const { pid } = server;
     await server.kill();
     expect(processExists(pid)).toBe(false);
@@ -98,7 +98,7 @@ describe('a started server', () => {
     expect(await client.ping()).toBe('PONG');
   });
 
-  it('is stopped any number of times', async () => {
+  it('can be stopped any number of times', async () => {
     await server.stop();
     await expect(server.stop()).resolves.toBeUndefined();
   });
@@ -116,14 +116,14 @@ describe('starting', () => {
     for (const client of clients) client.disconnect();
   });
 
-  it('passes arguments on', async () => {
+  it('passes arguments to the server', async () => {
     await using server = await RedisServer.start({ args: ['--maxmemory', '2mb'] });
     const client = connectTo(server);
     expect(await client.config('GET', 'maxmemory')).toEqual(['maxmemory', `${2 * 1024 * 1024}`]);
     client.disconnect();
   });
 
-  it('keeps its data over a crash when it is told to, until it is stopped', async () => {
+  it('keeps its data over a crash with keepsData, until stop()', async () => {
     await using server = await RedisServer.start({ keepsData: true });
     const client = connectTo(server);
     const [, directory = ''] = await client.config('GET', 'dir');
@@ -154,7 +154,7 @@ describe('starting', () => {
     await expect(RedisServer.start({ port: first.port })).rejects.toThrow('Address already in use');
   });
 
-  it('fails with what the server says about a wrong argument', async () => {
+  it("fails with the server's message about a wrong argument", async () => {
     await expect(RedisServer.start({ args: ['--no-such-option', 'x'] })).rejects.toThrow('no-such-option');
   });
 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 // Not the global: a test's fake timers must not stop these.
 import { setTimeout as delay } from 'node:timers/promises';
-import { requireRedisServer } from './ensure-redis.js';
+import { requireProgram } from './programs.js';
 
 const HOST = '127.0.0.1';
 const START_LIMIT_MS = 10_000;
@@ -19,19 +19,19 @@ const FIRST_PORT = 20_000;
 const PORT_COUNT = 12_000;
 
 export interface RedisServerOptions {
-  /** Further command line arguments, such as `['--maxmemory', '2mb']`, or what they are on a port. */
+  /** Further command line arguments, such as `['--maxmemory', '2mb']`, or a function of the port that gives them. */
   args?: readonly string[] | ((port: number) => readonly string[]);
-  /** A Sentinel, which monitors nothing until it is told to. */
+  /** Starts a Sentinel, which monitors no master at first. */
   sentinel?: boolean;
-  /** Writes everything to disk at once, and has it again after `restart()`, however it ended. */
+  /** Writes every change to disk at once, and loads it again after `restart()`, also after a crash. */
   keepsData?: boolean;
   /** Further environment variables. */
   env?: Readonly<Record<string, string>>;
-  /** Without it a free port is chosen. */
+  /** Default: a free port. */
   port?: number;
 }
 
-/** A process that was started, and what it has on disk. */
+/** A process that was started, and its directory. */
 export interface Running {
   readonly child: ChildProcess;
   readonly pid: number;
@@ -44,7 +44,7 @@ class PortTakenError extends Error {}
 export class RedisServer implements AsyncDisposable {
   readonly host = HOST;
   private running: Running | undefined;
-  /** Of a server that keeps its data, also while it does not run. */
+  /** The directory of a server that keeps its data. It exists while the server does not run, too. */
   private kept: string | undefined;
 
   private constructor(
@@ -82,7 +82,7 @@ export class RedisServer implements AsyncDisposable {
     process.kill(this.pid, 'SIGCONT');
   }
 
-  /** Ends the process as an operator does, and what it has on disk. Does nothing when it has ended already. */
+  /** Ends the process as an operator does, and removes its data. Does nothing when it has ended already. */
   async stop(): Promise<void> {
     await this.end('SIGTERM');
     this.forget();
@@ -93,7 +93,7 @@ export class RedisServer implements AsyncDisposable {
     await this.end('SIGKILL');
   }
 
-  /** Comes back on the same port with another pid, and no data unless it keeps it; also after `stop()` or `kill()`. */
+  /** Starts again on the same port, also after `stop()` or `kill()`. The data survives with `keepsData` only. */
   async restart(): Promise<void> {
     await this.end('SIGTERM');
     await this.launch();
@@ -158,7 +158,7 @@ export class RedisServer implements AsyncDisposable {
   }
 }
 
-/** One that nobody is likely to listen on: who takes it must be ready to try another. */
+/** A port that is probably free. The caller must be ready to try another one. */
 export function randomPort(): number {
   return FIRST_PORT + Math.floor(Math.random() * PORT_COUNT);
 }
@@ -175,7 +175,7 @@ function spawnServer(port: number, args: readonly string[], { directory, logFile
   // A file rather than a pipe: it needs no reader and does not keep this process alive.
   const log = openSync(logFile, 'w');
   try {
-    const child = spawn(requireRedisServer(), [...args, ...fixed], {
+    const child = spawn(requireProgram('redis-server'), [...args, ...fixed], {
       stdio: ['ignore', log, log],
       env: { ...process.env, ...env },
     });

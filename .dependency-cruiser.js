@@ -1,0 +1,118 @@
+// The direction of dependencies: nest -> http -> limiter -> metrics -> policy -> identity -> stores -> algorithms.
+const LIBRARY = '^libs/rate-limit/src/';
+const INDEX = `${LIBRARY}index\\.ts$`;
+const SPEC = '\\.spec\\.ts$';
+
+/** The folders of the library that each folder may import, beside itself and `util`. */
+const MAY_IMPORT = {
+  util: [],
+  algorithms: [],
+  stores: ['algorithms'],
+  identity: ['stores', 'algorithms'],
+  policy: ['identity', 'stores', 'algorithms'],
+  metrics: ['policy', 'identity', 'stores', 'algorithms'],
+  limiter: ['metrics', 'policy', 'identity', 'stores', 'algorithms'],
+  http: ['limiter', 'metrics', 'policy', 'identity', 'stores', 'algorithms'],
+  nest: ['http', 'limiter', 'metrics', 'policy', 'identity', 'stores', 'algorithms'],
+};
+
+/** Entry points of their own. They may import every layer, and no layer imports them. */
+const ENTRIES = ['testing', 'client', 'throttler'];
+/** These may use Nest. */
+const WITH_NEST = ['nest', 'testing', 'throttler'];
+
+const folder = (...names) => `${LIBRARY}(?:${names.join('|')})/`;
+
+const layers = Object.entries(MAY_IMPORT).map(([name, others]) => ({
+  name: `direction-${name}`,
+  comment: `${name}/ may import ${name === 'util' ? 'no other folder' : [...others, 'util'].join(', ')} of the library`,
+  severity: 'error',
+  from: { path: folder(name), pathNot: SPEC },
+  to: { path: LIBRARY, pathNot: folder(name, ...(name === 'util' ? [] : ['util', ...others])) },
+}));
+
+/** Files that must not exist: each is found by what imports it, by what it imports, or as an orphan. */
+const banned = (name, comment, files) => [
+  { name, comment, severity: 'error', from: {}, to: files },
+  { name: `${name}-imports`, comment, severity: 'error', from: files, to: {} },
+  { name: `${name}-orphan`, comment, severity: 'error', from: { ...files, orphan: true }, to: {} },
+];
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    ...layers,
+    {
+      name: 'direction-entries',
+      comment: 'An entry point may import the layers, but neither index.ts nor another entry point',
+      severity: 'error',
+      from: { path: `${LIBRARY}(${ENTRIES.join('|')})/`, pathNot: SPEC },
+      to: { path: LIBRARY, pathNot: [folder(...Object.keys(MAY_IMPORT)), `${LIBRARY}$1/`] },
+    },
+    ...banned('library-folders', 'A new folder of the library needs its place in the direction: add it to MAY_IMPORT', {
+      path: `${LIBRARY}[^/]+/`,
+      pathNot: folder(...Object.keys(MAY_IMPORT), ...ENTRIES),
+    }),
+    ...banned('library-root', 'index.ts is the only file at the root of libs/rate-limit/src', {
+      path: `${LIBRARY}[^/]+$`,
+      pathNot: INDEX,
+    }),
+    {
+      name: 'library-without-nest',
+      comment: `Only ${WITH_NEST.join('/, ')}/ import @nestjs/*: the engine runs without Nest`,
+      severity: 'error',
+      from: { path: LIBRARY, pathNot: [folder(...WITH_NEST), SPEC] },
+      to: { path: '(?:^|/)@nestjs/' },
+    },
+    {
+      name: 'library-alone',
+      comment: 'The library imports nothing from the application, the load generator, the tests or the tools',
+      severity: 'error',
+      from: { path: LIBRARY, pathNot: SPEC },
+      to: { path: '^(?:src|surge|simulate|test|tools|bench)/' },
+    },
+    {
+      name: 'library-cycles',
+      comment: 'No cycles in the library, those of types included',
+      severity: 'error',
+      from: { path: LIBRARY, pathNot: SPEC },
+      to: { circular: true, viaOnly: { path: LIBRARY } },
+    },
+    {
+      name: 'library-by-name',
+      comment: "The application and the load generator import the library as users do: from 'nestjs-floodgate'",
+      severity: 'error',
+      from: { path: '^(?:src|surge)/' },
+      to: { path: '^libs/', dependencyTypesNot: ['aliased', 'npm', 'npm-dev'] },
+    },
+    {
+      name: 'tests-without-surge',
+      comment: 'What tests and the load generator share is in tools/',
+      severity: 'error',
+      from: { path: '^test/' },
+      to: { path: '^(?:src/)?surge/' },
+    },
+    {
+      name: 'application-alone',
+      comment: 'The application imports neither tests nor tools',
+      severity: 'error',
+      from: { path: '^src/', pathNot: [SPEC] },
+      to: { path: '^(?:test|tools)/' },
+    },
+    {
+      name: 'tools-alone',
+      comment: 'The tools know nothing of the rest',
+      severity: 'error',
+      from: { path: '^tools/' },
+      to: { path: '^(?:libs|src|surge|simulate|test|bench)/' },
+    },
+  ],
+  options: {
+    tsConfig: { fileName: 'tsconfig.json' },
+    // Imports of types count: they tie folders together as well.
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(?:^|/)(?:dist|node_modules/(?!@nestjs/))' },
+    enhancedResolveOptions: { conditionNames: ['import', 'types', 'node', 'default'] },
+  },
+};

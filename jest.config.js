@@ -1,0 +1,78 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const rootDir = fileURLToPath(new URL('.', import.meta.url));
+const isFolder = (name) => existsSync(`${rootDir}${name}`);
+
+/** The folders whose specs stand beside the code and need nothing but Node. */
+const UNIT = ['libs', 'lua', 'src', 'surge', 'simulate'].filter(isFolder);
+
+/** The folders of each project, and the file in test/support/setup that checks the programs which they need. */
+const PROJECTS = {
+  conformance: { folders: ['test/conformance', 'test/equivalence'], setup: 'redis' },
+  http: { folders: ['test/bypass', 'test/e2e', 'test/metrics'], setup: 'redis' },
+  faults: {
+    folders: ['test/chaos', 'test/concurrency', 'test/faults', 'test/memory', 'test/support', 'tools'],
+    setup: 'faults',
+  },
+  app: { folders: ['test/app', 'test/surge'], setup: 'redis' },
+  deploy: { folders: ['test/deploy'], setup: 'deploy' },
+};
+
+/** Has a configuration of its own: it needs a browser and the built application. */
+const BROWSER = 'test/browser';
+
+expectProjectOfEach(readdirSync(`${rootDir}test`).map((name) => `test/${name}`));
+
+/** What all projects share. */
+export const base = {
+  rootDir,
+  roots: [...UNIT, 'test', 'tools'].map((name) => `<rootDir>/${name}`),
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleFileExtensions: ['ts', 'js', 'json', 'node'],
+  moduleNameMapper: {
+    // The sources and not what npm links or a build has left.
+    '^nestjs-floodgate$': '<rootDir>/libs/rate-limit/src/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  transform: {
+    '\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2023',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/libs/rate-limit/dist'],
+};
+
+export default {
+  projects: [
+    { ...base, displayName: 'unit', testMatch: specsIn(UNIT) },
+    ...Object.entries(PROJECTS).map(([displayName, { folders, setup }]) => ({
+      ...base,
+      displayName,
+      testMatch: specsIn(folders),
+      globalSetup: `<rootDir>/test/support/setup/${setup}.js`,
+    })),
+  ],
+};
+
+export function specsIn(folders) {
+  return folders.map((folder) => `<rootDir>/${folder}/**/*.spec.ts`);
+}
+
+/** A folder that belongs to no project would never be run. */
+function expectProjectOfEach(entries) {
+  const known = [BROWSER, ...Object.values(PROJECTS).flatMap(({ folders }) => folders)];
+  const forgotten = entries.filter((entry) => !known.includes(entry));
+  if (forgotten.length > 0) throw new Error(`jest.config.js: no project contains ${forgotten.join(', ')}`);
+}

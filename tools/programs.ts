@@ -1,0 +1,132 @@
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+
+interface Needed {
+  /** The Debian packages that contain it. */
+  readonly packages: readonly string[];
+  /** Its names on `PATH`, the preferred one first. */
+  readonly names: readonly string[];
+  /** An environment variable that chooses another file. */
+  readonly variable?: string;
+}
+
+const NEEDED = {
+  'redis-server': {
+    packages: ['redis-server'],
+    names: ['redis-server', 'valkey-server'],
+    variable: 'REDIS_SERVER_BIN',
+  },
+  libfaketime: { packages: ['libfaketime'], names: [] },
+  openssl: { packages: ['openssl'], names: ['openssl'] },
+  prometheus: { packages: ['prometheus'], names: ['prometheus'] },
+  promtool: { packages: ['prometheus'], names: ['promtool'] },
+  'prometheus-redis-exporter': {
+    packages: ['prometheus-redis-exporter'],
+    names: ['prometheus-redis-exporter', 'redis_exporter'],
+  },
+  chromium: {
+    packages: ['chromium', 'fonts-dejavu-core'],
+    names: ['chromium', 'chromium-browser', 'google-chrome'],
+    variable: 'CHROMIUM_BIN',
+  },
+} as const satisfies Readonly<Record<string, Needed>>;
+
+/** A program that the tests run, or a library that they load. */
+export type Program = keyof typeof NEEDED;
+
+export const PROGRAMS = Object.keys(NEEDED) as readonly Program[];
+
+/** The Debian packages of a program. */
+export function packagesOf(name: Program): readonly string[] {
+  return NEEDED[name].packages;
+}
+
+/**
+ * The path of a program: the one that its environment variable names, else the first on `PATH`.
+ *
+ * @throws {Error} when the environment variable names no executable file
+ */
+export function findProgram(name: Program): string | undefined {
+  if (name === 'libfaketime') return findFaketime();
+  const { names, variable }: Needed = NEEDED[name];
+  const chosen = variable === undefined ? undefined : process.env[variable];
+  if (chosen) {
+    const path = chosen.includes('/') ? fileAt(resolve(chosen), constants.X_OK) : onPath(chosen);
+    // Falling back to another program would test something other than what was asked for.
+    if (!path) throw oneLineError(`${variable} names ${chosen}, which is not an executable file`);
+    return path;
+  }
+  for (const one of names) {
+    const path = onPath(one);
+    if (path) return path;
+  }
+  return undefined;
+}
+
+/** @throws {Error} when the program is missing, with how to install it */
+export function requireProgram(name: Program): string {
+  const path = findProgram(name);
+  if (path === undefined) throw missing([name]);
+  return path;
+}
+
+/** @throws {Error} one for all programs that are missing, with how to install them */
+export function requirePrograms(names: readonly Program[]): void {
+  const absent = names.filter((name) => findProgram(name) === undefined);
+  if (absent.length > 0) throw missing(absent);
+}
+
+function missing(names: readonly Program[]): Error {
+  const variables = names.flatMap((name) => {
+    const { variable }: Needed = NEEDED[name];
+    return variable === undefined ? [] : [variable];
+  });
+  const choice = variables.length === 0 ? '' : `, or set ${variables.join(' and ')}`;
+  return oneLineError(`Not installed: ${names.join(', ')}. Run \`npm run setup\` (Debian, Ubuntu)${choice}`);
+}
+
+/** The executable file of this name, as a shell would find it. */
+export function onPath(name: string): string | undefined {
+  for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = directory && fileAt(join(directory, name), constants.X_OK);
+    if (path) return path;
+  }
+  return undefined;
+}
+
+function fileAt(path: string, mode: number): string | undefined {
+  try {
+    accessSync(path, mode);
+    return statSync(path).isFile() ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const LIBRARY_FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/local/lib'];
+
+/** Debian keeps it below the folder of the architecture. */
+function findFaketime(): string | undefined {
+  for (const folder of LIBRARY_FOLDERS) {
+    for (const below of ['', ...namesIn(folder)]) {
+      const path = fileAt(join(folder, below, 'faketime', 'libfaketime.so.1'), constants.R_OK);
+      if (path) return path;
+    }
+  }
+  return undefined;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** Jest prints the stack of an error of globalSetup. The stack does not help here. */
+function oneLineError(message: string): Error {
+  const error = new Error(message);
+  error.stack = message;
+  return error;
+}

@@ -1,0 +1,91 @@
+// `npm run setup`: installs the Debian packages that the tests need. Does nothing when all programs are there.
+import { spawnSync } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { findProgram, onPath, packagesOf, PROGRAMS, type Program } from './programs.js';
+
+const POLICY_FILE = '/usr/sbin/policy-rc.d';
+const APT_LOCK = '/run/lock/floodgate-apt';
+const APT_LOCK_SECONDS = 120;
+
+const missing = (): Program[] => PROGRAMS.filter((name) => findProgram(name) === undefined);
+
+function main(): void {
+  const absent = missing();
+  if (absent.length === 0) {
+    console.log('setup: everything that the tests need is installed');
+    return;
+  }
+  const packages = [...new Set(absent.flatMap(packagesOf))];
+  const obstacle = obstacleToInstalling();
+  if (obstacle !== undefined) {
+    fail(`missing: ${absent.join(', ')}. Cannot install them: ${obstacle}. On Debian and Ubuntu:
+  sudo apt-get install ${packages.join(' ')}`);
+    return;
+  }
+  console.log(`setup: installing ${packages.join(', ')}`);
+  install(packages);
+  const still = missing();
+  if (still.length > 0) fail(`still missing: ${still.join(', ')}`);
+}
+
+function fail(message: string): void {
+  process.stderr.write(`setup: ${message}\n`);
+  process.exitCode = 1;
+}
+
+function obstacleToInstalling(): string | undefined {
+  if (!isDebianLike() || onPath('apt-get') === undefined) return 'this system has no apt-get';
+  if (process.getuid?.() !== 0) return 'only root can install packages';
+  return undefined;
+}
+
+function isDebianLike(): boolean {
+  try {
+    const release = readFileSync('/etc/os-release', 'utf8');
+    return /^(?:ID|ID_LIKE)=.*\b(?:debian|ubuntu)\b/m.test(release);
+  } catch {
+    return false;
+  }
+}
+
+/** Installs packages without starting their services. */
+function install(packages: readonly string[]): void {
+  const forbidsServices = forbidServiceStarts();
+  try {
+    // A failing update is not fatal: one unreachable third-party list need not keep a package from installing.
+    apt('update');
+    // One by one: a package that cannot be installed keeps no other from it.
+    for (const name of packages) apt('install', '-y', '--no-install-recommends', name);
+  } finally {
+    if (forbidsServices) rmSync(POLICY_FILE, { force: true });
+    // A policy that was here before may have let a package start its service, which takes a port.
+    else for (const name of packages) spawnSync('service', [name, 'stop'], { stdio: 'ignore' });
+  }
+}
+
+/** Keeps packages from starting a service: status 101 of this file is Debian's "action forbidden". */
+function forbidServiceStarts(): boolean {
+  try {
+    writeFileSync(POLICY_FILE, '#!/bin/sh\nexit 101\n', { mode: 0o755, flag: 'wx' });
+    return true;
+  } catch {
+    return false; // The machine has a policy of its own, which stays as it is.
+  }
+}
+
+function apt(...args: string[]): void {
+  // apt-get fails where another one runs. `flock` makes two setups take turns.
+  const command = [APT_LOCK, 'apt-get', '-qq', '-o', `DPkg::Lock::Timeout=${APT_LOCK_SECONDS}`, ...args];
+  const { status, stdout, stderr } = spawnSync('flock', command, {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+  });
+  if (status !== 0) process.stderr.write(`${stdout}${stderr}`);
+}
+
+try {
+  main();
+} catch (error) {
+  fail((error as Error).message);
+}
