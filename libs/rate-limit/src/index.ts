@@ -40,7 +40,8 @@ export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
 export type { BoundPolicy } from './policy/bound-policy.js';
 
-export type { Identity, IdentityResolver, OnMissingIdentity } from './identity/identity.js';
+export type { Identity, OnMissingIdentity } from './identity/identity.js';
+export type { IdentityResolver } from './nest/types.js';
 export { identityTag } from './identity/identity-tag.js';
 export { apiKeyIdentity, ipIdentity, userIdentity } from './identity/resolvers.js';
 

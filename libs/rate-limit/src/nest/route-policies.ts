@@ -3,7 +3,7 @@ import type { HandlerClass, RoutePolicySource } from '../limiter/rate-limiter.js
 import type { UserFunctions } from '../limiter/user-functions.js';
 import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
 import { checkTogether } from '../policy/check-together.js';
-import type { IdentityChain } from '../identity/identity-chain.js';
+import type { IdentityChain } from './types.js';
 import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { PolicyChoice, PolicyFunction, PolicyScope, PolicySource } from '../policy/policy.js';

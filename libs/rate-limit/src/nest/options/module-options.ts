@@ -1,4 +1,4 @@
-import { type IdentityResolver, ON_MISSING_IDENTITY, type OnMissingIdentity } from '../../identity/identity.js';
+import { ON_MISSING_IDENTITY, type OnMissingIdentity } from '../../identity/identity.js';
 import { isKind } from '../../identity/identity-tag.js';
 import { checkKeyPrefix } from '../../policy/key.js';
 import type { DecisionEvent } from '../../metrics/decision-event.js';
@@ -7,6 +7,7 @@ import { STORE_FAILURES } from '../../policy/parse-policy.js';
 import type { OnStoreFailure, Policy, PolicySource } from '../../policy/policy.js';
 import { isRedisClient, type RedisClient, type RedisOptions } from '../../stores/redis/redis-client.js';
 import type { RateLimitStore } from '../../stores/store.js';
+import type { IdentityResolver } from '../types.js';
 
 /** What `RateLimitModule.forRoot` takes. */
 export interface RateLimitModuleOptions {
