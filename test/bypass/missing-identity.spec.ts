@@ -10,6 +10,7 @@ import {
   type Policy,
   type PolicyBy,
   RateLimit,
+  RateLimiter,
   RateLimitIdentityMissingException,
   RateLimitModule,
   type RateLimitModuleOptions,
@@ -42,6 +43,7 @@ const rejecting = (error: unknown) => async (): Promise<never> => {
   await turn();
   throw error;
 };
+const neverSettles = (): Promise<never> => new Promise(() => undefined);
 const SECRET = 'sk_live_9999-SECRET';
 
 const user = (id: () => unknown): PolicyBy => (() => ({ kind: 'user', value: id() })) as PolicyBy;
@@ -61,22 +63,36 @@ const NOBODY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
   ['a by function without a value', (() => ({ kind: 'user' })) as unknown as PolicyBy, undefined],
 ];
 
-/** Functions that fail. */
-const FAILING: [string, PolicyBy, IdentityResolver[] | undefined][] = [
-  ['a by function that throws', failing(new Error('token is forged')), undefined],
-  ['a by function that rejects', rejecting(new Error('token is forged')), undefined],
-  ['a resolver that throws', 'user', [{ kind: 'user', resolve: failing(new Error('token is forged')) }]],
-  ['a resolver that rejects', 'user', [{ kind: 'user', resolve: rejecting(new Error('token is forged')) }]],
+/** The reason in the log line. */
+const FORGED = 'token is forged';
+const NEVER_SETTLED = 'it did not settle within 50 ms';
+
+/** Functions that fail, and the reason that the log gives. */
+const FAILING: [string, PolicyBy, IdentityResolver[] | undefined, string][] = [
+  ['a by function that throws', failing(new Error(FORGED)), undefined, FORGED],
+  ['a by function that rejects', rejecting(new Error(FORGED)), undefined, FORGED],
+  ['a resolver that throws', 'user', [{ kind: 'user', resolve: failing(new Error(FORGED)) }], FORGED],
+  ['a resolver that rejects', 'user', [{ kind: 'user', resolve: rejecting(new Error(FORGED)) }], FORGED],
   [
     'the first resolver of a chain',
     'client',
-    [{ kind: 'token', resolve: failing(new Error('token is forged')) }, userIdentity()],
+    [{ kind: 'token', resolve: failing(new Error(FORGED)) }, userIdentity()],
+    FORGED,
   ],
   [
     'the second resolver of a chain, later',
     'client',
-    [apiKeyIdentity({ header: 'x-none' }), { kind: 'token', resolve: rejecting(new Error('token is forged')) }],
+    [apiKeyIdentity({ header: 'x-none' }), { kind: 'token', resolve: rejecting(new Error(FORGED)) }],
+    FORGED,
   ],
+  ['a by function that never settles', neverSettles, undefined, NEVER_SETTLED],
+  ['a resolver that never settles', 'user', [{ kind: 'user', resolve: neverSettles }], NEVER_SETTLED],
+  ['the address of a chain, which never settles', 'client', [{ kind: 'ip', resolve: neverSettles }], NEVER_SETTLED],
+];
+
+const WITHOUT_IDENTITY: typeof NOBODY = [
+  ...NOBODY,
+  ...FAILING.map(([name, by, identity]): (typeof NOBODY)[0] => [name, by, identity]),
 ];
 
 describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (platform) => {
@@ -95,50 +111,48 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     return { status: reply.status, asked, app, text: reply.text, headers: limitHeaders(reply) };
   }
 
-  it.each([...NOBODY, ...FAILING])('counts as its address unless said otherwise: %s', async (_, by, identity) => {
+  it.each(WITHOUT_IDENTITY)('counts as its address unless said otherwise: %s', async (_, by, identity) => {
     for (const module of [{}, { onMissingIdentity: 'ip' }, { onMissingIdentity: undefined }] as const) {
       const { status, asked } = await asNobody(by, identity, module);
       expect([status, asked]).toEqual([200, ['ip:127.0.0.1']]);
     }
   });
 
-  it.each([...NOBODY, ...FAILING])(
-    "is refused with 401 where onMissingIdentity is 'refuse': %s",
-    async (_, by, identity) => {
-      const { status, asked, text, headers, app } = await asNobody(by, identity, { onMissingIdentity: 'refuse' });
-      expect([status, asked, headers]).toEqual([401, [], []]);
-      expect(JSON.parse(text)).toEqual({
-        statusCode: 401,
-        error: 'rate_limit_identity_missing',
-        message: 'The request does not say who is asking',
-        policy: 'rider',
-      });
-      expect(app.logs.of('error')).toEqual([]);
-    },
-  );
-
-  it.each([...NOBODY, ...FAILING])(
-    "is a logged 500 where onMissingIdentity is 'throw': %s",
-    async (_, by, identity) => {
-      const { status, asked, text, headers, app } = await asNobody(by, identity, { onMissingIdentity: 'throw' });
-      expect([status, asked, headers]).toEqual([500, [], []]);
-      expect(text).not.toContain('forged');
-      expect(app.logs.of('error')).toHaveLength(1);
-      const wanted = typeof by === 'string' ? `'${by}'` : 'a function';
-      expect(app.logs.of('error')[0]).toContain(`policy 'rider': no identity to count by ${wanted}, `);
-      expect(app.logs.of('error')[0]).toContain("onMissingIdentity is 'throw': let authentication run before");
-    },
-  );
-
-  it.each(FAILING)('of which a function failed is logged, once a second at most: %s', async (_, by, identity) => {
-    for (const onMissingIdentity of ['ip', 'refuse', 'throw'] as const) {
-      const options = { store: new StillStore(), onMissingIdentity, identity: identity ?? FROM_HEADERS };
-      await using app = await limited(platform, routeWith({ by }), options);
-      await app.crowd(20, '/');
-      expect(app.logs.of('warn')).toEqual([expect.stringContaining(': token is forged')]);
-      expect(app.logs.of('warn')[0]).toMatch(/^An identity function failed \(policy 'rider'\)/);
-    }
+  it.each(WITHOUT_IDENTITY)("is refused with 401 where onMissingIdentity is 'refuse': %s", async (_, by, identity) => {
+    const { status, asked, text, headers, app } = await asNobody(by, identity, { onMissingIdentity: 'refuse' });
+    expect([status, asked, headers]).toEqual([401, [], []]);
+    expect(JSON.parse(text)).toEqual({
+      statusCode: 401,
+      error: 'rate_limit_identity_missing',
+      message: 'The request has no identity that the rate limit counts',
+      policy: 'rider',
+    });
+    expect(app.logs.of('error')).toEqual([]);
   });
+
+  it.each(WITHOUT_IDENTITY)("is a logged 500 where onMissingIdentity is 'throw': %s", async (_, by, identity) => {
+    const { status, asked, text, headers, app } = await asNobody(by, identity, { onMissingIdentity: 'throw' });
+    expect([status, asked, headers]).toEqual([500, [], []]);
+    expect(text).not.toContain('forged');
+    expect(app.logs.of('error')).toHaveLength(1);
+    const wanted = typeof by === 'string' ? `'${by}'` : 'a function';
+    expect(app.logs.of('error')[0]).toContain(`policy 'rider': no identity to count by ${wanted}, `);
+    expect(app.logs.of('error')[0]).toContain("onMissingIdentity is 'throw': let authentication run before");
+  });
+
+  it.each(FAILING)(
+    'of which a function failed is logged, once a second at most: %s',
+    async (_, by, identity, reason) => {
+      for (const onMissingIdentity of ['ip', 'refuse', 'throw'] as const) {
+        const options = { store: new StillStore(), onMissingIdentity, identity: identity ?? FROM_HEADERS };
+        await using app = await limited(platform, routeWith({ by }), options);
+        await app.crowd(20, '/');
+        expect(app.logs.of('warn')).toEqual([expect.stringContaining(`: ${reason}`)]);
+        expect(app.logs.of('warn')[0]).toMatch(/^An identity function failed \(policy 'rider'\)/);
+        expect(app.app.get(RateLimiter).stats().functionFailures.identity).toBe(20);
+      }
+    },
+  );
 
   it.each(NOBODY)('is nothing to warn of: %s', async (_, by, identity) => {
     const { app } = await asNobody(by, identity, {});

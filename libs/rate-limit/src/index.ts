@@ -14,8 +14,8 @@ export {
   type RateLimitMetricsOptions,
 } from './nest/rate-limit-metrics.module.js';
 export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
+export type { RateLimitExceededBody } from './http/bodies.js';
 export {
-  type RateLimitExceededBody,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
@@ -43,7 +43,7 @@ export type { BoundPolicy } from './policy/bound-policy.js';
 export type { Identity, OnMissingIdentity } from './identity/identity.js';
 export type { IdentityResolver } from './nest/types.js';
 export { identityTag } from './identity/identity-tag.js';
-export { apiKeyIdentity, ipIdentity, userIdentity } from './identity/resolvers.js';
+export { apiKeyIdentity, ipIdentity, userIdentity } from './nest/identities.js';
 
 export type { Algorithm, AlgorithmName } from './algorithms/algorithm.js';
 export {

@@ -1,7 +1,9 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
-import { escape, identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
+import { escape, MAX_TAG_BYTES } from '../identity/identity-tag.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
+
+export { globalTag } from '../identity/identity-tag.js';
 
 /** Short in every key. */
 const CODES: Readonly<Record<AlgorithmName, string>> = {
@@ -62,9 +64,4 @@ export function shardKey(key: string, number: number, shards: number): string {
 /** The tag that stands in such a key. */
 export function tagOf(key: string): string {
   return key.slice(key.indexOf('{') + 1, key.indexOf('}'));
-}
-
-/** The tag of a policy that counts everybody together: its name, so that not all of them share one Cluster slot. */
-export function globalTag(name: string): string {
-  return identityTag({ kind: 'global', value: name });
 }
