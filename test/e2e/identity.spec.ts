@@ -7,7 +7,9 @@ import {
   identityTag,
   ipIdentity,
   type Policy,
+  type PolicyBy,
   RateLimit,
+  RateLimiter,
   RateLimitConfigError,
   type RateLimitModuleOptions,
   userIdentity,
@@ -34,7 +36,7 @@ class Routes {
 
 type Headers = NonNullable<SendOptions['headers']>;
 
-describe.each(PLATFORMS)('who is asking over %s', (platform) => {
+describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
   /** The identities, as they stand in keys, that requests with these headers count as; the hash of a key is left out. */
   async function identities(
     requests: readonly Headers[],
@@ -224,6 +226,53 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
       '__proto__',
     ];
     expect(await behindProxy(nonsense)).toEqual(nonsense.map(() => 'ip:127.0.0.1'));
+  });
+});
+
+describe.each(PLATFORMS)('the identities of several policies over %s', (platform) => {
+  it('are resolved once per request, side by side', async () => {
+    const calls = { user: 0, tenant: 0 };
+    const waiting: (() => void)[] = [];
+    /** Settles when both functions of the request have been called. */
+    const together = (): Promise<void> =>
+      new Promise((resolve) => {
+        waiting.push(resolve);
+        if (waiting.length === 2) for (const settle of waiting.splice(0)) settle();
+      });
+    const resolver: IdentityResolver = {
+      kind: 'user',
+      resolve: async () => {
+        calls.user++;
+        await together();
+        return 'ada';
+      },
+    };
+    const tenant: PolicyBy = async () => {
+      calls.tenant++;
+      await together();
+      return { kind: 'tenant', value: 'acme' };
+    };
+    @Controller()
+    class Several {
+      @Get()
+      @RateLimit(
+        { ...BUCKET, name: 'client' },
+        { ...BUCKET, name: 'user', by: 'user' },
+        { ...BUCKET, name: 'ip', by: 'ip' },
+        { ...BUCKET, name: 'tenant', by: tenant },
+        { ...BUCKET, name: 'tenant again', by: tenant },
+      )
+      get(): void {}
+    }
+    const store = new StillStore();
+    await using app = await limited(platform, Several, { store, identity: [resolver] });
+    for (let i = 1; i <= 3; i++) {
+      expect((await app.send('/')).status).toBe(200);
+      expect(calls).toEqual({ user: i, tenant: i });
+    }
+    expect(app.app.get(RateLimiter).stats().functionFailures.identity).toBe(0);
+    const tags = store.asked[0]!.map(({ key }) => /\{(.*)\}/.exec(key)![1]);
+    expect(tags).toEqual(['user:ada', 'user:ada', 'ip:127.0.0.1', 'tenant:acme', 'tenant:acme']);
   });
 });
 

@@ -193,7 +193,7 @@ export class IdentityChain<Context> {
     resolved: ResolvedIdentities | undefined,
     failure: IdentityFailure | undefined,
   ): Tag {
-    if (policy === undefined) return this.peerTag(context);
+    if (policy === undefined) return this.peerTag(context, resolved);
     const choice = policy.onMissingIdentity ?? this.onMissing;
     if (choice === 'refuse') throw new IdentityMissingError(policy.name);
     if (choice === 'throw') {
@@ -204,13 +204,15 @@ export class IdentityChain<Context> {
           `the rate limit's guard, or choose 'ip' or 'refuse'`,
       );
     }
-    if (policy.by === 'ip') return this.peerTag(context);
-    return this.find(this.byKind.ip, 0, context, undefined, resolved ?? rememberOnly(failure));
+    const known = resolved ?? rememberOnly(failure);
+    return policy.by === 'ip' ? this.peerTag(context, known) : this.find(this.byKind.ip, 0, context, undefined, known);
   }
 
-  private peerTag(context: Context): Tag {
-    const value = this.peer.address.resolve(context);
-    if (value !== undefined) return identityTag({ kind: 'ip', value });
+  private peerTag(context: Context, resolved: ResolvedIdentities | undefined): string {
+    // This resolver answers at once.
+    const found = this.askResolver(this.peer.address, context, undefined, resolved) as FoundIdentity;
+    if (typeof found === 'string') return found;
+    if (found !== undefined) throw found.error;
     // The answer of a request whose client has gone is never read. If it counted as unknown, clients that reset their
     // connections would have a second bucket.
     if (this.peer.hasGone(context)) throw new ClientGoneError();
@@ -218,7 +220,7 @@ export class IdentityChain<Context> {
   }
 }
 
-/** A resolver for addresses that has failed is not asked a second time: the request would wait for its deadline twice. */
+/** Keeps a failed resolver for addresses from being asked again: the request would wait for its deadline twice. */
 function rememberOnly(failure: IdentityFailure | undefined): ResolvedIdentities | undefined {
   if (failure === undefined) return undefined;
   const resolved = new ResolvedIdentities();

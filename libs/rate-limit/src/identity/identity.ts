@@ -26,7 +26,8 @@ export interface IdentityResolver<Context> {
   /**
    * Returns the identity's value; undefined, null or `''` when the request has none. May be asynchronous, to verify a token for
    * example. A resolver that throws, rejects or takes longer than `deadlineMs` is logged, and the request follows
-   * `onMissingIdentity`. A request asks a resolver once, however many of its policies count the identity.
+   * `onMissingIdentity`. The policies of a route call it once per request; those of the module's `middleware` run before
+   * authentication and call it once more.
    */
   readonly resolve: (context: Context) => string | null | undefined | Promise<string | null | undefined>;
 }
