@@ -27,7 +27,7 @@ export function trustProxyWarning(setting: TrustProxySetting | undefined): strin
     given === true
       ? 'true'
       : trustsEveryAddress(given)
-        ? 'a function that believes every address'
+        ? 'a function that trusts every address'
         : listsEveryAddress(given)
           ? 'a list that contains every address'
           : undefined;
