@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { ClientGoneError, IdentityMissingError } from './errors.js';
 import { IdentityChain } from './identity-chain.js';
-import type { CountedBy, IdentityFunction, IdentityResolver, MaybeIdentity, OnMissingIdentity } from './identity.js';
+import type {
+  CountedBy,
+  IdentityBy,
+  IdentityFunction,
+  IdentityResolver,
+  MaybeIdentity,
+  OnMissingIdentity,
+} from './identity.js';
 import { ResolvedIdentities } from './resolved-identities.js';
 
 /** A request of a test. */
@@ -34,11 +41,11 @@ class Calls {
   }
 }
 
-const policy = (
-  name: string,
-  by: CountedBy<Context>['by'],
-  onMissingIdentity?: OnMissingIdentity,
-): CountedBy<Context> => ({ name, by, onMissingIdentity });
+const policy = (name: string, by: IdentityBy<Context>, onMissingIdentity?: OnMissingIdentity): CountedBy<Context> => ({
+  name,
+  by,
+  onMissingIdentity,
+});
 
 const FORGED = new Error('forged');
 const ADA: Context = { user: 'ada', address: '10.0.0.1' };
@@ -124,9 +131,9 @@ describe('the identity chain, for several policies of a request', () => {
     const calls = new Calls();
     const { chain, tenant } = chainOf(calls, userOf);
     const policies = ['user', tenant].flatMap((by) => [
-      policy('address', by as CountedBy<Context>['by']),
-      policy('refusing', by as CountedBy<Context>['by'], 'refuse'),
-      policy('throwing', by as CountedBy<Context>['by'], 'throw'),
+      policy('address', by as IdentityBy<Context>),
+      policy('refusing', by as IdentityBy<Context>, 'refuse'),
+      policy('throwing', by as IdentityBy<Context>, 'throw'),
     ]);
     const problem = (by: string): string =>
       `policy 'throwing': no identity to count by ${by}, the function failed: forged; onMissingIdentity is 'throw': let ` +
@@ -220,7 +227,7 @@ describe('the identity chain, for one policy', () => {
   it('returns no promise where no function is asynchronous', () => {
     const { chain, tenant } = chainOf(new Calls(), ({ user }) => user);
     const tags = ['client', 'user', 'ip', 'global', tenant].map((by) =>
-      chain.tag(policy('a', by as CountedBy<Context>['by']), ADA),
+      chain.tag(policy('a', by as IdentityBy<Context>), ADA),
     );
     expect(tags).toEqual(['user:ada', 'user:ada', 'ip:10.0.0.1', 'global:a', 'tenant:ada']);
   });

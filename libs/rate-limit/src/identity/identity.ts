@@ -47,10 +47,13 @@ export type OnMissingIdentity = 'ip' | 'refuse' | 'throw';
 
 export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'refuse', 'throw'];
 
+/** The identity that a policy counts: the first that the chain finds, one kind, all requests together, or a function's. */
+export type IdentityBy<Context> = 'client' | 'ip' | 'user' | 'api-key' | 'global' | IdentityFunction<Context>;
+
 /** What the identity chain needs of a policy. */
 export interface CountedBy<Context> {
   readonly name: string;
-  readonly by: 'client' | 'ip' | 'user' | 'api-key' | 'global' | IdentityFunction<Context>;
+  readonly by: IdentityBy<Context>;
   /** Undefined: the module's choice. */
   readonly onMissingIdentity: OnMissingIdentity | undefined;
 }

@@ -50,7 +50,7 @@ export function addressResolver(options: { ipv6Prefix?: number }): SyncIdentityR
   return {
     kind: 'ip',
     // Behind a proxy, `ip` can be any text that the proxy passed on.
-    resolve: ({ ip, socket }) => address(ip, prefix) ?? address(socket?.remoteAddress, prefix),
+    resolve: (request) => address(request.ip, prefix) ?? address(request.socket?.remoteAddress, prefix),
   };
 }
 
