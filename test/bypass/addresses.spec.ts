@@ -25,10 +25,10 @@ function statusOf(host: string, port: number): Promise<number> {
 }
 
 describe.each(PLATFORMS)('the address of a connection over %s', (platform) => {
-  it('is one, of a server that listens for IPv6 and is asked over IPv4, and another one over IPv6', async () => {
+  it('is one bucket over IPv4 and another one over IPv6, for a server that listens on IPv6', async () => {
     const store = new StillStore();
     await using http = await limited(platform, Routes, { store });
-    // On all addresses: over IPv4 the peer is ::ffff:127.0.0.1 there.
+    // On a server that listens on all addresses, an IPv4 peer is ::ffff:127.0.0.1.
     const server = http.app.getHttpServer() as import('node:http').Server;
     await new Promise((resolve) => server.close(resolve));
     await new Promise<void>((resolve) => server.listen(0, '::', resolve));
@@ -72,7 +72,7 @@ describe.each(PLATFORMS)('a chain of proxies over %s', (platform) => {
     },
   );
 
-  it('has no fresh bucket for entries that are empty or nonsense: they count as the proxy', async () => {
+  it('gives no fresh bucket for empty or invalid entries: they count as the proxy', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store }, { trustProxy: 'loopback' });
     const statuses = [];

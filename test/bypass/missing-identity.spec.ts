@@ -10,6 +10,7 @@ import {
   type Policy,
   type PolicyBy,
   RateLimit,
+  RateLimiter,
   RateLimitIdentityMissingException,
   RateLimitModule,
   type RateLimitModuleOptions,
@@ -42,15 +43,16 @@ const rejecting = (error: unknown) => async (): Promise<never> => {
   await turn();
   throw error;
 };
+const neverSettles = (): Promise<never> => new Promise(() => undefined);
 const SECRET = 'sk_live_9999-SECRET';
 
 const user = (id: () => unknown): PolicyBy => (() => ({ kind: 'user', value: id() })) as PolicyBy;
 
-/** Ways in which a policy can find nobody: its `by`, and resolvers of the module. */
-const NOBODY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
+/** A `by` and the module's resolvers that find no identity. */
+const NO_IDENTITY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
   ["by 'user' without a user", 'user', undefined],
   ["by 'api-key' without a key", 'api-key', undefined],
-  ["by 'user' in a chain that knows no users", 'user', [apiKeyIdentity()]],
+  ["by 'user' with resolvers that find no users", 'user', [apiKeyIdentity()]],
   ['a resolver that finds null', 'user', [{ kind: 'user', resolve: () => null }]],
   ['a resolver that finds nothing, later', 'user', [{ kind: 'user', resolve: () => Promise.resolve(undefined) }]],
   ['a by function that returns nothing', () => undefined, undefined],
@@ -61,27 +63,41 @@ const NOBODY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
   ['a by function without a value', (() => ({ kind: 'user' })) as unknown as PolicyBy, undefined],
 ];
 
-/** Functions that fail. */
-const FAILING: [string, PolicyBy, IdentityResolver[] | undefined][] = [
-  ['a by function that throws', failing(new Error('token is forged')), undefined],
-  ['a by function that rejects', rejecting(new Error('token is forged')), undefined],
-  ['a resolver that throws', 'user', [{ kind: 'user', resolve: failing(new Error('token is forged')) }]],
-  ['a resolver that rejects', 'user', [{ kind: 'user', resolve: rejecting(new Error('token is forged')) }]],
+/** The reason in the log line. */
+const FORGED = 'token is forged';
+const NEVER_SETTLED = 'it did not settle within 50 ms';
+
+/** Functions that fail, and the reason that the log gives. */
+const FAILING: [string, PolicyBy, IdentityResolver[] | undefined, string][] = [
+  ['a by function that throws', failing(new Error(FORGED)), undefined, FORGED],
+  ['a by function that rejects', rejecting(new Error(FORGED)), undefined, FORGED],
+  ['a resolver that throws', 'user', [{ kind: 'user', resolve: failing(new Error(FORGED)) }], FORGED],
+  ['a resolver that rejects', 'user', [{ kind: 'user', resolve: rejecting(new Error(FORGED)) }], FORGED],
   [
     'the first resolver of a chain',
     'client',
-    [{ kind: 'token', resolve: failing(new Error('token is forged')) }, userIdentity()],
+    [{ kind: 'token', resolve: failing(new Error(FORGED)) }, userIdentity()],
+    FORGED,
   ],
   [
     'the second resolver of a chain, later',
     'client',
-    [apiKeyIdentity({ header: 'x-none' }), { kind: 'token', resolve: rejecting(new Error('token is forged')) }],
+    [apiKeyIdentity({ header: 'x-none' }), { kind: 'token', resolve: rejecting(new Error(FORGED)) }],
+    FORGED,
   ],
+  ['a by function that never settles', neverSettles, undefined, NEVER_SETTLED],
+  ['a resolver that never settles', 'user', [{ kind: 'user', resolve: neverSettles }], NEVER_SETTLED],
+  ['the address of a chain, which never settles', 'client', [{ kind: 'ip', resolve: neverSettles }], NEVER_SETTLED],
 ];
 
-describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (platform) => {
-  /** Sends a request as nobody: its status, and the identities that the store was asked about. */
-  async function asNobody(
+const WITHOUT_IDENTITY: typeof NO_IDENTITY = [
+  ...NO_IDENTITY,
+  ...FAILING.map(([name, by, identity]): (typeof NO_IDENTITY)[0] => [name, by, identity]),
+];
+
+describe.each(PLATFORMS)('a request without the identity that a policy counts, over %s', (platform) => {
+  /** Sends a request without an identity; returns its status and the identity tags that the store was asked for. */
+  async function withoutIdentity(
     by: PolicyBy,
     identity: readonly IdentityResolver[] | undefined,
     module: Partial<RateLimitModuleOptions>,
@@ -95,54 +111,52 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     return { status: reply.status, asked, app, text: reply.text, headers: limitHeaders(reply) };
   }
 
-  it.each([...NOBODY, ...FAILING])('counts as its address unless said otherwise: %s', async (_, by, identity) => {
+  it.each(WITHOUT_IDENTITY)('counts by its address by default: %s', async (_, by, identity) => {
     for (const module of [{}, { onMissingIdentity: 'ip' }, { onMissingIdentity: undefined }] as const) {
-      const { status, asked } = await asNobody(by, identity, module);
+      const { status, asked } = await withoutIdentity(by, identity, module);
       expect([status, asked]).toEqual([200, ['ip:127.0.0.1']]);
     }
   });
 
-  it.each([...NOBODY, ...FAILING])(
-    "is refused with 401 where onMissingIdentity is 'refuse': %s",
-    async (_, by, identity) => {
-      const { status, asked, text, headers, app } = await asNobody(by, identity, { onMissingIdentity: 'refuse' });
-      expect([status, asked, headers]).toEqual([401, [], []]);
-      expect(JSON.parse(text)).toEqual({
-        statusCode: 401,
-        error: 'rate_limit_identity_missing',
-        message: 'The request does not say who is asking',
-        policy: 'rider',
-      });
-      expect(app.logs.of('error')).toEqual([]);
-    },
-  );
-
-  it.each([...NOBODY, ...FAILING])(
-    "is a logged 500 where onMissingIdentity is 'throw': %s",
-    async (_, by, identity) => {
-      const { status, asked, text, headers, app } = await asNobody(by, identity, { onMissingIdentity: 'throw' });
-      expect([status, asked, headers]).toEqual([500, [], []]);
-      expect(text).not.toContain('forged');
-      expect(app.logs.of('error')).toHaveLength(1);
-      const wanted = typeof by === 'string' ? `'${by}'` : 'a function';
-      expect(app.logs.of('error')[0]).toContain(`policy 'rider': no identity to count by ${wanted}, `);
-      expect(app.logs.of('error')[0]).toContain("onMissingIdentity is 'throw': let authentication run before");
-    },
-  );
-
-  it.each(FAILING)('of which a function failed is logged, once a second at most: %s', async (_, by, identity) => {
-    for (const onMissingIdentity of ['ip', 'refuse', 'throw'] as const) {
-      const options = { store: new StillStore(), onMissingIdentity, identity: identity ?? FROM_HEADERS };
-      await using app = await limited(platform, routeWith({ by }), options);
-      await app.crowd(20, '/');
-      expect(app.logs.of('warn')).toEqual([expect.stringContaining(': token is forged')]);
-      expect(app.logs.of('warn')[0]).toMatch(/^An identity function failed \(policy 'rider'\)/);
-    }
+  it.each(WITHOUT_IDENTITY)("is answered 401 when onMissingIdentity is 'refuse': %s", async (_, by, identity) => {
+    const { status, asked, text, headers, app } = await withoutIdentity(by, identity, { onMissingIdentity: 'refuse' });
+    expect([status, asked, headers]).toEqual([401, [], []]);
+    expect(JSON.parse(text)).toEqual({
+      statusCode: 401,
+      error: 'rate_limit_identity_missing',
+      message: 'The request has no identity that the rate limit counts',
+      policy: 'rider',
+    });
+    expect(app.logs.of('error')).toEqual([]);
   });
 
-  it.each(NOBODY)('is nothing to warn of: %s', async (_, by, identity) => {
-    const { app } = await asNobody(by, identity, {});
-    // But a chain that can never find users, which boot says.
+  it.each(WITHOUT_IDENTITY)("is a logged 500 when onMissingIdentity is 'throw': %s", async (_, by, identity) => {
+    const { status, asked, text, headers, app } = await withoutIdentity(by, identity, { onMissingIdentity: 'throw' });
+    expect([status, asked, headers]).toEqual([500, [], []]);
+    expect(text).not.toContain('forged');
+    expect(app.logs.of('error')).toHaveLength(1);
+    const wanted = typeof by === 'string' ? `'${by}'` : 'a function';
+    expect(app.logs.of('error')[0]).toContain(`policy 'rider': no identity to count by ${wanted}, `);
+    expect(app.logs.of('error')[0]).toContain("onMissingIdentity is 'throw': let authentication run before");
+  });
+
+  it.each(FAILING)(
+    'is logged once a second at most and counted when a function fails: %s',
+    async (_, by, identity, reason) => {
+      for (const onMissingIdentity of ['ip', 'refuse', 'throw'] as const) {
+        const options = { store: new StillStore(), onMissingIdentity, identity: identity ?? FROM_HEADERS };
+        await using app = await limited(platform, routeWith({ by }), options);
+        await app.crowd(20, '/');
+        expect(app.logs.of('warn')).toEqual([expect.stringContaining(`: ${reason}`)]);
+        expect(app.logs.of('warn')[0]).toMatch(/^An identity function failed \(policy 'rider'\)/);
+        expect(app.app.get(RateLimiter).stats().functionFailures.identity).toBe(20);
+      }
+    },
+  );
+
+  it.each(NO_IDENTITY)('brings no warning when no function fails: %s', async (_, by, identity) => {
+    const { app } = await withoutIdentity(by, identity, {});
+    // Boot warns of a chain that can never find users.
     const lacking = by === 'user' && identity?.every(({ kind }) => kind !== 'user') === true;
     const said = app.logs.of('warn').map((text) => text.replace(/, so the policy .*$/, ''));
     const lack =
@@ -157,7 +171,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     ['throw', 'refuse', 401],
     ['ip', 'throw', 500],
   ])('with %s in the module and %s in the policy is answered %d', async (module, policy, expected) => {
-    const { status } = await asNobody(
+    const { status } = await withoutIdentity(
       'user',
       undefined,
       module === undefined ? {} : { onMissingIdentity: module },
@@ -166,14 +180,14 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     expect(status).toBe(expected);
   });
 
-  it('does not touch policies that count the address or everybody, nor a client known by its address', async () => {
+  it("passes policies by 'ip', 'global' and 'client', which always have an identity", async () => {
     for (const by of ['ip', 'global', 'client'] as const) {
-      const { status } = await asNobody(by, undefined, { onMissingIdentity: 'throw' });
+      const { status } = await withoutIdentity(by, undefined, { onMissingIdentity: 'throw' });
       expect([by, status]).toEqual([by, 200]);
     }
   });
 
-  it('charges none of the policies that stand together when one of them refuses it', async () => {
+  it('charges none of its policies when one of them answers 401', async () => {
     @Controller()
     class Both {
       @Get()
@@ -187,7 +201,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     expect((await app.as('ada', '/')).status).toBe(200);
   });
 
-  it('is apart from a user of the name undefined, null or of the address', async () => {
+  it('has another key than users named undefined, null or like the address', async () => {
     const store = new StillStore();
     await using app = await limited(platform, routeWith({ by: 'user' }), { store, identity: FROM_HEADERS });
     await app.send('/');
@@ -196,7 +210,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     expect(store.keys.filter((key) => key.startsWith('rl:{ip:'))).toHaveLength(1);
   });
 
-  it('reaches a filter for UnauthorizedException, as what an authentication guard throws', async () => {
+  it('reaches a filter for UnauthorizedException', async () => {
     const caught: unknown[] = [];
     @Catch(UnauthorizedException)
     class Filter extends BaseExceptionFilter {
@@ -217,11 +231,11 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     expect(caught).toMatchObject([{ policy: 'rider' }]);
   });
 
-  it("counts the connection's address when a resolver for the address fails", async () => {
+  it("counts by the address of the connection when the module's resolver for addresses fails", async () => {
     for (const resolve of [failing(new Error('no header')), rejecting(new Error('no header')), () => null]) {
       for (const by of ['ip', 'client', 'user'] as const) {
         const identity: IdentityResolver[] = [{ kind: 'ip', resolve }];
-        const { status, asked } = await asNobody(by, identity, {});
+        const { status, asked } = await withoutIdentity(by, identity, {});
         expect([by, status, asked]).toEqual([by, 200, ['ip:127.0.0.1']]);
       }
     }
@@ -233,15 +247,15 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     ['text', 'oops'],
     ['an object that is no text', Object.create(null)],
     ['a symbol', Symbol('oops')],
-  ])('because of a function that throws %s is nothing that ends the process', async (_, thrown) => {
+  ])('does not end the process when a function throws %s', async (_, thrown) => {
     for (const by of [failing(thrown), rejecting(thrown)] as PolicyBy[]) {
-      const { status, asked, app } = await asNobody(by, undefined, {});
+      const { status, asked, app } = await withoutIdentity(by, undefined, {});
       expect([status, asked]).toEqual([200, ['ip:127.0.0.1']]);
       expect(app.logs.of('warn')).toHaveLength(1);
     }
   });
 
-  it('leaves no rejection behind when one of several functions throws and another one rejects', async () => {
+  it('leaves no unhandled rejection when one of several functions throws and another one rejects', async () => {
     @Controller()
     class Several {
       @Get()
@@ -266,7 +280,7 @@ describe.each(PLATFORMS)('a request without whom a policy counts, over %s', (pla
     ]);
   });
 
-  it('says nothing of an API key in its errors, its logs and its headers', async () => {
+  it('shows no API key in errors, logs and headers', async () => {
     const headers = { 'X-API-Key': SECRET, Authorization: `Bearer ${SECRET}` };
     const everything: string[] = [];
     for (const onMissingIdentity of ['ip', 'refuse', 'throw'] as const) {
@@ -298,7 +312,7 @@ describe.each(PLATFORMS)('onMissingIdentity over %s', (platform) => {
     [null, 'null'],
     [true, 'true'],
     [{}, 'an object'],
-  ])('is refused at boot when it is %p, naming what would be right', async (given, shown) => {
+  ])('stops the boot when it is %p, with a message that lists the valid values', async (given, shown) => {
     const problem = `onMissingIdentity must be one of 'ip', 'refuse', 'throw', got ${shown}`;
     const onMissingIdentity = given as OnMissingIdentity;
     await expect(limited(platform, routeWith({}), { onMissingIdentity })).rejects.toThrow(
@@ -321,7 +335,7 @@ describe.each(PLATFORMS)('invented identities over %s', (platform) => {
     get(): void {}
   }
 
-  it('get no further than the ip policy beside: a new API key for each request from one address', async () => {
+  it('do not pass the ip policy of the route: a new API key for each request from one address', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Paired, { store, identity: FROM_HEADERS }, { trustProxy: true });
     const statuses: number[] = [];
@@ -331,11 +345,11 @@ describe.each(PLATFORMS)('invented identities over %s', (platform) => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(20);
     expect(statuses.slice(20)).toEqual(statuses.slice(20).map(() => 429));
     expect((await from('10.0.0.1', 'invented-60')).body).toMatchObject({ policy: 'address' });
-    // Refused there, the invented keys took nothing, and another address has a limit of its own.
+    // The rejected requests charged nothing to the invented keys, and another address has its own limit.
     expect((await from('10.0.0.2', 'invented-59')).headers['x-ratelimit-remaining']).toBe('4');
   });
 
-  it('share the address when the header is left out, and one key is one key from two addresses', async () => {
+  it('share the address without the header, and one key from two addresses is one client', async () => {
     await using app = await limited(
       platform,
       Paired,
@@ -351,7 +365,7 @@ describe.each(PLATFORMS)('invented identities over %s', (platform) => {
     expect(shared).toEqual([200, 200, 200, 200, 200, 429, 429]);
   });
 
-  it('count in a store of the module without an address in its chain, too', async () => {
+  it('count by key and by address', async () => {
     const store = new StillStore();
     const identity = [apiKeyIdentity(), ipIdentity()];
     await using app = await limited(platform, Paired, { store, identity });

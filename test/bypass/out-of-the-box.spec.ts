@@ -30,12 +30,12 @@ class Routes {
   get(): void {}
 }
 
-/** The module as the README's first example has it: nothing is configured. */
+/** The module as in the README's first example, without options. */
 function outOfTheBox(platform: Platform): Promise<HttpApp> {
   return start(platform, { imports: [RateLimitModule.forRoot()], controllers: [Routes] });
 }
 
-/** What a client can invent anew for every request. */
+/** Headers that a client can invent for each request. */
 const INVENTED: readonly [string, (i: number) => SendOptions & { readonly path?: string }][] = [
   ['X-User-Id', (i) => ({ headers: { 'X-User-Id': `user-${i}` } })],
   ['X-API-Key', (i) => ({ headers: { 'X-API-Key': `key-${i}` } })],
@@ -55,7 +55,7 @@ const INVENTED: readonly [string, (i: number) => SendOptions & { readonly path?:
   ['the method', (i) => ({ method: i % 2 === 0 ? 'GET' : 'HEAD' })],
 ];
 
-describe.each(PLATFORMS)('RateLimitModule.forRoot() and nothing else, over %s', (platform) => {
+describe.each(PLATFORMS)('RateLimitModule.forRoot() without options, over %s', (platform) => {
   it.each(INVENTED)('admits 20 of 60 requests of a client that invents %s', async (_, invent) => {
     await using app = await outOfTheBox(platform);
     const counts: Record<number, number> = {};
@@ -73,7 +73,7 @@ const LACKING = /: policy '.*' counts by '(user|api-key)', but no resolver of th
 const FORWARDED = 'while trust proxy is off';
 const BUCKET: Policy = { name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: '1/h' };
 
-describe.each(PLATFORMS)('what boot says of identities over %s', (platform) => {
+describe.each(PLATFORMS)('the log lines about identities at boot, over %s', (platform) => {
   it.each<[string, RateLimitModuleOptions['identity'], string[]]>([
     ['nothing by default', undefined, []],
     ['nothing of the address', [ipIdentity()], []],
@@ -124,7 +124,7 @@ describe.each(PLATFORMS)('what boot says of identities over %s', (platform) => {
     },
   );
 
-  it('is that of policies in every place: defaults, middleware, by name, and by a function, once for each', async () => {
+  it('name each policy once: of defaults, of the middleware, by name, and from a function', async () => {
     @Controller()
     class Chosen {
       @Get('chosen')
@@ -155,12 +155,12 @@ describe.each(PLATFORMS)('what boot says of identities over %s', (platform) => {
     const said = app.logs.of('warn').filter((text) => LACKING.test(text));
     expect(new Set(said.map(named))).toEqual(new Set(['before', 'chosen', 'everywhere', 'named']));
     expect(said).toHaveLength(4);
-    // Outside of routes the caller says whom it counts.
+    // Outside of routes the caller names the identity.
     await app.app.get(RateLimiter).consume('unused', { kind: 'user', value: 'ada' });
     expect(app.logs.of('warn').filter((text) => LACKING.test(text))).toHaveLength(4);
   });
 
-  it('is nothing of policies whose identities a resolver finds, nor of functions', async () => {
+  it('do not name policies whose identities a resolver or a function finds', async () => {
     @Controller()
     class Known {
       @Get()
@@ -191,7 +191,7 @@ describe.each(PLATFORMS)('a forwarded request over %s', (platform) => {
   };
 
   it.each(['X-Forwarded-For', 'Forwarded', 'X-Real-IP'])(
-    'with %s is warned of once while trust proxy is off',
+    'with %s brings one warning while trust proxy is off',
     async (header) => {
       const said = await saidOf(false, { [header]: '10.9.8.7' });
       expect(said).toHaveLength(1);
@@ -205,13 +205,13 @@ describe.each(PLATFORMS)('a forwarded request over %s', (platform) => {
   );
 
   it.each<NonNullable<AppSettings['trustProxy']>>([true, 'loopback', '10.0.0.0/8', () => false])(
-    'is not, where trust proxy is set: %p',
+    'brings no warning when trust proxy is set: %p',
     async (trustProxy) => {
       expect(await saidOf(trustProxy, { 'X-Forwarded-For': '10.9.8.7' })).toEqual([]);
     },
   );
 
-  it('is warned of by the middleware, too, and then by no guard', async () => {
+  it('brings one warning when both the middleware and the guard see it', async () => {
     const middleware = [BUCKET];
     await using app = await limited(platform, Routes, { store: new StillStore(), middleware });
     for (const path of ['/nothing', '/']) await app.send(path, { headers: { 'X-Forwarded-For': '10.9.8.7' } });

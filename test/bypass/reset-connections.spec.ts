@@ -55,7 +55,7 @@ const encrypted = (socket: Socket): Promise<Socket> =>
 
 const plain = (port: number): Promise<Socket> => opened(connect(port, '127.0.0.1'), 'connect');
 
-/** A client's request that it does not wait for, over a connection of its own. */
+/** Sends a request over a new connection and does not wait for the answer. */
 type Hostile = (port: number) => Promise<unknown>;
 
 const reset =
@@ -90,7 +90,7 @@ const HOSTILE: [string, Hostile][] = [
   ],
 ];
 
-/** Every handler was charged for to the client's own bucket, and nothing else was charged. */
+/** The store charged only the client's bucket, and each call of the handler was charged. */
 function expectOneBucket(store: StillStore, key = '{ip:127.0.0.1}'): void {
   expect(new Set(store.keys.map((text) => /\{.*\}/.exec(text)?.[0]))).toEqual(new Set([key]));
   expect(entered).toBeLessThanOrEqual(CAPACITY);
@@ -143,7 +143,7 @@ describe.each(PLATFORMS)('a client that resets its connections, over %s', (platf
   it('is not served without an address, and charges nothing', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store });
-    // As if the reset had come before the connection was accepted: there was never an address to read.
+    // Simulates a reset before the server accepts the connection: the address was never readable.
     const server = app.app.getHttpServer() as NodeJS.EventEmitter;
     server.prependListener('connection', (socket: Socket) => {
       Object.defineProperty(socket, 'remoteAddress', { value: undefined });

@@ -20,23 +20,23 @@ const isLoopback = (address: string): boolean => address === '127.0.0.1';
 const failing = (): never => {
   throw new Error('no such proxy');
 };
-/** A count of proxies is a setting of Express's only. */
+/** Only Express takes a number of proxies. */
 const RIGHT: Record<Platform, TrustProxy[]> = {
   Express: [1, 'loopback', '127.0.0.1, 10.0.0.0/8', seesHop, isLoopback],
   Fastify: ['loopback', '127.0.0.1, 10.0.0.0/8', ['127.0.0.1', '10.0.0.0/8'], seesHop, isLoopback],
 };
-/** `true`, and by another name (both platforms refuse the range 0.0.0.0/0), and what is said of it. */
-const BELIEVING: [TrustProxy, string][] = [
+/** Settings that trust every address, and their names in the warning. Both platforms reject the range 0.0.0.0/0. */
+const TRUSTING: [TrustProxy, string][] = [
   [true, 'true'],
-  [() => true, 'a function that believes every address'],
-  [(address) => address.includes('.'), 'a function that believes every address'],
+  [() => true, 'a function that trusts every address'],
+  [(address) => address.includes('.'), 'a function that trusts every address'],
   ['0.0.0.0/1, 128.0.0.0/1', 'a list that contains every address'],
   [['loopback', '::/1', '2000::/3'], 'a list that contains every address'],
-  [(async () => false) as unknown as () => boolean, 'a function that believes every address'], // a promise is true
+  [(async () => false) as unknown as () => boolean, 'a function that trusts every address'], // a promise is truthy
 ];
 
 describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
-  it.each(BELIEVING)('that believes everybody is said once at boot: %p', async (trustProxy, shown) => {
+  it.each(TRUSTING)('that trusts every address is warned of once at boot: %p', async (trustProxy, shown) => {
     await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy });
     await app.crowd(5, '/', { headers: { 'X-Forwarded-For': '10.0.0.1' } });
     expect(app.logs.of('warn')).toHaveLength(1);
@@ -48,13 +48,13 @@ describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
     );
   });
 
-  it.each([false, failing, ...RIGHT[platform]])('is nothing to warn of when it is %p', async (trustProxy) => {
+  it.each([false, failing, ...RIGHT[platform]])('brings no warning when it is %p', async (trustProxy) => {
     await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy });
     expect(app.logs.of('warn')).toEqual([]);
   });
 
   it.each(RIGHT[platform])(
-    'set right (%p) takes the address that the proxy added, whatever the client wrote before it',
+    'set right (%p) takes the address that the proxy added, whatever the client wrote in front',
     async (trustProxy) => {
       const store = new StillStore();
       await using app = await limited(platform, Routes, { store }, { trustProxy });
@@ -68,7 +68,7 @@ describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
     },
   );
 
-  it('set to believe everybody really is what the warning says: a fresh limit for each forged address', async () => {
+  it('set to true gives a fresh limit for each forged address, as the warning says', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy: true });
     for (let i = 0; i < 10; i++) {
       const headers = { 'X-Forwarded-For': `10.0.0.${i}, 203.0.113.9` };
@@ -77,7 +77,7 @@ describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
   });
 });
 
-it('is not asked of an application without HTTP', async () => {
+it('is not read in an application without HTTP', async () => {
   class Root {}
   const logger = new CapturedLogs();
   const module = { module: Root, imports: [RateLimitModule.forRoot({ store: new StillStore() })] };

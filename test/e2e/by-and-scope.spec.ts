@@ -26,8 +26,8 @@ const from = (address: string, more: Record<string, string> = {}): SendOptions =
 const user = { 'X-User-Id': 'ada' };
 const key = { 'X-API-Key': 'k1' };
 
-describe.each(PLATFORMS)('whom a policy counts over %s', (platform) => {
-  // Each row: what a first client used up, and whether a second request still passes.
+describe.each(PLATFORMS)('the identity that a policy counts over %s', (platform) => {
+  // Each row: by, the request that uses the limit up, a second request, and whether both share the limit.
   it.each<[PolicyBy, SendOptions, SendOptions, 'shared' | 'apart']>([
     ['client', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', { 'X-User-Id': 'bob', ...key }), 'shared'],
     ['client', from('10.0.0.1', user), from('10.0.0.2', user), 'shared'],
@@ -70,7 +70,7 @@ describe.each(PLATFORMS)('whom a policy counts over %s', (platform) => {
   it.each<[string, unknown]>([
     ['text', 'ada'],
     ['a number', 7],
-    ['an object of no kind', {}],
+    ['an object without a kind', {}],
     ['a kind that could break a key', { kind: 'a}b', value: 'x' }],
     ['a kind that is too long', { kind: 'a'.repeat(17), value: 'x' }],
     ['a number as value', { kind: 'user', value: 7 }],
@@ -84,7 +84,7 @@ describe.each(PLATFORMS)('whom a policy counts over %s', (platform) => {
   });
 });
 
-/** Two controllers of two routes, limited on the methods or on the classes. */
+/** Two controllers with two routes each, whose policies stand on the methods or on the classes. */
 function twoControllers(scope: PolicyScope | undefined, place: 'method' | 'class'): Type[] {
   const policy: Policy = { ...BUCKET, ...(scope && { scope }) };
   const on = (here: 'method' | 'class'): ClassDecorator & MethodDecorator =>
@@ -110,7 +110,7 @@ function twoControllers(scope: PolicyScope | undefined, place: 'method' | 'class
   return [X, Y];
 }
 
-describe.each(PLATFORMS)('which requests share a state over %s', (platform) => {
+describe.each(PLATFORMS)('the scope of a policy over %s', (platform) => {
   it.each<[PolicyScope | undefined, 'method' | 'class', number[]]>([
     [undefined, 'method', [200, 200]],
     [undefined, 'class', [429, 200]],
@@ -121,7 +121,7 @@ describe.each(PLATFORMS)('which requests share a state over %s', (platform) => {
     ['app', 'method', [429, 429]],
     ['app', 'class', [429, 429]],
   ])(
-    'scope %s on a %s: beside a used-up route, those of its class and of another answer %j',
+    'scope %s on a %s: when one route is used up, routes of its class and of another class answer %j',
     async (scope, place, expected) => {
       await using app = await limited(platform, twoControllers(scope, place), { store: new StillStore() });
       expect(await app.crowd(3, '/x/1')).toEqual({ 200: 2, 429: 1 });
@@ -148,7 +148,7 @@ describe.each(PLATFORMS)('which requests share a state over %s', (platform) => {
     expect((await app.send('/2')).status).toBe(expected);
   });
 
-  it('is never those of another policy: a name, an algorithm and a rate have states of their own', async () => {
+  it('never joins policies that differ in name, algorithm or rate', async () => {
     const at = (name: string, refill: '1/m' | '2/m'): Policy => ({ ...BUCKET, name, refill, scope: 'app' });
     @Controller()
     class Routes {

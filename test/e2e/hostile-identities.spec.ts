@@ -5,7 +5,7 @@ import { FROM_HEADERS, left, limited, PLATFORMS, type SendOptions } from '../sup
 import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const BUCKET: Policy = { name: 'bucket', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 
@@ -26,7 +26,7 @@ class Routes {
   query(): void {}
 }
 
-/** Values that must not be taken for one another, nor for a part of a key. */
+/** Values that must neither equal one another nor act as a part of a key. */
 const HOSTILE = [
   'ada',
   'Ada',
@@ -70,7 +70,7 @@ const HOSTILE = [
   '$&',
   '\u00e4',
   'a\u0308'.normalize('NFC'),
-  '\u00c3\u00a4', // the UTF-8 bytes of the letter before, as a header carries them
+  '\u00c3\u00a4', // the UTF-8 bytes of the letter above, as a header carries them
   '\u00ff',
   'x'.repeat(64),
   'x'.repeat(65),
@@ -81,7 +81,7 @@ const HOSTILE = [
   '}{'.repeat(500),
 ];
 
-/** And what only a query string can carry. */
+/** More values, which only a query string can carry. */
 const UNPRINTABLE = [
   '\n',
   '\r\n',
@@ -127,7 +127,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
     expect(app.logs.of('error')).toEqual([]);
   });
 
-  it('that are empty are none: the address counts', async () => {
+  it('that are empty are missing, so that the address counts', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store, identity: FROM_HEADERS });
     const empty: SendOptions['headers'][] = [{}, { 'X-User-Id': '' }, { 'X-API-Key': '' }, { 'X-User-Id': ' \t' }];
@@ -139,7 +139,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
     ]);
   });
 
-  it('are not mistaken for an address, nor a user for a key', async () => {
+  it('never equal an address, and a user never equals a key', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore(), identity: FROM_HEADERS });
     await app.crowd(3, '/client');
     expect((await app.send('/client')).status).toBe(429);
@@ -148,7 +148,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
     expect(left(await app.send(...asKey('127.0.0.1')))).toBe(2);
   });
 
-  it('may be as long as the platform lets a header be', async () => {
+  it("may be as long as the platform's longest header", async () => {
     await using app = await limited(platform, Routes, { store: new StillStore(), identity: FROM_HEADERS });
     expect((await app.send(...asHeader('z'.repeat(15_000)))).status).toBe(200);
     expect(left(await app.send(...asHeader(`${'z'.repeat(14_999)}y`)))).toBe(2);
@@ -174,7 +174,7 @@ describe.each(PLATFORMS)('API keys over %s', (platform) => {
     broken(): void {}
   }
 
-  it('stand nowhere as they are: not in Redis, not in logs, bodies or headers', async () => {
+  it('never appear in Redis, logs, bodies or headers', async () => {
     await using app = await limited(platform, Keyed as Type, { identity: FROM_HEADERS, redis: redis.server.url });
     const options: SendOptions = { headers: { 'X-API-Key': SECRET } };
     const replies = [];
@@ -185,7 +185,7 @@ describe.each(PLATFORMS)('API keys over %s', (platform) => {
     expect(keys).toHaveLength(3);
     const stored = await redis.client.mget(keys);
     await redis.server.stop();
-    replies.push(await app.send('/', options)); // and what is said of a failing store
+    replies.push(await app.send('/', options)); // also while the store fails
     await redis.server.restart();
 
     const everything = [

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type Identity, identityTag } from 'nestjs-floodgate';
-import { globalTag, keyOf, keyTail } from '../../libs/rate-limit/src/policy/key.js';
+import { globalTag } from '../../libs/rate-limit/src/identity/identity-tag.js';
+import { keyOf, keyTail } from '../../libs/rate-limit/src/policy/key.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import { RateLimitConfigError } from '../../libs/rate-limit/src/util/config-error.js';
 
-/** Any UTF-16, lone surrogates and what has a meaning in keys included, often nearly alike. */
+/** Any UTF-16 text, often nearly equal to another one. Contains lone surrogates and the characters with a meaning in keys. */
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 100 }),
   fc.array(fc.integer({ min: 0xd800, max: 0xdfff }), { maxLength: 12 }).map((units) => String.fromCharCode(...units)),
@@ -30,7 +31,7 @@ interface Where {
 }
 const where: fc.Arbitrary<Where> = fc.record({ name, scope, rate: fc.integer({ min: 1, max: 1000 }) });
 
-/** The part of the key after the identity, or undefined where the configuration is refused for its length. */
+/** The part of the key after the identity, or undefined when the boot rejects the configuration for its length. */
 function tail(prefix: string, { name: policy, scope: place, rate }: Where): string | undefined {
   try {
     const parsed = parsePolicy({ algorithm: 'token-bucket', capacity: 5, refill: rate, name: policy }, 'here');
@@ -58,7 +59,7 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it('is at most 200 bytes for everybody together, whatever the name', () => {
+  it("is at most 200 bytes for a policy by 'global', whatever its name", () => {
     fc.assert(
       fc.property(where, (place) => {
         const end = tail('rl', place);
@@ -71,7 +72,7 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it('has nothing from the identity but its kind, a colon and what holds no brace and no colon', () => {
+  it('contains of the identity only its kind, a colon, and text without braces and colons', () => {
     fc.assert(
       fc.property(identity, (who) => {
         expect(identityTag(who)).toMatch(new RegExp(`^${who.kind}:[ -9;-z|~]{0,64}$`));
@@ -80,7 +81,7 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it('is another one for another identity', () => {
+  it('differs for each identity', () => {
     fc.assert(
       fc.property(identity, identity, (a, b) => {
         const same = a.kind === b.kind && a.value === b.value;
@@ -90,7 +91,7 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it("is the same one for the kinds 'key' and 'api-key', hashed and never the text itself", () => {
+  it("is the same for the kinds 'key' and 'api-key', and contains a hash instead of the text", () => {
     fc.assert(
       fc.property(fc.oneof(text, fc.stringMatching(/^[a-z0-9]{8,64}$/)), (value) => {
         const tag = identityTag({ kind: 'api-key', value });
@@ -102,7 +103,7 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it('is another one for an identity that is spelt as it stands in the key', () => {
+  it('differs for an identity whose value is the escaped text of another one', () => {
     fc.assert(
       fc.property(kind, fc.oneof(text, fc.string({ minLength: 65, maxLength: 90 })), (k, value) => {
         const tag = identityTag({ kind: k, value });
@@ -113,7 +114,7 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it('is another one for an identity that differs in one UTF-16 unit', () => {
+  it('differs for identities that differ in one UTF-16 unit', () => {
     const unit = fc.integer({ min: 0, max: 0xffff });
     fc.assert(
       fc.property(kind, text, unit, unit, text, (k, before, a, b, after) => {
@@ -138,7 +139,7 @@ describe('the key of a policy for an identity', () => {
       expect(identityTag({ kind: k, value: a })).not.toBe(identityTag({ kind: k, value: b }));
   });
 
-  it('is another one for another policy, scope, rate or identity, even of crafted names', () => {
+  it('differs for each policy, scope, rate and identity, even with crafted names', () => {
     const crafted = fc.string({ unit: fc.constantFrom(':', '%', '3', 'A', 'a', '}', '{'), minLength: 1, maxLength: 6 });
     const place = fc.record({ name: crafted, scope: crafted, rate: fc.integer({ min: 1, max: 3 }) });
     const who = fc.record({ kind: fc.constantFrom('a', 'user'), value: crafted });
@@ -152,7 +153,7 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it('is another one for every other tuple of policy, scope, kind and value, of any text whatsoever', () => {
+  it('differs for all distinct tuples of policy, scope, kind and value, with any text', () => {
     const odd = fc.constantFrom(
       '__proto__',
       'constructor',
@@ -193,7 +194,7 @@ describe('the key of a policy for an identity', () => {
           const units = [policyName, place, identityKind, value].map((part) =>
             part.split('').map((c) => c.charCodeAt(0)),
           );
-          // Across all the runs: no two tuples ever meet.
+          // No two tuples of all the runs share a key.
           const owner = JSON.stringify(units);
           expect(seen.get(key) ?? owner).toBe(owner);
           seen.set(key, owner);

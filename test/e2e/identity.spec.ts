@@ -7,7 +7,9 @@ import {
   identityTag,
   ipIdentity,
   type Policy,
+  type PolicyBy,
   RateLimit,
+  RateLimiter,
   RateLimitConfigError,
   type RateLimitModuleOptions,
   userIdentity,
@@ -34,8 +36,8 @@ class Routes {
 
 type Headers = NonNullable<SendOptions['headers']>;
 
-describe.each(PLATFORMS)('who is asking over %s', (platform) => {
-  /** The identities, as they stand in keys, that requests with these headers count as; the hash of a key is left out. */
+describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
+  /** The identity tags that requests with these headers are counted by, without the hashes of API keys. */
   async function identities(
     requests: readonly Headers[],
     options: RateLimitModuleOptions = {},
@@ -48,7 +50,7 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     return store.asked.flat().map(({ key }) => key.replace(/^rl:\{(.*)\}.*$/, '$1').replace(/#.*/, '#'));
   }
 
-  it('is the API key, else the user, else the address', async () => {
+  it('is the API key, or else the user, or else the address', async () => {
     const all: Headers = { 'X-API-Key': 'k', 'X-User-Id': 'ada' };
     expect(await identities([all, { 'X-User-Id': 'ada' }, { 'X-API-Key': 'k' }, {}])).toEqual([
       'key:#',
@@ -58,7 +60,7 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     ]);
   });
 
-  it('is what the chain of the module finds, in its order', async () => {
+  it("is the first one that the module's resolvers find, in their order", async () => {
     const identity = [userIdentity({ header: 'X-Account' }), apiKeyIdentity({ header: 'AUTHORIZATION' })];
     const requests: Headers[] = [
       { 'X-Account': 'a1', Authorization: 't' },
@@ -68,7 +70,7 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     expect(await identities(requests, { identity })).toEqual(['user:a1', 'key:#', 'ip:127.0.0.1']);
   });
 
-  it('may be found asynchronously, and by a kind of its own', async () => {
+  it('may come from an asynchronous resolver, and have a custom kind', async () => {
     const identity: IdentityResolver[] = [
       {
         kind: 'tenant',
@@ -87,24 +89,24 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     ]);
   });
 
-  it("by 'user' is the address where there is no user, and never the API key", async () => {
+  it("by 'user' is the address when there is no user, and never the API key", async () => {
     const requests: Headers[] = [{ 'X-User-Id': 'ada', 'X-API-Key': 'k' }, { 'X-API-Key': 'k' }, { 'X-User-Id': '' }];
     const expected = ['user:ada', 'ip:127.0.0.1', 'ip:127.0.0.1'];
     expect(await identities(requests, {}, {}, '/user')).toEqual(expected);
   });
 
-  it("by 'ip' is the address even where the module's chain has none", async () => {
+  it("by 'ip' is the address even when no resolver of the module finds addresses", async () => {
     expect(await identities([{ 'X-User-Id': 'ada' }], { identity: [userIdentity()] }, {}, '/ip')).toEqual([
       'ip:127.0.0.1',
     ]);
   });
 
-  it('is not what X-Forwarded-For says unless the platform trusts its proxy', async () => {
+  it('is the address in X-Forwarded-For only when the platform trusts the proxy', async () => {
     const requests: Headers[] = ['X-Forwarded-For', 'X-Real-IP', 'Forwarded', 'CF-Connecting-IP', 'X-Client-IP'].map(
       (name) => ({ [name]: name === 'Forwarded' ? 'for=10.9.8.7' : '10.9.8.7' }),
     );
     expect(await identities(requests)).toEqual(requests.map(() => 'ip:127.0.0.1'));
-    // Several, and what would be an address were it trusted.
+    // Several headers at once, with values that would be addresses if the platform trusted them.
     expect(
       await identities([
         { 'X-Forwarded-For': ['10.9.8.7', '10.9.8.6'] },
@@ -124,9 +126,9 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     );
 
   it.each<[string, IdentityResolver[]]>([
-    ['knows nobody but users', [userIdentity()]],
+    ['finds only users', [userIdentity()]],
     ['is empty', []],
-  ])('is the address where a chain %s: others do not share one state', async (_, identity) => {
+  ])('is the address when a chain %s, so that requests do not share one state', async (_, identity) => {
     expect(await behindProxy(['10.1.2.3', '10.1.2.4', '2001:db8:1:200::1'], { identity })).toEqual([
       'ip:10.1.2.3',
       'ip:10.1.2.4',
@@ -134,7 +136,7 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     ]);
   });
 
-  it('is the same IPv4 address however it is written as IPv6', async () => {
+  it('is the same IPv4 address in each IPv6 notation', async () => {
     const spellings = [
       '10.1.2.3',
       '::ffff:10.1.2.3',
@@ -149,7 +151,7 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     expect(await behindProxy(spellings)).toEqual(spellings.map(() => 'ip:10.1.2.3'));
   });
 
-  it('is the /56 of an IPv6 address, whatever is behind it and however it is written', async () => {
+  it('is the /56 of an IPv6 address, whatever its other bits and its notation', async () => {
     const one = [
       '2001:db8:1:200::1',
       '2001:db8:1:2ff:ffff:ffff:ffff:ffff',
@@ -188,11 +190,11 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
     ['::1.2.3.4', 'ip:%3A%3A/56'],
     ['64:ff9b::1.2.3.4', 'ip:64%3Aff9b%3A%3A/56'],
     ['1.2.3.4%eth0', 'ip:1.2.3.4'],
-  ])('is what remains of %s without port and zone: %s', async (passedOn, expected) => {
+  ])('of %s has neither port nor zone: %s', async (passedOn, expected) => {
     expect(await behindProxy([passedOn])).toEqual([expected]);
   });
 
-  it("is the connection's address when what the proxy passes on is none", async () => {
+  it('is the address of the connection when the proxy passes on no address', async () => {
     const nonsense = [
       'unknown',
       '_hidden',
@@ -227,6 +229,53 @@ describe.each(PLATFORMS)('who is asking over %s', (platform) => {
   });
 });
 
+describe.each(PLATFORMS)('the identities of several policies over %s', (platform) => {
+  it('are resolved once per request, side by side', async () => {
+    const calls = { user: 0, tenant: 0 };
+    const waiting: (() => void)[] = [];
+    /** Settles when both functions of the request have been called. */
+    const together = (): Promise<void> =>
+      new Promise((resolve) => {
+        waiting.push(resolve);
+        if (waiting.length === 2) for (const settle of waiting.splice(0)) settle();
+      });
+    const resolver: IdentityResolver = {
+      kind: 'user',
+      resolve: async () => {
+        calls.user++;
+        await together();
+        return 'ada';
+      },
+    };
+    const tenant: PolicyBy = async () => {
+      calls.tenant++;
+      await together();
+      return { kind: 'tenant', value: 'acme' };
+    };
+    @Controller()
+    class Several {
+      @Get()
+      @RateLimit(
+        { ...BUCKET, name: 'client' },
+        { ...BUCKET, name: 'user', by: 'user' },
+        { ...BUCKET, name: 'ip', by: 'ip' },
+        { ...BUCKET, name: 'tenant', by: tenant },
+        { ...BUCKET, name: 'tenant again', by: tenant },
+      )
+      get(): void {}
+    }
+    const store = new StillStore();
+    await using app = await limited(platform, Several, { store, identity: [resolver] });
+    for (let i = 1; i <= 3; i++) {
+      expect((await app.send('/')).status).toBe(200);
+      expect(calls).toEqual({ user: i, tenant: i });
+    }
+    expect(app.app.get(RateLimiter).stats().functionFailures.identity).toBe(0);
+    const tags = store.asked[0]!.map(({ key }) => /\{(.*)\}/.exec(key)![1]);
+    expect(tags).toEqual(['user:ada', 'user:ada', 'ip:127.0.0.1', 'tenant:acme', 'tenant:acme']);
+  });
+});
+
 describe.each(PLATFORMS)("an 'api-key' over %s", (platform) => {
   const SECRET = 'secret-4711';
   const identity: IdentityResolver[] = [{ kind: 'api-key', resolve: () => SECRET }];
@@ -237,7 +286,7 @@ describe.each(PLATFORMS)("an 'api-key' over %s", (platform) => {
     ['by an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
     ['of a resolver', BUCKET, { identity }],
     ["of a resolver, with by: 'api-key'", { ...BUCKET, by: 'api-key' }, { identity }],
-  ])('%s is a key, which no key of the store shows', async (_, policy, options) => {
+  ])('%s counts as a key, whose text no key of the store contains', async (_, policy, options) => {
     @Controller()
     class One {
       @Get()
@@ -274,13 +323,13 @@ describe('the resolvers of identities', () => {
     ["userIdentity: header must be the name of a header, got ''", () => userIdentity({ header: '' })],
     ["apiKeyIdentity: header must be the name of a header, got 'X Key'", () => apiKeyIdentity({ header: 'X Key' })],
     ['apiKeyIdentity: header must be the name of a header, got 7', () => apiKeyIdentity({ header: 7 as never })],
-  ])('refuse what they cannot use: %s', (problem, make) => {
+  ])('reject invalid options: %s', (problem, make) => {
     expect(make).toThrow(new RateLimitConfigError(...(problem.split(/: (.*)/s).slice(0, 2) as [string, string])));
   });
 });
 
 describe('ipIdentity', () => {
-  it.each([0, -1, 129, 1.5, NaN, Infinity, '56'])('refuses %p as a prefix', (ipv6Prefix) => {
+  it.each([0, -1, 129, 1.5, NaN, Infinity, '56'])('rejects %p as a prefix', (ipv6Prefix) => {
     const wanted = `ipIdentity: ipv6Prefix must be a whole number from 1 to 128, got ${ipv6Prefix}`;
     expect(() => ipIdentity({ ipv6Prefix: ipv6Prefix as number })).toThrow(new RangeError(wanted));
   });

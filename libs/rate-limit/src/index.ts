@@ -15,8 +15,8 @@ export {
   type RateLimitMetricsOptions,
 } from './nest/rate-limit-metrics.module.js';
 export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
+export type { RateLimitExceededBody } from './http/bodies.js';
 export {
-  type RateLimitExceededBody,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
@@ -25,6 +25,7 @@ export {
 export type {
   BoundPolicy,
   FixedWindowPolicy,
+  IdentityResolver,
   LeakyBucketPolicy,
   Policy,
   PolicyBy,
@@ -34,15 +35,16 @@ export type {
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
-} from './nest/policy-types.js';
+} from './nest/types.js';
 export type { OnStoreFailure, PolicyScope } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
 
-export type { Identity, IdentityResolver, OnMissingIdentity } from './identity/identity.js';
+export type { Identity, OnMissingIdentity } from './identity/identity.js';
+export type { ResolvedIdentities } from './identity/resolved-identities.js';
 export { identityTag } from './identity/identity-tag.js';
-export { apiKeyIdentity, ipIdentity, userIdentity } from './identity/resolvers.js';
+export { apiKeyIdentity, ipIdentity, userIdentity } from './nest/identities.js';
 
 export type { Algorithm, AlgorithmName } from './algorithms/algorithm.js';
 export {

@@ -1,48 +1,41 @@
 import type { EventEmitter } from 'node:events';
-import type { HttpAdapterHost } from '@nestjs/core';
-import type { HttpRequest } from '../nest/http-context.js';
+import type { HttpRequest } from './request.js';
 
-/** What this needs of a server. */
-interface Server extends Pick<EventEmitter, 'on' | 'listenerCount'> {
-  address?(): unknown;
-}
+/** What `Connections` needs of an HTTP server. The server of a custom platform may lack each of it. */
+export type HttpServer = Partial<Pick<EventEmitter, 'on' | 'listenerCount'> & { address(): unknown }>;
 
 interface Connection {
   readonly remoteAddress?: string | undefined;
-  readonly server?: Server | undefined;
+  readonly server?: HttpServer | undefined;
 }
 
 /**
- * Keeps the peers' addresses. A connection that was reset has none any more, and a request may be read from it all the same:
- * counted as nobody's, such requests would have a second bucket.
+ * Keeps the addresses of clients. A connection that was reset has no address, but the server may still read requests from it.
+ * If these counted as unknown, their clients would have a second bucket.
  */
 export class Connections {
   private overTcp = false;
 
-  /** Reads the address of every connection when it opens: Node then keeps it for the socket's life. */
-  watch({ httpAdapter }: HttpAdapterHost): void {
-    // An application context has no adapter, and an adapter of one's own may have no such server.
-    const server = httpAdapter?.getHttpServer?.() as Partial<Server> | undefined;
+  /**
+   * Reads the address of every connection when it opens: Node then keeps the address for the socket's life.
+   *
+   * @param server undefined in an application without HTTP
+   */
+  watch(server: HttpServer | undefined): void {
     if (typeof server?.on !== 'function') return;
     const opened = (connection: Connection): void => {
       void connection.remoteAddress;
-      // Not asked later: a server that closes has no address either, while its last requests come.
+      // A server that closes has no address, but still serves its last requests. So `isLost` cannot ask later.
       this.overTcp ||= isTcp(server);
     };
     server.on('connection', opened);
-    // Over TLS requests come from another socket than the one that was accepted.
+    // Over TLS, requests do not come from the socket that was accepted.
     server.on('secureConnection', opened);
   }
 
-  /** Whether something takes upgrades, such as a WebSocket gateway: Node hands these requests to it and to nobody else. */
-  takesUpgrades({ httpAdapter }: HttpAdapterHost): boolean {
-    const server = httpAdapter?.getHttpServer?.() as Partial<Server> | undefined;
-    return (server?.listenerCount?.('upgrade') ?? 0) > 0;
-  }
-
   /**
-   * Whether a request without an address came over TCP, so that its client has gone. Over UNIX domain sockets and pipes there
-   * are no addresses, and in a function of a cloud there may be no connection.
+   * Whether a request without an address came over TCP, so that its client has gone. UNIX domain sockets and pipes have no
+   * addresses, and a cloud function may have no connection.
    */
   isLost(request: HttpRequest): boolean {
     const { server } = (request.raw?.socket ?? request.socket ?? {}) as Connection;
@@ -50,7 +43,12 @@ export class Connections {
   }
 }
 
-function isTcp(server: Partial<Server>): boolean {
+/** Whether something takes upgrades, such as a WebSocket gateway. Node hands these requests to the upgrade listener only. */
+export function takesUpgrades(server: HttpServer | undefined): boolean {
+  return (server?.listenerCount?.('upgrade') ?? 0) > 0;
+}
+
+function isTcp(server: HttpServer): boolean {
   const address = server.address?.();
   return typeof address === 'object' && address !== null;
 }

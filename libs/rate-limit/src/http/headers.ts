@@ -1,6 +1,6 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 
-/** `X-RateLimit-*` of one decision, ready to be set. */
+/** The values of the `X-RateLimit-*` headers of one decision. */
 export interface RateLimitHeaders {
   /** Capacity or limit. */
   readonly limit: string;
@@ -11,9 +11,10 @@ export interface RateLimitHeaders {
 }
 
 /**
- * The headers speak of the policy with the smallest share of its limit left; of equals, of one that refuses.
+ * The headers of the policy with the smallest share of its limit left. Among equals a policy that rejects wins.
  *
- * @param receivedAtMs the application's wall clock when the decision came in, so that a client's arithmetic fits its server
+ * @param receivedAtMs milliseconds of the application's wall clock when the decision arrived. Clients compare the headers with
+ *   the application's `Date`, not with the clock of Redis.
  */
 export function rateLimitHeaders(decision: Decision, receivedAtMs: number): RateLimitHeaders {
   const tightest = decision.policies.reduce((a, b) => (isTighter(b, a) ? b : a));
@@ -29,7 +30,7 @@ function isTighter(a: PolicyDecision, b: PolicyDecision): boolean {
   return left < right || (left === right && !a.allowed && b.allowed);
 }
 
-/** `Retry-After` in whole seconds: rounded up, never 0. */
+/** The value of `Retry-After`: whole seconds, rounded up, at least 1. */
 export function retryAfterSeconds(retryAfterMs: number): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1000));
 }

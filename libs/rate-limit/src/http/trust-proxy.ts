@@ -1,53 +1,60 @@
-import type { HttpAdapterHost } from '@nestjs/core';
 import ipaddr from 'ipaddr.js';
-import type { HttpRequest } from '../nest/http-context.js';
+import type { HttpRequest } from './request.js';
 
-/** What Express and Fastify have in common here is nothing; both keep the setting as it was given. */
-interface Instance {
-  /** Express. */
-  get?(setting: string): unknown;
+/** The trust-proxy setting of a platform. */
+export interface TrustProxySetting {
+  readonly platform: keyof typeof RIGHT;
+  /** The value as the application gave it. */
+  readonly given: unknown;
 }
 
+/** The right setting in the words of each platform. Fastify 5 does not take a number of proxies. */
+const RIGHT = {
+  express: `how many proxies of yours stand in front, or their addresses: app.set('trust proxy', 1)`,
+  fastify: `the addresses of your proxies: new FastifyAdapter({ trustProxy: 'loopback, 10.0.0.0/8' })`,
+} as const;
+
 /**
- * What an operator should know of the platform's trust-proxy setting, or undefined when it is fine. With `true` the address
- * is the first one in X-Forwarded-For, which the client itself may have written: a new one for each request. So it is with a
- * function that believes an address of which nobody is a proxy.
+ * A warning for a setting that trusts every address, or undefined. With such a setting the client's address is the first one in
+ * X-Forwarded-For, which the client itself may have written: a new address for each request.
+ *
+ * @param setting undefined when the platform has none
  */
-export function trustProxyWarning({ httpAdapter }: HttpAdapterHost): string | undefined {
-  const setting = settingOf(httpAdapter);
+export function trustProxyWarning(setting: TrustProxySetting | undefined): string | undefined {
   if (setting === undefined) return undefined;
   const { platform, given } = setting;
-  const believing =
+  const trusting =
     given === true
       ? 'true'
-      : believesAnybody(given)
-        ? 'a function that believes every address'
-        : listsEverybody(given)
+      : trustsEveryAddress(given)
+        ? 'a function that trusts every address'
+        : listsEveryAddress(given)
           ? 'a list that contains every address'
           : undefined;
-  if (believing === undefined) return undefined;
+  if (trusting === undefined) return undefined;
   return (
-    `trust proxy is ${believing}: req.ip is then the leftmost address of X-Forwarded-For, which every client can forge, and with it ` +
+    `trust proxy is ${trusting}: req.ip is then the leftmost address of X-Forwarded-For, which every client can forge, and with it ` +
     `a fresh limit for each request. Right is ${RIGHT[platform]}`
   );
 }
 
-/** What a proxy tells the client's address by. Express and Fastify read the first of them only. */
+/** The headers in which proxies pass on the client's address. Express and Fastify read only the first. */
 const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const;
 
 /**
- * Warns, once, of a request that a proxy seems to have forwarded while the platform trusts none: all clients of that proxy
- * then share its address, and one limit.
+ * Warns once when a proxy seems to have forwarded a request while the platform trusts no proxy: all clients of that proxy then
+ * share its address, and one limit.
  */
 export class ForwardedWatch {
   private watching = true;
 
+  /** @param setting reads the setting when the first header appears: an application may set it late */
   constructor(
-    private readonly adapterHost: HttpAdapterHost,
+    private readonly setting: () => TrustProxySetting | undefined,
     private readonly warn: (message: string) => void,
   ) {}
 
-  /** Called with every limited request. */
+  /** Looks at the headers of a limited request. */
   see({ headers }: HttpRequest): void {
     if (!this.watching) return;
     for (const name of FORWARDED) {
@@ -59,7 +66,7 @@ export class ForwardedWatch {
   }
 
   private found(header: (typeof FORWARDED)[number]): void {
-    const setting = settingOf(this.adapterHost.httpAdapter);
+    const setting = this.setting();
     if (setting === undefined || !isOff(setting.given)) return;
     const only = header === 'x-forwarded-for' ? '' : ', and have the proxy send X-Forwarded-For, which alone is read';
     this.warn(
@@ -70,57 +77,34 @@ export class ForwardedWatch {
   }
 }
 
-/** Fastify 5 takes no count of proxies. */
-const RIGHT = {
-  express: `how many proxies of yours stand in front, or their addresses: app.set('trust proxy', 1)`,
-  fastify: `the addresses of your proxies: new FastifyAdapter({ trustProxy: 'loopback, 10.0.0.0/8' })`,
-} as const;
-
-/** The platform and its trust-proxy setting as it was given; undefined where there is no such setting. */
-function settingOf(
-  httpAdapter: HttpAdapterHost['httpAdapter'],
-): { readonly platform: keyof typeof RIGHT; readonly given: unknown } | undefined {
-  // An application context has no adapter.
-  const platform: unknown = httpAdapter?.getType?.();
-  if (platform !== 'express' && platform !== 'fastify') return undefined;
-  const instance = httpAdapter.getInstance<Instance>();
-  const given = platform === 'express' ? instance.get?.('trust proxy') : fastifyOptions(instance)?.trustProxy;
-  return { platform, given };
-}
-
 function isOff(given: unknown): boolean {
   return !given || (Array.isArray(given) && given.length === 0);
 }
 
-/** Reserved for documentation, further away than any proxy. */
-const NOBODYS = ['203.0.113.9', '2001:db8::9'];
+/** Addresses for documentation (RFC 5737 and RFC 3849), at which no proxy stands. */
+const UNUSED = ['203.0.113.9', '2001:db8::9'];
+/** A hop further away than any proxy. */
 const FAR = 100;
 
-function believesAnybody(setting: unknown): boolean {
+function trustsEveryAddress(setting: unknown): boolean {
   if (typeof setting !== 'function') return false;
   try {
-    // What is not false is believed: a promise, too.
-    return NOBODYS.some((address) => Boolean(setting(address, FAR)));
+    // The platforms trust every value that is truthy, even a promise.
+    return UNUSED.some((address) => Boolean(setting(address, FAR)));
   } catch {
     return false;
   }
 }
 
-/** Both platforms refuse the range 0.0.0.0/0, but take its two halves. */
-function listsEverybody(setting: unknown): boolean {
+/** Both platforms reject the range 0.0.0.0/0 but take its two halves. */
+function listsEveryAddress(setting: unknown): boolean {
   const given: unknown[] = typeof setting === 'string' ? setting.split(',') : Array.isArray(setting) ? setting : [];
   const ranges = given.map((range) => String(range).trim()).filter((range) => ipaddr.isValidCIDR(range));
-  return NOBODYS.some((nobodys) => {
-    const address = ipaddr.parse(nobodys);
+  return UNUSED.some((unused) => {
+    const address = ipaddr.parse(unused);
     return ranges.some((range) => {
       const [network, bits] = ipaddr.parseCIDR(range);
       return network.kind() === address.kind() && address.match(network, bits);
     });
   });
-}
-
-/** Fastify keeps the options it was made with under a symbol; its public `initialConfig` leaves this one out. */
-function fastifyOptions(instance: object): { readonly trustProxy?: unknown } | undefined {
-  const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === 'fastify.options');
-  return key === undefined ? undefined : (instance as Record<symbol, { readonly trustProxy?: unknown }>)[key];
 }

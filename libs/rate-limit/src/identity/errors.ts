@@ -1,4 +1,4 @@
-/** A request without the identity that a policy counts, where `onMissingIdentity` is `'refuse'`. Nothing was charged. */
+/** A request lacks the identity that a policy counts, and `onMissingIdentity` is `'refuse'`. Nothing was charged. */
 export class IdentityMissingError extends Error {
   override readonly name = 'IdentityMissingError';
 
@@ -8,7 +8,7 @@ export class IdentityMissingError extends Error {
   }
 }
 
-/** The client has closed its connection: there is no address to count, and no answer to send. Nothing was charged. */
+/** The client closed its connection: there is no address to count, and no answer can be sent. Nothing was charged. */
 export class ClientGoneError extends Error {
   override readonly name = 'ClientGoneError';
 

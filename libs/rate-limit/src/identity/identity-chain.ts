@@ -1,158 +1,251 @@
-import type { ExecutionContext } from '@nestjs/common';
-import type { Connections } from '../http/connections.js';
-import { requestOf } from '../nest/http-context.js';
-import { ClientGoneError, IdentityMissingError } from './errors.js';
-import { isPromise } from '../util/is-promise.js';
 import { RateLimitConfigError } from '../util/config-error.js';
-import { globalTag } from '../policy/key.js';
-import type { ParsedPolicy as GenericPolicy } from '../policy/parse-policy.js';
-
-type ParsedPolicy = GenericPolicy<ExecutionContext>;
-import type { MaybeIdentity } from '../policy/policy.js';
-import { type RationedWarning, reasonOf } from '../util/rationed-warning.js';
-import { type IdentityResolver, type OnMissingIdentity, UNKNOWN } from './identity.js';
-import type { ResolvedIdentities } from './resolved-identities.js';
-import { identityTag, isKind } from './identity-tag.js';
-import { defaultIdentities, ipIdentity } from './resolvers.js';
+import { isPromise } from '../util/is-promise.js';
+import { reasonOf } from '../util/rationed-warning.js';
+import { ClientGoneError, IdentityMissingError } from './errors.js';
+import {
+  type CountedBy,
+  type IdentityFunction,
+  type IdentityResolver,
+  type MaybeIdentity,
+  type OnMissingIdentity,
+  type SyncIdentityResolver,
+  UNKNOWN,
+} from './identity.js';
+import { globalTag, identityTag, isKind } from './identity-tag.js';
+import { type FoundIdentity, IdentityFailure, type IdentitySource, ResolvedIdentities } from './resolved-identities.js';
 
 type Tag = string | Promise<string>;
+
+/** Guards the calls of the application's functions: `UserFunctions` is one. */
+export interface IdentityCalls {
+  /** The answer, or a rejection when it does not come in time. */
+  within<T>(answer: PromiseLike<T>): Promise<T>;
+  /** Counts a failure and warns of it. */
+  failed(kind: 'identity', warning: string, error: unknown): void;
+}
+
+/** The connection that a request came over. */
+export interface Peer<Context> {
+  /** Finds the address of the connection, or of the client that a trusted proxy names. */
+  readonly address: SyncIdentityResolver<Context>;
+  /** Whether a request without an address lost it: its client closed the connection. */
+  hasGone(context: Context): boolean;
+}
 
 const LACKING = {
   user: { found: 'users', resolver: 'userIdentity' },
   'api-key': { found: 'API keys', resolver: 'apiKeyIdentity' },
 } as const;
 
-/** What becomes of requests of which none can have the identity that a policy counts. */
-const OF_EVERYBODY: Readonly<Record<OnMissingIdentity, string>> = {
+/** What a policy does with all its requests when no resolver finds the identities that it counts. */
+const WITHOUT_RESOLVER: Readonly<Record<OnMissingIdentity, string>> = {
   ip: "counts addresses (onMissingIdentity is 'ip')",
   refuse: "answers every request with 401 (onMissingIdentity is 'refuse')",
   throw: "answers every request with 500 (onMissingIdentity is 'throw')",
 };
 
-/** Finds who is asking, as a policy's `by` wants it. */
-export class IdentityChain {
-  private readonly client: readonly IdentityResolver[];
-  private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver[]>>;
-  /** The last resort, when resolvers of the module's own for the address fail. */
-  private readonly ownAddress = ipIdentity();
+/** Finds the identity of a request that a policy's `by` names. */
+export class IdentityChain<Context> {
+  private readonly client: readonly IdentityResolver<Context>[];
+  private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver<Context>[]>>;
 
   /**
-   * @param onMissing what policies do that do not say themselves
-   * @param failed told of every function that throws or rejects, whatever follows from it
-   * @param connections tells a client that has gone from one that never has an address
+   * @param resolvers the module's, in the order in which `by: 'client'` asks them
+   * @param onMissing the choice of policies that make none
+   * @param peer the last resort when the module's resolvers find no address or fail
    */
   constructor(
-    resolvers: readonly IdentityResolver[] = defaultIdentities(),
+    resolvers: readonly IdentityResolver<Context>[],
     private readonly onMissing: OnMissingIdentity,
-    private readonly failed: RationedWarning,
-    private readonly connections: Pick<Connections, 'isLost'>,
+    private readonly calls: IdentityCalls,
+    private readonly peer: Peer<Context>,
   ) {
-    const of = (...kinds: string[]): readonly IdentityResolver[] =>
+    const of = (...kinds: string[]): readonly IdentityResolver<Context>[] =>
       resolvers.filter(({ kind }) => kinds.includes(kind));
-    const ip = of('ip').length > 0 ? of('ip') : [this.ownAddress];
-    // Who is nobody else is at least an address: all the others together would share one state.
+    const ip = of('ip').length > 0 ? of('ip') : [peer.address];
+    // The chain always ends with an address. Without it, all unidentified requests would share one state.
     this.client = of('ip').length > 0 ? resolvers : [...resolvers, ...ip];
     this.byKind = { ip, user: of('user'), 'api-key': of('key', 'api-key') };
   }
 
   /**
-   * What an operator should know of a policy that counts users or API keys where no resolver finds any, or undefined. Boot
-   * warns and does not fail: a guard's own `identityTag` may find them.
+   * A warning for a policy that counts users or API keys where no resolver finds any, or undefined. It is no error: an
+   * overridden `identityTag` of the guard may find them.
    */
-  lackOf({ by, onMissingIdentity }: ParsedPolicy): string | undefined {
+  lackOf({ by, onMissingIdentity }: CountedBy<never>): string | undefined {
     if ((by !== 'user' && by !== 'api-key') || this.byKind[by].length > 0) return undefined;
     const { found, resolver } = LACKING[by];
     return (
       `counts by '${by}', but no resolver of the module's identity finds ${found}, so the policy ` +
-      `${OF_EVERYBODY[onMissingIdentity ?? this.onMissing]}. Right is identity: [${resolver}(), ipIdentity()] where a gateway ` +
+      `${WITHOUT_RESOLVER[onMissingIdentity ?? this.onMissing]}. Right is identity: [${resolver}(), ipIdentity()] where a gateway ` +
       `sets that header, or a resolver of your own: { kind: '${by}', resolve: (context) => ... }`
     );
   }
 
   /**
-   * The tag of the policy's keys for this request; a promise only where a resolver or a `by` function is asynchronous.
+   * The identity tag of the policy's keys for this request; a promise only where a resolver or a `by` function is asynchronous.
    *
-   * @throws {RateLimitIdentityMissingException} when the request has no such identity and `onMissingIdentity` is `'refuse'`
-   * @throws {RateLimitConfigError} the same with `'throw'`
-   * @throws {RateLimitUnavailableException} when the client has gone, and its address with it
-   * @throws {TypeError} when what a function returned is no identity
+   * @param resolved what other policies of the request found; undefined where there is one policy
+   * @throws {IdentityMissingError} when the request has no such identity and `onMissingIdentity` is `'refuse'`
+   * @throws {RateLimitConfigError} when the request has no such identity and `onMissingIdentity` is `'throw'`
+   * @throws {ClientGoneError} when the client has closed the connection, so that there is no address
+   * @throws {TypeError} when a function returned a value that is no identity
    */
-  tag(policy: ParsedPolicy, context: ExecutionContext, _resolved?: ResolvedIdentities): Tag {
+  tag(policy: CountedBy<Context>, context: Context, resolved?: ResolvedIdentities): Tag {
     const { by } = policy;
     if (by === 'global') return globalTag(policy.name);
-    if (by === 'client') return this.find(this.client, 0, context, policy);
-    if (typeof by === 'string') return this.find(this.byKind[by], 0, context, policy);
-    let identity: ReturnType<typeof by>;
-    try {
-      identity = by(context);
-    } catch (error) {
-      return this.missing(policy, context, { error });
-    }
-    if (!isPromise(identity)) return this.tagOf(identity, policy, context);
-    return identity.then(
-      (found) => this.tagOf(found, policy, context),
-      (error: unknown) => this.missing(policy, context, { error }),
-    );
+    if (by === 'client') return this.find(this.client, 0, context, policy, resolved);
+    if (typeof by === 'string') return this.find(this.byKind[by], 0, context, policy, resolved);
+    const found = this.askFunction(by, context, policy, resolved);
+    if (!isPromise(found)) return this.tagOf(found, context, policy, resolved);
+    return found.then((later) => this.tagOf(later, context, policy, resolved));
   }
 
-  private tagOf(identity: MaybeIdentity, policy: ParsedPolicy, context: ExecutionContext): Tag {
-    // As in { kind: 'user', value: request.user?.id }: never the text 'undefined', and never one state for all of those.
-    if (identity === undefined || identity === null) return this.missing(policy, context);
-    const { kind, value } = identity;
-    // Something else than an identity is a mistake of the function's, and no missing one.
-    return isKind(kind) && isNone(value)
-      ? this.missing(policy, context)
-      : identityTag({ kind, value: value as string });
-  }
-
-  /** @param policy what to do when nothing is found; without one, the connection's address */
+  /** @param policy undefined where the address replaces a missing identity */
   private find(
-    resolvers: readonly IdentityResolver[],
+    resolvers: readonly IdentityResolver<Context>[],
     first: number,
-    context: ExecutionContext,
-    policy: ParsedPolicy | undefined,
+    context: Context,
+    policy: CountedBy<Context> | undefined,
+    resolved: ResolvedIdentities | undefined,
   ): Tag {
     for (let i = first; i < resolvers.length; i++) {
-      const { kind } = resolvers[i]!;
-      let found: ReturnType<IdentityResolver['resolve']>;
-      try {
-        found = resolvers[i]!.resolve(context);
-      } catch (error) {
-        return this.missing(policy, context, { error });
-      }
+      const found = this.askResolver(resolvers[i]!, context, policy, resolved);
       if (isPromise(found)) {
-        return found.then(
-          (value) => (isNone(value) ? this.find(resolvers, i + 1, context, policy) : identityTag({ kind, value })),
-          (error: unknown) => this.missing(policy, context, { error }),
+        return found.then((later) =>
+          later === undefined
+            ? this.find(resolvers, i + 1, context, policy, resolved)
+            : this.tagOf(later, context, policy, resolved),
         );
       }
-      if (!isNone(found)) return identityTag({ kind, value: found });
+      if (found !== undefined) return this.tagOf(found, context, policy, resolved);
     }
-    return this.missing(policy, context);
+    return this.missing(context, policy, resolved, undefined);
   }
 
-  /** A request without whom the policy counts: the policy's choice. Nothing has been charged yet. */
-  private missing(policy: ParsedPolicy | undefined, context: ExecutionContext, failure?: { error: unknown }): Tag {
-    const reason = failure === undefined ? undefined : reasonOf(failure.error);
-    if (reason !== undefined) this.failed.warn(`An identity function failed (${nameOf(policy)}): ${reason}`);
-    if (policy === undefined) {
-      const value = this.ownAddress.resolve(context) as string | undefined;
-      if (value !== undefined) return identityTag({ kind: 'ip', value });
-      // Nobody reads the answer. Were it served, whoever resets connections would have a second bucket.
-      if (this.connections.isLost(requestOf(context))) throw new ClientGoneError();
-      return identityTag(UNKNOWN);
+  private tagOf(
+    found: FoundIdentity,
+    context: Context,
+    policy: CountedBy<Context> | undefined,
+    resolved: ResolvedIdentities | undefined,
+  ): Tag {
+    if (typeof found === 'string') return found;
+    if (found?.invalid === true) throw found.error;
+    return this.missing(context, policy, resolved, found);
+  }
+
+  private askResolver(
+    resolver: IdentityResolver<Context>,
+    context: Context,
+    policy: CountedBy<Context> | undefined,
+    resolved: ResolvedIdentities | undefined,
+  ): FoundIdentity | Promise<FoundIdentity> {
+    if (resolved?.has(resolver) === true) return resolved.get(resolver);
+    let found: FoundIdentity | Promise<FoundIdentity>;
+    try {
+      const value = resolver.resolve(context);
+      found = isPromise(value)
+        ? this.calls.within(value).then(
+            (later) => resolvedTag(resolver, later),
+            (error: unknown) => this.failure(resolver, error, policy),
+          )
+        : resolvedTag(resolver, value);
+    } catch (error) {
+      found = this.failure(resolver, error, policy);
     }
+    resolved?.set(resolver, found);
+    return found;
+  }
+
+  private askFunction(
+    by: IdentityFunction<Context>,
+    context: Context,
+    policy: CountedBy<Context>,
+    resolved: ResolvedIdentities | undefined,
+  ): FoundIdentity | Promise<FoundIdentity> {
+    if (resolved?.has(by) === true) return resolved.get(by);
+    let found: FoundIdentity | Promise<FoundIdentity>;
+    try {
+      const identity = by(context);
+      found = isPromise(identity)
+        ? this.calls.within(identity).then(
+            (later) => returnedTag(by, later),
+            (error: unknown) => this.failure(by, error, policy),
+          )
+        : returnedTag(by, identity);
+    } catch (error) {
+      found = this.failure(by, error, policy);
+    }
+    resolved?.set(by, found);
+    return found;
+  }
+
+  /** Counts and logs one failed call, whichever of the request's policies asked first. */
+  private failure(source: IdentitySource, error: unknown, policy: CountedBy<Context> | undefined): IdentityFailure {
+    this.calls.failed('identity', `An identity function failed (${nameOf(policy)})`, error);
+    return new IdentityFailure(source, error, false);
+  }
+
+  /** Follows the policy's `onMissingIdentity`. Nothing has been charged yet. */
+  private missing(
+    context: Context,
+    policy: CountedBy<Context> | undefined,
+    resolved: ResolvedIdentities | undefined,
+    failure: IdentityFailure | undefined,
+  ): Tag {
+    if (policy === undefined) return this.peerTag(context, resolved);
     const choice = policy.onMissingIdentity ?? this.onMissing;
     if (choice === 'refuse') throw new IdentityMissingError(policy.name);
     if (choice === 'throw') {
-      const why = reason === undefined ? 'the request has none' : `the function failed: ${reason}`;
+      const why = failure === undefined ? 'the request has none' : `the function failed: ${reasonOf(failure.error)}`;
       throw new RateLimitConfigError(
         nameOf(policy),
         `no identity to count by ${wanted(policy)}, ${why}; onMissingIdentity is 'throw': let authentication run before ` +
           `the rate limit's guard, or choose 'ip' or 'refuse'`,
       );
     }
-    return this.find(policy.by === 'ip' ? [] : this.byKind.ip, 0, context, undefined);
+    const known = resolved ?? rememberOnly(failure);
+    return policy.by === 'ip' ? this.peerTag(context, known) : this.find(this.byKind.ip, 0, context, undefined, known);
+  }
+
+  private peerTag(context: Context, resolved: ResolvedIdentities | undefined): string {
+    // This resolver answers at once.
+    const found = this.askResolver(this.peer.address, context, undefined, resolved) as FoundIdentity;
+    if (typeof found === 'string') return found;
+    if (found !== undefined) throw found.error;
+    // The answer of a request whose client has gone is never read. If it counted as unknown, clients that reset their
+    // connections would have a second bucket.
+    if (this.peer.hasGone(context)) throw new ClientGoneError();
+    return identityTag(UNKNOWN);
+  }
+}
+
+/** Keeps a failed resolver for addresses from being asked again: the request would wait for its deadline twice. */
+function rememberOnly(failure: IdentityFailure | undefined): ResolvedIdentities | undefined {
+  if (failure === undefined) return undefined;
+  const resolved = new ResolvedIdentities();
+  resolved.set(failure.source, failure);
+  return resolved;
+}
+
+function resolvedTag<Context>(resolver: IdentityResolver<Context>, value: string | null | undefined): FoundIdentity {
+  if (isNone(value)) return undefined;
+  try {
+    return identityTag({ kind: resolver.kind, value });
+  } catch (error) {
+    return new IdentityFailure(resolver, error, true);
+  }
+}
+
+function returnedTag<Context>(by: IdentityFunction<Context>, identity: MaybeIdentity): FoundIdentity {
+  if (identity === undefined || identity === null) return undefined;
+  try {
+    const { kind, value } = identity;
+    // A value that is not there is a missing identity, as in { kind: 'user', value: request.user?.id }. Else all requests
+    // without a user would share the identity 'undefined'.
+    return isKind(kind) && isNone(value) ? undefined : identityTag({ kind, value: value as string });
+  } catch (error) {
+    return new IdentityFailure(by, error, true);
   }
 }
 
@@ -160,10 +253,10 @@ function isNone(value: unknown): value is undefined | null | '' {
   return value === undefined || value === null || value === '';
 }
 
-function nameOf(policy: ParsedPolicy | undefined): string {
+function nameOf<Context>(policy: CountedBy<Context> | undefined): string {
   return policy === undefined ? 'the address' : `policy '${policy.name}'`;
 }
 
-function wanted({ by }: ParsedPolicy): string {
+function wanted<Context>({ by }: CountedBy<Context>): string {
   return typeof by === 'string' ? `'${by}'` : 'a function';
 }

@@ -6,13 +6,13 @@ const MAX_BYTES = 64;
 /** The longest tag: a kind, a colon, a value. */
 export const MAX_TAG_BYTES = 16 + 1 + MAX_BYTES;
 
-/** All but printable ASCII, and of that what has a meaning in keys: `%` escapes, `:` separates, braces tag, `#` hashes. */
+/** Characters that are not printable ASCII, or that have a meaning in keys: `%` escapes, `:` separates, braces tag, `#` hashes. */
 const UNSAFE = /[^ !"$&-9;-z|~]/g;
 const SOME_UNSAFE = /[^ !"$&-9;-z|~]/;
 
 /**
- * Escapes every UTF-16 code unit with a meaning of its own: `%3A` below 256, `%u20AC` above. Distinct texts give distinct
- * escapes, lone surrogates included (which UTF-8 would make one), and none contains `{`, `}`, `:` or `#`.
+ * Escapes every unsafe UTF-16 code unit: `%3A` below 256, `%u20AC` above. Distinct texts give distinct escapes, even lone
+ * surrogates, which UTF-8 would merge. No escape contains `{`, `}`, `:` or `#`.
  */
 export function escape(text: string): string {
   if (!SOME_UNSAFE.test(text)) return text;
@@ -22,26 +22,28 @@ export function escape(text: string): string {
   });
 }
 
-/** 132 bits of SHA-256, marked so that no escaped text can look like one. */
+/** 132 bits of SHA-256 behind a `#`, which no escaped text contains. */
 function digest(text: string): string {
   return `#${hash('sha256', text, 'base64url').slice(0, 22)}`;
 }
 
 /**
- * An identity as it stands in keys, between the braces of the hash tag. Distinct identities give distinct tags.
+ * Writes an identity as keys contain it, between the braces of the hash tag. Distinct identities give distinct tags.
  *
- * @throws {TypeError} when the kind or the value is not one (a `by` function may return anything)
+ * @throws {TypeError} when the kind is invalid or the value is no string: a `by` function may return anything
+ * @example identityTag({ kind: 'user', value: 'rider-1' }) // 'user:rider-1'
  */
 export function identityTag(identity: Identity): string {
   if (!isKind(identity?.kind)) {
     throw new TypeError(`an identity's kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }`);
   }
   const { value } = identity;
-  // The option is called by: 'api-key', so this is what a function is likely to say.
+  // The option is called by: 'api-key', so functions are likely to return that kind.
   const kind = identity.kind === 'api-key' ? 'key' : identity.kind;
-  if (typeof value !== 'string')
+  if (typeof value !== 'string') {
     throw new TypeError(`the value of a '${kind}' identity must be a string, got ${typeof value}`);
-  // Escaped first: then distinct lone surrogates are hashed apart, too.
+  }
+  // SHA-256 reads UTF-8, in which distinct lone surrogates are equal. Their escapes differ.
   const safe = escape(value);
   return `${kind}:${kind === 'key' || safe.length > MAX_BYTES ? digest(safe) : safe}`;
 }
@@ -49,4 +51,12 @@ export function identityTag(identity: Identity): string {
 /** Whether `kind` can be an identity's kind. */
 export function isKind(kind: unknown): boolean {
   return typeof kind === 'string' && KIND.test(kind);
+}
+
+/**
+ * The tag of a policy that counts all requests together. The name makes it distinct, so that such policies do not all share
+ * one Cluster slot.
+ */
+export function globalTag(name: string): string {
+  return identityTag({ kind: 'global', value: name });
 }

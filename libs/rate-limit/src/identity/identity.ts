@@ -1,42 +1,73 @@
-import type { ExecutionContext } from '@nestjs/common';
-
 /**
- * Who is asking.
+ * One client, user or other subject that a policy counts.
+ *
  * @example { kind: 'user', value: 'rider-1234' }
  */
 export interface Identity {
   /** `'user'`, `'key'` or `'api-key'` (always hashed), `'ip'`, or a kind of your own: 1 to 16 of a-z, 0-9 and -. */
   readonly kind: string;
-  /** Any text: it is escaped in keys, and hashed when it is longer than 64 bytes or an API key. */
+  /** Any text. Keys contain it escaped; an API key, or a text of more than 64 bytes, is hashed. */
   readonly value: string;
 }
 
+/** An identity, or none: undefined, null, or an identity without a value. Requests without one follow `onMissingIdentity`. */
+export type MaybeIdentity =
+  { readonly kind: string; readonly value: Identity['value'] | null | undefined } | null | undefined;
+
+/** Finds the identity that a policy counts, as the policy's `by`. */
+export type IdentityFunction<Context> = (context: Context) => MaybeIdentity | Promise<MaybeIdentity>;
+
 /** Finds one kind of identity in a request. */
-export interface IdentityResolver {
-  /** The kind that it finds; `by: 'user'`, `'api-key'` and `'ip'` use the chain's resolvers of kind `user`, `key`, `ip`. */
+export interface IdentityResolver<Context> {
+  /** The kind of the identities. `by: 'user'`, `'api-key'` and `'ip'` use the resolvers of kind `user`, `key` and `ip`. */
   readonly kind: string;
-  /** The header that it believes, if it believes one: boot logs the name. */
+  /** The header that the resolver trusts, if there is one. The log names it at boot. */
   readonly header?: string;
   /**
-   * The value; undefined, null or `''` when the request has none. May be asynchronous (to verify a token, say). One that throws
-   * or rejects is logged, and the request counts as one without an identity: see `onMissingIdentity`. The request waits for it
-   * without a deadline: give what it asks one of its own.
+   * Returns the identity's value; undefined, null or `''` when the request has none. May be asynchronous, to verify a token for
+   * example. A resolver that throws, rejects or takes longer than `deadlineMs` is logged, and the request follows
+   * `onMissingIdentity`. The policies of a route call it once per request; those of the module's `middleware` run before
+   * authentication and call it once more.
    */
-  readonly resolve: (context: ExecutionContext) => string | null | undefined | Promise<string | null | undefined>;
+  readonly resolve: (context: Context) => string | null | undefined | Promise<string | null | undefined>;
+}
+
+/** A resolver that answers at once. */
+export interface SyncIdentityResolver<Context> extends IdentityResolver<Context> {
+  readonly resolve: (context: Context) => string | undefined;
 }
 
 /**
- * What a policy does with a request that has no identity of the kind it counts, or whose identity function failed:
- * - `'ip'` (default): counts its address, under the kind `ip`, which no user and no key can be taken for
+ * What a policy does with a request that lacks the identity it counts, or whose identity function failed:
+ * - `'ip'` (default): counts the address, under the kind `ip`, so that it never equals a user or a key
  * - `'refuse'`: answers 401, charging nothing
- * - `'throw'`: a logged 500, charging nothing: for routes that no request may reach without one
+ * - `'throw'`: a logged 500, charging nothing: for routes that need authentication
  */
 export type OnMissingIdentity = 'ip' | 'refuse' | 'throw';
 
 export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'refuse', 'throw'];
 
 /**
- * What a request counts as that can have no address: one over a UNIX domain socket or a pipe without a proxy that names the
- * client. All of them share it.
+ * The identity that a policy counts:
+ * - `'client'` (default): the first identity that the module's chain finds
+ * - `'ip'`, `'user'`, `'api-key'`: that kind of identity; where a request has none, see `onMissingIdentity`
+ * - `'global'`: all clients together
+ * - a function: what it returns, of any kind; undefined, null or an empty value where the request has none
+ *
+ * @example by: (context) => ({ kind: 'tenant', value: context.switchToHttp().getRequest().tenant?.id })
+ */
+export type IdentityBy<Context> = 'client' | 'ip' | 'user' | 'api-key' | 'global' | IdentityFunction<Context>;
+
+/** What the identity chain needs of a policy. */
+export interface CountedBy<Context> {
+  readonly name: string;
+  readonly by: IdentityBy<Context>;
+  /** Undefined: the module's choice. */
+  readonly onMissingIdentity: OnMissingIdentity | undefined;
+}
+
+/**
+ * The identity of requests without an address: those over a UNIX domain socket or a pipe, unless a proxy names the client. All
+ * of them share one state.
  */
 export const UNKNOWN: Identity = { kind: 'unknown', value: '' };

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import type { PolicySource } from './policy-types.js';
+import type { PolicySource } from './types.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
 import { type Handler, isRoute } from './route.js';
 

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { UserFunctions } from '../limiter/user-functions.js';
-import type { BoundPolicy } from './policy-types.js';
+import type { BoundPolicy } from './types.js';
 import type { Route } from './route-policies.js';
 
 /** A cost function that fails charges what a policy without a cost charges. */

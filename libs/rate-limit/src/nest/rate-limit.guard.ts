@@ -1,17 +1,18 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { closablesOf } from '../http/closables.js';
 import { rateLimitHeaders, retryAfterSeconds } from '../http/headers.js';
 import { ResolvedIdentities } from '../identity/resolved-identities.js';
 import { Admission, type Transport } from '../limiter/admission.js';
 import type { PolicyCharge } from '../limiter/policy-charge.js';
 import { RequestRecord } from '../limiter/request-record.js';
 import type { Closable } from '../limiter/waiting-room.js';
-import type { BoundPolicy } from './policy-types.js';
+import type { BoundPolicy } from './types.js';
 import type { Decision } from '../policy/decision.js';
 import { shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
-import { closablesOf, requestOf, responseOf } from './http-context.js';
+import { requestOf, responseOf } from './http-context.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from './route-policies.js';
 
@@ -61,7 +62,8 @@ export class RateLimitGuard implements CanActivate {
    * The identity that the policy counts: what stands between the braces of its key. `identityTag` of a `{ kind, value }` makes
    * one.
    *
-   * @param resolved the identities that were found for other policies of the request; hand it on to `super`
+   * @param resolved the identities that other policies of the request have found. Pass it to `super`: without it, resolvers are
+   *   asked again.
    */
   protected identityTag(
     policy: BoundPolicy,
@@ -182,7 +184,7 @@ export class RateLimitGuard implements CanActivate {
       decided: (context, decision) => this.setHeaders(context, decision),
       reject: (context, decision) => this.reject(context, decision),
       failed: (context, error) => this.fail(context, error),
-      closables: (context): readonly Closable[] => closablesOf(context),
+      closables: (context): readonly Closable[] => closablesOf(requestOf(context), responseOf(context)),
     };
   }
 

@@ -7,9 +7,8 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
-import { Connections } from '../http/connections.js';
+import { Connections, takesUpgrades } from '../http/connections.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
-import { IdentityChain } from '../identity/identity-chain.js';
 import { Fallback } from '../limiter/fallback.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimiterPolicies } from '../limiter/limiter-policies.js';
@@ -18,15 +17,17 @@ import { StoreGateway } from '../limiter/store-gateway.js';
 import { UserFunctions } from '../limiter/user-functions.js';
 import { WaitingRoom } from '../limiter/waiting-room.js';
 import { Monitor } from '../metrics/monitor.js';
-import type { BoundPolicy } from './policy-types.js';
+import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import { RateLimitConfigError } from '../util/config-error.js';
-import { RationedWarning } from '../util/rationed-warning.js';
 import { decoratedInVain, httpHandlers, otherHandlers } from './boot-checks.js';
+import { identityChain } from './identities.js';
 import { openStore } from './open-store.js';
 import type { CheckedOptions } from './options/check-options.js';
+import { serverOf, trustProxyOf } from './platform.js';
 import { PolicyFunctions } from './policy-functions.js';
 import { type Route, RoutePolicies } from './route-policies.js';
+import type { IdentityChain } from './types.js';
 
 /**
  * Puts the limiter together from the module's options, and gives it the module's life: it checks every route's policies at
@@ -39,6 +40,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly identities: IdentityChain;
   readonly routes: RoutePolicies;
   readonly policyFunctions: PolicyFunctions;
+  /** Calls the application's functions within the deadline. */
+  readonly functions: UserFunctions;
   /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   readonly middleware: Route | undefined;
   readonly waitingRoom: WaitingRoom;
@@ -56,15 +59,18 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly scanner: MetadataScanner,
     private readonly adapterHost: HttpAdapterHost,
   ) {
-    const { keyPrefix, identity, onMissingIdentity, defaults, deadlineMs } = options;
-    const functions = new UserFunctions(deadlineMs, monitor, logger);
+    const { keyPrefix, defaults, deadlineMs } = options;
+    this.functions = new UserFunctions(deadlineMs, monitor, logger);
     this.policies = new NamedPolicies(options.policies);
-    this.identities = new IdentityChain(identity, onMissingIdentity, new RationedWarning(logger), this.connections);
+    this.identities = identityChain(options, this.functions, this.connections);
     this.waitingRoom = new WaitingRoom(options);
-    this.forwarded = new ForwardedWatch(adapterHost, (message) => logger.warn(message));
-    this.routes = new RoutePolicies(this.policies, defaults, keyPrefix, this.identities, functions, logger);
+    this.forwarded = new ForwardedWatch(
+      () => trustProxyOf(adapterHost),
+      (message) => logger.warn(message),
+    );
+    this.routes = new RoutePolicies(this.policies, defaults, keyPrefix, this.identities, this.functions, logger);
     this.middleware = this.routes.beforeRouting(options.middleware);
-    this.policyFunctions = new PolicyFunctions(functions);
+    this.policyFunctions = new PolicyFunctions(this.functions);
     const gateway = new StoreGateway(opened, logger);
     this.engine = new Limiter(keyPrefix, gateway, new Fallback(options, logger), monitor);
     const named = new LimiterPolicies(this.policies, keyPrefix, logger);
@@ -89,15 +95,15 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     if (runtimesOf(this.discovery).length > 1) throw importedTwice();
     this.checkPolicies();
     this.warnOfHandlers();
-    this.connections.watch(this.adapterHost);
+    this.connections.watch(serverOf(this.adapterHost));
     this.logTrustedHeaders();
-    if (this.middleware !== undefined && this.connections.takesUpgrades(this.adapterHost)) {
+    if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
       this.logger.warn(
         `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them in ` +
           `the gateway's handleConnection, with RateLimiter.consume`,
       );
     }
-    for (const warning of [trustProxyWarning(this.adapterHost), this.opened.warning]) {
+    for (const warning of [trustProxyWarning(trustProxyOf(this.adapterHost)), this.opened.warning]) {
       if (warning !== undefined) this.logger.warn(warning);
     }
     await this.opened.store.connect?.();

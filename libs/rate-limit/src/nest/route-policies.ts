@@ -3,11 +3,11 @@ import type { HandlerClass, RoutePolicySource } from '../limiter/rate-limiter.js
 import type { UserFunctions } from '../limiter/user-functions.js';
 import { bindPolicy } from '../policy/bound-policy.js';
 import { checkTogether } from '../policy/check-together.js';
-import type { IdentityChain } from '../identity/identity-chain.js';
+import type { IdentityChain } from './types.js';
 import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { PolicyScope } from '../policy/policy.js';
-import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './policy-types.js';
+import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './types.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { Logger } from '../util/logger.js';
 import { RATE_LIMIT } from './decorators/metadata.js';

@@ -1,4 +1,5 @@
-import { globalTag, keyOf, keyTail, shardKeys } from './key.js';
+import { globalTag } from '../identity/identity-tag.js';
+import { keyOf, keyTail, shardKeys } from './key.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 /** A policy where it stands: on a route, on a controller or for the application. */

@@ -1,4 +1,4 @@
-import { escape, identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
+import { escape, MAX_TAG_BYTES } from '../identity/identity-tag.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
@@ -41,9 +41,4 @@ export function keyOf(prefix: string, tag: string, tail: string): string {
 /** The keys of a state that is split among several slots: each tag says which shard of how many. */
 export function shardKeys(prefix: string, tag: string, tail: string, shards: number): readonly string[] {
   return Array.from({ length: shards }, (_, i) => keyOf(prefix, `${tag}/${i}.${shards}`, tail));
-}
-
-/** The tag of a policy that counts all clients together: its name, so that such policies spread over a Cluster's slots. */
-export function globalTag(name: string): string {
-  return identityTag({ kind: 'global', value: name });
 }

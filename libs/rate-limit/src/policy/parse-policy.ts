@@ -1,9 +1,9 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/algorithms.js';
-import type { OnMissingIdentity } from '../identity/identity.js';
+import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
-import type { CommonPolicyOptions, OnStoreFailure, PolicyBy, PolicyScope } from './policy.js';
+import type { CommonPolicyOptions, OnStoreFailure, PolicyScope } from './policy.js';
 import { costRule, POLICY_OPTIONS } from './policy-options.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
@@ -13,7 +13,7 @@ export interface ParsedPolicy<Context = never> {
   readonly name: string;
   /** Whether the name was given; else it is the default. */
   readonly named: boolean;
-  readonly by: PolicyBy<Context>;
+  readonly by: IdentityBy<Context>;
   /** Undefined: the module's. */
   readonly onMissingIdentity: OnMissingIdentity | undefined;
   /** Undefined: what the policy's place implies. */
@@ -62,7 +62,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
     readOption(given, option, POLICY_OPTIONS[option], where);
   const parsed = {
-    by: read('by') as PolicyBy<Context>,
+    by: read('by') as IdentityBy<Context>,
     onMissingIdentity: read('onMissingIdentity') as OnMissingIdentity | undefined,
     scope: read('scope') as PolicyScope | undefined,
     cost: readOption(given, 'cost', costRule(algorithm.maxCost), where) as ParsedPolicy<Context>['cost'],

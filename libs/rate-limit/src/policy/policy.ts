@@ -1,25 +1,9 @@
 import type { Duration } from '../algorithms/duration.js';
 import type { Rate } from '../algorithms/rate.js';
-import type { Identity, OnMissingIdentity } from '../identity/identity.js';
+import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 
 // `Context` is the request's context, an `ExecutionContext` under Nest. Without it a policy's functions cannot be called:
 // what decides needs none of them.
-
-/**
- * The identity that a policy counts:
- * - `'client'` (default): the first identity that the module's chain finds
- * - `'ip'`, `'user'`, `'api-key'`: that kind of identity; where a request has none, see `onMissingIdentity`
- * - `'global'`: all clients together
- * - a function: what it returns, of any kind; undefined, null or an empty value where the request has none
- *
- * @example by: (context) => ({ kind: 'tenant', value: context.switchToHttp().getRequest().tenant?.id })
- */
-export type PolicyBy<Context = never> =
-  'client' | 'ip' | 'user' | 'api-key' | 'global' | ((context: Context) => MaybeIdentity | Promise<MaybeIdentity>);
-
-/** What a `by` function may return. Without an identity, or without its value, `onMissingIdentity` applies. */
-export type MaybeIdentity =
-  { readonly kind: string; readonly value: Identity['value'] | null | undefined } | null | undefined;
 
 /**
  * The requests that share a policy's state:
@@ -45,7 +29,7 @@ export interface CommonPolicyOptions<Context = never> {
    */
   name?: string;
   /** The identity that the policy counts; default `'client'`. */
-  by?: PolicyBy<Context>;
+  by?: IdentityBy<Context>;
   /** The requests that share the policy's state; default `'route'`, on a class `'controller'`. */
   scope?: PolicyScope;
   /**

@@ -1,6 +1,6 @@
 import { type Type, UseFilters } from '@nestjs/common';
 import { RateLimitConfigError } from '../../util/config-error.js';
-import type { PolicySource } from '../policy-types.js';
+import type { PolicySource } from '../types.js';
 import { RATE_LIMIT } from './metadata.js';
 import { presenceCheck } from './presence.js';
 

@@ -1,4 +1,4 @@
-import type { PolicySource } from '../policy-types.js';
+import type { PolicySource } from '../types.js';
 
 /** One key for both decorators: the nearest wins, whichever it is. */
 export const RATE_LIMIT = 'nestjs-floodgate:rate-limit';

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { PolicySource } from '../policy-types.js';
+import type { PolicySource } from '../types.js';
 import { decorate } from './decorate.js';
 
 /**

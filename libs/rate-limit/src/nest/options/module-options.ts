@@ -1,10 +1,10 @@
 import type { DecisionEvent } from '../../metrics/decision-event.js';
-import type { IdentityResolver, OnMissingIdentity } from '../../identity/identity.js';
+import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
 import type { RedisClient, RedisOptions } from '../../stores/redis/redis-client.js';
 import type { StoreStateChange } from '../../stores/store-state.js';
 import type { RateLimitStore } from '../../stores/store.js';
-import type { Policy, PolicySource } from '../policy-types.js';
+import type { IdentityResolver, Policy, PolicySource } from '../types.js';
 
 /** The options of `RateLimitModule.forRoot`. All of them are optional; a wrong one stops the boot with a `RateLimitConfigError`. */
 export interface RateLimitModuleOptions {

@@ -1,10 +1,23 @@
 import type { ExecutionContext } from '@nestjs/common';
+import type * as identity from '../identity/identity.js';
+import type { IdentityChain as GenericIdentityChain } from '../identity/identity-chain.js';
 import type * as bound from '../policy/bound-policy.js';
 import type * as policy from '../policy/policy.js';
 
-// The types of policies whose functions take Nest's context, under the names that users know.
+// The types whose functions take a request's context: with Nest's context, under the names that users know.
 
-export type PolicyBy = policy.PolicyBy<ExecutionContext>;
+/**
+ * Finds one kind of identity in a request.
+ *
+ * @example { kind: 'user', resolve: (context) => context.switchToHttp().getRequest().user?.id }
+ */
+export type IdentityResolver = identity.IdentityResolver<ExecutionContext>;
+
+/** Finds the identity of a request that a policy's `by` names. */
+export type IdentityChain = GenericIdentityChain<ExecutionContext>;
+
+/** The identity that a policy counts: `'client'`, a kind, `'global'`, or a function of the request. */
+export type PolicyBy = identity.IdentityBy<ExecutionContext>;
 export type TokenBucketPolicy = policy.TokenBucketPolicy<ExecutionContext>;
 export type LeakyBucketPolicy = policy.LeakyBucketPolicy<ExecutionContext>;
 export type FixedWindowPolicy = policy.FixedWindowPolicy<ExecutionContext>;

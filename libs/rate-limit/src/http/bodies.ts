@@ -1,0 +1,65 @@
+import type { Decision } from '../policy/decision.js';
+import { retryAfterSeconds } from './headers.js';
+
+/** The body of a 429. */
+export interface RateLimitExceededBody {
+  readonly statusCode: 429;
+  readonly error: 'rate_limit_exceeded';
+  readonly message: string;
+  /** Whole seconds, as in the `Retry-After` header; null when the request can never pass. */
+  readonly retry_after: number | null;
+  /** Milliseconds, exact; null when the request can never pass. */
+  readonly retry_after_ms: number | null;
+  /** The name of the policy that rejects for the longest time. */
+  readonly policy: string;
+}
+
+/** The body of a 503. */
+export interface RateLimitUnavailableBody {
+  readonly statusCode: 503;
+  readonly error: 'rate_limit_unavailable';
+  readonly message: string;
+  /** Whole seconds, as in the `Retry-After` header. */
+  readonly retry_after: number;
+}
+
+/** The body of a 401. */
+export interface RateLimitIdentityMissingBody {
+  readonly statusCode: 401;
+  readonly error: 'rate_limit_identity_missing';
+  readonly message: string;
+  /** The name of the policy that counts the identity. */
+  readonly policy: string;
+}
+
+/** @param decision a rejection */
+export function exceededBody({ policies, retryAfterMs }: Decision): RateLimitExceededBody {
+  const rejecting = policies.find((policy) => !policy.allowed && policy.retryAfterMs === retryAfterMs);
+  const seconds = retryAfterMs === null ? null : retryAfterSeconds(retryAfterMs);
+  return {
+    statusCode: 429,
+    error: 'rate_limit_exceeded',
+    message:
+      seconds === null
+        ? 'The request takes more than its rate limit ever allows'
+        : `Too many requests, retry in ${seconds} second${seconds === 1 ? '' : 's'}`,
+    retry_after: seconds,
+    retry_after_ms: retryAfterMs,
+    policy: rejecting?.policy ?? '',
+  };
+}
+
+/** @param retryAfter whole seconds */
+export function unavailableBody(message: string, retryAfter: number): RateLimitUnavailableBody {
+  return { statusCode: 503, error: 'rate_limit_unavailable', message, retry_after: retryAfter };
+}
+
+/** @param policy the name of the policy that counts the identity */
+export function identityMissingBody(policy: string): RateLimitIdentityMissingBody {
+  return {
+    statusCode: 401,
+    error: 'rate_limit_identity_missing',
+    message: 'The request has no identity that the rate limit counts',
+    policy,
+  };
+}

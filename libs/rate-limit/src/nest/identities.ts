@@ -1,0 +1,65 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Connections } from '../http/connections.js';
+import { type IdentityCalls, IdentityChain } from '../identity/identity-chain.js';
+import type { SyncIdentityResolver } from '../identity/identity.js';
+import { addressResolver, headerResolver, type IdentityRequest } from '../identity/resolvers.js';
+import { requestOf } from './http-context.js';
+import type { CheckedOptions } from './options/check-options.js';
+import type { IdentityResolver } from './types.js';
+
+/**
+ * Reads API keys from a header (default `X-API-Key`), kind `key`. Name it in the module's `identity` only behind a gateway that
+ * checks keys: other clients can invent a key for each request. Keys in the store always contain a hash.
+ *
+ * @param options.header the header's name, in any case
+ * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
+ * @example RateLimitModule.forRoot({ identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()] })
+ */
+export function apiKeyIdentity(options: { header?: string } = {}): IdentityResolver {
+  return overHttp(headerResolver('apiKeyIdentity', 'key', options, 'X-API-Key'));
+}
+
+/**
+ * Reads users from a header (default `X-User-Id`), kind `user`. Name it in the module's `identity` only behind a gateway that
+ * sets the header: other clients can invent a user for each request.
+ *
+ * @param options.header the header's name, in any case
+ * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
+ * @example RateLimitModule.forRoot({ identity: [userIdentity(), ipIdentity()] })
+ */
+export function userIdentity(options: { header?: string } = {}): IdentityResolver {
+  return overHttp(headerResolver('userIdentity', 'user', options, 'X-User-Id'));
+}
+
+/**
+ * Reads the client's address, kind `ip`, by the trust-proxy setting of Express or Fastify, never from a raw `X-Forwarded-For`.
+ * Port and zone are left out, and IPv4-mapped IPv6 counts as IPv4. IPv6 is cut to a prefix, since each subscriber has a whole
+ * one. When a proxy passes on a text that is no address, the address of the connection counts.
+ *
+ * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
+ * @throws {RangeError} when the prefix is out of range
+ * @throws {RateLimitConfigError} for an unknown option
+ * @example RateLimitModule.forRoot({ identity: [ipIdentity({ ipv6Prefix: 64 })] })
+ */
+export function ipIdentity(options: { ipv6Prefix?: number } = {}): IdentityResolver {
+  return overHttp(addressResolver(options));
+}
+
+/** The identity chain of the module. Without resolvers it counts addresses alone: clients can invent all other identities. */
+export function identityChain(
+  { identity = [], onMissingIdentity }: Pick<CheckedOptions, 'identity' | 'onMissingIdentity'>,
+  calls: IdentityCalls,
+  connections: Connections,
+): IdentityChain<ExecutionContext> {
+  return new IdentityChain(identity, onMissingIdentity, calls, {
+    address: overHttp(addressResolver({})),
+    hasGone: (context) => connections.isLost(requestOf(context)),
+  });
+}
+
+function overHttp({
+  resolve,
+  ...resolver
+}: SyncIdentityResolver<IdentityRequest>): SyncIdentityResolver<ExecutionContext> {
+  return { ...resolver, resolve: (context) => resolve(requestOf(context)) };
+}

@@ -1,0 +1,25 @@
+import type { HttpAdapterHost } from '@nestjs/core';
+import type { HttpServer } from '../http/connections.js';
+import type { TrustProxySetting } from '../http/trust-proxy.js';
+
+/** The application's HTTP server; undefined in an application context, which has no adapter. */
+export function serverOf({ httpAdapter }: HttpAdapterHost): HttpServer | undefined {
+  return httpAdapter?.getHttpServer?.() as HttpServer | undefined;
+}
+
+/** The platform's trust-proxy setting as the application gave it; undefined where there is none. */
+export function trustProxyOf({ httpAdapter }: HttpAdapterHost): TrustProxySetting | undefined {
+  // An application context has no adapter.
+  const platform: unknown = httpAdapter?.getType?.();
+  if (platform === 'express') {
+    return { platform, given: httpAdapter.getInstance<{ get?(setting: string): unknown }>().get?.('trust proxy') };
+  }
+  if (platform === 'fastify') return { platform, given: fastifyOptions(httpAdapter.getInstance<object>())?.trustProxy };
+  return undefined;
+}
+
+/** Fastify keeps the options it was made with under a symbol; its public `initialConfig` leaves `trustProxy` out. */
+function fastifyOptions(instance: object): { readonly trustProxy?: unknown } | undefined {
+  const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === 'fastify.options');
+  return key === undefined ? undefined : (instance as Record<symbol, { readonly trustProxy?: unknown }>)[key];
+}
