@@ -132,6 +132,23 @@ it('a node that hangs takes its shards with it: the others admit their parts, an
   expect(decisions.filter(({ decidedBy }) => decidedBy === 'local').length).toBeLessThanOrEqual(5 * lost);
 });
 
+it('a request is no failure of the store while the nodes of all its shards are unavailable: nothing is sent for it', async () => {
+  const sharded: Policy = { ...ALL, name: 'pair', shards: 2 };
+  const owners = new Set([await cluster.masterOf('{global:pair/0.2}'), await cluster.masterOf('{global:pair/1.2}')]);
+  expect((await consume(sharded, 'anybody')).decidedBy).toBe('store');
+  using _ = { [Symbol.dispose]: () => owners.forEach((node) => node.cont()) };
+  for (const node of owners) node.stop();
+  await until('the nodes are unavailable', RECOVERY_MS, async () => {
+    await consume(sharded, 'anybody');
+    return changes.length === owners.size;
+  });
+  const { storeFailures } = pod.limiter.stats();
+  const decisions = await Promise.all(Array.from({ length: 200 }, () => consume(sharded, 'anybody')));
+  expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'local'));
+  // Probes count, one at a time.
+  expect(pod.limiter.stats().storeFailures - storeFailures).toBeLessThan(5);
+});
+
 it('a link to one node that swallows everything, while all others see it: its users are decided locally, and back', async () => {
   const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
   const [bad, good] = [await on.cluster.userOf(sick, 'link'), await on.cluster.userOf(healthy, 'link')];
