@@ -30,22 +30,22 @@ function quiet(redis: Redis): Redis {
   return redis.on('error', () => undefined);
 }
 
-/** With ioredis's defaults but for these options. */
-async function handedIn(options: RedisOptions = {}): Promise<HttpApp> {
+/** An application with a client that has these options, and else the defaults of ioredis. */
+async function withClient(options: RedisOptions = {}): Promise<HttpApp> {
   client = quiet(new Redis(server.url, options));
   await client.ping();
   return start('Express', { imports: [RateLimitModule.forRoot({ redis: client, onStoreFailure: 'open' })] });
 }
 
-/** How many connections there are but the observer's. */
+/** The connections of Redis without the observer's. */
 async function connections(): Promise<number> {
   const list = String(await observer.client('LIST'));
   return list.trim().split('\n').length - 1;
 }
 
 describe('a ready client with the defaults of ioredis', () => {
-  it('is asked nothing, and nothing waits in it for a Redis that is gone', async () => {
-    await using app = await handedIn();
+  it('is never asked, and queues nothing while Redis is killed', async () => {
+    await using app = await withClient();
     const sent = jest.spyOn(client, 'sendCommand');
     const limiter = app.app.get(RateLimiter);
     const { commandQueue, offlineQueue } = client as unknown as Record<string, { length: number }>;
@@ -55,14 +55,14 @@ describe('a ready client with the defaults of ioredis', () => {
     expect([commandQueue?.length, offlineQueue?.length]).toEqual([0, 0]);
     await server.restart(); // without its data
     while ((await limiter.peek(POLICY, ADA)).decidedBy !== 'store') await nextTurn();
-    // Nothing that passed meanwhile is told later.
+    // Redis does not learn later of the requests that passed meanwhile.
     expect(await limiter.peek(POLICY, ADA)).toMatchObject({ policies: [{ remaining: 3 }] });
     const names = sent.mock.calls.map(([command]) => command.name);
     expect(names.filter((name) => /eval|script|del/.test(name))).toEqual([]);
   });
 
-  it('is said at boot to be used as a duplicate, and in what that differs', async () => {
-    await using app = await handedIn({ username: 'default', maxRetriesPerRequest: 0, commandTimeout: 77 });
+  it('is duplicated, and boot names the options that differ', async () => {
+    await using app = await withClient({ username: 'default', maxRetriesPerRequest: 0, commandTimeout: 77 });
     const said = app.logs.of('log').filter((line) => line.includes('on a duplicate of the client'));
     expect(said).toHaveLength(1);
     expect(said[0]).toContain('autoResendUnfulfilledCommands: false');
@@ -71,8 +71,8 @@ describe('a ready client with the defaults of ioredis', () => {
     expect(said[0]).not.toMatch(/maxRetriesPerRequest|lazyConnect|username|password/);
   });
 
-  it('is left open at close, while what the module opened beside it is closed', async () => {
-    await using app = await handedIn();
+  it('is left open at close, and its duplicate is closed', async () => {
+    await using app = await withClient();
     expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
     expect(await connections()).toBe(2);
     await app.close();
@@ -83,19 +83,19 @@ describe('a ready client with the defaults of ioredis', () => {
 });
 
 describe('the options of a ready client', () => {
-  it('may read numbers as text: decisions have numbers all the same', async () => {
-    await using app = await handedIn({ stringNumbers: true });
+  it('may read numbers as text: decisions have numbers nevertheless', async () => {
+    await using app = await withClient({ stringNumbers: true });
     const limiter = app.app.get(RateLimiter);
     const [first] = (await limiter.consume(POLICY, ADA, { cost: 2 })).policies;
     expect(first).toMatchObject({ remaining: 1, limit: 3 });
-    const refused = await limiter.consume(POLICY, ADA, { cost: 2 });
-    expect(refused).toMatchObject({ allowed: false, decidedBy: 'store', delayMs: 0, policies: [{ remaining: 1 }] });
-    expect(refused.retryAfterMs).toBeGreaterThan(3_000_000);
-    expect(refused.retryAfterMs).toBeLessThanOrEqual(3_600_000);
+    const rejected = await limiter.consume(POLICY, ADA, { cost: 2 });
+    expect(rejected).toMatchObject({ allowed: false, decidedBy: 'store', delayMs: 0, policies: [{ remaining: 1 }] });
+    expect(rejected.retryAfterMs).toBeGreaterThan(3_000_000);
+    expect(rejected.retryAfterMs).toBeLessThanOrEqual(3_600_000);
   });
 
-  it('may prefix its keys: so are those of the limits', async () => {
-    await using app = await handedIn({ keyPrefix: 'shop:' });
+  it('may prefix its keys: the keys of the limits have the prefix', async () => {
+    await using app = await withClient({ keyPrefix: 'shop:' });
     const limiter = app.app.get(RateLimiter);
     expect(await limiter.consume(POLICY, ADA, { cost: 3 })).toMatchObject({ allowed: true, decidedBy: 'store' });
     expect(await observer.keys('*')).toEqual([expect.stringMatching(/^shop:rl:\{user:ada\}:/)]);
@@ -103,15 +103,15 @@ describe('the options of a ready client', () => {
     expect(await observer.keys('*')).toEqual([]);
   });
 
-  it('may choose a database: it is that of the limits', async () => {
-    await using app = await handedIn({ db: 3 });
+  it('may choose a database: the limits use it', async () => {
+    await using app = await withClient({ db: 3 });
     expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
     expect(await observer.dbsize()).toBe(0);
     expect(await client.dbsize()).toBe(1);
   });
 });
 
-it('ioredis options of the module are kept, but for what is promised to every request', async () => {
+it('ioredis options of the module hold, except for those that promises rest on', async () => {
   const given = {
     connectTimeout: 5000,
     retryStrategy: () => 7,

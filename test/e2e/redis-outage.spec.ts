@@ -27,13 +27,13 @@ beforeEach(async () => {
 
 afterEach(() => server.stop());
 
-/** What a request is answered, and whether in time. */
+/** The answer to a request, and whether it came in time. */
 async function answer(app: HttpApp): Promise<{ status: number; limited: boolean; inTime: boolean }> {
   const { result, inTime: done } = await inTime(DEADLINE_MS, () => app.as('ada', '/'));
   return { status: result.status, limited: limitHeaders(result).length > 0, inTime: done };
 }
 
-/** Until Redis decides again; rejects when it does not in time. */
+/** Waits until Redis decides again; rejects when that takes too long. */
 async function recovered(app: HttpApp): Promise<void> {
   const limit = performance.now() + RECOVERY_MS;
   while (!(await answer(app)).limited) {
@@ -49,7 +49,7 @@ const OUTAGES: [string, () => void | Promise<void>, () => void | Promise<void>][
 
 describe.each(PLATFORMS)('Redis over %s', (platform) => {
   it.each(OUTAGES)(
-    "that %s: with 'open' requests pass in time, and it decides again by itself",
+    "that %s: with 'open' requests pass in time, and Redis decides again without help",
     async (_, end, back) => {
       await using app = await limited(platform, Routes, {
         identity: FROM_HEADERS,
@@ -68,7 +68,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     },
   );
 
-  it.each(OUTAGES)("that %s: with 'closed' they are answered 503 in time, until it is back", async (_, end, back) => {
+  it.each(OUTAGES)("that %s: with 'closed' requests get a 503 in time, until Redis is back", async (_, end, back) => {
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
       redis: server.url,
@@ -113,7 +113,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     admin.disconnect();
   });
 
-  it('that has forgotten the script decides all the same', async () => {
+  it('that has forgotten the script decides nevertheless', async () => {
     const admin = new Redis(server.url);
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
@@ -126,7 +126,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     admin.disconnect();
   });
 
-  it('under whose prefix something else writes fails only what touches that key', async () => {
+  it('under whose key prefix another program writes fails only the requests of that key', async () => {
     const admin = new Redis(server.url);
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
@@ -145,25 +145,22 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
   it.each<[string, () => void | Promise<void>, () => void | Promise<void>]>([
     ['gone', () => server.kill(), () => server.restart()],
     ['paused', () => server.pause(), () => server.resume()],
-  ])(
-    'that is %s at boot does not keep the application from booting, and decides once it is back',
-    async (_, end, back) => {
-      await end();
-      const boot = limited(platform, Routes, { identity: FROM_HEADERS, redis: server.url, onStoreFailure: 'open' });
-      const app = await Promise.race([boot, delay(4000, undefined, { ref: false })]);
-      try {
-        expect(app).toBeDefined();
-        expect(await answer(app!)).toEqual({ status: 200, limited: false, inTime: true });
-        await back();
-        await recovered(app!);
-      } finally {
-        await back();
-        await (await boot).close();
-      }
-    },
-  );
+  ])('that is %s at boot does not stop the boot, and decides when it is back', async (_, end, back) => {
+    await end();
+    const boot = limited(platform, Routes, { identity: FROM_HEADERS, redis: server.url, onStoreFailure: 'open' });
+    const app = await Promise.race([boot, delay(4000, undefined, { ref: false })]);
+    try {
+      expect(app).toBeDefined();
+      expect(await answer(app!)).toEqual({ status: 200, limited: false, inTime: true });
+      await back();
+      await recovered(app!);
+    } finally {
+      await back();
+      await (await boot).close();
+    }
+  });
 
-  it('that a handed-in client lost is waited for no longer than the deadline, whatever its options', async () => {
+  it('that a given client has lost delays no request beyond the deadline, whatever its options', async () => {
     const client = new Redis(server.url, {
       retryStrategy: () => 20,
       maxRetriesPerRequest: null,

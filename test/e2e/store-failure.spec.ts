@@ -29,7 +29,7 @@ const VERDICT: Verdict = {
 
 const FAILURES: [string, () => Verdict | Promise<Verdict>][] = [
   ['rejects', () => Promise.reject(new Error('disk is full'))],
-  ['rejects with its own error', () => Promise.reject(new RateLimitStoreError('disk is full'))],
+  ['rejects with a RateLimitStoreError', () => Promise.reject(new RateLimitStoreError('disk is full'))],
   ['rejects with nothing', () => Promise.reject(undefined)],
   ['rejects with text', () => Promise.reject('disk is full')],
   [
@@ -49,14 +49,14 @@ const FAILURES: [string, () => Verdict | Promise<Verdict>][] = [
   ['answers too late', async () => (await delay(1000, undefined, { ref: false }), never)],
   ['answers nothing', () => undefined as unknown as Verdict],
   ['answers a promise of nothing', async () => undefined as unknown as Verdict],
-  ['answers what has the shape of a verdict only', () => ({ ...VERDICT, charges: [null] }) as unknown as Verdict],
+  ['answers an object with the shape of a verdict only', () => ({ ...VERDICT, charges: [null] }) as unknown as Verdict],
 ];
 
-/** A promise of another library or realm: what makes it one is `then`, and it may have nothing else. */
+/** A promise of another library or realm: it has `then`, and nothing else. */
 class Thenable {
   constructor(private readonly settle: (resolve: (verdict: Verdict) => void) => void) {}
 
-  // oxlint-disable-next-line unicorn/no-thenable -- that is the point
+  // oxlint-disable-next-line unicorn/no-thenable -- a thenable is the point here
   then(resolve: (verdict: Verdict) => void): void {
     this.settle(resolve);
   }
@@ -71,7 +71,7 @@ function failing(consume: () => Verdict | Promise<Verdict>): RateLimitStore {
 }
 
 async function five(app: HttpApp): Promise<{ result: Reply[]; inTime: boolean }> {
-  await app.send('/free'); // the first request of a process compiles things
+  await app.send('/free'); // the first request of a process compiles code
   return inTime(DEADLINE_MS, () => Promise.all([1, 2, 3, 4, 5].map(() => app.send('/'))));
 }
 
@@ -107,7 +107,7 @@ describe.each(PLATFORMS)('over %s', (platform) => {
     });
   });
 
-  it('a failing store is warned of once a second at most, and the warning says how many there were', async () => {
+  it('a failing store causes one warning a second at most, with the number of failures in between', async () => {
     await using app = await limited(platform, Routes, { store: failing(FAILURES[0]![1]) });
     const since = performance.now();
     let sent = 0;
@@ -132,7 +132,7 @@ describe.each(PLATFORMS)('over %s', (platform) => {
     expect(app.logs.of('warn')).toEqual([]);
   });
 
-  it('a store that recovers decides again by itself', async () => {
+  it('a store that recovers decides again without help', async () => {
     let fails = true;
     await using app = await limited(platform, Routes, {
       onStoreFailure: 'open',

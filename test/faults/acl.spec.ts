@@ -8,7 +8,7 @@ import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000);
 
-/** What the README's ACL line grants: the commands of the program, and how it is run. */
+/** The rights of the README's ACL line: the program's commands, and the commands that run it. */
 const RIGHTS = 'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info'.split(' ');
 const USER = 'floodgate';
 const PASSWORD = 'secret-of-the-test';
@@ -17,7 +17,7 @@ const POLICIES: Readonly<Record<AlgorithmName, Policy>> = {
   'token-bucket': { name: 'tb', algorithm: 'token-bucket', capacity: 10, refill: '1/h' },
   'leaky-bucket': { name: 'lb', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h' },
   'fixed-window': { name: 'fw', algorithm: 'fixed-window', limit: 10, window: '1h' },
-  // As a string, and as a list.
+  // Large enough to be stored as a string first, then as a list.
   'sliding-window-log': { name: 'swl', algorithm: 'sliding-window-log', limit: 500, window: '1h' },
   'sliding-window-counter': { name: 'swc', algorithm: 'sliding-window-counter', limit: 10, window: '1h' },
 };
@@ -93,9 +93,9 @@ describe('a Redis user with the least rights', () => {
   });
 
   it.each(RIGHTS.filter((right) => !['eval', 'info', 'del', 'pexpire'].includes(right)))(
-    'has none too many: without %s some decision is missed, and the log says which right is',
+    'needs each of them: without %s Redis misses a decision, and the log names the missing right',
     async (right) => {
-      // As after the first request of any pod: Redis knows the script.
+      // Redis knows the script, as after the first request of any pod.
       await (async () => {
         await using pod = await startPod();
         await deciders(pod);
@@ -113,14 +113,14 @@ describe('a Redis user with the least rights', () => {
     },
   );
 
-  it('without eval cannot teach a Redis the script that it has forgotten', async () => {
+  it('cannot load the script into Redis without eval', async () => {
     await grant(RIGHTS.filter((right) => right !== 'eval'));
     await using pod = await startPod();
     expect((await pod.ask()).decidedBy).toBe('local');
     expect(pod.app.logs.of('warn').join()).toContain('NOPERM');
   });
 
-  it('may not write elsewhere', async () => {
+  it('may not write under another key prefix', async () => {
     await using pod = await Pod.start({
       redis: Object.assign(new URL(server.url), { username: USER, password: PASSWORD }).href,
       keyPrefix: 'other',
@@ -129,7 +129,7 @@ describe('a Redis user with the least rights', () => {
     expect(await admin.keys('*')).toEqual([]);
   });
 
-  it('whose password is changed while it runs goes on until its connection ends, and says so then', async () => {
+  it('keeps its connection when its password changes, and is unavailable after the connection ends', async () => {
     await using pod = await startPod();
     await pod.ask();
     await admin.call('ACL', 'SETUSER', USER, 'resetpass', '>another');
@@ -143,7 +143,7 @@ describe('a Redis user with the least rights', () => {
     await pod.conclude('password changed', { answers: timesOf(answers), recoveryMs });
   });
 
-  it('that is deleted while it runs: the same', async () => {
+  it('is unavailable after it is deleted, until it is there again', async () => {
     await using pod = await startPod();
     await pod.ask();
     await admin.call('ACL', 'DELUSER', USER);

@@ -7,7 +7,7 @@ import { Processes } from '../support/processes/processes.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const SKEW_MS = 100;
-/** How far each process's clock is ahead. */
+/** Milliseconds that each process's clock is ahead. */
 const AHEAD_MS = [0, SKEW_MS, 0, SKEW_MS];
 const FOR_MS = 800;
 const RATE = 200;
@@ -28,33 +28,33 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** The admissions of all processes by the one clock that they have in common, in milliseconds, in order. */
+/** The admissions of all processes, in order, in milliseconds of one common clock. */
 interface Together {
   readonly admitted: readonly number[];
-  /** When the last one was refused. */
-  readonly refused: number;
+  /** When the last request was rejected. */
+  readonly rejected: number;
 }
 
 interface Count {
-  /** How many too many were admitted in some interval. */
+  /** Admissions beyond the limit in the worst interval. */
   readonly beyond: number;
-  /** How many were taken and not admitted, where that can be told. */
+  /** Charges without an admission; undefined where they cannot be told. */
   readonly lost?: number;
 }
 
-/** In an interval no more than `burst`, and what `rate` per second gives in it and in the skew; and all of it but the skew's. */
-function byRate({ admitted, refused }: Together, burst: number, rate: number): Count {
+/** Allows `burst`, plus `rate` per second in the interval and the skew. Demands all of it except for the skew's part. */
+function byRate({ admitted, rejected }: Together, burst: number, rate: number): Count {
   const perMs = rate / 1000;
   let [beyond, lowest] = [0, Infinity];
   for (const [i, at] of admitted.entries()) {
     lowest = Math.min(lowest, i - perMs * at);
     beyond = Math.max(beyond, i + 1 - perMs * at - lowest - burst - perMs * SKEW_MS);
   }
-  const there = burst + perMs * (refused - admitted[0]! - SKEW_MS);
+  const there = burst + perMs * (rejected - admitted[0]! - SKEW_MS);
   return { beyond: Math.ceil(beyond - 1e-6), lost: Math.max(0, Math.ceil(there - 1) - admitted.length) };
 }
 
-/** No more than the limit in an interval as long as a window less the skew, by which an instant may seem to be older. */
+/** Allows the limit in every interval of a window less the skew: an instant may look older by the skew. */
 function byLog({ admitted }: Together): Count {
   let [beyond, first] = [0, 0];
   for (const [i, at] of admitted.entries()) {
@@ -64,7 +64,7 @@ function byLog({ admitted }: Together): Count {
   return { beyond };
 }
 
-/** No more than the limits of the windows that any of the clocks showed: none of them gives anything twice. */
+/** Allows one limit for each window that any clock showed: no window gives its limit twice. */
 function byWindows({ admitted }: Together): Count {
   const windowOf = (at: number): number => Math.floor(at / WINDOW_MS);
   const windows = 1 + windowOf(admitted.at(-1)! + SKEW_MS) - windowOf(admitted[0]!);
@@ -78,14 +78,14 @@ const CASES: readonly (readonly [Policy, (together: Together) => Count])[] = [
   ],
   [
     { name: 'queue', algorithm: 'leaky-bucket', capacity: LIMIT, drain: RATE },
-    (together) => byRate(together, LIMIT + 1, RATE), // the first takes no place
+    (together) => byRate(together, LIMIT + 1, RATE), // the first request takes no place in the queue
   ],
   [{ name: 'window', algorithm: 'fixed-window', limit: LIMIT, window: WINDOW_MS }, byWindows],
   [{ name: 'log', algorithm: 'sliding-window-log', limit: LIMIT, window: WINDOW_MS }, byLog],
   [{ name: 'counter', algorithm: 'sliding-window-counter', limit: LIMIT, window: WINDOW_MS }, byWindows],
 ];
 
-it('pods whose clocks, by which they decide, are 100 ms apart admit what the skew allows, with every algorithm', async () => {
+it('pods that decide by clocks 100 ms apart admit no more than the skew allows, with every algorithm', async () => {
   const answers: number[] = [];
   let [doubles, overAdmissions] = [0, 0];
   for (const [policy, count] of CASES) {
@@ -95,10 +95,10 @@ it('pods whose clocks, by which they decide, are 100 ms apart admit what the ske
     );
     for (const each of told) answers.push(...each.answers);
     const admitted = seen.filter(({ allowed }) => allowed).map(({ at }) => at);
-    const refused = Math.max(...seen.filter(({ allowed }) => !allowed).map(({ at }) => at));
-    const { beyond, lost = 0 } = count({ admitted: admitted.toSorted((a, b) => a - b), refused });
+    const rejected = Math.max(...seen.filter(({ allowed }) => !allowed).map(({ at }) => at));
+    const { beyond, lost = 0 } = count({ admitted: admitted.toSorted((a, b) => a - b), rejected });
     expect(admitted.length).toBeGreaterThan(LIMIT);
-    expect(refused).toBeGreaterThan(Math.min(...admitted)); // or nothing was contended
+    expect(rejected).toBeGreaterThan(Math.min(...admitted)); // otherwise the limit was never reached
     doubles += lost;
     overAdmissions += beyond;
   }

@@ -14,7 +14,7 @@ jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
 const RUNS = 20;
 const CONNECTIONS = 10_000;
-/** Of the routes in workers/busy.ts. */
+/** The limits of the routes in workers/busy.ts. */
 const LIMIT = 10;
 const BURST_LIMIT = 3_000;
 
@@ -35,12 +35,12 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Requests of one client, one after the other. */
+/** The requests of one client, one after the other. */
 interface Lane {
   readonly route: 'limited' | 'free';
   readonly phase: Phase;
   readonly requests: number;
-  /** How long each handler computes, and the client waits between its requests, in milliseconds. */
+  /** Milliseconds that each handler computes, and that the client waits between two requests. */
   readonly ms: number;
   readonly pauseMs: number;
 }
@@ -61,7 +61,7 @@ function statusOf(path: string, user: string): Promise<number> {
   });
 }
 
-it('handlers that compute, in any phase of the event loop, let a limit admit exactly its number', async () => {
+it('a limit admits exactly its number while handlers compute in any phase of the event loop', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(lane, { minLength: 10, maxLength: 30 }), async (lanes) => {
       const user = randomUUID();
@@ -84,7 +84,7 @@ it('handlers that compute, in any phase of the event loop, let a limit admit exa
   );
 });
 
-it(`${CONNECTIONS} connections that all ask at once: a limit of ${BURST_LIMIT} admits ${BURST_LIMIT}`, async () => {
+it(`a limit of ${BURST_LIMIT} admits ${BURST_LIMIT} of ${CONNECTIONS} connections that ask at once`, async () => {
   const sockets: Socket[] = [];
   for (let i = 0; i < CONNECTIONS; i++) {
     const socket = connect(port, '127.0.0.1');

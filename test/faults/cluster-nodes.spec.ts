@@ -43,7 +43,7 @@ function stopped(node: ClusterNode): Disposable {
   return { [Symbol.dispose]: () => node.cont() };
 }
 
-it('a node that hangs: its users cost microseconds once its breaker is open, and one line is said', async () => {
+it('a node that hangs: its users are decided in microseconds when its breaker is open, and the log has one line', async () => {
   const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
   const [bad, good] = [await on.cluster.userOf(sick, 'hung'), await on.cluster.userOf(healthy, 'hung')];
   const node = `${sick.host}:${sick.port}`;
@@ -56,19 +56,19 @@ it('a node that hangs: its users cost microseconds once its breaker is open, and
       expect(one.ms).toBeLessThan(DEADLINE_MS + LATE_MS);
       answers.push(one.ms, other.ms);
     }
-    // After five in a row nobody is sent there.
+    // After five failures in a row no request is sent to the node.
     expect(answers.filter((ms) => ms >= DEADLINE_MS).length).toBeLessThanOrEqual(5);
     expect(changes).toEqual([{ available: false, outageMs: 0, reason: expect.any(String), node }]);
     expect(on.pod.app.logs.of('warn').filter((line) => line.includes(node))).toHaveLength(1);
   }
   const since = performance.now();
-  await until('it decides again', RECOVERY_MS, async () => (await on.pod.ask(bad)).decidedBy === 'store');
+  await until('the node decides again', RECOVERY_MS, async () => (await on.pod.ask(bad)).decidedBy === 'store');
   const recoveryMs = performance.now() - since;
   expect(changes.map(({ available }) => available)).toEqual([false, true]);
-  await on.pod.conclude('cluster: a node hangs, nobody takes over', { answers, recoveryMs });
+  await on.pod.conclude('cluster: a node hangs, no replica takes over', { answers, recoveryMs });
 });
 
-it('the deadline falls between two slots: what the first was charged is given back, and what the second was, too', async () => {
+it('the deadline falls between two slots: both charges are refunded', async () => {
   const owner = await on.cluster.masterOf('{global:all}');
   const other = (await on.cluster.masters()).find((node) => node !== owner)!;
   const user = await on.cluster.userOf(other, 'between');
@@ -84,8 +84,8 @@ it('the deadline falls between two slots: what the first was charged is given ba
     }
     expect(await taken(MINE, user)).toBe(mine);
   }
-  // It executes what it was sent while it hung, and then what gives that back.
-  await until('the late charges are given back', RECOVERY_MS, async () => {
+  // The node executes the charges that were sent while it hung, and then their refunds.
+  await until('the late charges are refunded', RECOVERY_MS, async () => {
     await delay(10);
     const { decidedBy, policies } = await on.pod.limiter.peek(ALL, { kind: 'user', value: user });
     return decidedBy === 'store' && 100 - policies[0]!.remaining === all;
@@ -94,7 +94,7 @@ it('the deadline falls between two slots: what the first was charged is given ba
   const slowest = Math.max(...answers);
   expect(slowest).toBeLessThan(DEADLINE_MS + LATE_MS);
   const left = (await taken(MINE, user)) - mine + (await taken(ALL)) - all;
-  // What it took of both, or gave back beyond that.
+  // Above 0: charges without a refund. Below 0: refunds beyond the charges.
   record('cluster: the deadline falls between two slots', {
     answers,
     doubles: Math.max(0, left),
@@ -102,10 +102,10 @@ it('the deadline falls between two slots: what the first was charged is given ba
   });
 });
 
-it('a refusal stands, though a policy behind it lies on a node that hangs', async () => {
+it('a rejection stands while a later policy lies on a node that hangs', async () => {
   const owner = await on.cluster.masterOf('{global:all}');
   const other = (await on.cluster.masters()).find((node) => node !== owner)!;
-  const user = await on.cluster.userOf(other, 'refused');
+  const user = await on.cluster.userOf(other, 'rejected');
   const once: Policy = { ...MINE, name: 'once', limit: 1 };
   expect(await consume(once, user)).toMatchObject({ allowed: true, decidedBy: 'store' });
   using _ = stopped(owner);
@@ -119,7 +119,7 @@ it('a refusal stands, though a policy behind it lies on a node that hangs', asyn
   ]);
 });
 
-it('a node that hangs takes its shards with it: the others admit their parts, and no more', async () => {
+it('a node that hangs loses its shards: the other shards admit their parts, and no more', async () => {
   const sick = await on.cluster.masterOf('{global:shards/0.6}');
   const owners = await Promise.all(Array.from({ length: 6 }, (_, i) => on.cluster.masterOf(`{global:shards/${i}.6}`)));
   const lost = owners.filter((owner) => owner === sick).length;
@@ -128,7 +128,7 @@ it('a node that hangs takes its shards with it: the others admit their parts, an
   for (let i = 0; i < 80; i++) decisions.push(await consume(SHARDED, 'anybody'));
   const admitted = decisions.filter(({ allowed, decidedBy }) => allowed && decidedBy === 'store');
   expect(admitted).toHaveLength(60 - 10 * lost);
-  // Until its breaker opened, requests that met it first waited for it until their deadline.
+  // Before the breaker opens, requests whose first shard is on the node wait until their deadline.
   expect(decisions.filter(({ decidedBy }) => decidedBy === 'local').length).toBeLessThanOrEqual(5 * lost);
 });
 
@@ -145,15 +145,15 @@ it('a request is no failure of the store while the nodes of all its shards are u
   const { storeFailures } = pod.limiter.stats();
   const decisions = await Promise.all(Array.from({ length: 200 }, () => consume(sharded, 'anybody')));
   expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'local'));
-  // Probes count, one at a time.
+  // Only probes count, one at a time.
   expect(pod.limiter.stats().storeFailures - storeFailures).toBeLessThan(5);
 });
 
-it('a link to one node that swallows everything, while all others see it: its users are decided locally, and back', async () => {
+it('a black hole between this pod and one node: its users are decided locally, then by Redis again', async () => {
   const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
   const [bad, good] = [await on.cluster.userOf(sick, 'link'), await on.cluster.userOf(healthy, 'link')];
   await using proxy = await TcpProxy.start(sick.port);
-  // Where the Cluster says that the node is, as this pod gets there.
+  // This pod reaches the node's announced address through the proxy.
   const natMap = { [`${sick.host}:${sick.port}`]: { host: proxy.host, port: proxy.port } };
   const mapped = new Cluster(on.cluster.addresses, { natMap });
   mapped.on('error', () => undefined);
@@ -172,7 +172,7 @@ it('a link to one node that swallows everything, while all others see it: its us
   }
   await proxy.pass();
   const since = performance.now();
-  await until('it decides again', RECOVERY_MS, async () => (await behind.ask(bad)).decidedBy === 'store');
+  await until('the node decides again', RECOVERY_MS, async () => (await behind.ask(bad)).decidedBy === 'store');
   const recoveryMs = performance.now() - since;
   await behind.conclude('cluster: black hole to a node', { answers, recoveryMs });
 });

@@ -11,7 +11,7 @@ jest.setTimeout(90_000); // it is real time, and the machine may be busy
 /** More than the default: six servers of a Cluster share the machine with all other tests. */
 const DEADLINE_MS = 250;
 const LATE_MS = 250;
-/** How long the Cluster may take to promote a replica, which is Redis's affair, and a pod then to notice. */
+/** Milliseconds for the Cluster to promote a replica, which depends on Redis, and for a pod to notice. */
 const PROMOTION_MS = 45_000;
 const FAILOVER_MS = 15_000;
 const RECOVERY_MS = 5_000;
@@ -25,7 +25,7 @@ function charged(user: string): Promise<number> {
   });
 }
 
-it('decides for users of all nodes at once', async () => {
+it('decides the requests of users of all nodes at once', async () => {
   const users = Array.from({ length: 60 }, (_, i) => `all-${i}`);
   const decisions = await Promise.all(users.flatMap((user) => [on.pod.ask(user), on.pod.ask(user)]));
   expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'store'));
@@ -36,7 +36,7 @@ it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unkn
   ['killed', (master) => master.kill(), (master) => master.restart()],
   ['stopped', (master) => master.stop(), (master) => master.cont()],
 ])(
-  'a master that is %s: its users are decided locally in time, the others by their nodes',
+  'a master that is %s: its users are decided locally in time, other users by their nodes',
   async (what, begin, end) => {
     const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
     const [bad, good] = [await on.cluster.userOf(sick, what), await on.cluster.userOf(healthy, what)];
@@ -65,12 +65,12 @@ it.each<[string, (master: ClusterNode) => unknown, (master: ClusterNode) => unkn
     expect(await charged(good)).toBe(11);
     const doubles = Math.max(0, (await charged(bad)) - told - 10);
     expect(doubles).toBe(0);
-    // What the old master had not handed on yet is lost with it.
+    // The writes that the old master had not replicated are lost.
     await on.pod.conclude(`cluster: a master ${what}`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
   },
 );
 
-it('a slot that moves under load: what was admitted is what is charged', async () => {
+it('a slot that moves under load: admissions equal charges', async () => {
   const [from, to] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
   const user = await on.cluster.userOf(from, 'mover');
   const slot = await on.cluster.slotOf(`{user:${user}}`);

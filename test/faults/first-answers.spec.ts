@@ -9,14 +9,14 @@ import { useProxiedRedis } from '../support/faults/proxied-redis.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-/** What Floodgate may take longer than plain ioredis, and what a busy machine adds. */
+/** Milliseconds that Floodgate may take longer than plain ioredis, and that a busy machine adds. */
 const LATER_MS = 1000;
 const LATE_MS = 250;
 const DEADLINE_MS = 50;
 
 const at = useProxiedRedis();
 
-/** Milliseconds after which plain ioredis has its first answer. */
+/** Milliseconds until plain ioredis has its first answer. */
 async function plainMs(url: string): Promise<number> {
   const since = performance.now();
   const redis = new Redis(url);
@@ -27,7 +27,7 @@ async function plainMs(url: string): Promise<number> {
   return ms;
 }
 
-/** Checks that Redis decides within a second of when plain ioredis can use it. */
+/** Checks that Redis decides within a second after plain ioredis could use it. */
 async function expectUsedAsSoon(fault: string, url: string): Promise<void> {
   const plain = await plainMs(url);
   const since = performance.now();
@@ -37,31 +37,31 @@ async function expectUsedAsSoon(fault: string, url: string): Promise<void> {
   await pod.conclude(fault, { answers: [] });
 }
 
-describe('a Redis that plain ioredis can use is used', () => {
+describe('a Redis that plain ioredis can use decides', () => {
   it.each([260, 900])('when the lookup of its name takes %i ms', async (ms) => {
     using lookups = new Lookups(ms);
     await expectUsedAsSoon(`lookup of ${ms} ms`, `redis://redis.test:${at.server.port}`);
     expect(lookups.mostInFlight).toBe(1);
   });
 
-  it.each([300, 900, 2500])('when a connection takes %i ms to answer for the first time', async (ms) => {
+  it.each([300, 900, 2500])('when the first answer on a connection takes %i ms', async (ms) => {
     at.proxy.answerLate(ms);
     await expectUsedAsSoon(`first answer after ${ms} ms`, at.proxy.url);
   });
 
-  it('when name, connection and first answer are all slow', async () => {
+  it('when the lookup, the connection and the first answer are all slow', async () => {
     using _ = new Lookups(400);
     at.proxy.answerLate(600);
     await expectUsedAsSoon('all slow', `redis://redis.test:${at.proxy.port}`);
   });
 
-  it('when the first connections are lost in the network', async () => {
+  it('when the network loses the first connections', async () => {
     at.proxy.blackHole();
     await using pod = await Pod.start({ redis: at.proxy.url });
     const { accepted } = at.proxy;
     expect(accepted).toBeGreaterThan(1);
     await delay(2500);
-    // One a second, and not one for each patience that is over at once.
+    // One connection a second, not one for each timer that is due.
     expect(at.proxy.accepted - accepted).toBeLessThanOrEqual(4);
     expect(at.proxy.open).toBeLessThanOrEqual(2);
     await at.proxy.pass();
@@ -71,7 +71,7 @@ describe('a Redis that plain ioredis can use is used', () => {
   });
 });
 
-it('a connection made while Redis hung is given up as soon as any other, once it is silent', async () => {
+it('a connection that was made while Redis hung is replaced as soon as any other one when it falls silent', async () => {
   at.server.pause();
   await using pod = await Pod.start({ redis: at.proxy.url });
   await delay(1700);
@@ -84,7 +84,7 @@ it('a connection made while Redis hung is given up as soon as any other, once it
   await pod.conclude('black hole, on a connection made while Redis hung', { answers: timesOf(answers), recoveryMs });
 });
 
-it('a reconnection with slow lookups: Redis decides again', async () => {
+it('Redis decides again after a reconnection with slow lookups', async () => {
   using _ = new Lookups(300);
   await using pod = await Pod.start({ redis: `redis://redis.test:${at.proxy.port}` });
   await pod.recovered();
@@ -95,14 +95,14 @@ it('a reconnection with slow lookups: Redis decides again', async () => {
   await pod.conclude('reset, lookup of 300 ms', { answers: [], recoveryMs });
 });
 
-it('lookups that hang: one is under way, files are read meanwhile, and Redis decides once they return', async () => {
+it('while lookups hang, one is under way and files are read; Redis decides when the lookups return', async () => {
   using lookups = new Lookups();
   await using pod = await Pod.start({ redis: `redis://redis.test:${at.proxy.port}` });
   await pod.recovered();
   lookups.hang();
   const reads: number[] = [];
   const before = lookups.begun;
-  await at.proxy.refuse(); // the connection is gone, and a new one needs the name
+  await at.proxy.refuse(); // a new connection needs the name
   const answering = arrivals(pod, 1, 3000);
   for (let i = 0; i < 15; i++) {
     const since = performance.now();
@@ -122,7 +122,7 @@ it('lookups that hang: one is under way, files are read meanwhile, and Redis dec
   await pod.conclude('lookups that hang', { answers: timesOf(answers), recoveryMs });
 });
 
-it('a server that is no Redis, or turns connections away, is named in the log', async () => {
+it('the log names a server that is no Redis, or rejects connections', async () => {
   await at.replaceServer({ args: ['--maxclients', '1'] });
   const only = new Redis(at.server.url);
   await only.ping();

@@ -12,7 +12,7 @@ const LIMIT = '4mb';
 const redis = useRedis(['--maxmemory', LIMIT, '--maxmemory-policy', 'noeviction']);
 const log = algorithmOf({ algorithm: 'sliding-window-log', limit: 2_000, window: '1m' });
 
-/** Fills Redis until it takes no more, and then some: what its connections need for a moment changes its memory, too. */
+/** Fills Redis beyond its limit: the memory of its connections changes from moment to moment. */
 async function fill(): Promise<void> {
   for (let i = 0; ; i++) {
     const answer = await redis.client.set(`ballast ${i}`, 'x'.repeat(100_000)).catch((error: Error) => error);
@@ -39,7 +39,7 @@ describe('a Redis whose memory is full (noeviction)', () => {
     memory = new MemoryStore({ clock: clock.read });
   });
 
-  /** One slice: a charge of every algorithm, of keys that exist and of new ones, and of logs that are lists. */
+  /** One batch: a charge of every algorithm on existing and on new keys, and logs that are lists. */
   function batch(): Charge[][] {
     const alone = ALL_ALGORITHMS.flatMap((name) =>
       ['old', 'new'].map((key): Charge[] => [
@@ -59,7 +59,7 @@ describe('a Redis whose memory is full (noeviction)', () => {
     return [...new Set(requests.flat().map(({ key }) => key))];
   }
 
-  it('writes nothing of a batch, and says so to each of its requests', async () => {
+  it('writes nothing of a batch, and fails each of its requests', async () => {
     const keys = await prepare();
     await fill();
     const before = await contentsOf(redis.client, keys);
@@ -73,7 +73,7 @@ describe('a Redis whose memory is full (noeviction)', () => {
     expect(await contentsOf(redis.client, keys)).toEqual(before);
   });
 
-  it('writes nothing where logs that are lists stand alone in a batch', async () => {
+  it('writes nothing of a batch of logs that are lists', async () => {
     const keys = await prepare();
     await store.consume([{ key: 'other list', algorithm: log, cost: 200 }]);
     await fill();
@@ -84,7 +84,7 @@ describe('a Redis whose memory is full (noeviction)', () => {
     expect(await contentsOf(redis.client, [...keys, 'other list'])).toEqual(before);
   });
 
-  it('writes nothing where a log would become a list', async () => {
+  it('writes nothing when a log would become a list', async () => {
     await store.consume([{ key: 'string', algorithm: log, cost: 100 }]);
     await fill();
     const before = await contentsOf(redis.client, ['string', 'none yet']);
@@ -94,10 +94,10 @@ describe('a Redis whose memory is full (noeviction)', () => {
     expect(await contentsOf(redis.client, ['string', 'none yet'])).toEqual(before);
   });
 
-  it('writes nothing, or all, where entries of a list have to go first', async () => {
+  it('writes nothing or all when a list has to lose entries first', async () => {
     for (const key of ['one', 'two', 'three']) await store.consume([{ key, algorithm: log, cost: 200 }]);
     await fill();
-    clock.now -= 1_000_000; // everything lies ahead and is brought back: a list is cut before it grows
+    clock.now -= 1_000_000; // all entries lie ahead and are rebased: a list is cut before it grows
     const requests = ['one', 'two', 'three'].map((key) => [{ key, algorithm: log, cost: 1 }]);
     const before = await contentsOf(redis.client, ['one', 'two', 'three']);
     const answers = await Promise.allSettled(requests.map((charges) => store.consume(charges)));
@@ -110,7 +110,7 @@ describe('a Redis whose memory is full (noeviction)', () => {
     expect(size).toBe(statuses.has('rejected') ? 200 : 201);
   });
 
-  it('answers peeks and refusals, which write nothing', async () => {
+  it('answers peeks and rejections, which write nothing', async () => {
     await prepare();
     await fill();
     for (const name of ALL_ALGORITHMS) {
@@ -120,21 +120,21 @@ describe('a Redis whose memory is full (noeviction)', () => {
     }
   });
 
-  it('goes on where it stood once there is room again', async () => {
+  it('continues from its old state when there is room again', async () => {
     await prepare();
     await fill();
     const answers: number[] = [];
     for (let i = 0; i < 20; i++) {
       const since = performance.now();
-      const refused = await Promise.allSettled(batch().map((charges) => store.consume(charges)));
-      expect(refused.filter(({ status }) => status === 'fulfilled')).toEqual([]);
-      answers.push(...refused.map(() => performance.now() - since));
+      const failed = await Promise.allSettled(batch().map((charges) => store.consume(charges)));
+      expect(failed.filter(({ status }) => status === 'fulfilled')).toEqual([]);
+      answers.push(...failed.map(() => performance.now() - since));
     }
     await makeRoom();
     const requests = batch();
     const wanted = requests.map((charges) => memory.consume(charges));
     const verdicts = await Promise.all(requests.map((charges) => store.consume(charges)));
-    // Of a batch that was written in part some would have less left than they should.
+    // After a batch that was written in part, some keys would have less left than they should.
     const left = (all: readonly Verdict[]): number[] =>
       all.flatMap(({ charges }) => charges.map(({ remaining }) => remaining));
     const [seen, right] = [left(verdicts), left(wanted)];

@@ -26,7 +26,7 @@ beforeAll(async () => {
   admin = new Redis(server.url);
   proxies = await Promise.all(Array.from({ length: PROCESSES - 1 }, () => TcpProxy.start(server.port)));
   processes = await Processes.start(new URL('../concurrency/workers/recorder.ts', import.meta.url), PROCESSES);
-  // The last one has a network without faults.
+  // The last process has a network without faults.
   await processes.all('connect', (i) => ({ redis: proxies[i]?.url ?? server.url, deadlineMs: DEADLINE_MS }));
 }, 60_000);
 
@@ -37,7 +37,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Mostly fair weather: who is never heard of has nothing to tell. */
+/** Mostly without faults: a process that Redis never answers shows nothing. */
 async function disturb(random: Random, ended: () => boolean): Promise<void> {
   while (!ended()) {
     await delay(20 + random(60));
@@ -63,7 +63,7 @@ async function hang(ms: number): Promise<void> {
   server.resume();
 }
 
-/** What each operation has left in Redis: the instants at which its requests were admitted. */
+/** The traces of each operation in Redis: the instants at which its requests were admitted. */
 async function traces(operations: readonly Operation[]): Promise<Map<Operation, Trace>> {
   await using opened = await openLimiter(server.url);
   const found = new Map<Operation, Trace>();
@@ -77,7 +77,7 @@ async function traces(operations: readonly Operation[]): Promise<Map<Operation, 
   return found;
 }
 
-it('whatever the network does: there is one order of all operations, that of the program, which explains every answer', async () => {
+it('whatever the network does, one order of all operations explains every answer: the order of the program', async () => {
   let ended = false;
   const disturbing = disturb(randomOf(SEED), () => ended);
   const histories = await processes.all('run', (i) => ({
@@ -98,13 +98,13 @@ it('whatever the network does: there is one order of all operations, that of the
   const refused = answered.filter(({ told }) =>
     told.some(({ policies }) => policies.some(({ allowed }) => allowed === 0)),
   );
-  // Or nothing was to be seen.
+  // Otherwise the faults had no effect.
   expect(answered.length).toBeGreaterThan(1000);
   expect(refused.length).toBeGreaterThan(100);
   expect(unheard.length).toBeGreaterThan(20);
   expect(executed.length).toBeGreaterThan(5);
 
-  // Nobody was charged twice, nobody who was refused at all, and everybody who was told so once.
+  // No request was charged twice, no rejected request at all, and every admitted request once.
   const wrong = answered.filter((operation) => {
     const admitted = operation.told.filter(({ policies }) => policies.every(({ allowed }) => allowed === 1)).length;
     return admitted !== traceOf(operation).admitted;

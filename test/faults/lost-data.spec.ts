@@ -9,7 +9,7 @@ import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
-/** Nothing here hangs: who is late is late because of the machine. */
+/** Nothing hangs here: only a busy machine makes an answer late. */
 const DEADLINE_MS = 1000;
 const LIMIT = 60;
 /** Nothing refills while a test runs. */
@@ -28,7 +28,7 @@ let pod: Pod;
 beforeEach(async () => {
   server = await RedisServer.start();
   admin = new Redis(server.url);
-  // What Redis has forgotten is not to be hidden by what the process remembers.
+  // The denial cache would hide that Redis has lost its data.
   pod = await Pod.start({ redis: server.url, deadlineMs: DEADLINE_MS, denialCacheMs: 0 });
 });
 
@@ -38,7 +38,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** Asks Redis, which must decide, and takes the time. */
+/** Asks Redis, which has to decide, and measures the time. */
 async function timed(policy: Policy, user: string): Promise<Answer> {
   const since = performance.now();
   const decision = await pod.limiter.consume(policy, { kind: 'user', value: user });
@@ -47,8 +47,8 @@ async function timed(policy: Policy, user: string): Promise<Answer> {
   return { decision, ms };
 }
 
-describe('FLUSHALL while requests come', () => {
-  it('is no failure, and one limit more', async () => {
+describe('FLUSHALL under load', () => {
+  it('is no failure, and admits one limit more', async () => {
     await pod.drain();
     const coming = arrivals(pod, 2, 200);
     await delay(100);
@@ -58,19 +58,19 @@ describe('FLUSHALL while requests come', () => {
     await pod.conclude('FLUSHALL', { answers: timesOf(answers) }, { limits: 2 });
   });
 
-  it.each(Object.values(POLICIES))('the same with every algorithm: $algorithm', async (policy) => {
+  it.each(Object.values(POLICIES))('admits one limit more with every algorithm: $algorithm', async (policy) => {
     const decisions: Answer[] = [];
     for (let turn = 0; turn < 40; turn++) {
       if (turn === 20) await admin.flushall();
       decisions.push(...(await Promise.all(Array.from({ length: 4 }, () => timed(policy, 'ada')))));
     }
     const admitted = decisions.filter(({ decision }) => decision.allowed).length;
-    // The first in a leaky bucket takes no place.
+    // The first request of a leaky bucket takes no place in its queue.
     expect(admitted).toBe(2 * (LIMIT + Number(policy.algorithm === 'leaky-bucket')));
   });
 });
 
-it('eviction (allkeys-random) while requests come: no failure, and one limit more for each key that went', async () => {
+it('eviction (allkeys-random) under load is no failure, and admits one limit more for each evicted key', async () => {
   const evicted = new Map<string, number>();
   const listener = admin.duplicate();
   await listener.subscribe('__keyevent@0__:evicted');
@@ -111,8 +111,8 @@ it('eviction (allkeys-random) while requests come: no failure, and one limit mor
       overAdmissions += Math.max(0, admitted.get(`${policy.name} ${user}`)! - limit * (1 + (went ?? 0)));
     }
   }
-  expect(losses).toBeGreaterThan(10); // or nothing was to be seen
-  // Each asked for more than its limit: who was charged once for each that passed got all of it.
+  expect(losses).toBeGreaterThan(10); // otherwise nothing was evicted
+  // Each client asked for more than its limit, so it got all of it if each admission was charged once.
   const doubles = [...admitted.values()].filter((count) => count < LIMIT).length;
   record('eviction (allkeys-random)', { answers: timesOf(answers), doubles, overAdmissions });
   expect({ doubles, overAdmissions }).toEqual({ doubles: 0, overAdmissions: 0 });

@@ -34,7 +34,7 @@ afterEach(async () => {
 const by = (answers: readonly Answer[], who: Decision['decidedBy']): number =>
   answers.filter(({ decision }) => decision.decidedBy === who).length;
 
-/** Checks that all had an answer in time; what is charged is what the store said, and at most `unheard` more. */
+/** Checks that each request has an answer in time, and that the charges are the store's admissions plus at most `unheard`. */
 async function expectSettled(
   fault: string,
   answers: readonly Answer[],
@@ -48,11 +48,11 @@ async function expectSettled(
   await pod.conclude(fault, { answers: timesOf(answers), recoveryMs });
 }
 
-/** Those that were sent, as they waited for an answer that did not come. */
+/** The requests that were sent: they waited for an answer that did not come. */
 const unheardOf = (answers: readonly Answer[]): number => answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length;
 
 describe('a network', () => {
-  it('that loses the answer to what was executed: charged once, whatever comes after', async () => {
+  it('that loses the answer to an executed charge: the charge is made once', async () => {
     const answers: Answer[] = [];
     let recoveryMs = 0;
     for (let i = 0; i < 10; i++) {
@@ -68,7 +68,7 @@ describe('a network', () => {
     await expectSettled('answer lost after execution', answers, 5, recoveryMs);
   });
 
-  it('that loses answers: nobody waits beyond the deadline, nothing is sent twice', async () => {
+  it('that loses answers: no request waits beyond the deadline, and none is sent twice', async () => {
     proxy.dropReplies();
     const answers = await arrivals(pod, 1, 250);
     expect(by(answers, 'local')).toBe(answers.length);
@@ -77,7 +77,7 @@ describe('a network', () => {
     await expectSettled('answers lost', answers, unheardOf(answers), recoveryMs);
   });
 
-  it('that swallows everything', async () => {
+  it('that is a black hole', async () => {
     proxy.blackHole();
     const answers = await arrivals(pod, 1, 250);
     expect(by(answers, 'local')).toBe(answers.length);
@@ -86,11 +86,11 @@ describe('a network', () => {
     await expectSettled('black hole', answers, 0, recoveryMs);
   });
 
-  it('that swallows everything for longer: connections are left until one is answered', async () => {
+  it('that is a black hole for longer: connections are replaced until one is answered', async () => {
     const { accepted } = proxy;
     proxy.blackHole();
     const answers = await arrivals(pod, 1, 900);
-    // Its own time limit alone would leave the first of them after a second.
+    // The connector's own time limit alone would replace the first one after a second.
     expect(proxy.accepted).toBeGreaterThan(accepted + 1);
     expect(proxy.accepted).toBeLessThan(accepted + 10);
     await proxy.pass();
@@ -98,7 +98,7 @@ describe('a network', () => {
     await expectSettled('black hole, 0.9 s', answers, 0, recoveryMs);
   });
 
-  it('that is slow to answer a new connection: it is not left for that', async () => {
+  it('that is slow on a new connection: the connection is kept', async () => {
     await pod.app.close();
     const { accepted } = proxy;
     proxy.delay(100);
@@ -112,7 +112,7 @@ describe('a network', () => {
   });
 
   it('that takes 15 ms each way: Redis decides everything', async () => {
-    // The proxy shares this process, and the machine is busy: twice the default is to spare for that.
+    // The proxy shares this process, and the machine is busy: the deadline is twice the default and more.
     await pod.app.close();
     pod = await Pod.start({
       redis: proxy.url,
@@ -124,10 +124,10 @@ describe('a network', () => {
     const answers = await arrivals(pod, 1, 120);
     expect(by(answers, 'store')).toBe(answers.length);
     expect(changes).toEqual([]);
-    await expectSettled('latency 30 ms', answers, 1); // the first pod's
+    await expectSettled('latency 30 ms', answers, 1); // the request of the first pod
   });
 
-  it('that takes 40 ms each way: the policy decides, the connection stays, and Redis decides when it is quicker', async () => {
+  it('that takes 40 ms each way: the fallback decides, the connection stays, and Redis decides when the network is faster', async () => {
     const accepted = proxy.accepted;
     proxy.delay(40);
     const answers = await arrivals(pod, 1, 350);
@@ -135,7 +135,7 @@ describe('a network', () => {
     await proxy.pass();
     const recoveryMs = await pod.recovered();
     expect(proxy.accepted).toBe(accepted);
-    await delay(200); // what is still on its way arrives
+    await delay(200); // the answers on their way arrive
     await expectSettled('latency 80 ms', answers, unheardOf(answers), recoveryMs);
   });
 

@@ -12,9 +12,9 @@ import type { procedures } from '../concurrency/workers/limiter.js';
 const PROCESSES = 6;
 const IN_FLIGHT = 6;
 const FOR_MS = 1500;
-/** Decisions of each process. */
+/** Decisions of each process at least. */
 const AT_LEAST = 1000;
-/** What `SOME` has. */
+/** The capacity of `SOME`. */
 const CAPACITY = 4000;
 
 const ALL: Policy = { name: 'all', algorithm: 'fixed-window', limit: 1_000_000_000, window: '36500d' };
@@ -22,7 +22,7 @@ const SOME: Policy = { name: 'some', algorithm: 'token-bucket', capacity: CAPACI
 
 let processes: Processes<typeof procedures>;
 
-// Hooks run in this order: the server stops after those that are connected to it.
+// Hooks run in this order: the server stops after its clients.
 afterAll(async () => {
   await processes?.stop();
 });
@@ -38,13 +38,13 @@ interface Outcome {
   readonly admitted: number;
   readonly refused: number;
   readonly failed: number;
-  /** How often `disturb` was called. */
+  /** Calls of `disturb`. */
   readonly disturbed: number;
-  /** How long each answer took, in milliseconds. */
+  /** Milliseconds of each answer. */
   readonly answers: readonly number[];
 }
 
-/** What all processes together were told while Redis was disturbed again and again. */
+/** The decisions of all processes together while `disturb` runs again and again. */
 async function countDuring(
   policies: readonly Policy[],
   users: 'one' | 'each its own',
@@ -74,7 +74,7 @@ async function countDuring(
 describe('while the scripts are flushed every few milliseconds', () => {
   it.each([
     { title: 'charges every request once', row: 'no limit', policies: [ALL], admits: undefined },
-    { title: 'admits what there is and no more', row: 'a limit', policies: [ALL, SOME], admits: CAPACITY },
+    { title: 'admits the limit and no more', row: 'a limit', policies: [ALL, SOME], admits: CAPACITY },
   ])(
     '$title',
     async ({ row, policies, admits }) => {
@@ -95,7 +95,7 @@ describe('while the scripts are flushed every few milliseconds', () => {
       expect(outcome.admitted).toBe(admits ?? outcome.admitted + outcome.refused);
       expect(taken).toEqual(policies.map(() => outcome.admitted));
 
-      // Each EVAL follows an EVALSHA that found no script, of which there are at most those in flight when it was flushed.
+      // Each EVAL follows an EVALSHA without a script. A flush affects at most the calls in flight.
       const [evalsha, evaluated] = [stats('evalsha'), stats('eval')];
       expect(evaluated.calls).toBeGreaterThan(0);
       expect(evaluated).toEqual({ calls: evalsha.failed, failed: 0 });
@@ -107,12 +107,12 @@ describe('while the scripts are flushed every few milliseconds', () => {
 });
 
 describe('while connections are lost again and again', () => {
-  it('charges no request twice: a charge whose answer was lost is not made again', async () => {
+  it('charges no request twice: a charge whose answer is lost is not made again', async () => {
     const kill = (): Promise<unknown> => redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
     const outcome = await countDuring([ALL], 'each its own', 60, kill);
 
-    // All keys are of the same policy, window and cost: one that was charged twice holds another state.
-    const keys = await redis.client.keys('rl:{user:*'); // not where probes count
+    // All keys have the same policy, window and cost: a key that was charged twice holds another state.
+    const keys = await redis.client.keys('rl:{user:*'); // not the keys of probes
     const states = await redis.client.mget(keys);
     const others = states.filter((state) => state !== states[0]).length;
     record('connections killed every 60 ms', {
@@ -121,7 +121,7 @@ describe('while connections are lost again and again', () => {
       overAdmissions: Math.max(0, outcome.admitted - keys.length),
     });
     expect(new Set(states).size).toBe(1);
-    // Of those that were told that the store failed some were never sent, and some lost the answer to a charge.
+    // Some of the failed requests were never sent, and some lost the answer to a charge.
     expect(outcome.failed).toBeGreaterThan(0);
     expect(keys.length).toBeGreaterThanOrEqual(outcome.admitted);
     expect(keys.length).toBeLessThanOrEqual(outcome.admitted + outcome.failed);

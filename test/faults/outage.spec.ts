@@ -7,7 +7,7 @@ import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
-/** The deadline, and what the machine may be late by in a test. */
+/** The deadline, and the milliseconds that a busy machine may add in a test. */
 const DEADLINE_MS = 50;
 const LATE_MS = 250;
 
@@ -25,7 +25,7 @@ const startPod = (options: Partial<RateLimitModuleOptions> = {}): Promise<Pod> =
   Pod.start({ redis: server.url, onStoreStateChange: (change) => void changes.push(change), ...options });
 
 describe('a Redis that hangs', () => {
-  it('is given up after the deadline, and once five have been given up nobody waits any more', async () => {
+  it('fails requests at the deadline, and after five failures no request waits', async () => {
     await using pod = await startPod();
     await pod.ask();
     server.pause();
@@ -48,7 +48,7 @@ describe('a Redis that hangs', () => {
     expect(changes).toHaveLength(2);
     expect(changes[1]).toMatchObject({ available: true, reason: 'the store gave no answer within 50 ms' });
     expect(changes[1]!.outageMs).toBeLessThan(performance.now() - asked);
-    // What was sent before it opened is charged once Redis goes on, each at most once; nothing that was sent after it.
+    // Redis charges the requests that were sent before the breaker opened, each at most once, and no later one.
     const charged = CAPACITY - (await pod.leftInRedis());
     const sentBefore = answers.filter(({ ms }) => ms > DEADLINE_MS / 2).length;
     expect(charged).toBeGreaterThanOrEqual(1);
@@ -56,21 +56,21 @@ describe('a Redis that hangs', () => {
     await pod.conclude('hangs (SIGSTOP, SIGCONT)', { answers: timesOf(answers), recoveryMs });
   });
 
-  it('at 1,000 requests per second, for longer than a connection is kept: every one is answered in time', async () => {
+  it('at 1,000 requests per second, for longer than a connection is kept: every request is answered in time', async () => {
     await using pod = await startPod();
     await pod.ask();
     server.pause();
     const answers = await arrivals(pod, 1, 2500);
     expect(answers.length).toBeGreaterThan(1000);
     expect(new Set(answers.map(({ decision }) => decision.decidedBy))).toEqual(new Set(['local']));
-    // The first of them wait for the deadline; of the promised 55 ms for 99 of 100 the table tells, as this machine has it.
+    // The first requests wait for the deadline. The table shows this machine's figure for the promised 55 ms of 99 in 100.
     for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
     server.resume();
     const recoveryMs = await pod.recovered();
     await pod.conclude('hangs, at 1,000 requests/s', { answers: timesOf(answers), recoveryMs });
   });
 
-  it('is found again by itself, without a request', async () => {
+  it('is found again without a request', async () => {
     await using pod = await startPod();
     server.pause();
     for (let i = 0; i < 5; i++) await pod.ask();
@@ -85,7 +85,7 @@ describe('a Redis that hangs', () => {
     expect((await pod.ask()).decidedBy).toBe('store');
   });
 
-  it('that comes and goes hands out no new local limit each time', async () => {
+  it('that comes and goes gives no new local limit each time', async () => {
     await using pod = await startPod();
     const answers: Answer[] = [];
     for (let round = 0; round < 3; round++) {
@@ -100,8 +100,8 @@ describe('a Redis that hangs', () => {
   });
 });
 
-describe('a Redis that is gone', () => {
-  it('is not asked, and decides again when it is back, from what it has', async () => {
+describe('a Redis that is killed', () => {
+  it('is not asked, and decides again from its own data when it is back', async () => {
     await using pod = await startPod();
     await pod.ask();
     await server.kill();
@@ -129,14 +129,14 @@ describe('a Redis that is gone', () => {
   });
 });
 
-describe('what requests get meanwhile', () => {
+describe('the fallback', () => {
   const [local, open, closed] = (['local', 'open', 'closed'] as const).map((onStoreFailure): Policy => ({
     ...POLICY,
     name: onStoreFailure,
     onStoreFailure,
   })) as [Policy, Policy, Policy];
 
-  it('is what each policy says: closed prevails, open does not count', async () => {
+  it('is that of each policy: closed prevails, open does not count', async () => {
     await using pod = await startPod({ onStoreFailure: 'open' });
     await server.kill();
     expect(await pod.ask()).toMatchObject({ allowed: true, decidedBy: 'open', policies: [] });
@@ -145,10 +145,10 @@ describe('what requests get meanwhile', () => {
       decidedBy: 'local',
       policies: [{ policy: 'local', remaining: CAPACITY - 1 }],
     });
-    const refusal = { status: 503, retryAfter: 1 };
-    await expect(pod.limiter.consume(closed, ADA)).rejects.toMatchObject(refusal);
-    await expect(pod.limiter.consume([local, open, closed], ADA)).rejects.toMatchObject(refusal);
-    // Which charged nothing.
+    const unavailable = { status: 503, retryAfter: 1 };
+    await expect(pod.limiter.consume(closed, ADA)).rejects.toMatchObject(unavailable);
+    await expect(pod.limiter.consume([local, open, closed], ADA)).rejects.toMatchObject(unavailable);
+    // The 503s charged nothing.
     expect(await pod.limiter.peek(local, ADA)).toMatchObject({ policies: [{ remaining: CAPACITY - 1 }] });
   });
 
@@ -158,7 +158,7 @@ describe('what requests get meanwhile', () => {
     [10_000, 1],
     [() => 3, Math.floor(CAPACITY / 3)],
     [() => Number.NaN, CAPACITY],
-  ])('is a share of the limit: localShare %p admits %d', async (localShare, admits) => {
+  ])('admits a share of the limit: localShare %p admits %d', async (localShare, admits) => {
     await using pod = await startPod({ localShare: localShare! });
     await server.kill();
     let admitted = 0;
@@ -167,7 +167,7 @@ describe('what requests get meanwhile', () => {
     expect((await pod.ask()).decidedBy).toBe('local');
   });
 
-  it('takes no more than fallbackMaxBytes: clients without room share one limit', async () => {
+  it('takes at most fallbackMaxBytes: clients without room share one limit', async () => {
     await using pod = await startPod({ fallbackMaxBytes: 5_000 });
     await server.kill();
     let admitted = 0;
@@ -180,7 +180,7 @@ describe('what requests get meanwhile', () => {
     expect(pod.limiter.stats().memoryOverflows).toBe(60 - admitted + 1);
   });
 
-  it('is never less than what one request takes', async () => {
+  it('admits at least the cost of one request', async () => {
     await using pod = await startPod({ localShare: 100 });
     await server.kill();
     const heavy: Policy = { ...POLICY, name: 'heavy', cost: 30 };
@@ -189,13 +189,13 @@ describe('what requests get meanwhile', () => {
   });
 });
 
-it('a stalled event loop is no failure: 20 stalls of 80 ms, and Redis decides everything', async () => {
+it('a stalled event loop is no failure: Redis decides everything through 20 stalls of 80 ms', async () => {
   await using pod = await startPod();
   await pod.ask();
   const answers: Answer[] = [];
   for (let i = 0; i < 20; i++) {
     const asked = [pod.timed(), pod.timedOnce()];
-    await new Promise(setImmediate); // they are sent
+    await new Promise(setImmediate); // the requests are sent
     const until = performance.now() + 80;
     while (performance.now() < until);
     answers.push(...(await Promise.all(asked)));

@@ -22,12 +22,12 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-it("warns with both figures when its clock jumps while it runs, with clock: 'app', and says when it is well again", async () => {
+it("a process with clock: 'app' warns with both figures when its clock jumps, and logs the end", async () => {
   redis.setAhead(0);
   await using pod = await Pod.start({ redis: redis.server.url, clock: 'app', maxSkewMs: 1000 });
   expect((await pod.ask()).decidedBy).toBe('store');
   expect(pod.app.logs.of('warn')).toEqual([]);
-  redis.setAhead(800); // no more than the promise allows for
+  redis.setAhead(800); // within maxSkewMs
   await until('the process warns', COMPARED_MS, async () => pod.app.logs.of('warn').length > 0);
   expect(pod.app.logs.of('warn')).toEqual([
     expect.stringMatching(
@@ -41,17 +41,17 @@ it("warns with both figures when its clock jumps while it runs, with clock: 'app
   );
   redis.setAhead(0);
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  await until('it is well again', COMPARED_MS, async () =>
+  await until('the clocks are close again', COMPARED_MS, async () =>
     pod.app.logs.of('log').join().includes('within half of maxSkewMs (1000 ms) again'),
   );
 });
 
-it("whose user may not ask for the time decides all the same, and says so once (clock: 'app')", async () => {
+it("without the right +time, Redis decides nevertheless, and the log says so once (clock: 'app')", async () => {
   const rights = ['evalsha', 'eval', 'mget', 'exists', 'set', 'info'].map((right) => `+${right}`);
   await admin.call('ACL', 'SETUSER', 'timeless', 'reset', 'on', '>secret', '~rl:*', '-@all', ...rights);
   const url = Object.assign(new URL(redis.server.url), { username: 'timeless', password: 'secret' });
   await using pod = await Pod.start({ redis: url.href, clock: 'app' });
   expect((await pod.ask()).decidedBy).toBe('store');
-  await until('it says so', 1_000, async () => pod.app.logs.of('warn').length > 0);
+  await until('the process warns', 1_000, async () => pod.app.logs.of('warn').length > 0);
   expect(pod.app.logs.of('warn')).toEqual([expect.stringContaining('which needs the right +time: NOPERM')]);
 });

@@ -7,7 +7,7 @@ import { useProxiedRedis } from '../support/faults/proxied-redis.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
-/** What would send a charge again, or keep it for later. */
+/** Options that would send a charge again, or queue it. */
 const UNDOING = {
   autoResendUnfulfilledCommands: true,
   maxRetriesPerRequest: 20,
@@ -32,7 +32,7 @@ describe.each<[string, () => RateLimitModuleOptions['redis']]>([
   ['the query of a URL', () => `${at.proxy.url}?${query(UNDOING)}`],
   ['an object', () => ({ host: at.proxy.host, port: at.proxy.port, ...UNDOING })],
 ])('options in %s that a promise rests on', (_, redis) => {
-  it('do not make a request be charged twice', async () => {
+  it('never cause a second charge', async () => {
     await using pod = await Pod.start({ redis: redis() });
     await pod.recovered();
     for (let i = 0; i < 3; i++) {
@@ -46,14 +46,14 @@ describe.each<[string, () => RateLimitModuleOptions['redis']]>([
     await pod.conclude('options that would resend', { answers: [] });
   });
 
-  it('do not let a timer of ioredis decide', async () => {
+  it('never let a timer of ioredis decide', async () => {
     await using pod = await Pod.start({ redis: redis(), deadlineMs: 500 });
     await pod.recovered();
     at.proxy.delay(30);
     expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
   });
 
-  it('are said at boot to be ignored, each with what holds', async () => {
+  it('are named at boot, each with the value that holds', async () => {
     await using pod = await Pod.start({ redis: redis() });
     const said = pod.app.logs.of('warn').filter((line) => line.includes('ignored'));
     expect(said).toHaveLength(1);
@@ -63,13 +63,13 @@ describe.each<[string, () => RateLimitModuleOptions['redis']]>([
   });
 });
 
-it('options that no promise rests on hold, and nothing is said', async () => {
+it('other options hold, without a warning', async () => {
   await using pod = await Pod.start({ redis: `${at.server.url}?db=3&keyPrefix=shop:&connectTimeout=700` });
   expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
   expect(pod.app.logs.of('warn')).toEqual([]);
 });
 
-it('a connector that fails does not end the use of Redis', async () => {
+it('Redis decides again after a connector that fails', async () => {
   let failures = 0;
   class FailingConnector extends AbstractConnector {
     constructor() {
@@ -92,13 +92,13 @@ it('a connector that fails does not end the use of Redis', async () => {
   await pod.conclude('a connector that fails', { answers: [], recoveryMs });
 });
 
-it.each(['', null])('the host %j means localhost, as ioredis has it', async (host) => {
+it.each(['', null])('the host %j means localhost, as in ioredis', async (host) => {
   await using pod = await Pod.start({ redis: { host: host as string, port: at.server.port } });
   await pod.recovered();
   expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
 });
 
-it('a retryStrategy that gives up does not: Redis decides again', async () => {
+it('Redis decides again after a retryStrategy that gives up', async () => {
   await using pod = await Pod.start({ redis: { port: at.proxy.port, host: at.proxy.host, retryStrategy: () => null } });
   await pod.recovered();
   at.proxy.reset();

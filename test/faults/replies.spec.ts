@@ -11,7 +11,7 @@ jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
 type Reply = (fresh: (number | string)[], numbers: number) => unknown;
 
-/** What stands where the reply of the program should. */
+/** Replies that the program never sends. */
 const WRONG: readonly (readonly [string, Reply | string])[] = [
   ['a status', '+OK\r\n'],
   ['a status that a transaction has', '+QUEUED\r\n'],
@@ -44,10 +44,10 @@ function bytesOf(reply: Reply | string, args: readonly string[]): string {
   return resp(reply(fresh, fresh.length - 1));
 }
 
-describe.each(ALL_ALGORITHMS)('what is no reply of the program, to a %s', (algorithm) => {
+describe.each(ALL_ALGORITHMS)('a wrong reply to a %s', (algorithm) => {
   const policy = { ...SMALL_POLICIES[algorithm], name: 'p' };
 
-  it.each(WRONG)('%s: the store has failed, and the log says what came', async (_, reply) => {
+  it.each(WRONG)('%s: the store fails, and the log shows the reply', async (_, reply) => {
     await using server = await RespServer.start();
     await using pod = await Pod.start({ redis: server.url, denialCacheMs: 0 });
     const ask = () => pod.limiter.consume(policy, { kind: 'user', value: randomUUID() });
@@ -67,7 +67,7 @@ describe.each(ALL_ALGORITHMS)('what is no reply of the program, to a %s', (algor
   });
 });
 
-it('replies that are none open the breaker, keep it open, and true ones close it', async () => {
+it('wrong replies open the breaker and keep it open, and right ones close it', async () => {
   const changes: StoreStateChange[] = [];
   await using server = await RespServer.start();
   await using pod = await Pod.start({ redis: server.url, onStoreStateChange: (change) => void changes.push(change) });

@@ -36,7 +36,7 @@ it.each<[string, (master: BreakableServer) => unknown, (master: BreakableServer)
   ['stopped', (master) => master.stop(), (master) => master.cont()],
   ['handed over as planned', () => sentinel.failover(), () => undefined],
 ])(
-  'a master that is %s: every request is answered in time, and its replica decides by itself',
+  'a master that is %s: every request is answered in time, and its replica decides without help',
   async (what, begin, end) => {
     const master = await sentinel.master();
     await pod.ask();
@@ -52,16 +52,16 @@ it.each<[string, (master: BreakableServer) => unknown, (master: BreakableServer)
     });
     const recoveryMs = performance.now() - since;
     for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
-    // What the old master had not handed on yet is lost with it.
+    // The writes that the old master had not replicated are lost.
     await pod.conclude(`sentinel: the master is ${what}`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
   },
 );
 
-it('a link to the master that swallows everything, while all others see it: decided locally in time, and back', async () => {
+it('a black hole between this pod and the master: decided locally in time, then by Redis again', async () => {
   await pod.app.close();
   const { host, port } = await sentinel.master();
   await using proxy = await TcpProxy.start(port);
-  // Where the Sentinels say that the master is, as this pod gets there.
+  // This pod reaches the announced address of the master through the proxy.
   const natMap = { [`${host}:${port}`]: { host: proxy.host, port: proxy.port } };
   pod = await Pod.start({ redis: { sentinels: sentinel.addresses, name: sentinel.name, natMap } });
   await pod.recovered();
@@ -72,12 +72,12 @@ it('a link to the master that swallows everything, while all others see it: deci
   for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
   await proxy.pass();
   const recoveryMs = await pod.recovered();
-  expect((await sentinel.master()).port).toBe(port); // nobody was replaced
+  expect((await sentinel.master()).port).toBe(port); // the master was not replaced
   await pod.conclude('sentinel: black hole to the master', { answers: timesOf(answers), recoveryMs });
   await pod.app.close(); // before the proxy
 });
 
-it('leaves nothing connected behind when the application closes', async () => {
+it('leaves no connection open when the application closes', async () => {
   const connected = async (): Promise<number> => {
     const lists = await Promise.all(sentinel.watchers.map(({ client }) => client.client('LIST')));
     return lists
@@ -95,7 +95,7 @@ it('leaves nothing connected behind when the application closes', async () => {
   await until('those of another one, too', 3000, async () => (await connected()) <= without);
 });
 
-/** Whether it has the policy's key, and so decided. */
+/** Whether a server has the policy's key, and so has decided. */
 async function leftOn({ client }: BreakableServer): Promise<number> {
   return CAPACITY - Number((await client.keys('rl:*ada*')).length > 0);
 }

@@ -11,7 +11,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const WINDOW = 10 * MINUTE;
 const LIMIT = 60;
-/** All take ten minutes until everything is there again. */
+/** Policies whose whole limit is available again after ten minutes. */
 const POLICIES: readonly Policy[] = [
   { name: 'tb', algorithm: 'token-bucket', capacity: LIMIT, refill: '6/m' },
   { name: 'lb', algorithm: 'leaky-bucket', capacity: LIMIT, drain: '6/m' },
@@ -20,21 +20,21 @@ const POLICIES: readonly Policy[] = [
   { name: 'swc', algorithm: 'sliding-window-counter', limit: LIMIT, window: WINDOW },
 ];
 
-/** The first in a leaky bucket takes no place. */
+/** The first request of a leaky bucket takes no place in its queue. */
 const limitOf = ({ algorithm }: Policy): number => LIMIT + Number(algorithm === 'leaky-bucket');
 
 describe('the server’s clock', () => {
   let redis: ClockedRedis;
   let admin: Redis;
   let pod: Pod;
-  /** Where the test's time begins: a minute into a window, so that none ends by itself while it runs. */
+  /** The beginning of the test's time: a minute into a window, so that no window ends during the test. */
   let start: number;
   let answers: Answer[];
 
   beforeAll(async () => {
     redis = await ClockedRedis.start();
     admin = new Redis(redis.server.url);
-    // No process remembers what the server's clock makes untrue; and who is late here is late because of the machine.
+    // Without the denial cache, which a step of the clock makes untrue. Only a busy machine makes an answer late.
     pod = await Pod.start({ redis: redis.server.url, denialCacheMs: 0, deadlineMs: 1000 });
   });
 
@@ -51,7 +51,7 @@ describe('the server’s clock', () => {
     await admin.flushall();
   });
 
-  /** Sets the clock to so many milliseconds after the beginning, as Redis confirms. */
+  /** Sets the clock to `ms` after the beginning, and waits until Redis confirms it. */
   async function at(ms: number): Promise<void> {
     redis.setAhead(start + ms);
     const [seconds] = await admin.time();
@@ -67,13 +67,13 @@ describe('the server’s clock', () => {
     return answer;
   }
 
-  /** How many pass of more than there can be. */
+  /** Admissions of more requests than can pass. */
   async function admitted(policy: Policy): Promise<number> {
     const asked = await Promise.all(Array.from({ length: 3 * LIMIT }, () => ask(policy)));
     return asked.filter(({ decision }) => decision.allowed).length;
   }
 
-  /** @param extra what was admitted after the step; a step may give one limit more */
+  /** @param extra admissions after the step; a step may give one limit more */
   function conclude(fault: string, before: readonly number[], extra: readonly number[]): void {
     const sum = (each: (limit: number, i: number) => number): number =>
       POLICIES.reduce((total, policy, i) => total + Math.max(0, each(limitOf(policy), i)), 0);
@@ -84,7 +84,7 @@ describe('the server’s clock', () => {
     expect(pod.app.logs.of('warn')).toEqual([]);
   }
 
-  it('an hour forward: one limit more, at most', async () => {
+  it('steps an hour forward: one limit more at most', async () => {
     const [before, after]: [number[], number[]] = [[], []];
     for (const policy of POLICIES) before.push(await admitted(policy));
     await at(HOUR);
@@ -93,7 +93,7 @@ describe('the server’s clock', () => {
     conclude('server clock: an hour forward', before, after);
   });
 
-  it('an hour back: what lies ahead is brought back at once, and who asks waits for a window at most', async () => {
+  it('steps an hour back: instants that lie ahead are rebased at once, and a client waits for a window at most', async () => {
     const [before, after]: [number[], number[]] = [[], []];
     await at(HOUR);
     for (const policy of POLICIES) before.push(await admitted(policy));
@@ -104,9 +104,9 @@ describe('the server’s clock', () => {
       expect(retryAfterMs).toBeGreaterThan(0);
       expect(retryAfterMs).toBeLessThanOrEqual(WINDOW);
       const [key = ''] = await admin.keys(`*:${policy.name}:*`);
-      // Two windows of the counter, which weighs the one before.
+      // Two windows for the counter, which weighs the one before.
       expect(await admin.ttl(key)).toBeLessThanOrEqual((2 * WINDOW) / 1000 + 1);
-      // When it was told to come again it passes: the step is forgotten.
+      // At its retryAfter the request passes: the step has no effect any more.
       await at(retryAfterMs + 1);
       expect((await ask(policy)).decision.allowed).toBe(true);
       await at(0);
@@ -114,7 +114,7 @@ describe('the server’s clock', () => {
     conclude('server clock: an hour back', before, after);
   });
 
-  it('forward and back again and again: never more than one limit for each step', async () => {
+  it('steps forward and back again and again: one limit more for each step at most', async () => {
     const totals = POLICIES.map(() => 0);
     const steps = [0, HOUR, 0, 2 * HOUR, HOUR, 3 * HOUR, 0];
     for (const step of steps) {

@@ -19,7 +19,7 @@ let child: ChildProcess;
 
 afterEach(() => void child.kill('SIGKILL'));
 
-/** When the next may leave the queue: each that was charged has moved it by an hour. */
+/** When the next request may leave the queue: each charge has moved it by an hour. */
 async function charged(server: RedisServer): Promise<number> {
   const client = new Redis(server.url);
   const [key = ''] = await client.keys('rl:{global*');
@@ -29,7 +29,7 @@ async function charged(server: RedisServer): Promise<number> {
 }
 
 it.each(PLATFORMS)(
-  'an application over %s that closes while Redis hangs refuses who waits, is closed within a second, and leaves nothing open',
+  'an application over %s that closes while Redis hangs rejects waiting requests, closes within a second, and leaves nothing open',
   async (platform) => {
     await using server = await RedisServer.start();
     const args = ['--import', './test/support/typescript-loader.js', './test/support/faults/closing-app.ts'];
@@ -39,7 +39,7 @@ it.each(PLATFORMS)(
     const ended = once(child, 'close');
     const url = await until('it listens', LIMIT_MS, () => /http:\S+/.exec(output)?.[0]);
 
-    // Each on a connection of its own: one that is kept alive the server would wait for, however Redis is.
+    // Each request has its own connection: the server would wait for one that is kept alive.
     const ask = async (): Promise<{ status: number | undefined; at: number }> => {
       const [response] = (await once(get(url, { agent: false }), 'response')) as [IncomingMessage];
       response.resume();
@@ -49,7 +49,7 @@ it.each(PLATFORMS)(
     const waiting = Array.from({ length: WAITERS }, ask);
     await until('they wait', LIMIT_MS, async () => (await charged(server)) === 1 + WAITERS);
     server.pause();
-    const asking = ask(); // it hangs with Redis, and is decided locally: there it is the first
+    const asking = ask(); // it hangs with Redis, and is decided locally as the first request there
     await delay(20);
     const since = performance.now();
     child.stdin!.end();
@@ -58,7 +58,7 @@ it.each(PLATFORMS)(
     expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 503));
     const last = await asking;
     expect([200, 503]).toContain(last.status);
-    // It was told nothing but to close: what ends it is that nothing is left to wait for.
+    // The process was only told to close: it ends because nothing is left to wait for.
     const [code, signal] = (await Promise.race([ended, delay(LIMIT_MS, ['it hangs'], { ref: false })])) as unknown[];
     expect([code, signal]).toEqual([0, null]);
     expect(output).toMatch(/^http:\S+\nclosed in \d+ ms\n$/); // no error, no unhandled rejection
@@ -67,7 +67,7 @@ it.each(PLATFORMS)(
     server.resume();
     const doubles = Math.max(0, (await charged(server)) - (1 + WAITERS + 1));
     const passed = [...replies, last].filter(({ status }) => status === 200).length;
-    const overAdmissions = Math.max(0, passed - 1); // that one, by the process's own limit
+    const overAdmissions = Math.max(0, passed - 1); // the one that the local limit allows
     const answers = [...replies, last].map(({ at }) => at - since);
     record(`shutdown while Redis hangs (${platform})`, { answers, doubles, overAdmissions });
     expect({ doubles, overAdmissions }).toEqual({ doubles: 0, overAdmissions: 0 });

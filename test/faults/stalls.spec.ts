@@ -15,7 +15,7 @@ import { RedisServer } from '../support/redis-server.js';
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const STALLS_MS = [500, 1000, 3000, 10_000];
-/** Shorter than every stall, and longer than a busy machine keeps Redis waiting for a processor. */
+/** Shorter than every stall, and longer than Redis waits for a processor on a busy machine. */
 const DEADLINE_MS = 250;
 /** The sender, the application and Redis share two processors for seconds. */
 const BURST_DEADLINE_MS = 1000;
@@ -36,17 +36,17 @@ const watched = (options: RateLimitModuleOptions): RateLimitModuleOptions => ({
   onStoreStateChange: (change) => void changes.push(change),
 });
 
-/** The event loop does nothing else. */
+/** Blocks the event loop. */
 function stall(ms: number): void {
   const until = performance.now() + ms;
   while (performance.now() < until);
 }
 
-/** Checks that Redis decides whatever is asked before, right before and after a stall. */
+/** Checks that Redis decides the requests before, right before and after a stall. */
 async function expectDecidedByRedis(pod: Pod, ms: number): Promise<void> {
   const answers = [];
   for (let i = 0; i < 5; i++) answers.push(pod.ask());
-  await delay(1); // they are sent
+  await delay(1); // the requests are sent
   answers.push(pod.ask(), pod.ask());
   stall(ms);
   answers.push(pod.ask());
@@ -72,7 +72,7 @@ describe('a stall of the event loop is no outage', () => {
     await pod.conclude('event loop stalls for 1,500 ms, five times', { answers: [] });
   });
 
-  it('while the connection is made: it is kept, and Redis decides soon', async () => {
+  it('while the connection is made: the connection is kept, and Redis decides soon', async () => {
     const starting = Pod.start(watched({ redis: server.url }));
     for (const ms of [5, 5, 5, 5]) {
       await delay(ms);
@@ -84,7 +84,7 @@ describe('a stall of the event loop is no outage', () => {
   });
 });
 
-describe('of a process in a Cluster', () => {
+describe('with a Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await RedisCluster.start(['--cluster-node-timeout', '60000']);

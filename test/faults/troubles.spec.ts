@@ -15,7 +15,7 @@ import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
-/** The deadline, and what the machine may be late by in a test. */
+/** The deadline, and the milliseconds that a busy machine may add in a test. */
 const DEADLINE_MS = 50;
 const LATE_MS = 250;
 
@@ -48,7 +48,7 @@ function expectLocal(answers: readonly Answer[]): void {
   }
 }
 
-/** A folder that is there while Redis enters it, and not when it wants to write. */
+/** A folder that exists when Redis enters it, and not when Redis writes. */
 async function loseFolder(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'floodgate-lost-'));
   await admin.config('SET', 'dir', folder);
@@ -73,7 +73,7 @@ async function save(): Promise<void> {
   );
 }
 
-/** Troubles that Redis answers with, at once: how they begin, and how they end. */
+/** Troubles that Redis reports at once: how they begin, and how they end. */
 const TROUBLES: readonly (readonly [string, () => Promise<unknown>, () => Promise<unknown>])[] = [
   ['OOM', () => admin.config('SET', 'maxmemory', '1'), () => admin.config('SET', 'maxmemory', '0')],
   ['MISCONF', loseFolder, findFolder],
@@ -92,29 +92,32 @@ const TROUBLES: readonly (readonly [string, () => Promise<unknown>, () => Promis
 ];
 
 describe('a Redis in trouble', () => {
-  // MISCONF is made by sending Redis to a folder, which it does not let itself be told unless it is started so.
+  // MISCONF needs CONFIG SET dir, which Redis allows only when it is started so.
   beforeEach(() => startServer({ args: ['--enable-protected-configs', 'local'] }));
 
-  it.each(TROUBLES)('that answers %s: decided locally, one line in the log, and back', async (reason, begin, end) => {
-    await using pod = await startPod();
-    expect((await pod.ask()).decidedBy).toBe('store');
-    const before = await pod.leftInRedis();
-    await begin();
-    const answers = await arrivals(pod, 1, 150);
-    expectLocal(answers);
-    // A demoted master is connected to anew, which is another reason.
-    expect(changes[0]!.reason).toMatch(reason === 'READONLY' ? /READONLY|closed/ : reason);
-    expect(changes[0]!.available).toBe(false);
-    await end();
-    const recoveryMs = await pod.recovered();
-    expect(await pod.leftInRedis()).toBe(before);
-    expect(pod.app.logs.of('warn').filter((line) => line.startsWith('Redis is unavailable'))).toHaveLength(
-      changes.filter(({ available }) => !available).length,
-    );
-    await pod.conclude(reason, { answers: timesOf(answers), recoveryMs });
-  });
+  it.each(TROUBLES)(
+    'that answers %s: decided locally, with one line in the log, then by Redis again',
+    async (reason, begin, end) => {
+      await using pod = await startPod();
+      expect((await pod.ask()).decidedBy).toBe('store');
+      const before = await pod.leftInRedis();
+      await begin();
+      const answers = await arrivals(pod, 1, 150);
+      expectLocal(answers);
+      // The module reconnects after a demotion, which is another reason.
+      expect(changes[0]!.reason).toMatch(reason === 'READONLY' ? /READONLY|closed/ : reason);
+      expect(changes[0]!.available).toBe(false);
+      await end();
+      const recoveryMs = await pod.recovered();
+      expect(await pod.leftInRedis()).toBe(before);
+      expect(pod.app.logs.of('warn').filter((line) => line.startsWith('Redis is unavailable'))).toHaveLength(
+        changes.filter(({ available }) => !available).length,
+      );
+      await pod.conclude(reason, { answers: timesOf(answers), recoveryMs });
+    },
+  );
 
-  it('that is a replica from the start: decided locally, and back once it is a master', async () => {
+  it('that is a replica from the start: decided locally, and by Redis when it is a master', async () => {
     await admin.replicaof('127.0.0.1', '1');
     await using pod = await startPod();
     const answers = await arrivals(pod, 1, 150);
@@ -124,7 +127,7 @@ describe('a Redis in trouble', () => {
     await pod.conclude('READONLY, a replica from the start', { answers: timesOf(answers), recoveryMs });
   });
 
-  it('that is demoted while many questions are under way: they all end the connection once', async () => {
+  it('that is demoted while many batches are in flight: the connection ends once', async () => {
     await using proxy = await TcpProxy.start(server.port);
     await using pod = await startPod({ redis: proxy.url, deadlineMs: 1000 });
     await pod.recovered();
@@ -145,7 +148,7 @@ describe('a Redis in trouble', () => {
     await pod.conclude('READONLY, many under way', { answers: timesOf(answers), recoveryMs });
   });
 
-  it('that runs a script without end: BUSY or silence', async () => {
+  it('that runs an endless script: BUSY or silence', async () => {
     await using pod = await startPod();
     await pod.ask();
     await admin.config('SET', 'busy-reply-threshold', '10');
@@ -164,39 +167,36 @@ describe('a Redis in trouble', () => {
   it.each<[string, (key: string) => Promise<unknown>]>([
     ['a foreign type', (key) => admin.lpush(key, 'something else')],
     ['a corrupt state', (key) => admin.set(key, 'inf')],
-  ])(
-    '%s under one key is that key’s own failure: the others of its batch are decided by Redis',
-    async (what, spoil) => {
-      await using pod = await startPod();
-      await pod.ask();
-      const [key = ''] = await admin.keys('*ada*');
-      await admin.del(key);
-      await spoil(key);
-      const answers: Answer[] = [];
-      for (let i = 0; i < 50; i++) {
-        const [bad, good] = await Promise.all([pod.timed(), pod.timedOnce()]);
-        expect([bad.decision.decidedBy, good.decision.decidedBy]).toEqual(['local', 'store']);
-        answers.push(bad, good);
-      }
-      expect(changes).toEqual([]);
-      await admin.del(key);
-      const recoveryMs = await pod.recovered();
-      await pod.conclude(`${what} under a key`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
-    },
-  );
+  ])('%s under one key fails only that key’s requests: Redis decides the others of the batch', async (what, spoil) => {
+    await using pod = await startPod();
+    await pod.ask();
+    const [key = ''] = await admin.keys('*ada*');
+    await admin.del(key);
+    await spoil(key);
+    const answers: Answer[] = [];
+    for (let i = 0; i < 50; i++) {
+      const [bad, good] = await Promise.all([pod.timed(), pod.timedOnce()]);
+      expect([bad.decision.decidedBy, good.decision.decidedBy]).toEqual(['local', 'store']);
+      answers.push(bad, good);
+    }
+    expect(changes).toEqual([]);
+    await admin.del(key);
+    const recoveryMs = await pod.recovered();
+    await pod.conclude(`${what} under a key`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
+  });
 });
 
-describe('a Redis that is killed and has much to load', () => {
-  // Each key takes it two milliseconds, until it is told otherwise; after every 1,024 bytes it looks who is there.
+describe('a Redis that is killed and loads much data', () => {
+  // Each key takes Redis two milliseconds to load, until the setting changes; it serves clients after every 1,024 bytes.
   const KEYS = 2000;
   const args = ['--key-load-delay', '2000', '--loading-process-events-interval-bytes', '1024'];
 
   beforeEach(() => startServer({ keepsData: true, args }));
 
-  it('(LOADING): is not waited for, and decides from what it had, sooner than it thought itself', async () => {
+  it('(LOADING) delays no request, and decides from its own data sooner than it estimated', async () => {
     await using pod = await startPod();
     await admin.mset(Object.fromEntries(Array.from({ length: KEYS }, (_, i) => [`ballast ${i}`, 'x'.repeat(100)])));
-    await admin.bgrewriteaof(); // as commands they would be one
+    await admin.bgrewriteaof(); // a rewritten file is loaded key by key
     await until('it is rewritten', 5000, async () =>
       (await admin.info('persistence')).includes('aof_rewrite_in_progress:0'),
     );

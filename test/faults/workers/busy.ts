@@ -6,7 +6,7 @@ import type { Request } from 'express';
 import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { serve } from '../../support/processes/serve.js';
 
-/** Where in the event loop a handler computes. */
+/** The phase of the event loop in which a handler computes. */
 export type Phase = 'at once' | 'tick' | 'immediate' | 'timer';
 
 const DEADLINE_MS = 50;
@@ -50,7 +50,7 @@ class Routes {
 }
 
 const procedures = {
-  /** An application with a Redis, and the deadline that is the default. Returns its port. */
+  /** Starts an application with Redis and the default deadline, and returns its port. */
   async start(redis: string): Promise<number> {
     const imports = [RateLimitModule.forRoot({ redis, deadlineMs: DEADLINE_MS, denialCacheMs: 0 })];
     @Module({ imports, controllers: [Routes] })

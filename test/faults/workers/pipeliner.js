@@ -1,4 +1,4 @@
-// Sends requests over many connections at once, each connection's in one piece; prints how many got which status.
+// Sends requests over many connections at once, in one write for each connection. Prints the count of each status.
 // Arguments: port, connections, requests on each.
 import { once } from 'node:events';
 import { connect } from 'node:net';

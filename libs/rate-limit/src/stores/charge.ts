@@ -3,9 +3,9 @@ import type { Algorithm } from '../algorithms/algorithm.js';
 /** `'take'` charges the cost. `'peek'` asks whether the cost would fit, and charges nothing. */
 export type ChargeMode = 'take' | 'peek';
 
-/** What one request asks of one policy, as far as a store needs it. */
+/** The part of one request's charge on one policy that a store needs. */
 export interface Charge {
-  /** Where the store keeps the state: at most 200 bytes. The keys of one request are distinct. */
+  /** The key of the state: at most 200 bytes. The keys of one request are distinct. */
   readonly key: string;
   readonly algorithm: Algorithm;
   /** A whole number from 0. Cost 0 takes nothing, and asks whether cost 1 would fit. */
@@ -16,7 +16,7 @@ export interface Charge {
   readonly policyKey?: string;
   /** Whether all clients share the state. Default false. */
   readonly global?: boolean;
-  /** The keys among which a store may split the state, to spread it over several servers. Default: the state is not split. */
+  /** Keys among which a store may split the state, to spread it over several servers. Default: one state. */
   readonly shardKeys?: readonly string[] | undefined;
 }
 

@@ -5,7 +5,7 @@ import { Deadlines, type LoopTime, type Question } from './deadlines.js';
 
 const MS = 50;
 
-/** What a callback of the poll phase does: it computes, then asks, then computes again. Milliseconds. */
+/** A callback of the poll phase: it computes, then asks, then computes again. Milliseconds. */
 interface Arrival {
   readonly at: number;
   readonly beforeMs: number;
@@ -115,7 +115,7 @@ function played(arrivals: readonly Arrival[]): { asked: Asked[]; loop: VirtualLo
 describe('Deadlines, however long callbacks keep the event loop busy', () => {
   const scenarios = fc.array(arrival, { minLength: 1, maxLength: 40 });
 
-  it('expire no question whose answer was ready in time', () => {
+  it('expire no question whose answer is ready in time', () => {
     fc.assert(
       fc.property(scenarios, (arrivals) => {
         const inTime = played(arrivals).asked.filter(({ latencyMs = Infinity }) => latencyMs < MS);
@@ -125,7 +125,7 @@ describe('Deadlines, however long callbacks keep the event loop busy', () => {
     );
   });
 
-  it('expire every question that nobody answers, a few turns after its deadline, and keep none', () => {
+  it('expire every unanswered question a few turns after its deadline, and keep none', () => {
     fc.assert(
       fc.property(scenarios, (arrivals) => {
         const { asked, loop, left } = played(arrivals);
@@ -141,13 +141,13 @@ describe('Deadlines, however long callbacks keep the event loop busy', () => {
   });
 });
 
-describe('a question that is sent again', () => {
+describe('a question that is to be sent again', () => {
   function open(): { loop: VirtualLoop; deadlines: Deadlines } {
     const loop = new VirtualLoop();
     return { loop, deadlines: new Deadlines(MS, loop) };
   }
 
-  it('after a stall has its whole deadline once more', () => {
+  it('gets a whole new deadline after a stall', () => {
     const { loop, deadlines } = open();
     let expiredAt: number | undefined;
     loop.at(0, () => {
@@ -159,7 +159,7 @@ describe('a question that is sent again', () => {
     expect(expiredAt).toBe(500 + MS);
   });
 
-  it('after it has expired is not', () => {
+  it('is not sent after it has expired', () => {
     const { loop, deadlines } = open();
     let again: boolean | undefined;
     loop.at(0, () => {
@@ -170,7 +170,7 @@ describe('a question that is sent again', () => {
     expect(again).toBe(false);
   });
 
-  it('in time keeps the deadline that it has', () => {
+  it('keeps its deadline while it is in time', () => {
     const { loop, deadlines } = open();
     let expiredAt: number | undefined;
     loop.at(0, () => {

@@ -1,21 +1,21 @@
 import { RateLimitStoreError } from './store.js';
 
-/** A question that waits for its answer. */
+/** A question to the store that waits for its answer. */
 export interface Question {
-  /** Milliseconds of the monotonic clock. */
+  /** The deadline: milliseconds of the monotonic clock. */
   expiresAt: number;
-  /** Undefined once the question is answered or expired. */
+  /** Reports the missed deadline. Undefined once the question is answered or expired. */
   fail: ((error: RateLimitStoreError) => void) | undefined;
-  /** Its neighbours among the open questions, of which the oldest is the first. */
+  /** The neighbours in the list of open questions, oldest first. */
   previous: Question | undefined;
   next: Question | undefined;
 }
 
-/** The event loop's time, which tests replace. */
+/** The time of the event loop. Tests replace it. */
 export interface LoopTime {
   /** Milliseconds of a clock that never steps. */
   readonly now: () => number;
-  /** Runs `task` after `ms` milliseconds, and does not keep the process alive for it. */
+  /** Runs `task` after `ms` milliseconds, without keeping the process alive. */
   readonly later: (task: () => void, ms: number) => void;
   /** Runs `task` in the next check phase, after the poll phase. */
   readonly turn: (task: () => void) => void;
@@ -28,20 +28,20 @@ const LOOP: LoopTime = {
 };
 
 /**
- * Fails questions that are not answered in time. All have the same deadline, so one timer serves them in their order.
+ * Fails questions that are not answered in time. All have the same time, so one timer serves them in their order.
  *
- * A stall of the event loop delays the timer and the reading of answers alike. When the timer fires, it fixes which questions
- * are overdue; two turns of the loop read what lies ready, and those of them that are still open expire. Questions that
- * become overdue during these turns get a timer and two turns of their own: their answers may not have been read yet.
+ * A stall of the event loop delays the timer and the reading of answers alike. So when the timer fires, two turns of the loop
+ * first read the answers that are ready. Then the questions expire that were overdue when the timer fired. Questions that become
+ * overdue during these turns get a timer and two turns of their own: their answers may not have been read yet.
  *
  * One poll phase reads every answer that was ready when it began: libuv takes up to 48 x 1,024 events in a phase, and
- * microtasks and ticks run after each. The second turn is for an answer of which the first one read a part.
+ * microtasks and ticks run after each. The second turn completes an answer that the first one read in part.
  */
 export class Deadlines {
-  /** The open questions. A list, so that an answered one goes at once though older ones stay open. */
+  /** The open questions, as a linked list: an answered one leaves at once, even while older ones stay open. */
   private first: Question | undefined;
   private last: Question | undefined;
-  /** Whether a timer runs, or the turns after it. */
+  /** Whether the timer, or the turns after it, are under way. */
   private armed = false;
 
   /** @param ms milliseconds that an answer may take */
@@ -50,7 +50,7 @@ export class Deadlines {
     private readonly loop: LoopTime = LOOP,
   ) {}
 
-  /** Calls `fail` when `answered` was not called in time. */
+  /** Begins a question. Calls `fail` unless `answered` is called in time. */
   ask(fail: (error: RateLimitStoreError) => void): Question {
     const expiresAt = this.loop.now() + this.ms;
     const question: Question = { expiresAt, fail, previous: undefined, next: undefined };
@@ -59,7 +59,7 @@ export class Deadlines {
     return question;
   }
 
-  /** The answer, or the failure that there was none in time. */
+  /** The answer, or a rejection when there is none in time. */
   within<T>(answer: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const question = this.ask(reject);
@@ -76,7 +76,7 @@ export class Deadlines {
     });
   }
 
-  /** Lets the question go, unless it has expired. */
+  /** Ends a question. Does nothing if it has expired. */
   answered(question: Question): void {
     if (question.fail === undefined) return;
     question.fail = undefined;
@@ -84,8 +84,8 @@ export class Deadlines {
   }
 
   /**
-   * Says whether a question may be sent again, which it may not once it has expired. An overdue one gets a new deadline: only
-   * a stall of the event loop leaves it open, and the stall was not the store's.
+   * Whether a question may be sent again: only until it expires. An overdue question that is still open gets a new deadline: a
+   * stall of the event loop has delayed it, not the store.
    */
   sendAgain(question: Question): boolean {
     if (question.fail === undefined) return false;
@@ -108,7 +108,7 @@ export class Deadlines {
     else this.loop.turn(() => this.loop.turn(() => this.expire(now)));
   };
 
-  /** @param firedAt what was overdue then expires; a later reading of the clock would take in what was asked since */
+  /** @param firedAt when the timer fired: a later reading of the clock would expire questions that were asked since */
   private expire(firedAt: number): void {
     let question = this.first;
     while (question !== undefined && question.expiresAt <= firedAt) {
@@ -133,7 +133,7 @@ export class Deadlines {
     this.last = question;
   }
 
-  /** What has left the list points nowhere: an old object that pointed at a young one would keep it from young collections. */
+  /** Unlinks a question on both sides: an old object that points at a young one keeps it from young garbage collections. */
   private remove(question: Question): void {
     const { previous, next } = question;
     if (previous === undefined) this.first = next;

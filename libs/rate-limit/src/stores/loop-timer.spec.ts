@@ -11,7 +11,7 @@ function stall(ms: number): void {
 }
 
 describe('afterLoopTime', () => {
-  it('runs the task once, no sooner than its milliseconds', async () => {
+  it('runs the task once, no sooner than after its milliseconds', async () => {
     let runs = 0;
     const since = performance.now();
     await new Promise<void>((resolve) => {
@@ -35,7 +35,7 @@ describe('afterLoopTime', () => {
     expect(runs).toBe(0);
   });
 
-  it('counts a stall as a part of its time: bytes that came meanwhile are read before', async () => {
+  it('counts a stall as one part of its time, so bytes that came meanwhile are read first', async () => {
     const server = createServer((socket) => {
       for (let ms = 10; ms < 60; ms += 10) setTimeout(() => socket.write('x'), ms);
     });
@@ -46,7 +46,7 @@ describe('afterLoopTime', () => {
     let read = 0;
     socket.on('data', (bytes) => (read += bytes.length));
     const readThen = new Promise<number>((resolve) => afterLoopTime(100, () => resolve(read)));
-    stall(500); // far more than its time
+    stall(500); // far longer than its time
     expect(await readThen).toBe(5);
     socket.destroy();
     server.close();
@@ -54,12 +54,12 @@ describe('afterLoopTime', () => {
 });
 
 describe('withinLoopTime', () => {
-  it('gives the answer, or the failure, that comes in time', async () => {
+  it('gives the answer or the failure that comes in time', async () => {
     expect(await withinLoopTime(1000, Promise.resolve(7))).toBe(7);
     await expect(withinLoopTime(1000, Promise.reject(new Error('no')))).rejects.toThrow('no');
   });
 
-  it('rejects when none comes', async () => {
+  it('rejects when no answer comes', async () => {
     await expect(withinLoopTime(20, new Promise(() => undefined))).rejects.toThrow('no answer within 20 ms');
   });
 });

@@ -1,9 +1,9 @@
-/** Parts of the waiting time. Each ends with a turn of the event loop, so that a stall uses up one part at most. */
+/** Parts of the waiting time. Each ends with turns of the event loop, so a stall uses up one part at most. */
 const PARTS = 5;
 
 /**
- * Runs a task once the event loop has been free to read answers for a while. A plain timer fires right after a stall of the
- * loop, before the answers that arrived meanwhile are read.
+ * Runs a task after the event loop was free to read answers for a while. A plain timer fires right after a stall of the loop,
+ * before the answers that arrived meanwhile are read.
  *
  * @param ms milliseconds of a loop that turns; a stall of any length counts as a fifth of them
  * @returns cancels the task
@@ -14,7 +14,7 @@ export function afterLoopTime(ms: number, task: () => void): () => void {
   let turn: NodeJS.Immediate | undefined;
   const wait = (): void => {
     timer = setTimeout(() => {
-      // The first turn may have begun before the stall ended: the second one reads all that lies ready.
+      // The first turn may have begun before the stall ended. The second one reads all answers that are ready.
       turn = setImmediate(() => {
         turn = setImmediate(() => (--left === 0 ? task() : wait()));
       });
@@ -31,7 +31,7 @@ export function afterLoopTime(ms: number, task: () => void): () => void {
 /**
  * The answer, or an error when it takes longer than `ms` milliseconds of a loop that turns.
  *
- * @throws {Error} that says how long it waited
+ * @throws {Error} when there is no answer in time
  */
 export async function withinLoopTime<T>(ms: number, answer: PromiseLike<T>): Promise<T> {
   let cancel: (() => void) | undefined;

@@ -12,13 +12,13 @@ const ORIGIN = 19_900 * 86_400_000_000;
 const SECOND = 1_000_000;
 const MINUTE = 60 * SECOND;
 
-/** One request is a fifth of it, which is not little; nothing comes back for a day. */
+/** One request takes a fifth, which is more than little. Nothing comes back for a day. */
 const SMALL = algorithmOf({ algorithm: 'sliding-window-log', limit: 5, window: '1d' });
-/** One request is a hundredth of it, which is. */
+/** One request takes a hundredth, which is little. */
 const LARGE = algorithmOf({ algorithm: 'token-bucket', capacity: 100, refill: '100/d' });
 const SHORT = algorithmOf({ algorithm: 'fixed-window', limit: 5, window: '1s' });
 
-/** Room for one such log, filled, and hardly for two. */
+/** Room for one such log when it is full, and hardly for two. */
 const LOG = algorithmOf({ algorithm: 'sliding-window-log', limit: 100, window: '1d' });
 const LOG_BYTES = 2_400;
 
@@ -36,12 +36,12 @@ class Desk {
     return this.store.consume([charge]).charges[0]!;
   }
 
-  /** Everybody asks once. */
+  /** Every client asks once. */
   all(names: readonly string[], algorithm: Algorithm): ChargeVerdict[] {
     return names.map((who) => this.ask(who, algorithm));
   }
 
-  /** What each has taken. Looking at one who is not known may make room, so those who were forgotten come last. */
+  /** The cost that each client has taken. A peek at an unknown client may evict another one, so those come last. */
   taken(names: readonly string[], algorithm: Algorithm): number[] {
     return names.map((who) => algorithm.limit - this.ask(who, algorithm, 0).remaining);
   }
@@ -50,32 +50,32 @@ class Desk {
 const names = (name: string, count: number): string[] => Array.from({ length: count }, (_, i) => `${name}-${i}`);
 const ones = (count: number): number[] => Array<number>(count).fill(1);
 
-describe('MemoryStore without room forgets', () => {
-  it('first what has expired', () => {
+describe('MemoryStore without room evicts', () => {
+  it('expired entries first', () => {
     const desk = new Desk(8);
     const [light, heavy] = [names('light', 3), names('heavy', 4)];
     desk.all(heavy, SMALL);
     desk.ask('over', SHORT);
     desk.all(light, LARGE);
-    desk.now += SECOND + MINUTE; // a clock of the user's own is trusted with a minute
+    desk.now += SECOND + MINUTE; // with a clock of the application, expired states are kept for a minute
     desk.ask('new', SMALL);
     expect(desk.taken([...heavy, 'new'], SMALL)).toEqual(ones(5));
     expect(desk.taken(light, LARGE)).toEqual(ones(3));
     expect([desk.store.size, desk.store.overflowed]).toEqual([8, 0]);
   });
 
-  it('then those that have taken little, asked for once, however lately', () => {
+  it('then clients that have taken little and asked once, however lately', () => {
     const desk = new Desk(8);
     const [light, heavy, fresh] = [names('light', 2), names('heavy', 6), names('new', 2)];
     desk.all(heavy, SMALL);
-    desk.now += 2 * MINUTE; // nobody has asked for these since
+    desk.now += 2 * MINUTE; // these clients are idle now
     desk.all(light, LARGE);
     desk.all(fresh, SMALL);
     expect(desk.taken([...heavy, ...fresh], SMALL)).toEqual(ones(8));
     expect([desk.store.size, desk.store.overflowed]).toEqual([8, 0]);
   });
 
-  it('then those that nobody has asked for within a minute, the longest ago first', () => {
+  it('then clients that have not asked within a minute, the longest ago first', () => {
     const desk = new Desk(8);
     const clients = names('client', 8);
     desk.all(clients, SMALL);
@@ -83,14 +83,14 @@ describe('MemoryStore without room forgets', () => {
     desk.now += SECOND;
     desk.all(clients.slice(1), SMALL);
     desk.now += SECOND;
-    desk.all(others, SMALL); // now two have asked the longest ago, one of them a second before the other
+    desk.all(others, SMALL); // the first two clients have asked the longest ago, a second apart
     desk.now += MINUTE + SECOND;
     desk.ask('new-0', SMALL);
     expect(desk.taken(clients.slice(1), SMALL)).toEqual([2, 3, 3, 3, 3, 3, 3]);
     expect(desk.taken([longest!], SMALL)).toEqual([0]);
   });
 
-  it('last those that have taken little and go on asking', () => {
+  it('clients that have taken little and go on asking last', () => {
     const desk = new Desk(8);
     const [heavy, light] = [names('heavy', 7), 'light'];
     desk.all(heavy, SMALL);
@@ -101,7 +101,7 @@ describe('MemoryStore without room forgets', () => {
     expect(desk.store.overflowed).toBe(0);
   });
 
-  it('nobody who is refused and goes on asking, even if nothing is charged any more', () => {
+  it('no client that is rejected and goes on asking, though it is not charged any more', () => {
     const desk = new Desk(8);
     const idle = names('idle', 7);
     for (let i = 0; i < 5; i++) desk.ask('blocked', SMALL);
@@ -114,7 +114,7 @@ describe('MemoryStore without room forgets', () => {
     expect(desk.ask('blocked', SMALL).allowed).toBe(false);
   });
 
-  it('none of the keys that the request itself needs', () => {
+  it('no key that the request itself needs', () => {
     const desk = new Desk(2);
     desk.ask('ada', LARGE);
     desk.ask('bob', LARGE);
@@ -126,8 +126,8 @@ describe('MemoryStore without room forgets', () => {
   });
 });
 
-describe('MemoryStore when all are active', () => {
-  it('gives all who are new one state together, and leaves everybody else theirs', () => {
+describe('MemoryStore when all clients are active', () => {
+  it('gives all new clients one shared state, and leaves the others theirs', () => {
     const desk = new Desk(8);
     const clients = names('client', 8);
     desk.all(clients, SMALL);
@@ -139,7 +139,7 @@ describe('MemoryStore when all are active', () => {
     expect(desk.store.overflowed).toBe(100);
   });
 
-  it('has one such state for each policy', () => {
+  it('has one shared state for each policy', () => {
     const desk = new Desk(8);
     desk.all(names('client', 8), SMALL);
     const passed = (policy: string) =>
@@ -147,7 +147,7 @@ describe('MemoryStore when all are active', () => {
     expect([passed('a'), passed('b'), passed('a')]).toEqual([5, 5, 0]);
   });
 
-  it('has one such state for each algorithm, even where keys do not tell them apart', () => {
+  it('has one shared state for each algorithm, even where keys do not tell the algorithms apart', () => {
     const desk = new Desk(8);
     desk.all(names('client', 8), SMALL);
     const invented = names('invented', 20);
@@ -155,7 +155,7 @@ describe('MemoryStore when all are active', () => {
     expect([passed(SMALL), passed(SHORT), passed(LARGE)]).toEqual([5, 5, 20]);
   });
 
-  it('gives a state of its own again as soon as there is room', () => {
+  it('gives a client its own state as soon as there is room', () => {
     const desk = new Desk(8);
     desk.all(names('client', 8), SMALL);
     desk.all(names('invented', 10), SMALL);
@@ -168,12 +168,12 @@ describe('MemoryStore when all are active', () => {
     expect(desk.store.overflowed).toBe(12); // 10, late, later
   });
 
-  it('knows who is idle behind a clock that has stepped back, too', () => {
+  it('knows idle clients behind a clock that has stepped back, too', () => {
     const desk = new Desk(8);
     desk.all(names('client', 8), SMALL);
     desk.now -= 60 * MINUTE;
     desk.ask('new', SMALL);
-    expect(desk.store.overflowed).toBe(1); // nobody is idle by that alone
+    expect(desk.store.overflowed).toBe(1); // the step makes no client idle
     desk.now += MINUTE + 2 * SECOND;
     desk.ask('newer', SMALL);
     expect(desk.store.overflowed).toBe(1);
@@ -192,7 +192,7 @@ describe('MemoryStore when all are active', () => {
     expect(desk.taken(['client-0'], SMALL)).toEqual([3]);
   });
 
-  it('never lends one state to two charges of a request, whatever their keys look like', () => {
+  it('never shares one state between two charges of a request, whatever their keys look like', () => {
     const desk = new Desk(1);
     const charge = (key: string, cost: number) => ({ key, algorithm: SMALL, cost });
     desk.ask('client', SMALL);
@@ -203,7 +203,7 @@ describe('MemoryStore when all are active', () => {
     expect(desk.store.size).toBe(1);
   });
 
-  it('keeps as many shared states as a thousand, whatever policies a function makes up', () => {
+  it('keeps a thousand shared states at most, whatever policies a function makes', () => {
     const desk = new Desk(1);
     desk.ask('client', SMALL);
     for (let i = 0; i < 3_000; i++) desk.ask('invented', SMALL, 1, `made-up-${i}`);
@@ -223,16 +223,16 @@ describe('MemoryStore at maxBytes', () => {
     expect(desk.taken(['heavy'], LOG)).toEqual([100]);
   });
 
-  it('gives new keys a state together when all are active, and blocked clients stay blocked', () => {
+  it('gives new keys a shared state when all clients are active, and blocked clients stay blocked', () => {
     const desk = new Desk(1_000, LOG_BYTES);
     expect(desk.ask('heavy', LOG, 100).allowed).toBe(true);
     const passed = names('invented', 300).filter((who) => desk.ask(who, LOG, 20).allowed);
-    expect(passed).toHaveLength(1 + 5); // one has a state of its own, the others a limit together
+    expect(passed).toHaveLength(1 + 5); // one client has its own state, the others share one limit
     expect(desk.store.overflowed).toBe(299);
     expect(desk.ask('heavy', LOG).allowed).toBe(false);
   });
 
-  it('charges what a log has no room for to the shared state, and leaves the log what it has', () => {
+  it('charges the shared state when a log has no room to grow, and keeps the log', () => {
     const desk = new Desk(1_000, LOG_BYTES);
     desk.ask('one', LOG, 60);
     desk.ask('two', LOG, 60);
@@ -245,7 +245,7 @@ describe('MemoryStore at maxBytes', () => {
     expect(desk.ask('one', LOG, 0).remaining).toBeLessThanOrEqual(40);
   });
 
-  it('counts what it forgets, gives back and compacts', () => {
+  it('counts the bytes of evictions, refunds and compactions', () => {
     const step = record({ who: nat(5), which: nat(1), cost: nat(9), pauseMs: nat(40_000) });
     const short = algorithmOf({ algorithm: 'sliding-window-log', limit: 200, window: '1m' });
     const policies = [short, LARGE];
@@ -259,7 +259,7 @@ describe('MemoryStore at maxBytes', () => {
           if (allowed && cost % 4 === 3) {
             desk.store.refund([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
           }
-          // Beside the bound only the shared states of the two policies.
+          // Only the shared states of the two policies may exceed the bound.
           expectHolds(desk.store.bytes <= maxBytes + 2 * 500 + 200 * 12, () => ({ bytes: desk.store.bytes, maxBytes }));
           desk.now += pauseMs * 1_000;
         }
@@ -280,7 +280,7 @@ describe('MemoryStore at maxBytes', () => {
   });
 });
 
-describe('MemoryStore at its bound, whatever comes', () => {
+describe('MemoryStore at its bound, for any history', () => {
   const POLICIES: readonly Algorithm[] = [
     SMALL,
     LARGE,
@@ -295,7 +295,7 @@ describe('MemoryStore at its bound, whatever comes', () => {
     pauseMs: oneof({ weight: 6, arbitrary: constant(0) }, nat(20_000)),
   });
 
-  it('keeps the bound, and decides for an active client who has taken more than little as if there were no bound', () => {
+  it('keeps the bound, and decides for an active client that has taken more than little as if there were no bound', () => {
     const history = array(step, { minLength: 1, maxLength: 300 });
     assert(
       property(history, integer({ min: 2, max: 12 }), (steps, maxKeys) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { array, assert, constantFrom, property } from 'fast-check';
 import { Breaker } from './breaker.js';
 
-/** A breaker whose time and probes are the test's. */
+/** A breaker with the test's time and probes. */
 class Bench {
   readonly changes: string[] = [];
   readonly pauses: number[] = [];
@@ -57,8 +57,8 @@ class Bench {
   }
 }
 
-describe('a breaker', () => {
-  it('opens at the fifth failure in a row, and says why', () => {
+describe('Breaker', () => {
+  it('opens at the fifth failure in a row, and reports the reason', () => {
     const bench = new Bench();
     bench.fail(4);
     expect(bench.breaker.open).toBe(false);
@@ -71,7 +71,7 @@ describe('a breaker', () => {
     expect(bench.changes).toEqual(['open: the last']);
   });
 
-  it('opens at once when it is told to', () => {
+  it('opens at once when it is tripped', () => {
     const bench = new Bench();
     bench.breaker.trip('the connection was closed');
     expect(bench.changes).toEqual(['open: the connection was closed']);
@@ -80,7 +80,7 @@ describe('a breaker', () => {
   it.each([
     [0, [250, 375, 400, 400]],
     [1, [200, 300, 320, 320]],
-  ])('probes after 250 ms, then more seldom, never later than after 400 (chance %d)', async (random, pauses) => {
+  ])('probes after 250 ms, then less often, at least every 400 ms (chance %d)', async (random, pauses) => {
     const bench = new Bench(random);
     bench.breaker.trip('away');
     for (let i = 0; i < 3; i++) {
@@ -91,10 +91,10 @@ describe('a breaker', () => {
     expect(bench.breaker.open).toBe(true);
   });
 
-  it('closes when a probe is answered, and only then; the next outage begins anew', async () => {
+  it('closes only when a probe succeeds, and begins anew with the next outage', async () => {
     const bench = new Bench();
     bench.fail(5);
-    bench.breaker.succeeded(); // an answer to a question from before
+    bench.breaker.succeeded(); // the answer to a batch from before
     expect(bench.breaker.open).toBe(true);
     bench.wake();
     expect(bench.breaker.open).toBe(true);
@@ -107,10 +107,10 @@ describe('a breaker', () => {
     expect(bench.pauses).toEqual([250, 250]);
   });
 
-  it('does not wait for the pause when there is reason to think that Redis is back', async () => {
+  it('probes before the pause ends when Redis may be back', async () => {
     const bench = new Bench();
     bench.breaker.probeNow();
-    expect(bench.probes).toBe(0); // nothing is wrong
+    expect(bench.probes).toBe(0); // the breaker is closed
     bench.breaker.trip('away');
     bench.breaker.probeNow();
     expect([bench.probes, bench.waiting]).toEqual([1, false]);
@@ -118,7 +118,7 @@ describe('a breaker', () => {
     expect(bench.breaker.open).toBe(false);
   });
 
-  it('has one probe under way at most, one pause at most, and in every state knows how to leave it', async () => {
+  it('has one probe or one pause at most, and can leave every state', async () => {
     const step = constantFrom('fail', 'succeed', 'trip', 'wake', 'now', 'yes', 'no');
     assert(
       property(array(step, { maxLength: 40 }), (steps) => {
@@ -129,12 +129,12 @@ describe('a breaker', () => {
           if (one === 'trip') bench.breaker.trip('away');
           if (one === 'wake') bench.wake();
           if (one === 'now') bench.breaker.probeNow();
-          // Either a pause or a probe leads on; closed, nothing is under way.
+          // An open breaker has a pause or a probe; a closed one has neither.
           expect([bench.waiting, bench.probing].filter(Boolean)).toHaveLength(bench.breaker.open ? 1 : 0);
         }
       }),
     );
-    // As an answer takes a turn of the promise queue, what it leads to is told here.
+    // An answer takes a turn of the promise queue, so its effects are checked here.
     const bench = new Bench();
     for (const healthy of [false, true, false, false, true]) {
       bench.breaker.trip('away');
@@ -145,7 +145,7 @@ describe('a breaker', () => {
     }
   });
 
-  it('is still once it was closed for good', async () => {
+  it('does nothing after its end', async () => {
     const bench = new Bench();
     bench.breaker.trip('away');
     bench.wake();

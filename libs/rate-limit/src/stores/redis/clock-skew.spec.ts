@@ -8,7 +8,7 @@ const START = 1_700_000_000_000;
 /** Two clocks, a network and a log. */
 class World {
   readonly lines: string[] = [];
-  /** How far this process's clock is ahead. */
+  /** Milliseconds that this process's clock is ahead. */
   aheadMs = 0;
   toRedisMs = 0;
   fromRedisMs = 0;
@@ -43,7 +43,7 @@ class World {
 }
 
 describe("the comparison with Redis's clock", () => {
-  it('warns above half of maxSkewMs and beyond it, once each, and says when it is well again', async () => {
+  it('warns once above half of maxSkewMs, once above all of it, and reports the end', async () => {
     const world = new World(1000);
     expect(await world.at(0)).toEqual([]);
     expect(await world.at(450)).toEqual([]);
@@ -60,7 +60,7 @@ describe("the comparison with Redis's clock", () => {
     ]);
   });
 
-  it('takes no slow answer for skew, and no slow answer for its end', async () => {
+  it('takes a slow answer neither for skew nor for its end', async () => {
     const world = new World(1000);
     world.fromRedisMs = 3_000;
     expect(await world.at(0)).toEqual([]);
@@ -72,7 +72,7 @@ describe("the comparison with Redis's clock", () => {
     expect(await world.at(0)).toEqual([expect.stringMatching(/^log /)]);
   });
 
-  it('never warns within half of maxSkewMs, and always warns where the skew is clear, whatever the network does', async () => {
+  it('never warns within half of maxSkewMs, and always warns of a clear skew, whatever the network does', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 10_000 }),
@@ -92,7 +92,7 @@ describe("the comparison with Redis's clock", () => {
     );
   });
 
-  it('says once that it may not ask, and nothing of a Redis that is away', async () => {
+  it('warns once of a missing right, and never of an unavailable Redis', async () => {
     const world = new World(1000);
     world.error = new Error('Connection is closed.');
     expect(await world.at(9_000)).toEqual([]);

@@ -46,7 +46,7 @@ describe('StateLog', () => {
     expect(lines.at(-1)).toContain('back at 9990');
   });
 
-  it('logs on close what is still to be said', () => {
+  it('writes on close the line that is still due', () => {
     log.warn('away');
     log.log('back');
     log.close();
