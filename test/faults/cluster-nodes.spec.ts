@@ -134,7 +134,10 @@ it('a node that hangs loses its shards: the other shards admit their parts, and 
 
 it('a request is no failure of the store while the nodes of all its shards are unavailable: nothing is sent for it', async () => {
   const sharded: Policy = { ...ALL, name: 'pair', shards: 2 };
-  const owners = new Set([await cluster.masterOf('{global:pair/0.2}'), await cluster.masterOf('{global:pair/1.2}')]);
+  const owners = new Set([
+    await on.cluster.masterOf('{global:pair/0.2}'),
+    await on.cluster.masterOf('{global:pair/1.2}'),
+  ]);
   expect((await consume(sharded, 'anybody')).decidedBy).toBe('store');
   using _ = { [Symbol.dispose]: () => owners.forEach((node) => node.cont()) };
   for (const node of owners) node.stop();
@@ -142,11 +145,11 @@ it('a request is no failure of the store while the nodes of all its shards are u
     await consume(sharded, 'anybody');
     return changes.length === owners.size;
   });
-  const { storeFailures } = pod.limiter.stats();
+  const { storeFailures } = on.pod.limiter.stats();
   const decisions = await Promise.all(Array.from({ length: 200 }, () => consume(sharded, 'anybody')));
   expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'local'));
   // Only probes count, one at a time.
-  expect(pod.limiter.stats().storeFailures - storeFailures).toBeLessThan(5);
+  expect(on.pod.limiter.stats().storeFailures - storeFailures).toBeLessThan(5);
 });
 
 it('a black hole between this pod and one node: its users are decided locally, then by Redis again', async () => {

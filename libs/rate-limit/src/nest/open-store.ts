@@ -138,7 +138,7 @@ async function redisStore(
     owned: true,
     description: `${description}${duplicated(redis)}`,
     ...(ignored.length > 0 && {
-      warning: `RateLimitModule, redis: promises rest on these options, so the module sets them itself: ${ignored.join(', ')}`,
+      warning: `RateLimitModule, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
     }),
   };
 }
