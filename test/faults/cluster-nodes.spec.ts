@@ -32,7 +32,7 @@ function consume(policies: Policy | Policy[], user: string): Promise<Decision> {
   return on.pod.limiter.consume(policies, { kind: 'user', value: user });
 }
 
-async function taken(policy: Policy, user = 'nobody'): Promise<number> {
+async function taken(policy: Policy, user = 'anybody'): Promise<number> {
   const { policies, decidedBy } = await on.pod.limiter.peek(policy, { kind: 'user', value: user });
   expect(decidedBy).toBe('store');
   return 100 - policies[0]!.remaining;

@@ -36,7 +36,7 @@ describe('a Redis behind TLS', () => {
     ['another CA is trusted', () => target(redis, { ca: redis.otherCa }), /self-signed certificate/],
     ['its certificate is for another name', () => target(named, { ca: named.ca }), /altnames/],
     ['it is spoken to without TLS', () => target(redis), /ECONNRESET|closed|no answer/i],
-  ])('is away, and the log says why, when %s', async (_, options, reason) => {
+  ])('is unavailable, and the log says why, when %s', async (_, options, reason) => {
     await using pod = await Pod.start({ redis: options() });
     expect((await pod.ask()).decidedBy).toBe('local');
     const warnings = pod.app.logs.of('warn');

@@ -16,7 +16,7 @@ class Bench {
       probe: () => {
         this.probes++;
         return new Promise<void>((resolve, reject) => {
-          this.answer = (healthy) => (healthy ? resolve() : reject(new Error('away')));
+          this.answer = (healthy) => (healthy ? resolve() : reject(new Error('lost')));
         });
       },
       changed: (open, reason) => this.changes.push(open ? `open: ${reason}` : 'closed'),
@@ -82,7 +82,7 @@ describe('Breaker', () => {
     [1, [200, 300, 320, 320]],
   ])('probes after 250 ms, then less often, at least every 400 ms (chance %d)', async (random, pauses) => {
     const bench = new Bench(random);
-    bench.breaker.trip('away');
+    bench.breaker.trip('lost');
     for (let i = 0; i < 3; i++) {
       bench.wake();
       await bench.answered(false);
@@ -111,7 +111,7 @@ describe('Breaker', () => {
     const bench = new Bench();
     bench.breaker.probeNow();
     expect(bench.probes).toBe(0); // the breaker is closed
-    bench.breaker.trip('away');
+    bench.breaker.trip('lost');
     bench.breaker.probeNow();
     expect([bench.probes, bench.waiting]).toEqual([1, false]);
     await bench.answered(true);
@@ -126,7 +126,7 @@ describe('Breaker', () => {
         for (const one of steps) {
           if (one === 'fail') bench.fail(1);
           if (one === 'succeed') bench.breaker.succeeded();
-          if (one === 'trip') bench.breaker.trip('away');
+          if (one === 'trip') bench.breaker.trip('lost');
           if (one === 'wake') bench.wake();
           if (one === 'now') bench.breaker.probeNow();
           // An open breaker has a pause or a probe; a closed one has neither.
@@ -137,7 +137,7 @@ describe('Breaker', () => {
     // An answer takes a turn of the promise queue, so its effects are checked here.
     const bench = new Bench();
     for (const healthy of [false, true, false, false, true]) {
-      bench.breaker.trip('away');
+      bench.breaker.trip('lost');
       bench.wake();
       await bench.answered(healthy);
       expect([bench.waiting, bench.probing]).toEqual([!healthy, false]);
@@ -147,11 +147,11 @@ describe('Breaker', () => {
 
   it('does nothing after its end', async () => {
     const bench = new Bench();
-    bench.breaker.trip('away');
+    bench.breaker.trip('lost');
     bench.wake();
     bench.breaker.close();
     await bench.answered(false);
-    bench.breaker.trip('away');
+    bench.breaker.trip('lost');
     bench.breaker.probeNow();
     expect([bench.probes, bench.waiting, bench.changes.length]).toEqual([1, false, 1]);
   });
