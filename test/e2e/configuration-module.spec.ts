@@ -27,7 +27,7 @@ const IDENTITY =
 const PREFIX = 'keyPrefix must be 1 to 32 printable characters without blanks and braces';
 
 const WRONG: [problem: string, options: unknown][] = [
-  ["'redisUrl' is not an option; the options are redis, store, policies,", { redisUrl: 'redis://localhost' }],
+  ["'redisUrl' is not an option. The options are redis, store, policies,", { redisUrl: 'redis://localhost' }],
   ["'default' is not an option", { default: [] }],
   ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", { onMissingIdentity: 'deny' }],
   ['redis and store are both given', { redis: 'redis://localhost', store: new MemoryStore() }],
@@ -49,7 +49,7 @@ const WRONG: [problem: string, options: unknown][] = [
   ["defaults must be an array of names, or of policies with a name, got 'burst'", { defaults: 'burst' }],
   ['defaults must be an array of names, or of policies with a name, got an array', { defaults: [bucket] }],
   [
-    "RateLimitModule, defaults: there is no policy named 'nothing'; the module's policies are none",
+    "RateLimitModule, defaults: there is no policy named 'nothing'. The module's policies are none",
     { defaults: ['nothing'] },
   ],
   ['RateLimitModule, defaults: capacity must be', { defaults: [{ ...bucket, name: 'a', capacity: 0 }] }],
@@ -128,7 +128,7 @@ describe.each(PLATFORMS)('a wrong option of the module over %s stops the boot, n
 
   it.each<[string, unknown]>([
     ["'redisUrl' is not an option", { redisUrl: 'redis://localhost' }],
-    ['guard is static: it stands beside useFactory or useClass, not in what they return', { guard: false }],
+    ['guard is a static option: give it beside useFactory or useClass', { guard: false }],
     ['options must be an object, got undefined', undefined],
     ['options must be an object, got null', null],
     ['policies.burst: capacity must be', { policies: { burst: { ...bucket, capacity: '20' } } }],
@@ -181,7 +181,7 @@ describe('defaults that no route uses', () => {
     await expect(boot).rejects.toThrow(
       new RateLimitConfigError(
         'RateLimitModule, defaults',
-        "there is no policy named 'typo'; the module's policies are 'burst'",
+        "there is no policy named 'typo'. The module's policies are 'burst'",
       ),
     );
   });

@@ -203,7 +203,7 @@ describe('the metrics module', () => {
 
   it.each<[string, unknown]>([
     ['options must be an object, got null', null],
-    ["'register' is not an option; the options are registry", { register }],
+    ["'register' is not an option. Did you mean registry? The options are registry", { register }],
     ["registry must be a Registry of prom-client, got 'global'", { registry: 'global' }],
     ['registry must be a Registry of prom-client, got null', { registry: null }],
     ['registry must be a Registry of prom-client, got an object', { registry: {} }],

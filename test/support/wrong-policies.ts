@@ -128,7 +128,7 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   [`window ${WINDOW}, got nothing`, [without('window', fixed())]],
 
   [
-    "'capcity' is not an option of token-bucket (got 20); did you mean capacity? the options are",
+    "'capcity' is not an option of token-bucket (got 20). Did you mean capacity? The options are",
     [{ ...without('capacity', bucket()), capcity: 20 }],
   ],
   ["'drain' is not an option of token-bucket (got 5)", [bucket({ drain: 5 })]],
@@ -145,7 +145,7 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ],
   ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", [bucket({ onMissingIdentity: 'deny' })]],
 
-  ["there is no policy named 'burts'; the module's policies are 'burst', 'daily'", ['burts']],
+  ["there is no policy named 'burts'. Did you mean 'burst'? The module's policies are 'burst', 'daily'", ['burts']],
   ["there is no policy named ''", ['']],
   ["there is no policy named '__proto__'", ['__proto__']],
 

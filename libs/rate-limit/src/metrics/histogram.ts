@@ -1,8 +1,8 @@
 import type { Distribution } from './stats.js';
 
-/** Counts values by bounds. Plain numbers: every decision may pass here. */
+/** Counts values by bounds, in plain numbers: every decision may pass here. */
 export class Histogram {
-  /** Values up to each bound and above the one before; the last, those above all. */
+  /** For each bound the values above the bound before it; at the end the values above all bounds. */
   private readonly counts: number[];
   private sum = 0;
 

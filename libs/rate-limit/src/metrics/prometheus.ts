@@ -11,36 +11,35 @@ interface Definition {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** Of several processes of a Node cluster. */
+  /** How the processes of a Node cluster are combined. */
   readonly aggregator: 'sum' | 'min';
   readonly samples: (stats: readonly RateLimitStats[]) => Sample[];
 }
 
 const MS = 1000;
 
-/** Read from the library's counters when they are asked for: no request waits for a metric. */
+/** The metrics. They are read from the library's counters on demand: no request waits for a metric. */
 const DEFINITIONS: readonly Definition[] = [
-  perPolicy('requests', 'Requests that a policy stood before'),
-  perPolicy('allowed', 'Requests that a policy stood before and that passed'),
-  perPolicy('rejected', 'Requests that a policy refused'),
+  perPolicy('requests', 'Evaluated requests'),
+  perPolicy('allowed', 'Evaluated requests that were allowed'),
+  perPolicy('rejected', 'Evaluated requests that the policy rejected'),
   histogram(
     'rate_limiter_latency_seconds',
-    'Time until the store had decided on a request, or failed to',
+    'Time until the store decided on a request, or failed',
     ({ latencyMs }) => latencyMs,
     MS,
   ),
-  histogram('rate_limiter_batch_size', 'Requests in a call of Redis', ({ batchSizes }) => batchSizes),
-  counter('rate_limiter_store_failures_total', 'Questions that the store did not answer, or not in time', (stats) => [
-    { value: sum(stats, ({ storeFailures }) => storeFailures), labels: {} },
-  ]),
+  histogram('rate_limiter_batch_size', 'Requests in a batch for Redis', ({ batchSizes }) => batchSizes),
   counter(
-    'rate_limiter_fallback_decisions_total',
-    'Requests that were decided without the store, by onStoreFailure',
-    (stats) =>
-      (['local', 'open', 'closed'] as const).map((mode) => ({
-        value: sum(stats, ({ sources }) => sources[mode]),
-        labels: { mode },
-      })),
+    'rate_limiter_store_failures_total',
+    'Requests, peeks and probes that the store did not answer in time',
+    (stats) => [{ value: sum(stats, ({ storeFailures }) => storeFailures), labels: {} }],
+  ),
+  counter('rate_limiter_fallback_decisions_total', 'Requests that the fallback decided, by onStoreFailure', (stats) =>
+    (['local', 'open', 'closed'] as const).map((mode) => ({
+      value: sum(stats, ({ sources }) => sources[mode]),
+      labels: { mode },
+    })),
   ),
   counter(
     'rate_limiter_denial_cache_hits_total',
@@ -48,26 +47,35 @@ const DEFINITIONS: readonly Definition[] = [
     (stats) => [{ value: sum(stats, ({ sources }) => sources['denial-cache']), labels: {} }],
   ),
   counter(
+    'rate_limiter_function_failures_total',
+    'Functions of policies that failed or took longer than the deadline',
+    (stats) =>
+      (['policy', 'identity', 'cost', 'skipIf'] as const).map((kind) => ({
+        value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
+        labels: { function: kind },
+      })),
+  ),
+  counter(
     'rate_limiter_memory_overflow_total',
-    'Decisions of a full memory store on a state that clients share',
+    'Decisions of a full memory store on a state that clients without room share',
     (stats) => [{ value: sum(stats, ({ memoryOverflows }) => memoryOverflows), labels: {} }],
   ),
   gauge('rate_limiter_waiting', 'Requests that wait for a leaky bucket', 'sum', (stats) =>
     sum(stats, ({ waiting }) => waiting),
   ),
-  gauge('rate_limiter_store_available', 'Whether the store decides: 1, or 0 during an outage', 'min', (stats) =>
+  gauge('rate_limiter_store_available', 'Whether the store is available: 1, or 0 during an outage', 'min', (stats) =>
     stats.every(({ store }) => store.available) ? 1 : 0,
   ),
 ];
 
-/** A metric as `prom-client` wants one in a registry, whichever of its formats that speaks. */
+/** A metric for a registry of `prom-client`, in any of its formats. */
 export class LibraryMetric {
   readonly help: string;
   readonly type: Definition['type'];
   readonly aggregator: Definition['aggregator'];
-  /** Under which a registry keeps it. */
+  /** The name under which a registry keeps the metric. */
   readonly id: string;
-  /** A registry that speaks OpenMetrics takes `_total` off it. */
+  /** A registry of the OpenMetrics format takes `_total` off the name. */
   name: string;
 
   constructor(
@@ -78,17 +86,17 @@ export class LibraryMetric {
     this.name = this.id;
   }
 
-  // oxlint-disable-next-line require-await -- asynchronous is what the registry expects
+  // oxlint-disable-next-line require-await -- the registry expects a promise
   async get(): Promise<Pick<this, 'name' | 'help' | 'type' | 'aggregator'> & { values: Sample[] }> {
     const { name, help, type, aggregator } = this;
     return { name, help, type, aggregator, values: this.definition.samples(this.read()) };
   }
 
-  /** The library's counters are not the registry's to reset. */
+  /** Does nothing: the counters belong to the library. */
   reset(): void {}
 }
 
-/** All of them, on what `read` returns each time. */
+/** The metrics over what `read` returns each time. */
 export function libraryMetrics(read: () => readonly RateLimitStats[]): LibraryMetric[] {
   return DEFINITIONS.map((definition) => new LibraryMetric(definition, read));
 }
@@ -118,7 +126,7 @@ function perPolicy(count: 'requests' | 'allowed' | 'rejected', help: string): De
   });
 }
 
-/** @param per what the values are divided by */
+/** @param per the divisor of all values */
 function histogram(
   name: string,
   help: string,

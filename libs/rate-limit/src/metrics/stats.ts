@@ -1,36 +1,35 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
 import type { DecisionSource } from './decision-event.js';
 
-/** What a limiter has counted in this process since it was made. A snapshot: it does not change any more. */
+/** A snapshot of the counters of a limiter in this process, since the limiter was made. */
 export interface RateLimitStats {
   /**
-   * Requests: those of the guard, of the module's `middleware` (one that passes both is two) and of `RateLimiter.consume`.
-   * Each is one of allowed, rejected and unavailable.
+   * Requests of the guard, of the module's `middleware` (a request that passes both counts twice) and of `RateLimiter.consume`.
+   * Each of them is allowed, rejected or unavailable.
    */
   readonly requests: number;
-  /** Requests that passed. */
+  /** Allowed requests. */
   readonly allowed: number;
-  /** Requests that a policy refused: a 429 of the guard. */
+  /** Requests that a policy rejected: a 429 of the guard. */
   readonly rejected: number;
-  /** Requests that got a 503, since the store could not decide and `onStoreFailure` was `'closed'`. */
+  /** Requests that got a 503, because the store could not decide and `onStoreFailure` was `'closed'`. */
   readonly unavailable: number;
-  /** The same requests by who decided; their sum is `requests`. */
+  /** The same requests by the source of their decision; the sum is `requests`. */
   readonly sources: Readonly<Record<DecisionSource, number>>;
-  /** What each policy has said, in the order in which they were met. */
+  /** The decisions of each policy, in the order of their first use. */
   readonly policies: readonly PolicyStats[];
   /**
-   * How long the store took to answer or to fail, in milliseconds: one for each request that it was asked about. Undefined where
-   * nobody needs the times (neither `RateLimitMetricsModule` nor `onDecision` is there), which are not taken then.
+   * Milliseconds until the store answered or failed, for each request that it was asked about. Undefined without
+   * `RateLimitMetricsModule` and `onDecision`: the times are not taken then.
    */
   readonly latencyMs: Distribution | undefined;
   /**
-   * Requests in each call of the Redis that the module opened. On a Cluster a request whose policies lie in several slots is in
-   * several calls.
+   * Requests in each batch for the Redis that the module opened. On a Cluster a cross-slot request is in several batches.
    */
   readonly batchSizes: Distribution;
   /**
-   * Questions that the store failed to answer or to answer in time: of requests, of `peek`, and the probes that look whether
-   * Redis is back. Requests that were not sent to a Redis known to be away are none: `sources` counts them.
+   * Requests, peeks and probes that the store did not answer in time. Requests that were not sent, because Redis was known to be
+   * unavailable, are missing here: `sources` counts them.
    */
   readonly storeFailures: number;
   /**
@@ -38,44 +37,44 @@ export interface RateLimitStats {
    * and `by` functions, cost functions and `skipIf`.
    */
   readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf', number>>;
-  /** Whether the store decides, as far as is known: false from an outage of the module's Redis to its end. */
+  /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */
   readonly store: StoreStats;
-  /** Requests that wait for a leaky bucket's departure slot now. */
+  /** Requests that wait for a leaky bucket's departure slot at the moment. */
   readonly waiting: number;
-  /** Decisions of a full `MemoryStore` (also that of `'local'`) on a state that clients without room share. */
+  /** Decisions of a full `MemoryStore`, that of the fallback included, on a state that clients without room share. */
   readonly memoryOverflows: number;
 }
 
-/** What one policy has said to requests that it was asked about; only policies of one name and algorithm count together. */
+/** The decisions of one policy. Policies of one name and algorithm count together. */
 export interface PolicyStats {
-  /** Its name; `'other'` of those beyond the first 1,000, which functions can make up at run time. */
+  /** The policy's name; `'other'` beyond the first 1,000 names, because functions can make up any number. */
   readonly policy: string;
   readonly algorithm: AlgorithmName;
-  /** Requests that it stood before, whoever decided. */
+  /** Requests that the policy was evaluated for, whatever decided. */
   readonly requests: number;
-  /** Of these, those that passed. */
+  /** Evaluated requests that were allowed. */
   readonly allowed: number;
   /**
-   * Of these, those that it refused. Where several policies stand together, the rest was refused by another one; with
-   * `onStoreFailure: 'closed'` it got a 503.
+   * Evaluated requests that this policy rejected. The others, up to `requests`, were rejected by another policy, or got a 503
+   * with `onStoreFailure: 'closed'`.
    */
   readonly rejected: number;
 }
 
 export interface StoreStats {
-  /** Whether it decides; not while a node of its Cluster does not. */
+  /** Whether the store decides. False while any node of its Cluster is unavailable. */
   readonly available: boolean;
-  /** Why it does not decide; undefined while it does. */
+  /** Why the store is unavailable; undefined while it is available. */
   readonly reason: string | undefined;
-  /** Milliseconds that it has not decided for; 0 while it does. */
+  /** Milliseconds since the store became unavailable; 0 while it is available. */
   readonly outageMs: number;
 }
 
-/** How values are distributed. */
+/** A distribution of values. */
 export interface Distribution {
-  /** For each bound, ascending, how many values were not above it. */
+  /** For each bound, ascending: how many values were not above it. */
   readonly buckets: readonly { readonly upTo: number; readonly count: number }[];
-  /** Of all values. */
+  /** How many values there are. */
   readonly count: number;
   readonly sum: number;
 }

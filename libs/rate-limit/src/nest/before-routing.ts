@@ -1,15 +1,15 @@
 import type { HttpAdapterHost } from '@nestjs/core';
 import { isPromise } from '../util/is-promise.js';
 
-/** Goes on with the platform's request and response by `next`, or answers an error by `next(error)`. */
+/** Passes a request on with `next()`, or answers it with `next(error)`. */
 export type Middleware = (request: object, response: object, next: (error?: unknown) => void) => void;
 
 type Adapter = HttpAdapterHost['httpAdapter'];
 type Hook = (request: object, response: object, next: (error?: unknown) => void) => unknown;
 
 /**
- * Calls `middleware` for every request before anything else is done with it. What Nest's `MiddlewareConsumer` registers comes
- * later: body parsers have refused, CORS has answered preflights, and paths that no pattern matches pass it by.
+ * Calls `middleware` for every request before anything else. Nest's `MiddlewareConsumer` comes too late: body parsers have
+ * rejected requests, CORS has answered preflights, and paths that match no pattern have passed by.
  *
  * @returns false when the platform is neither Express nor Fastify
  */
@@ -22,8 +22,8 @@ export function beforeRouting(adapter: Adapter, middleware: Middleware): boolean
 }
 
 /**
- * Of Fastify's hooks only that of the adapter comes before its own for CORS. It holds one: who has set it, or sets it later,
- * still has his, and it runs first.
+ * Fastify's hook for CORS comes before all hooks but the adapter's own. The adapter holds one hook: a hook that the application
+ * has set, or sets later, still runs, before the middleware.
  */
 function beforeHooks(adapter: Adapter, middleware: Middleware): void {
   let other = (adapter as unknown as { readonly onRequestHook?: Hook }).onRequestHook;
@@ -37,7 +37,7 @@ function beforeHooks(adapter: Adapter, middleware: Middleware): void {
       else middleware(request, response, done);
     };
     const result = other.call(adapter, request, response, next);
-    // As the adapter reads it: what is resolved goes on.
+    // The adapter passes a request on when the hook resolves.
     if (isPromise(result))
       result.then(
         () => next(),

@@ -1,15 +1,16 @@
 import { type DynamicModule, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { checkNames } from '../util/option-rules.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import { type LibraryMetric, libraryMetrics } from '../metrics/prometheus.js';
 
-/** What `RateLimitMetricsModule.forRoot` takes. */
+/** The options of `RateLimitMetricsModule.forRoot`. */
 export interface RateLimitMetricsOptions {
-  /** Where the metrics are registered; default the global `register` of `prom-client`. */
+  /** The registry of the metrics. Default: the global `register` of `prom-client`. */
   registry?: MetricsRegistry;
 }
 
-/** What is needed of a `Registry` of `prom-client`, whichever format it speaks. */
+/** The part of `prom-client`'s `Registry` that the module needs. Any of its formats fits. */
 export interface MetricsRegistry {
   registerMetric(metric: never): void;
   getSingleMetric(name: string): unknown;
@@ -18,7 +19,7 @@ export interface MetricsRegistry {
 
 const PLACE = 'RateLimitMetricsModule';
 
-/** The limiters of a registry: its metrics are those of all of them together, of several applications in a process, say. */
+/** The limiters that share a registry: its metrics sum over all applications of a process. */
 interface Shared {
   readonly runtimes: Set<RateLimitRuntime>;
   readonly metrics: readonly LibraryMetric[];
@@ -26,7 +27,7 @@ interface Shared {
 
 const sharedBy = new WeakMap<MetricsRegistry, Shared>();
 
-/** Brings the counters of one application to a registry, for as long as the application runs. */
+/** Registers the counters of one application for as long as it runs. */
 class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly shared: Shared;
 
@@ -43,7 +44,7 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
     this.shared = shared;
   }
 
-  /** Not before: an application that does not come up leaves nothing behind. */
+  /** At the end of the boot, so that an application that fails to boot leaves nothing behind. */
   onApplicationBootstrap(): void {
     const { registry, runtime, shared } = this;
     for (const metric of shared.metrics) {
@@ -69,10 +70,10 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
 }
 
 /**
- * Prometheus metrics of the limiter, through `prom-client` (15, which is to be installed): see "Metrics and health" of the
- * README for what they are. They are the library's own counters, read when the registry is asked. Serving them is yours.
+ * Prometheus metrics of the limiter, through `prom-client` 15, which has to be installed. "Metrics and health" in the README
+ * lists them. The registry reads the library's counters when it is asked; the application serves it.
  *
- * Applications that share a registry share the metrics, and importing the module twice counts nothing twice.
+ * Applications that share a registry share the metrics. Importing the module twice counts nothing twice.
  *
  * @example
  * ```ts
@@ -83,8 +84,8 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
 @Module({})
 export class RateLimitMetricsModule {
   /**
-   * @throws at boot, {RateLimitConfigError} when an option is wrong, `prom-client` is missing, `RateLimitModule` is not imported,
-   *   or the registry has a metric of the same name that is somebody else's
+   * @throws {RateLimitConfigError} at boot, when an option is wrong, `prom-client` is missing, `RateLimitModule` is not imported,
+   *   or the registry has another metric of the same name
    */
   static forRoot(options: RateLimitMetricsOptions = {}): DynamicModule {
     return {
@@ -109,11 +110,7 @@ function checked(options: RateLimitMetricsOptions): MetricsRegistry | undefined 
   if (typeof options !== 'object' || options === null) {
     throw new RateLimitConfigError(PLACE, `options must be an object, got ${shown(options)}`);
   }
-  for (const option of Object.keys(options)) {
-    if (option !== 'registry') {
-      throw new RateLimitConfigError(PLACE, `${shown(option)} is not an option; the options are registry`);
-    }
-  }
+  checkNames(options, ['registry'], PLACE);
   const { registry } = options;
   const methods = ['registerMetric', 'getSingleMetric', 'removeSingleMetric'] as const;
   if (registry !== undefined && !methods.every((method) => typeof registry?.[method] === 'function')) {
@@ -122,7 +119,7 @@ function checked(options: RateLimitMetricsOptions): MetricsRegistry | undefined 
   return registry;
 }
 
-/** Loaded here and only here: without this module nobody needs it. */
+/** `prom-client` is loaded here and nowhere else: applications without this module need not install it. */
 async function globalRegistry(): Promise<MetricsRegistry> {
   const { register: global } = await import('prom-client').catch(() => {
     throw new RateLimitConfigError(PLACE, 'needs the package prom-client: npm install prom-client@15');

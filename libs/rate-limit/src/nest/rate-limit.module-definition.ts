@@ -3,7 +3,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from './options/module-options.js';
 
-/** Provided by `forRoot` and `forRootAsync`: without it the module was imported plain. */
+/** Provided by `forRoot` and `forRootAsync`. It is missing when the bare class was imported. */
 export const CONFIGURED = Symbol('RateLimitModule is configured');
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =

@@ -59,14 +59,14 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
 })
 export class RateLimitModule extends ConfigurableModuleClass {
   /**
-   * @param options where limits are kept, and what limits routes that say nothing; all of them optional
-   * @throws at boot, {RateLimitConfigError} naming the option, what was given and what would be right
+   * @param options all of them optional
+   * @throws {RateLimitConfigError} at boot, naming the option, what was given and what would be right
    */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
     return super.forRoot(options);
   }
 
-  /** The same with options from a factory or class; `guard` is static all the same. */
+  /** As `forRoot`, with options from a factory or a class. `guard` stands beside the factory. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     return super.forRootAsync(options);
   }

@@ -9,6 +9,7 @@ import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { PolicyScope } from '../policy/policy.js';
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './types.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { checkNames } from '../util/option-rules.js';
 import type { Logger } from '../util/logger.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
 import { controllerOf, type Handler, isRoute, routeOf, UniqueNames } from './route.js';
@@ -265,14 +266,8 @@ function isChooser(source: PolicySource): source is PolicyFunction | PolicyChoic
 
 function checkChoice(source: PolicyFunction | PolicyChoice, where: string): PolicyChoice {
   if (typeof source === 'function') return { choose: source };
-  const { choose, fallback, ...rest } = source;
-  const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) {
-    throw new RateLimitConfigError(
-      where,
-      `${shown(unknown)} is not an option of a policy function; the options are choose, fallback`,
-    );
-  }
+  checkNames(source, ['choose', 'fallback'], where, 'a policy function');
+  const { choose, fallback } = source;
   if (typeof choose !== 'function') {
     throw new RateLimitConfigError(
       where,

@@ -1,7 +1,7 @@
 import { type ExecutionContext, RequestMethod, type Type } from '@nestjs/common';
 import { HOST_METADATA, METHOD_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
 
-/** A handler: the function, and the class through which it is routed (an inherited method has several). */
+/** The method that handles a route. An inherited method is routed through several classes. */
 export type Handler = ReturnType<ExecutionContext['getHandler']>;
 
 /** Whether Nest routes requests to the handler. */
@@ -10,8 +10,8 @@ export function isRoute(handler: Handler): boolean {
 }
 
 /**
- * A handler's declared method and first path, `POST /api/rides/request`, with version and host where declared: what the
- * request's own spelling (case, slashes, HEAD for GET, a second path of the handler) cannot change.
+ * A handler's declared method and first path, such as `POST /api/rides/request`, with version and host where they are declared.
+ * The spelling of a request cannot change it: case, slashes, HEAD for GET, a second path of the handler.
  */
 export function routeOf(controller: Type, handler: Handler): string {
   const own = {
@@ -48,8 +48,8 @@ function declared(value: string | RegExp | symbol | readonly unknown[] | undefin
 }
 
 /**
- * Names things uniquely: the second thing of one name gets `name #2`. Two controllers of one class name and path, or two
- * handlers of one route, never share a state.
+ * Makes names unique: the second use of a name becomes `name #2`. So two controllers of one class name and path, or two handlers
+ * of one route, never share a state.
  */
 export class UniqueNames {
   private readonly counts = new Map<string, number>();
@@ -61,7 +61,7 @@ export class UniqueNames {
       const count = (this.counts.get(text) ?? 0) + 1;
       this.counts.set(text, count);
       name = count === 1 ? text : `${text} #${count}`;
-      // A path may itself end in ` #2`.
+      // A path may end in ` #2`, too.
     } while (this.given.has(name));
     this.given.add(name);
     return name;

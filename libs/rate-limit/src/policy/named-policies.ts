@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { nearestName } from '../util/nearest-name.js';
 import { Meanings } from './meanings.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';
@@ -48,10 +49,13 @@ export class NamedPolicies<Context = never> {
     if (typeof policy === 'string') {
       const known = this.named.get(policy);
       if (known !== undefined) return known;
-      const names = [...this.named.keys()].map(shown).join(', ');
+      const names = [...this.named.keys()];
+      const nearest = nearestName(policy, names);
+      const guess = nearest === undefined ? '' : ` Did you mean ${shown(nearest)}?`;
+      const all = names.length === 0 ? 'none' : names.map(shown).join(', ');
       throw new RateLimitConfigError(
         where,
-        `there is no policy named ${shown(policy)}; the module's policies are ${names === '' ? 'none' : names}`,
+        `there is no policy named ${shown(policy)}.${guess} The module's policies are ${all}`,
       );
     }
     if (typeof policy !== 'object' || policy === null) return parsePolicy(policy, where);

@@ -28,7 +28,8 @@ export interface ParsedPolicy<Context = never> {
   readonly warnings: readonly string[];
 }
 
-const DEFAULT_NAME = 'default';
+/** The name of a policy that gives none. */
+export const DEFAULT_NAME = 'default';
 
 /**
  * Checks a policy and makes its algorithm.

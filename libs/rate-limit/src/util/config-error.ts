@@ -1,6 +1,6 @@
 /**
- * A configuration that cannot work: stops the application at boot. The message names the place, the option, what was given
- * and what would be right. For a policy that a function returns at run time it becomes a logged 500.
+ * A configuration that cannot work. It stops the boot; for a policy that a function returns at run time it is a logged 500. The
+ * message names the place, the option, what was given and what would be right.
  */
 export class RateLimitConfigError extends Error {
   override readonly name = 'RateLimitConfigError';
@@ -11,7 +11,7 @@ export class RateLimitConfigError extends Error {
   }
 }
 
-/** A value as it may stand in a message: short, and never the text of an object or a URL. */
+/** A value as a message shows it: short, and never the text of an object. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return value.length > 60 ? `'${value.slice(0, 57)}...'` : `'${value}'`;
   if (typeof value === 'function') return 'a function';

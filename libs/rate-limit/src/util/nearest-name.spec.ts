@@ -5,7 +5,8 @@ const NAMES = ['host', 'port', 'db', 'password', 'username', 'maxRetriesPerReque
 
 it.each([
   ['hosst', 'host'],
-  ['hots', undefined], // two edits are too many for four characters
+  ['hots', 'host'], // a swap of neighbours is one edit
+  ['hst1', undefined], // two edits are too many for four characters
   ['Port', 'port'],
   ['passwrod', 'password'],
   ['maxRetriesPerReqest', 'maxRetriesPerRequest'],

@@ -2,7 +2,7 @@
 const MAX_EDITS = 2;
 const CHARACTERS_PER_EDIT = 3;
 
-/** The name that is fewest edits away from a misspelt one; undefined when none is close. Case does not count. */
+/** The name with the fewest edits to a misspelt one; undefined when no name is close. Case does not count. */
 export function nearestName(misspelt: string, names: Iterable<string>): string | undefined {
   let nearest: string | undefined;
   let fewest = Math.min(MAX_EDITS, Math.floor(misspelt.length / CHARACTERS_PER_EDIT)) + 1;
@@ -13,16 +13,21 @@ export function nearestName(misspelt: string, names: Iterable<string>): string |
   return nearest;
 }
 
-/** The Levenshtein distance: insertions, deletions and replacements that turn one text into the other. */
+/**
+ * Insertions, deletions, replacements and swaps of neighbours that turn one text into the other (Levenshtein's distance, with
+ * swaps as in optimal string alignment).
+ */
 function editsBetween(one: string, other: string): number {
+  let before: number[] = [];
   let row = Array.from({ length: other.length + 1 }, (_, i) => i);
   for (let i = 1; i <= one.length; i++) {
     const next = [i];
     for (let j = 1; j <= other.length; j++) {
       const replaced = row[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
+      const swapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1] ? before[j - 2]! + 1 : Infinity;
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1, i > 1 && j > 1 ? swapped : Infinity));
     }
-    row = next;
+    [before, row] = [row, next];
   }
   return row[other.length]!;
 }

@@ -1,6 +1,6 @@
 import { isPromise } from './is-promise.js';
 
-/** Calls a function of the application. What it throws or rejects with goes to `failed` and no further. */
+/** Calls a function of the application. `failed` gets its error, whether it throws or rejects. */
 export function notify<T>(listener: (event: T) => unknown, event: T, failed: (error: unknown) => void): void {
   try {
     const returned = listener(event);

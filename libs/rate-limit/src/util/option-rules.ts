@@ -54,7 +54,7 @@ export function readOption(given: object, option: string, rule: OptionRule, wher
 /**
  * Refuses options that are not known.
  *
- * @param of what has the options, as in `is not an option of token-bucket`; default nothing
+ * @param of the owner of the options, as in `is not an option of token-bucket`; default none
  * @throws {RateLimitConfigError} with the nearest known name, and all of them
  */
 export function checkNames(given: object, known: readonly string[], where: string, of = ''): void {
@@ -62,10 +62,10 @@ export function checkNames(given: object, known: readonly string[], where: strin
     if (known.includes(option)) continue;
     const owner = of === '' ? '' : ` of ${of} (got ${shown(value)})`;
     const nearest = nearestName(option, known);
-    const guess = nearest === undefined ? '' : `did you mean ${nearest}? `;
+    const guess = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
     throw new RateLimitConfigError(
       where,
-      `${shown(option)} is not an option${owner}; ${guess}the options are ${known.join(', ')}`,
+      `${shown(option)} is not an option${owner}.${guess} The options are ${known.join(', ')}`,
     );
   }
 }

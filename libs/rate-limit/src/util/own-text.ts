@@ -1,12 +1,12 @@
 /**
- * Makes a text that was put together a flat one, in place. V8 keeps the parts of such a text, and of a part that was cut out
- * of a longer text the whole of it: a key that is kept could keep a header of many kilobytes.
+ * Flattens a concatenated text in place. V8 keeps the parts of such a text, and for a part that is a slice the whole text that it
+ * was cut from: a stored key could keep a header of many kilobytes in memory.
  */
 export function flatten(text: string): void {
   text.charCodeAt(0); // V8 flattens what it indexes
 }
 
-/** The same text with bytes of its own, wherever it was cut out of. */
+/** A copy of a text that shares no memory with a longer text. */
 export function ownText(text: string): string {
   const padded = ` ${text}`;
   flatten(padded);

@@ -3,7 +3,7 @@ import { shown } from './config-error.js';
 
 const INTERVAL_MS = 1000;
 
-/** Warns once a second at most, whatever requests make happen; the next warning says how many were left out. */
+/** Logs at most one warning a second. The next one says how many were left out. */
 export class RationedWarning {
   private warnedAt = -Infinity;
   private silenced = 0;
@@ -26,7 +26,7 @@ export class RationedWarning {
   }
 }
 
-/** What was thrown, as it may stand in a log line: anything can be thrown. */
+/** The reason in a thrown value, for a log line. Anything can be thrown. */
 export function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : shown(thrown);
 }

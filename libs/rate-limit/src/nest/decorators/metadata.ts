@@ -1,7 +1,7 @@
 import type { PolicySource } from '../types.js';
 
-/** One key for both decorators: the nearest wins, whichever it is. */
+/** Both decorators use one key, so that the nearest decorator wins. */
 export const RATE_LIMIT = 'nestjs-floodgate:rate-limit';
 
-/** What `@SkipRateLimit` leaves: no policies, not even the defaults. */
+/** The metadata of `@SkipRateLimit`: no policies, not even the defaults. */
 export const SKIPPED: readonly PolicySource[] = Object.freeze([]);

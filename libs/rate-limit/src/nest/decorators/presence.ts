@@ -7,8 +7,8 @@ export const RATE_LIMIT_PRESENT = Symbol('RateLimitModule is imported');
 class Never {}
 
 /**
- * A filter that catches nothing: Nest makes it at boot, wherever a decorator stands, and asks it nothing afterwards. It warns
- * when the module is missing, without which a decorator has no effect. A warning, no error: tests of a controller alone need
+ * A filter that catches nothing. Nest creates it at boot wherever a decorator stands, and it costs requests nothing. It warns when
+ * the module is missing, because a decorator then has no effect. It does not stop the boot: a test of a controller alone needs
  * no limiter.
  *
  * @param where class and method of the decorator

@@ -4,9 +4,9 @@ import { decorate } from './decorate.js';
 
 /**
  * Limits a route, or all routes of a controller: by a policy, by the name of one of the module's `policies`, or by a function
- * that chooses one for each request. Several are one atomic step: a request is charged by all of them or by none.
+ * that chooses one for each request. Several policies are one atomic step: all of them charge a request, or none.
  *
- * A method's decorator stands in place of its class's, the class's in place of the module's `defaults`.
+ * A method's decorator replaces that of its class, and the class's replaces the module's `defaults`.
  *
  * @example
  * ```ts
@@ -17,7 +17,7 @@ import { decorate } from './decorate.js';
  * )
  * request() {}
  * ```
- * @throws {RateLimitConfigError} where it stands beside another one; what the policies say is checked at boot
+ * @throws {RateLimitConfigError} beside another rate limit decorator. The policies are checked at boot
  */
 export function RateLimit(policy: PolicySource, ...more: PolicySource[]): ClassDecorator & MethodDecorator {
   return decorate('@RateLimit', Object.freeze([policy, ...more]));

@@ -5,8 +5,12 @@ import { MODULE_OPTIONS } from './options-table.js';
 
 const WHERE = 'RateLimitModule';
 
-/** The options that may be undefined after their check. */
-type OpenOption = 'redis' | 'store' | 'identity' | 'onStoreStateChange' | 'onDecision';
+/** The options without a default: they may be undefined after their check. */
+type OpenOption = {
+  [Option in keyof typeof MODULE_OPTIONS]: (typeof MODULE_OPTIONS)[Option]['default'] extends undefined
+    ? Option
+    : never;
+}[keyof typeof MODULE_OPTIONS];
 
 /** The checked options, with every default. */
 export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
@@ -24,7 +28,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
     // forRoot has taken it out by now: what a factory returns cannot register a provider.
     throw new RateLimitConfigError(
       WHERE,
-      'guard is static: it stands beside useFactory or useClass, not in what they return',
+      'guard is a static option: give it beside useFactory or useClass, because what these return cannot register a guard',
     );
   }
   checkNames(options, Object.keys(MODULE_OPTIONS), WHERE);

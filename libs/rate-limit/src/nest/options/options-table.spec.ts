@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ALGORITHM_NAMES, algorithmEntry } from '../../algorithms/algorithms.js';
-import { POLICY_OPTIONS } from '../../policy/policy-options.js';
+import { DEFAULT_NAME } from '../../policy/parse-policy.js';
+import { costRule, POLICY_OPTIONS } from '../../policy/policy-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
 
 const README = readFileSync(new URL('../../../../../README.md', import.meta.url), 'utf8');
@@ -49,11 +50,11 @@ describe("the README's options of the module", () => {
 describe("the README's options of a policy", () => {
   // What depends on where the policy stands, or on the module.
   const besides = {
-    name: "`'default'`",
+    name: text(DEFAULT_NAME),
     scope: "`'route'`, on a class `'controller'`",
     onMissingIdentity: "the module's",
     onStoreFailure: "the module's",
-    cost: '`1`',
+    cost: text(costRule(1).default),
   };
 
   it('are those of the table and of the algorithms, with their defaults', () => {

@@ -16,7 +16,7 @@ const isFunction = (value: unknown): boolean => typeof value === 'function';
 const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
   isObject(value) && methods.every((method) => isFunction(value[method]));
 
-const callback: OptionRule = { default: undefined, valid: isFunction, wanted: 'a function' };
+const callback = { default: undefined, valid: isFunction, wanted: 'a function' } as const satisfies OptionRule;
 
 const policyList: OptionRule = {
   default: [],

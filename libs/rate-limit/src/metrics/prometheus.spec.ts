@@ -1,0 +1,23 @@
+import { expect, it } from '@jest/globals';
+import { Monitor } from './monitor.js';
+import { libraryMetrics } from './prometheus.js';
+
+const stats = (monitor: Monitor) => ({ ...monitor.stats(), waiting: 0, memoryOverflows: 0 });
+
+it('sums the failures of functions over the limiters of a process, by kind', async () => {
+  const monitors = [new Monitor({}, console), new Monitor({}, console)];
+  const metrics = libraryMetrics(() => monitors.map(stats));
+  const failures = metrics.find(({ id }) => id === 'rate_limiter_function_failures_total')!;
+  monitors[0]!.functionFailed('cost');
+  monitors[0]!.functionFailed('cost');
+  monitors[1]!.functionFailed('cost');
+  monitors[1]!.functionFailed('policy');
+  const { values, type } = await failures.get();
+  expect(type).toBe('counter');
+  expect(Object.fromEntries(values.map(({ labels, value }) => [labels.function, value]))).toEqual({
+    policy: 1,
+    identity: 0,
+    cost: 3,
+    skipIf: 0,
+  });
+});
