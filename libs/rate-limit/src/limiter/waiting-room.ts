@@ -1,7 +1,7 @@
 import { ClientGoneError } from '../identity/errors.js';
 import { LimiterClosedError, WaitingRoomFullError } from './errors.js';
 
-/** What tells that nobody waits for an answer any more: a connection or a response. */
+/** A connection or a response, which closes when the client has gone. */
 export interface Closable {
   readonly destroyed?: boolean;
   /** Of a response that was sent before the guard was done, by a timeout for example. */

@@ -8,7 +8,7 @@ import { Histogram } from './histogram.js';
 import { type CountedCharge, PolicyTallies } from './policy-tallies.js';
 import type { RateLimitStats } from './stats.js';
 
-/** Who watches, and how closely; the module's options of the same names. */
+/** The module's options of the same names. */
 export interface MonitorSettings {
   readonly onDecision?: ((event: DecisionEvent) => void) | undefined;
   readonly decisionSampling?: number | undefined;
@@ -52,7 +52,7 @@ export class Monitor {
     this.timing = true;
   }
 
-  /** The instant at which a decision begins, for the methods below; 0 where nobody needs it. */
+  /** The instant at which a decision begins, for the methods below; 0 where the times are not taken. */
   begin(): number {
     return this.timing ? performance.now() : 0;
   }

@@ -161,7 +161,7 @@ function nameOf(store: RateLimitStore): string {
   return name === '' || name === 'Object' ? "the application's own store" : name;
 }
 
-/** Says that the module uses a duplicate, and its differences, to people who look for the connection or its retries. */
+/** Names the duplicate and its differences: operators may look for the connection or its retries. */
 function duplicated(redis: CheckedOptions['redis']): string {
   const changed = isRedisClient(redis) ? changedOptions(redis) : [];
   return changed.length === 0
