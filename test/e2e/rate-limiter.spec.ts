@@ -146,7 +146,7 @@ describe('the limiter refuses to guess', () => {
       {},
       'a policy outside a route needs a name',
     ],
-    ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'; the module's policies are 'daily', 'fn'"],
+    ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'. The module's policies are 'daily', 'fn'"],
     [
       'a policy that is not one',
       { ...MAIL, capacity: -1 },

@@ -145,10 +145,10 @@ describe('the fallback', () => {
       decidedBy: 'local',
       policies: [{ policy: 'local', remaining: CAPACITY - 1 }],
     });
-    const unavailable = { status: 503, retryAfter: 1 };
+    const unavailable = { name: 'LimiterUnavailableError', retryAfterMs: 1000 };
     await expect(pod.limiter.consume(closed, ADA)).rejects.toMatchObject(unavailable);
     await expect(pod.limiter.consume([local, open, closed], ADA)).rejects.toMatchObject(unavailable);
-    // The 503s charged nothing.
+    // The errors charged nothing.
     expect(await pod.limiter.peek(local, ADA)).toMatchObject({ policies: [{ remaining: CAPACITY - 1 }] });
   });
 
