@@ -1,16 +1,21 @@
 import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
 import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
 import { rateLimitHeaders, retryAfterSeconds } from '../http/headers.js';
-import { RateLimitExceededException, RateLimitUnavailableException } from './exceptions.js';
+import { LimiterUnavailableError } from '../limiter/errors.js';
+import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
+
+type Answerable = RateLimitExceededException | RateLimitUnavailableException;
 
 /**
  * Answers the exceptions that the application throws itself, after `RateLimiter.consume` for example, with the headers that
- * the guard sets. The body stays Nest's. Every filter of the application comes first: this one stands before all others in
- * Nest's list, which is searched from its end, where `APP_FILTER` would put it behind those of the root module.
+ * the guard sets. An error of the limiter that a handler does not catch is a 503, as in the guard.
+ *
+ * Every filter of the application comes first: Nest searches its list from the end, and this filter stands at the front. With
+ * `APP_FILTER` it would stand behind the filters of the root module.
  */
 @Injectable()
-@Catch(RateLimitExceededException, RateLimitUnavailableException)
+@Catch(RateLimitExceededException, RateLimitUnavailableException, LimiterUnavailableError)
 export class RateLimitExceptionFilter extends BaseExceptionFilter {
   constructor(
     @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
@@ -21,7 +26,8 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     application.getGlobalFilters().unshift(this);
   }
 
-  override catch(exception: RateLimitExceededException | RateLimitUnavailableException, host: ArgumentsHost): void {
+  override catch(thrown: Answerable | LimiterUnavailableError, host: ArgumentsHost): void {
+    const exception = toHttpException(thrown) as Answerable;
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
     if (
@@ -34,7 +40,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     super.catch(exception, host);
   }
 
-  private headersOf(exception: RateLimitExceededException | RateLimitUnavailableException): [string, string][] {
+  private headersOf(exception: Answerable): [string, string][] {
     if (exception instanceof RateLimitUnavailableException) return [['Retry-After', String(exception.retryAfter)]];
     const { decision } = exception;
     const headers: [string, string][] = [];
