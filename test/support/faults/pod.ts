@@ -11,6 +11,7 @@ import {
 import { type HttpApp, start } from '../http-app.js';
 import { type Outcome, record } from './record.js';
 import { until } from './until.js';
+import { measured } from '../turning-time.js';
 
 export const CAPACITY = 1000;
 /** Nothing refills during a test: every admitted request comes out of the first `CAPACITY`. */
@@ -55,11 +56,10 @@ export class Pod implements AsyncDisposable {
     return decision;
   }
 
-  /** Sends a request and measures its latency. */
+  /** Sends a request and measures its latency, in time of an event loop that turns. */
   async timed(user?: string): Promise<Answer> {
-    const since = performance.now();
-    const decision = await this.ask(user);
-    return { decision, ms: performance.now() - since };
+    const { result, ms } = await measured(() => this.ask(user));
+    return { decision: result, ms };
   }
 
   /** As `timed`, for a user of a single request, so that a double charge shows afterwards. */
