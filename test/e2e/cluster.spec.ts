@@ -7,10 +7,10 @@ import { until } from '../support/faults/until.js';
 import { start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const STATE_LIMIT_MS = 10_000;
-/** After which a breaker has sent its first. */
+/** A breaker sends its first probe within this time. */
 const PROBE_MS = 500;
 const USERS = ['ada', 'bob', 'eve', 'joe'];
 
@@ -20,7 +20,7 @@ const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 1, wind
 let server: RedisServer;
 let cluster: Cluster;
 
-/** A cluster of one node that has all slots: what it insists on is what a large one does. */
+/** One node serves all slots. It enforces the rules of a large Cluster. */
 beforeEach(async () => {
   server = await RedisServer.start({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
   const node = new Redis(server.url);
@@ -40,14 +40,14 @@ afterEach(async () => {
 it.each<[string, [Policy, ...Policy[]]]>([
   ['one policy', [ONE]],
   ['two policies', [ONE, DAILY]],
-])('a Cluster decides what comes at once for users of several slots: %s', async (_, policies) => {
+])('a Cluster decides concurrent requests of users in several slots: %s', async (_, policies) => {
   await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
   const limiter = app.app.get(RateLimiter);
   const ask = (i: number): Promise<Decision> =>
     limiter.consume(policies, { kind: 'user', value: USERS[i % USERS.length]! });
   const decisions = await Promise.all(Array.from({ length: 40 }, (__, i) => ask(i)));
   expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'store'));
-  // Each user's first, as they came.
+  // The first request of each user is allowed.
   expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((__, i) => i < USERS.length));
   expect(app.logs.of('warn')).toEqual([]);
 });
@@ -59,26 +59,29 @@ const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 1_000, wi
 it.each<[string, Policy]>([
   ['one key', ALL],
   ['two shards', { ...ALL, shards: 2 }],
-])('what counts everybody is reset: its own process sees it at once, others within a second (%s)', async (_, all) => {
-  await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
-  await using other = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
-  const [mine, theirs] = [own, other].map(({ app }) => app.get(RateLimiter)) as [RateLimiter, RateLimiter];
-  const ask = (limiter: RateLimiter): Promise<Decision> => limiter.consume([all, MINE], ADA);
-  for (let i = 0; i < 2; i++) expect((await ask(mine)).allowed).toBe(true);
-  // Just before what is remembered ends it is asked for again, which must not prolong it.
-  for (const pauseMs of [0, 500, 450]) {
-    await delay(pauseMs);
-    for (const limiter of [mine, theirs]) expect((await ask(limiter)).allowed).toBe(false);
-    expect((await theirs.consume([all], ADA)).allowed).toBe(false);
-  }
-  await mine.reset(all, ADA);
-  const resetAt = performance.now();
-  expect((await ask(mine)).allowed).toBe(true);
-  await until('another process sees it', 1_200, async () => (await ask(theirs)).allowed);
-  expect(performance.now() - resetAt).toBeLessThan(1_100);
-});
+])(
+  "a reset of a policy by 'global' takes effect in its own process at once, in others within a second (%s)",
+  async (_, all) => {
+    await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+    await using other = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+    const [resetting, observing] = [own, other].map(({ app }) => app.get(RateLimiter)) as [RateLimiter, RateLimiter];
+    const ask = (limiter: RateLimiter): Promise<Decision> => limiter.consume([all, MINE], ADA);
+    for (let i = 0; i < 2; i++) expect((await ask(resetting)).allowed).toBe(true);
+    // The last round comes just before the cached rejection expires, and must not prolong it.
+    for (const pauseMs of [0, 500, 450]) {
+      await delay(pauseMs);
+      for (const limiter of [resetting, observing]) expect((await ask(limiter)).allowed).toBe(false);
+      expect((await observing.consume([all], ADA)).allowed).toBe(false);
+    }
+    await resetting.reset(all, ADA);
+    const resetAt = performance.now();
+    expect((await ask(resetting)).allowed).toBe(true);
+    await until('the other process sees the reset', 1_200, async () => (await ask(observing)).allowed);
+    expect(performance.now() - resetAt).toBeLessThan(1_100);
+  },
+);
 
-it('a rejection that is under way while its policy is reset is not remembered', async () => {
+it('the denial cache keeps no rejection that is under way while its policy is reset', async () => {
   await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
   const limiter = own.app.get(RateLimiter);
   for (let i = 0; i < 2; i++) await limiter.consume([ALL, MINE], ADA);
@@ -87,7 +90,7 @@ it('a rejection that is under way while its policy is reset is not remembered', 
   expect((await limiter.consume([MINE, ALL], ADA)).allowed).toBe(true);
 });
 
-it('a Cluster that was handed in forgets what is reset, and is left open', async () => {
+it('a reset clears policies on a Cluster that was handed in, and close leaves the Cluster open', async () => {
   const app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
   const limiter = app.app.get(RateLimiter);
   const ada = { kind: 'user', value: 'ada' };
@@ -99,23 +102,23 @@ it('a Cluster that was handed in forgets what is reset, and is left open', async
   expect(await cluster.set('still', 'open')).toBe('OK');
 });
 
-it('who asks after the end is answered, and nobody looks for the Cluster any more', async () => {
-  const told: StoreStateChange[] = [];
+it('a request after close gets a local decision, and no probe looks for the Cluster any more', async () => {
+  const changes: StoreStateChange[] = [];
   const app = await start('Express', {
-    imports: [RateLimitModule.forRoot({ redis: cluster, onStoreStateChange: (change) => told.push(change) })],
+    imports: [RateLimitModule.forRoot({ redis: cluster, onStoreStateChange: (change) => changes.push(change) })],
   });
   const limiter = app.app.get(RateLimiter);
   const ada = { kind: 'user', value: 'ada' };
   expect(await limiter.consume(DAILY, ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
   await app.close();
-  const FAILURES = 6; // more than a breaker bears
+  const FAILURES = 6; // more than open a breaker
   for (let i = 0; i < FAILURES; i++) expect(await limiter.consume(DAILY, ada)).toMatchObject({ decidedBy: 'local' });
   await delay(PROBE_MS);
-  expect(limiter.stats().storeFailures).toBe(FAILURES); // hers, and no probe's
-  expect(told).toEqual([]);
+  expect(limiter.stats().storeFailures).toBe(FAILURES); // those of the requests, and none of a probe
+  expect(changes).toEqual([]);
 });
 
-it('a node of one slot is asked whether it decides before anybody else is sent to it', async () => {
+it('a node of one slot gets requests again only after a probe succeeded there', async () => {
   const SLOT = 16_383;
   await using other = await RedisServer.start({
     args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--cluster-node-timeout', '60000'],
@@ -139,17 +142,21 @@ it('a node of one slot is asked whether it decides before anybody else is sent t
   let i = 0;
   while (calculateSlot(`{user:${i}}`) !== SLOT) i++;
   const user = { kind: 'user', value: `${i}` };
-  await until('it decides', STATE_LIMIT_MS, async () => (await limiter.peek(ONE, user)).decidedBy === 'store');
+  await until('the node decides', STATE_LIMIT_MS, async () => (await limiter.peek(ONE, user)).decidedBy === 'store');
   other.pause();
   for (let n = 0; n < 5; n++) expect((await limiter.peek(ONE, user)).decidedBy).toBe('local');
   await delay(3 * PROBE_MS);
   expect(changes).toMatchObject([{ available: false, node: `${other.host}:${other.port}` }]);
   other.resume();
-  await until('it decides again', STATE_LIMIT_MS, async () => (await limiter.peek(ONE, user)).decidedBy === 'store');
+  await until(
+    'the node decides again',
+    STATE_LIMIT_MS,
+    async () => (await limiter.peek(ONE, user)).decidedBy === 'store',
+  );
   expect(changes.map(({ available }) => available)).toEqual([false, true]);
 });
 
-it('needs no more rights on a Cluster than the README grants', async () => {
+it('the library needs no more rights on a Cluster than the README grants', async () => {
   const admin = new Redis(server.url);
   const rights =
     'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';
@@ -157,7 +164,7 @@ it('needs no more rights on a Cluster than the README grants', async () => {
   await admin.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', '~rl:*', '-@all', ...granted);
   await admin.call('ACL', 'LOG', 'RESET');
   const client = new Cluster([{ host: server.host, port: server.port }], {
-    lazyConnect: true, // only its duplicate is used
+    lazyConnect: true, // the module uses only a duplicate of it
     redisOptions: { username: 'floodgate', password: 'secret' },
   });
   await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: client })] });
@@ -169,7 +176,7 @@ it('needs no more rights on a Cluster than the README grants', async () => {
   await limiter.reset([ONE, all], ada);
   expect(await limiter.consume([ONE, all], ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
   const denied = (await admin.call('ACL', 'LOG')) as string[][];
-  // ioredis would give its connections names, and goes on without.
+  // ioredis tries to name its connections, and goes on when the ACL forbids it.
   expect(denied.filter((entry) => !entry.includes('client|setname'))).toEqual([]);
   expect(app.logs.of('warn')).toEqual([]);
   admin.disconnect();

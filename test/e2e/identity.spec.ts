@@ -36,7 +36,7 @@ class Routes {
 
 type Headers = NonNullable<SendOptions['headers']>;
 
-describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
   /** The identity tags that requests with these headers are counted by, without the hashes of API keys. */
   async function identities(
     requests: readonly Headers[],
@@ -174,7 +174,7 @@ describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
     [48, '2001:db8:1:1::', '2001:db8:1:ffff::', 1],
     [1, '2001:db8::', '7fff::', 1],
     [1, '2001:db8::', '8000::', 2],
-  ])('with ipv6Prefix %d: %s and %s are %d', async (ipv6Prefix, a, b, count) => {
+  ])('with ipv6Prefix %d: %s and %s give %d distinct identities', async (ipv6Prefix, a, b, count) => {
     expect(new Set(await behindProxy([a, b], { identity: [ipIdentity({ ipv6Prefix })] })).size).toBe(count);
   });
 
@@ -190,7 +190,7 @@ describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
     ['::1.2.3.4', 'ip:%3A%3A/56'],
     ['64:ff9b::1.2.3.4', 'ip:64%3Aff9b%3A%3A/56'],
     ['1.2.3.4%eth0', 'ip:1.2.3.4'],
-  ])('of %s has neither port nor zone: %s', async (passedOn, expected) => {
+  ])('of %s has neither port nor zone: it is %s', async (passedOn, expected) => {
     expect(await behindProxy([passedOn])).toEqual([expected]);
   });
 
@@ -229,7 +229,7 @@ describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
   });
 });
 
-describe.each(PLATFORMS)('the identities of several policies over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, the identities of several policies', (platform) => {
   it('are resolved once per request, side by side', async () => {
     const calls = { user: 0, tenant: 0 };
     const waiting: (() => void)[] = [];
@@ -276,17 +276,17 @@ describe.each(PLATFORMS)('the identities of several policies over %s', (platform
   });
 });
 
-describe.each(PLATFORMS)("an 'api-key' over %s", (platform) => {
+describe.each(PLATFORMS)("over %s, an 'api-key'", (platform) => {
   const SECRET = 'secret-4711';
   const identity: IdentityResolver[] = [{ kind: 'api-key', resolve: () => SECRET }];
 
   it.each<[string, Policy, RateLimitModuleOptions]>([
-    ['as key by a function', { ...BUCKET, by: () => ({ kind: 'key', value: SECRET }) }, {}],
-    ['by a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
-    ['by an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
-    ['of a resolver', BUCKET, { identity }],
-    ["of a resolver, with by: 'api-key'", { ...BUCKET, by: 'api-key' }, { identity }],
-  ])('%s counts as a key, whose text no key of the store contains', async (_, policy, options) => {
+    ["of kind 'key' from a function", { ...BUCKET, by: () => ({ kind: 'key', value: SECRET }) }, {}],
+    ['from a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
+    ['from an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
+    ['from a resolver', BUCKET, { identity }],
+    ["from a resolver, with by: 'api-key'", { ...BUCKET, by: 'api-key' }, { identity }],
+  ])('%s is counted as a key, and no key of the store contains its text', async (_, policy, options) => {
     @Controller()
     class One {
       @Get()

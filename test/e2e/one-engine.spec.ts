@@ -124,7 +124,7 @@ function answerOf({ status, headers, body }: Reply): unknown[] {
   return [status, headers['retry-after'], { retry_after, retry_after_ms }];
 }
 
-describe.each(PLATFORMS)('guard, middleware and RateLimiter over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, guard, middleware and RateLimiter', (platform) => {
   it.each(POLICIES)('decide the same history the same way, field by field, with %s', async (_, policies) => {
     const outcomes: HttpOutcome[] = [];
     for (const entry of [byGuard, byMiddleware]) {
