@@ -1,123 +1,30 @@
-import { once } from 'node:events';
-import { connect, type ClientHttp2Session } from 'node:http2';
-import type { Server } from 'node:http';
-import { type AddressInfo, createConnection, type Socket } from 'node:net';
-import { Controller, Get, type INestApplication, Param, Req, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import {
-  type Charge,
-  MemoryStore,
-  type Policy,
-  RateLimit,
-  RateLimitModule,
-  type RateLimitModuleOptions,
-  type RateLimitStore,
-  type Verdict,
-} from 'nestjs-floodgate';
-import { until } from '../support/faults/until.js';
+import { Controller, Get, type Type } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
+import { type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
-import { nodeWarnings } from '../support/node-warnings.js';
 import { StillStore } from '../support/still-store.js';
-import { RateLimitRuntime } from '../support/runtime.js';
+import {
+  ALL,
+  CLIENT,
+  dial,
+  entered,
+  requestFor,
+  type Room,
+  roomOf,
+  SlowStore,
+  untilHolds,
+  useWaitingRoutes,
+  WaitingRoutes,
+} from './support/waiting-routes.js';
 
 jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
-/** The first request passes at once. All others wait longer than a test takes. */
-const CLIENT: Policy = { name: 'client', algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h' };
-const TIGHT: Policy = { ...CLIENT, name: 'tight', capacity: 2 };
-const ALL: Policy = { ...CLIENT, name: 'all', by: 'global' };
-const QUICK: Policy = { ...CLIENT, name: 'quick', drain: '1/5ms' };
-
-const LIMIT_MS = 10_000;
-
-let entered: string[] = [];
-let listeners: number[] = [];
-
-interface Connected {
-  readonly raw?: Connected;
-  readonly socket: Socket;
-}
-
-@Controller()
-class Routes {
-  @Get('client/:id')
-  @RateLimit(CLIENT)
-  client(@Param('id') id: string): void {
-    entered.push(id);
-  }
-
-  @Get('tight')
-  @RateLimit(TIGHT)
-  tight(): void {
-    entered.push('tight');
-  }
-
-  @Get('all')
-  @RateLimit(ALL)
-  all(): void {
-    entered.push('all');
-  }
-
-  @Get('quick')
-  @RateLimit(QUICK)
-  quick(@Req() request: Connected): void {
-    listeners.push((request.raw ?? request).socket.listenerCount('close'));
-  }
-
-  @Get('beside')
-  beside(@Req() request: Connected): void {
-    listeners.push((request.raw ?? request).socket.listenerCount('close'));
-  }
-}
-
-/** Waits until a sent request has had this effect. */
-async function untilHolds(holds: () => boolean): Promise<void> {
-  await until(String(holds), LIMIT_MS, holds);
-}
-
-interface Room {
-  readonly size: number;
-  readonly places: number;
-}
-
-function roomOf(app: INestApplication): Room {
-  return app.get(RateLimitRuntime).waitingRoom;
-}
-
-function serverOf(app: INestApplication): Server {
-  return app.getHttpServer() as Server;
-}
-
-/** Opens a connection that sends only the text that a test writes. */
-async function dial(app: INestApplication): Promise<Socket> {
-  const socket = createConnection((serverOf(app).address() as AddressInfo).port, '127.0.0.1');
-  socket.on('error', () => {});
-  await once(socket, 'connect');
-  return socket;
-}
-
-function requestFor(path: string, user: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: x\r\nX-User-Id: ${user}\r\n\r\n`;
-}
-
-let warned: () => Promise<string[]>;
-
-beforeEach(() => {
-  [entered, listeners] = [[], []];
-  warned = nodeWarnings();
-});
-
-afterEach(async () => {
-  const warnings = await warned();
-  if (warnings.length > 0) throw new Error(warnings.join('\n'));
-});
+useWaitingRoutes();
 
 describe.each(PLATFORMS)('over %s, the places of the waiting room', (platform) => {
   async function open(options: RateLimitModuleOptions = {}): Promise<{ app: HttpApp; room: Room; store: StillStore }> {
     const store = new StillStore();
-    const app = await limited(platform, Routes, { identity: FROM_HEADERS, store, ...options });
+    const app = await limited(platform, WaitingRoutes, { identity: FROM_HEADERS, store, ...options });
     return { app, room: roomOf(app.app), store };
   }
 
@@ -186,7 +93,7 @@ describe.each(PLATFORMS)('over %s, the places of the waiting room', (platform) =
 
   it('are reserved before the store is asked, so one client cannot take all of them meanwhile', async () => {
     const store = new SlowStore();
-    await using app = await limited(platform, Routes, {
+    await using app = await limited(platform, WaitingRoutes, {
       identity: FROM_HEADERS,
       store,
       maxWaiting: 6,
@@ -203,151 +110,6 @@ describe.each(PLATFORMS)('over %s, the places of the waiting room', (platform) =
     expect(store.asked).toBe(6);
     socket.destroy();
     await untilHolds(() => room.places === 0);
-  });
-});
-
-/** A `MemoryStore` that answers when the test calls `answer`. */
-class SlowStore implements RateLimitStore {
-  asked = 0;
-  private readonly inner = new MemoryStore();
-  private answers: (() => void)[] = [];
-
-  consume(charges: readonly Charge[]): Promise<Verdict> {
-    this.asked++;
-    return new Promise((resolve) => this.answers.push(() => resolve(this.inner.consume(charges))));
-  }
-
-  answer(): void {
-    for (const answer of this.answers.splice(0)) answer();
-  }
-
-  reset(): void {}
-}
-
-describe.each(PLATFORMS)('over %s, a client that disconnects', (platform) => {
-  it('stops waiting: its place is free, its handler does not run, and the others wait on', async () => {
-    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, store: new StillStore() });
-    const room = roomOf(app.app);
-    expect((await app.as('ada', '/client/first')).status).toBe(200);
-    const [stays, leaves] = [await dial(app.app), await dial(app.app)];
-    stays.write(requestFor('/client/stays', 'ada'));
-    leaves.write(requestFor('/client/leaves', 'ada'));
-    await untilHolds(() => room.size === 2);
-    leaves.destroy();
-    await untilHolds(() => room.size === 1);
-    await untilHolds(() => room.places === 1);
-    stays.end(); // the client has half closed, and still reads
-    await untilHolds(() => room.size === 0);
-    expect(entered).toEqual(['first']);
-    expect(app.logs.of('error')).toEqual([]);
-  });
-
-  it('while the store is asked does not begin to wait', async () => {
-    const store = new SlowStore();
-    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, store });
-    const [room, server] = [roomOf(app.app), serverOf(app.app)];
-    const sockets: Socket[] = [];
-    server.on('connection', (socket: Socket) => sockets.push(socket));
-    const client = await dial(app.app);
-    client.write(requestFor('/client/a', 'ada') + requestFor('/client/b', 'ada') + requestFor('/client/c', 'ada'));
-    await untilHolds(() => store.asked === 3);
-    client.destroy();
-    await untilHolds(() => sockets.every(({ closed }) => closed));
-    store.answer();
-    await untilHolds(() => room.places === 0);
-    expect(room.size).toBe(0);
-    expect(entered).toEqual(['a']); // the first request did not have to wait
-  });
-
-  it('with a thousand pipelined requests leaves no place taken and adds few listeners', async () => {
-    await using app = await limited(platform, Routes, {
-      identity: FROM_HEADERS,
-      store: new StillStore(),
-      maxWaitingPerClient: 500,
-    });
-    const [room, server] = [roomOf(app.app), serverOf(app.app)];
-    const sockets: Socket[] = [];
-    server.on('connection', (socket: Socket) => sockets.push(socket));
-    expect((await app.as('ada', '/client/first')).status).toBe(200);
-    const client = await dial(app.app);
-    const idle = sockets.at(-1)!.listenerCount('close');
-    client.write(requestFor('/client/waits', 'ada').repeat(1_000));
-    await untilHolds(() => room.size === 500);
-    expect(sockets.at(-1)!.listenerCount('close')).toBeLessThan(idle + 10);
-    client.destroy();
-    await untilHolds(() => room.size === 0 && room.places === 0);
-    expect(entered).toEqual(['first']);
-    expect(app.logs.of('error')).toEqual([]);
-  });
-
-  it('together with hundreds of others leaves no place taken, and the next clients wait as before', async () => {
-    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, store: new MemoryStore() });
-    const room = roomOf(app.app);
-    expect((await app.as('storm', '/all')).status).toBe(200);
-    for (let round = 0; round < 2; round++) {
-      const clients = await Promise.all(Array.from({ length: 250 }, () => dial(app.app)));
-      for (const client of clients) client.write(requestFor('/all', 'storm'));
-      await untilHolds(() => room.size === 250);
-      for (const [i, client] of clients.entries()) {
-        if (i % 2 === 0) client.resetAndDestroy();
-        else client.destroy();
-      }
-      await untilHolds(() => room.size === 0 && room.places === 0);
-    }
-    expect(entered).toEqual(['all']);
-    const before = performance.now();
-    expect(await app.crowd(5, '/quick')).toEqual({ 200: 5 });
-    expect(performance.now() - before).toBeGreaterThan(4 * 5 - 1);
-    expect([room.size, room.places]).toEqual([0, 0]);
-  });
-});
-
-describe.each(PLATFORMS)('over %s, a connection that stays open', (platform) => {
-  it('keeps no listener of requests that waited and passed', async () => {
-    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, store: new MemoryStore() });
-    const room = roomOf(app.app);
-    const client = await dial(app.app);
-    client.resume();
-    client.write(requestFor('/beside', 'ada'));
-    await untilHolds(() => listeners.length === 1);
-    for (let round = 1; round <= 3; round++) {
-      client.write(requestFor('/quick', 'ada').repeat(50));
-      await untilHolds(() => listeners.length === 1 + round * 50);
-    }
-    await untilHolds(() => room.places === 0);
-    client.write(requestFor('/beside', 'ada'));
-    await untilHolds(() => listeners.length === 152);
-    expect([room.size, listeners[151]]).toEqual([0, listeners[0]]);
-    client.destroy();
-  });
-});
-
-describe('an HTTP/2 client that cancels one of its streams', () => {
-  it('frees the place of that stream, and waits on with the others', async () => {
-    const imports = [RateLimitModule.forRoot({ identity: FROM_HEADERS, store: new StillStore() })];
-    class Root {}
-    const app = await NestFactory.create(
-      { module: Root, imports, controllers: [Routes] },
-      new FastifyAdapter({ http2: true } as never),
-      { logger: false },
-    );
-    await app.listen(0, '127.0.0.1');
-    const room = roomOf(app);
-    const session: ClientHttp2Session = connect(await app.getUrl());
-    try {
-      const send = () => session.request({ ':path': '/client/x', 'x-user-id': 'ada' }).on('error', () => {});
-      await once(send(), 'response');
-      const streams = [send(), send(), send()];
-      await untilHolds(() => room.size === 3);
-      streams[1]!.close(8); // CANCEL
-      await untilHolds(() => room.size === 2 && room.places === 2);
-      session.destroy();
-      await untilHolds(() => room.size === 0 && room.places === 0);
-      expect(entered).toEqual(['x']);
-    } finally {
-      session.destroy();
-      await app.close();
-    }
   });
 });
 
