@@ -27,7 +27,7 @@ const user = { 'X-User-Id': 'ada' };
 const key = { 'X-API-Key': 'k1' };
 
 describe.each(PLATFORMS)('over %s, the identity that a policy counts', (platform) => {
-  // Each row: by, the request that uses the limit up, a second request, and whether both share the limit.
+  // Each row: by, the request that uses the limit up, a second request, and whether both are counted together.
   it.each<[PolicyBy, SendOptions, SendOptions, 'together' | 'apart']>([
     ['client', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', { 'X-User-Id': 'bob', ...key }), 'together'],
     ['client', from('10.0.0.1', user), from('10.0.0.2', user), 'together'],

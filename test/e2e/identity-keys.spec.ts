@@ -72,7 +72,7 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it('contains the kind of the identity, a colon, and text without braces and colons', () => {
+  it('has an identity tag of only the kind, a colon, and text without braces and colons', () => {
     fc.assert(
       fc.property(identity, (counted) => {
         expect(identityTag(counted)).toMatch(new RegExp(`^${counted.kind}:[ -9;-z|~]{0,64}$`));

@@ -86,13 +86,13 @@ describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
     ]);
   });
 
-  it("by 'user' is the address when there is no user, and never the API key", async () => {
+  it("for a policy by 'user' is the address when there is no user, and never the API key", async () => {
     const requests: Headers[] = [{ 'X-User-Id': 'ada', 'X-API-Key': 'k' }, { 'X-API-Key': 'k' }, { 'X-User-Id': '' }];
     const expected = ['user:ada', 'ip:127.0.0.1', 'ip:127.0.0.1'];
     expect(await identities(requests, {}, {}, '/user')).toEqual(expected);
   });
 
-  it("by 'ip' is the address even when no resolver of the module finds addresses", async () => {
+  it("for a policy by 'ip' is the address even when no resolver of the module finds addresses", async () => {
     expect(await identities([{ 'X-User-Id': 'ada' }], { identity: [userIdentity()] }, {}, '/ip')).toEqual([
       'ip:127.0.0.1',
     ]);
@@ -187,7 +187,7 @@ describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
     ['::1.2.3.4', 'ip:%3A%3A/56'],
     ['64:ff9b::1.2.3.4', 'ip:64%3Aff9b%3A%3A/56'],
     ['1.2.3.4%eth0', 'ip:1.2.3.4'],
-  ])('of %s has neither port nor zone: it is %s', async (passedOn, expected) => {
+  ])('from %s has neither port nor zone: it is %s', async (passedOn, expected) => {
     expect(await behindProxy([passedOn])).toEqual([expected]);
   });
 

@@ -59,7 +59,7 @@ async function bootLine(options: RateLimitModuleOptions): Promise<string> {
   return app.logs.of('log').find((line) => line.startsWith('Limits are kept')) ?? '';
 }
 
-describe('an option that a store cannot honour stops the boot', () => {
+describe('boot stops for an option that a store cannot honour', () => {
   it.each<[string, RateLimitModuleOptions, string]>([
     [
       'clock with store',
@@ -73,20 +73,20 @@ describe('an option that a store cannot honour stops the boot', () => {
       { onStoreStateChange: () => undefined },
       'onStoreStateChange has no effect with store: the module sees the state of a connection that it opens itself: give redis, not store',
     ],
-  ])('%s', async (_, options, problem) => {
+  ])('such as %s', async (_, options, problem) => {
     for (const store of [ownStore(), new MemoryStore()]) {
       expect(await bootError({ store, ...options })).toContain(`RateLimitModule: ${problem}`);
     }
   });
 
-  it('denialCacheMs with a MemoryStore', async () => {
+  it('such as denialCacheMs with a MemoryStore', async () => {
     expect(await bootError({ store: new MemoryStore(), denialCacheMs: 500 })).toBe(
       'RateLimitModule: denialCacheMs has no effect with a MemoryStore: leave it out, a MemoryStore answers as fast as the cache',
     );
     expect(await bootLine({ store: new MemoryStore(), denialCacheMs: 0 })).toContain('MemoryStore');
   });
 
-  it('onStoreStateChange with a client that has no duplicate()', async () => {
+  it('such as onStoreStateChange with a client that has no duplicate()', async () => {
     const client = new Redis({ lazyConnect: true });
     expect(await bootError({ redis: plainClient(client), onStoreStateChange: () => undefined })).toBe(
       'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
@@ -97,14 +97,14 @@ describe('an option that a store cannot honour stops the boot', () => {
     ['url', { url: 'redis://redis.internal' }, 'give the URL itself'],
     ['hosst', { hosst: 'redis.internal' }, 'did you mean host?'],
     ['socket', { socket: { host: 'redis.internal' } }, 'give host and port'],
-  ])('%s, which ioredis does not know', async (name, redis, advice) => {
+  ])('such as %s, which ioredis does not know', async (name, redis, advice) => {
     const message = await bootError({ redis });
     expect(message).toContain(`RateLimitModule, redis: '${name}' is not an option of ioredis`);
     expect(message).toContain(advice);
   });
 });
 
-describe('an option beside a store or client of the application is honoured when it can be', () => {
+describe('with a store or client of the application', () => {
   it('denialCacheMs caches the rejections of any store', async () => {
     const [cached, plain] = [ownStore(), ownStore()];
     await using withCache = await limited('Express', Routes, { store: cached, denialCacheMs: 10_000 });
