@@ -7,7 +7,7 @@ import { useRedis } from '../support/redis-fixture.js';
 const costOf = (context: ExecutionContext): number =>
   Number(context.switchToHttp().getRequest<{ query: { cost?: string } }>().query.cost ?? 1);
 
-/** One of each algorithm that does not delay, all of them roomy, and one that is not. */
+/** One policy of each algorithm that does not delay requests. All have more room than `TIGHT`. */
 const ROOMY: [Policy, ...Policy[]] = [
   { name: 'token-bucket', algorithm: 'token-bucket', capacity: 50, refill: '1/d' },
   { name: 'fixed-window', algorithm: 'fixed-window', limit: 50, window: '300d' },
@@ -36,9 +36,9 @@ const STORES: [string, () => RateLimitModuleOptions][] = [
   ['Redis', () => ({ identity: FROM_HEADERS, redis: redis.server.url })],
 ];
 
-describe.each(PLATFORMS)('a request that one of several policies refuses, over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, a request that one of several policies rejects', (platform) => {
   describe.each(STORES)('on %s', (_, options) => {
-    it.each(['/first', '/last'])('is charged by none of them (%s)', async (path) => {
+    it.each(['/first', '/last'])('is charged to none of the policies (%s)', async (path) => {
       await using app = await limited(platform, Routes, { identity: FROM_HEADERS, ...options() });
       expect(await app.crowd(20, path, { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 3, 429: 17 });
       const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
@@ -48,7 +48,7 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
       ]);
     });
 
-    it('is charged by none of them when its cost can never fit', async () => {
+    it('is charged to none of the policies when its cost can never fit', async () => {
       await using app = await limited(platform, Routes, { identity: FROM_HEADERS, ...options() });
       expect((await app.as('ada', '/last?cost=4')).status).toBe(429);
       const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
@@ -56,7 +56,7 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
     });
   });
 
-  it('leaves no trace in Redis where it is the first of its client', async () => {
+  it('writes no key to Redis when it is the first request of its client', async () => {
     await using app = await limited(platform, Routes, { identity: FROM_HEADERS, redis: redis.server.url });
     expect((await app.as('eve', '/first?cost=4')).status).toBe(429);
     expect(await redis.client.keys('*')).toEqual([]);
@@ -64,13 +64,13 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
     expect(await redis.client.keys('*')).toHaveLength(5);
   });
 
-  it('leaves what others share untouched: a global policy is not eaten by one refused client', async () => {
+  it('leaves a global policy untouched, so one rejected client cannot use it up for the others', async () => {
     @Controller()
     class Shared {
       @Get()
       @RateLimit(
-        { name: 'everybody', by: 'global', algorithm: 'fixed-window', limit: 10, window: '300d' },
-        { name: 'each', algorithm: 'token-bucket', capacity: 2, refill: '1/d' },
+        { name: 'all', by: 'global', algorithm: 'fixed-window', limit: 10, window: '300d' },
+        { name: 'client', algorithm: 'token-bucket', capacity: 2, refill: '1/d' },
       )
       get(): void {}
     }
@@ -78,6 +78,6 @@ describe.each(PLATFORMS)('a request that one of several policies refuses, over %
     expect(await app.crowd(30, '/', { headers: { 'X-User-Id': 'greedy' } })).toEqual({ 200: 2, 429: 28 });
     for (const user of ['a', 'b', 'c', 'd'])
       expect(await app.crowd(2, '/', { headers: { 'X-User-Id': user } })).toEqual({ 200: 2 });
-    expect((await app.as('e', '/')).body).toMatchObject({ policy: 'everybody' });
+    expect((await app.as('e', '/')).body).toMatchObject({ policy: 'all' });
   });
 });

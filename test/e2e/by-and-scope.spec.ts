@@ -26,26 +26,26 @@ const from = (address: string, more: Record<string, string> = {}): SendOptions =
 const user = { 'X-User-Id': 'ada' };
 const key = { 'X-API-Key': 'k1' };
 
-describe.each(PLATFORMS)('the identity that a policy counts over %s', (platform) => {
-  // Each row: by, the request that uses the limit up, a second request, and whether both share the limit.
-  it.each<[PolicyBy, SendOptions, SendOptions, 'shared' | 'apart']>([
-    ['client', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', { 'X-User-Id': 'bob', ...key }), 'shared'],
-    ['client', from('10.0.0.1', user), from('10.0.0.2', user), 'shared'],
+describe.each(PLATFORMS)('over %s, the identity that a policy counts', (platform) => {
+  // Each row: by, the request that uses the limit up, a second request, and whether both are counted together.
+  it.each<[PolicyBy, SendOptions, SendOptions, 'together' | 'apart']>([
+    ['client', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', { 'X-User-Id': 'bob', ...key }), 'together'],
+    ['client', from('10.0.0.1', user), from('10.0.0.2', user), 'together'],
     ['client', from('10.0.0.1', user), from('10.0.0.1', { ...user, ...key }), 'apart'],
     ['client', from('10.0.0.1', user), from('10.0.0.1'), 'apart'],
     ['client', from('10.0.0.1'), from('10.0.0.2'), 'apart'],
-    ['ip', from('10.0.0.1', user), from('10.0.0.1', key), 'shared'],
+    ['ip', from('10.0.0.1', user), from('10.0.0.1', key), 'together'],
     ['ip', from('10.0.0.1', user), from('10.0.0.2', user), 'apart'],
-    ['user', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', user), 'shared'],
+    ['user', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', user), 'together'],
     ['user', from('10.0.0.1', user), from('10.0.0.1', { 'X-User-Id': 'bob' }), 'apart'],
-    ['user', from('10.0.0.1', key), from('10.0.0.1'), 'shared'],
+    ['user', from('10.0.0.1', key), from('10.0.0.1'), 'together'],
     ['user', from('10.0.0.1'), from('10.0.0.2'), 'apart'],
     ['user', from('10.0.0.1'), from('10.0.0.1', { 'X-User-Id': '10.0.0.1' }), 'apart'],
-    ['api-key', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', key), 'shared'],
-    ['api-key', from('10.0.0.1', user), from('10.0.0.1'), 'shared'],
+    ['api-key', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', key), 'together'],
+    ['api-key', from('10.0.0.1', user), from('10.0.0.1'), 'together'],
     ['api-key', from('10.0.0.1', key), from('10.0.0.1'), 'apart'],
-    ['global', from('10.0.0.1', user), from('10.0.0.2', key), 'shared'],
-  ])('by %s: %j and %j are %s', async (by, first, second, expected) => {
+    ['global', from('10.0.0.1', user), from('10.0.0.2', key), 'together'],
+  ])('by %s: requests with %j and with %j are counted %s', async (by, first, second, expected) => {
     await using app = await limited(
       platform,
       countedBy(by),
@@ -53,7 +53,7 @@ describe.each(PLATFORMS)('the identity that a policy counts over %s', (platform)
       { trustProxy: true },
     );
     expect(await app.crowd(3, '/', first)).toEqual({ 200: 2, 429: 1 });
-    expect((await app.send('/', second)).status).toBe(expected === 'shared' ? 429 : 200);
+    expect((await app.send('/', second)).status).toBe(expected === 'together' ? 429 : 200);
   });
 
   it.each<[string, PolicyBy]>([
@@ -75,7 +75,7 @@ describe.each(PLATFORMS)('the identity that a policy counts over %s', (platform)
     ['a kind that is too long', { kind: 'a'.repeat(17), value: 'x' }],
     ['a number as value', { kind: 'user', value: 7 }],
     ['an object as value', { kind: 'user', value: { id: 7 } }],
-  ])('is a logged 500 when the function returns %s', async (_, identity) => {
+  ])('makes the request fail with a logged 500 when the function returns %s', async (_, identity) => {
     const store = new StillStore();
     await using app = await limited(platform, countedBy((() => identity) as PolicyBy), { store });
     expect((await app.send('/')).status).toBe(500);
@@ -84,11 +84,11 @@ describe.each(PLATFORMS)('the identity that a policy counts over %s', (platform)
   });
 });
 
-/** Two controllers with two routes each, whose policies stand on the methods or on the classes. */
-function twoControllers(scope: PolicyScope | undefined, place: 'method' | 'class'): Type[] {
+/** Controller X has two routes, controller Y has one. The policy stands on every method or on both classes. */
+function twoControllers(scope: PolicyScope | undefined, decorated: 'method' | 'class'): Type[] {
   const policy: Policy = { ...BUCKET, ...(scope && { scope }) };
-  const on = (here: 'method' | 'class'): ClassDecorator & MethodDecorator =>
-    here === place ? RateLimit(policy) : () => undefined;
+  const on = (target: 'method' | 'class'): ClassDecorator & MethodDecorator =>
+    target === decorated ? RateLimit(policy) : () => undefined;
   @Controller('x')
   @on('class')
   class X {
@@ -110,7 +110,7 @@ function twoControllers(scope: PolicyScope | undefined, place: 'method' | 'class
   return [X, Y];
 }
 
-describe.each(PLATFORMS)('the scope of a policy over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, a policy', (platform) => {
   it.each<[PolicyScope | undefined, 'method' | 'class', number[]]>([
     [undefined, 'method', [200, 200]],
     [undefined, 'class', [429, 200]],
@@ -121,9 +121,9 @@ describe.each(PLATFORMS)('the scope of a policy over %s', (platform) => {
     ['app', 'method', [429, 429]],
     ['app', 'class', [429, 429]],
   ])(
-    'scope %s on a %s: when one route is used up, routes of its class and of another class answer %j',
-    async (scope, place, expected) => {
-      await using app = await limited(platform, twoControllers(scope, place), { store: new StillStore() });
+    'with scope %s on a %s: after one route reaches its limit, routes of its class and of another class answer %j',
+    async (scope, decorated, expected) => {
+      await using app = await limited(platform, twoControllers(scope, decorated), { store: new StillStore() });
       expect(await app.crowd(3, '/x/1')).toEqual({ 200: 2, 429: 1 });
       expect([(await app.send('/x/2')).status, (await app.send('/y/1')).status]).toEqual(expected);
     },
@@ -133,22 +133,25 @@ describe.each(PLATFORMS)('the scope of a policy over %s', (platform) => {
     [undefined, 200],
     ['controller', 429],
     ['app', 429],
-  ])('scope %s in the defaults: another route of the class answers %d', async (scope, expected) => {
-    @Controller()
-    class Plain {
-      @Get('1')
-      one(): void {}
+  ])(
+    'with scope %s in the defaults: after one route reaches its limit, another route of its class answers %d',
+    async (scope, expected) => {
+      @Controller()
+      class Plain {
+        @Get('1')
+        one(): void {}
 
-      @Get('2')
-      two(): void {}
-    }
-    const defaults = [{ ...BUCKET, ...(scope && { scope }) }];
-    await using app = await limited(platform, Plain, { store: new StillStore(), defaults });
-    await app.crowd(2, '/1');
-    expect((await app.send('/2')).status).toBe(expected);
-  });
+        @Get('2')
+        two(): void {}
+      }
+      const defaults = [{ ...BUCKET, ...(scope && { scope }) }];
+      await using app = await limited(platform, Plain, { store: new StillStore(), defaults });
+      await app.crowd(2, '/1');
+      expect((await app.send('/2')).status).toBe(expected);
+    },
+  );
 
-  it('never joins policies that differ in name, algorithm or rate', async () => {
+  it('counts apart from a policy of another name, algorithm or rate', async () => {
     const at = (name: string, refill: '1/m' | '2/m'): Policy => ({ ...BUCKET, name, refill, scope: 'app' });
     @Controller()
     class Routes {

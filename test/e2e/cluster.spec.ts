@@ -7,10 +7,10 @@ import { until } from '../support/faults/until.js';
 import { start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const STATE_LIMIT_MS = 10_000;
-/** Milliseconds after which a breaker has sent its first probe. */
+/** A breaker sends its first probe within this time. */
 const PROBE_MS = 500;
 const USERS = ['ada', 'bob', 'eve', 'joe'];
 
@@ -20,7 +20,7 @@ const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 1, wind
 let server: RedisServer;
 let cluster: Cluster;
 
-/** A Cluster of one node with all slots. It has the rules of a large one. */
+/** One node serves all slots. It enforces the rules of a large Cluster. */
 beforeEach(async () => {
   server = await RedisServer.start({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
   const node = new Redis(server.url);
@@ -47,7 +47,7 @@ it.each<[string, [Policy, ...Policy[]]]>([
     limiter.consume(policies, { kind: 'user', value: USERS[i % USERS.length]! });
   const decisions = await Promise.all(Array.from({ length: 40 }, (__, i) => ask(i)));
   expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'store'));
-  // The first request of each user.
+  // The first request of each user is allowed.
   expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((__, i) => i < USERS.length));
   expect(app.logs.of('warn')).toEqual([]);
 });
@@ -60,28 +60,28 @@ it.each<[string, Policy]>([
   ['one key', ALL],
   ['two shards', { ...ALL, shards: 2 }],
 ])(
-  'a reset of a global policy shows in its own process at once, and in others within a second (%s)',
+  "a reset of a policy by 'global' takes effect in its own process at once, in others within a second (%s)",
   async (_, all) => {
     await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
     await using other = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
-    const [mine, theirs] = [own, other].map(({ app }) => app.get(RateLimiter)) as [RateLimiter, RateLimiter];
+    const [resetting, observing] = [own, other].map(({ app }) => app.get(RateLimiter)) as [RateLimiter, RateLimiter];
     const ask = (limiter: RateLimiter): Promise<Decision> => limiter.consume([all, MINE], ADA);
-    for (let i = 0; i < 2; i++) expect((await ask(mine)).allowed).toBe(true);
-    // A request just before a cached denial ends must not prolong it.
+    for (let i = 0; i < 2; i++) expect((await ask(resetting)).allowed).toBe(true);
+    // The last round comes just before the cached rejection expires, and must not prolong it.
     for (const pauseMs of [0, 500, 450]) {
       await delay(pauseMs);
-      for (const limiter of [mine, theirs]) expect((await ask(limiter)).allowed).toBe(false);
-      expect((await theirs.consume([all], ADA)).allowed).toBe(false);
+      for (const limiter of [resetting, observing]) expect((await ask(limiter)).allowed).toBe(false);
+      expect((await observing.consume([all], ADA)).allowed).toBe(false);
     }
-    await mine.reset(all, ADA);
+    await resetting.reset(all, ADA);
     const resetAt = performance.now();
-    expect((await ask(mine)).allowed).toBe(true);
-    await until('another process sees the reset', 1_200, async () => (await ask(theirs)).allowed);
+    expect((await ask(resetting)).allowed).toBe(true);
+    await until('the other process sees the reset', 1_200, async () => (await ask(observing)).allowed);
     expect(performance.now() - resetAt).toBeLessThan(1_100);
   },
 );
 
-it('a rejection that is under way while its policy is reset is not cached', async () => {
+it('the denial cache keeps no rejection that is under way while its policy is reset', async () => {
   await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
   const limiter = own.app.get(RateLimiter);
   for (let i = 0; i < 2; i++) await limiter.consume([ALL, MINE], ADA);
@@ -90,7 +90,7 @@ it('a rejection that is under way while its policy is reset is not cached', asyn
   expect((await limiter.consume([MINE, ALL], ADA)).allowed).toBe(true);
 });
 
-it('a given Cluster forgets the keys of a reset, and is left open', async () => {
+it('a reset clears policies on a Cluster that was handed in, and close leaves the Cluster open', async () => {
   const app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
   const limiter = app.app.get(RateLimiter);
   const ada = { kind: 'user', value: 'ada' };
@@ -102,10 +102,10 @@ it('a given Cluster forgets the keys of a reset, and is left open', async () => 
   expect(await cluster.set('still', 'open')).toBe('OK');
 });
 
-it('requests after the end are answered, and no probe looks for the Cluster', async () => {
-  const told: StoreStateChange[] = [];
+it('a request after close gets a local decision, and no probe looks for the Cluster any more', async () => {
+  const changes: StoreStateChange[] = [];
   const app = await start('Express', {
-    imports: [RateLimitModule.forRoot({ redis: cluster, onStoreStateChange: (change) => told.push(change) })],
+    imports: [RateLimitModule.forRoot({ redis: cluster, onStoreStateChange: (change) => changes.push(change) })],
   });
   const limiter = app.app.get(RateLimiter);
   const ada = { kind: 'user', value: 'ada' };
@@ -114,11 +114,11 @@ it('requests after the end are answered, and no probe looks for the Cluster', as
   const FAILURES = 6; // more than open a breaker
   for (let i = 0; i < FAILURES; i++) expect(await limiter.consume(DAILY, ada)).toMatchObject({ decidedBy: 'local' });
   await delay(PROBE_MS);
-  expect(limiter.stats().storeFailures).toBe(FAILURES); // those of the requests, and no probe's
-  expect(told).toEqual([]);
+  expect(limiter.stats().storeFailures).toBe(FAILURES); // those of the requests, and none of a probe
+  expect(changes).toEqual([]);
 });
 
-it('a node of one slot is probed before a request is sent to it', async () => {
+it('a node of one slot gets requests again only after a probe succeeded there', async () => {
   const SLOT = 16_383;
   await using other = await RedisServer.start({
     args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--cluster-node-timeout', '60000'],
@@ -156,7 +156,7 @@ it('a node of one slot is probed before a request is sent to it', async () => {
   expect(changes.map(({ available }) => available)).toEqual([false, true]);
 });
 
-it('needs no more rights on a Cluster than the README grants', async () => {
+it('the library needs no more rights on a Cluster than the README grants', async () => {
   const admin = new Redis(server.url);
   const rights =
     'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';
@@ -164,7 +164,7 @@ it('needs no more rights on a Cluster than the README grants', async () => {
   await admin.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', '~rl:*', '-@all', ...granted);
   await admin.call('ACL', 'LOG', 'RESET');
   const client = new Cluster([{ host: server.host, port: server.port }], {
-    lazyConnect: true, // only its duplicate is used
+    lazyConnect: true, // the module uses only a duplicate of it
     redisOptions: { username: 'floodgate', password: 'secret' },
   });
   await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: client })] });
@@ -176,7 +176,7 @@ it('needs no more rights on a Cluster than the README grants', async () => {
   await limiter.reset([ONE, all], ada);
   expect(await limiter.consume([ONE, all], ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
   const denied = (await admin.call('ACL', 'LOG')) as string[][];
-  // ioredis tries to name its connections, and goes on without.
+  // ioredis tries to name its connections, and goes on when the ACL forbids it.
   expect(denied.filter((entry) => !entry.includes('client|setname'))).toEqual([]);
   expect(app.logs.of('warn')).toEqual([]);
   admin.disconnect();

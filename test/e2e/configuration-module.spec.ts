@@ -116,8 +116,8 @@ const WRONG: [problem: string, options: unknown][] = [
   [PREFIX, { keyPrefix: null }],
 ];
 
-describe.each(PLATFORMS)('a wrong option of the module over %s stops the boot, naming it', (platform) => {
-  it.each(WRONG)('in forRoot: %s (%#)', async (problem, options) => {
+describe.each(PLATFORMS)('over %s, a wrong option of the module stops the boot', (platform) => {
+  it.each(WRONG)('in forRoot, and the error names it: %s (%#)', async (problem, options) => {
     const boot = limited(platform, Routes, options as RateLimitModuleOptions);
     await expect(boot).rejects.toMatchObject({
       name: 'RateLimitConfigError',
@@ -132,7 +132,7 @@ describe.each(PLATFORMS)('a wrong option of the module over %s stops the boot, n
     ['options must be an object, got undefined', undefined],
     ['options must be an object, got null', null],
     ['policies.burst: capacity must be', { policies: { burst: { ...bucket, capacity: '20' } } }],
-  ])('in forRootAsync: %s', async (problem, options) => {
+  ])('in forRootAsync, and the error names it: %s', async (problem, options) => {
     const imports = [RateLimitModule.forRootAsync({ useFactory: () => options as RateLimitModuleOptions })];
     const boot = start(platform, { imports, controllers: [Routes] });
     await expect(boot).rejects.toBeInstanceOf(RateLimitConfigError);
@@ -140,7 +140,7 @@ describe.each(PLATFORMS)('a wrong option of the module over %s stops the boot, n
   });
 
   it.each(['postgres://user:hunter2@db', 'hunter2@redis:6379', 'redis://:hunter2@host:port', 'Redis://:hunter2@host'])(
-    'but never repeats a URL, which may hold a password (%s)',
+    'with an error that never repeats a Redis URL, which may hold a password (%s)',
     async (redis) => {
       const error: unknown = await limited(platform, Routes, { redis }).catch((caught: unknown) => caught);
       expect(error).toBeInstanceOf(RateLimitConfigError);
@@ -159,7 +159,7 @@ describe('the constructors of stores', () => {
       'maxSkewMs must be 0 to 10000',
     ],
     ['maxSkewMs NaN', () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkewMs: NaN }), 'got NaN'],
-  ])('refuse %s', (_, create, problem) => {
+  ])('reject %s', (_, create, problem) => {
     expect(create).toThrow(RangeError);
     expect(create).toThrow(problem);
   });
@@ -174,9 +174,9 @@ describe('defaults that no route uses', () => {
   }
 
   it.each<[string, Type[]]>([
-    ['because each has a policy of its own', [Own]],
-    ['because there is none', []],
-  ])('are checked all the same: %s', async (_, controllers) => {
+    ['every route has a policy of its own', [Own]],
+    ['the application has no route', []],
+  ])('are still checked at boot: %s', async (_, controllers) => {
     const boot = limited('Express', controllers, { defaults: ['typo'], policies: { burst: BURST } });
     await expect(boot).rejects.toThrow(
       new RateLimitConfigError(
@@ -187,8 +187,8 @@ describe('defaults that no route uses', () => {
   });
 });
 
-describe('a route that says nothing', () => {
-  it('does not make a wrong policy of another one pass unseen', async () => {
+describe('a route without a decorator', () => {
+  it('does not hide a wrong policy of another route', async () => {
     @Controller('other')
     class Other {
       @Get()

@@ -20,16 +20,19 @@ const POLICIES: Record<string, Policy> = {
 };
 
 describe('a wrong policy stops the boot', () => {
-  it.each(WRONG_POLICIES)('on a route, naming class and method: %s (%#)', async (problem, [policy, ...more]) => {
-    const boot = limited('Express', routeWith(policy, ...more), { policies: POLICIES });
-    await expect(boot).rejects.toMatchObject({
-      name: 'RateLimitConfigError',
-      message: expect.stringMatching(/^RidesController\.request, @RateLimit: /),
-    });
-    await expect(boot).rejects.toThrow(problem);
-  });
+  it.each(WRONG_POLICIES)(
+    'on a route, and the error names class and method: %s (%#)',
+    async (problem, [policy, ...more]) => {
+      const boot = limited('Express', routeWith(policy, ...more), { policies: POLICIES });
+      await expect(boot).rejects.toMatchObject({
+        name: 'RateLimitConfigError',
+        message: expect.stringMatching(/^RidesController\.request, @RateLimit: /),
+      });
+      await expect(boot).rejects.toThrow(problem);
+    },
+  );
 
-  it('on a class, naming it', async () => {
+  it('on a class, and the error names the class', async () => {
     @Controller()
     @RateLimit({ algorithm: 'token-bucket', capacity: 0, refill: 10 })
     class FaresController {
@@ -47,7 +50,7 @@ describe('a wrong policy stops the boot', () => {
     ['a long path and name', 'p'.repeat(40), LONG, 'route'],
     ['a long class path', 'p'.repeat(120), 'default', 'controller'],
     ['a name that has to be escaped', '', ':'.repeat(64), 'app'],
-  ] as const)('for a key that could become too long: %s', async (_, path, name, scope) => {
+  ] as const)('when its keys could become too long: %s', async (_, path, name, scope) => {
     @Controller(path)
     class LongController {
       @Get()
@@ -60,13 +63,13 @@ describe('a wrong policy stops the boot', () => {
   });
 });
 
-describe.each(PLATFORMS)('over %s', (platform) => {
-  it('a wrong policy is an error of listen, with nothing listening', async () => {
+describe.each(PLATFORMS)('over %s, the policies of an application', (platform) => {
+  it('stop the boot with a RateLimitConfigError when one is wrong', async () => {
     const boot = limited(platform, routeWith(bucket({ capacity: 0 })));
     await expect(boot).rejects.toBeInstanceOf(RateLimitConfigError);
   });
 
-  it('the bounds themselves are right', async () => {
+  it('may have values at the bounds', async () => {
     const right: [unknown, ...unknown[]][] = [
       [bucket({ capacity: 1, refill: '1/100y', cost: 1 })],
       [bucket({ capacity: 1e12, refill: 1e9 })],
@@ -88,7 +91,7 @@ describe.each(PLATFORMS)('over %s', (platform) => {
     }
   });
 
-  it('a rate that has to be rounded is told once, with where it stands', async () => {
+  it('cause one warning when a rate has to be rounded, and it names the handler', async () => {
     await using app = await limited(platform, routeWith(bucket({ refill: 1 / 3 })));
     const [warning, ...more] = app.logs.of('warn');
     expect(more).toEqual([]);
@@ -98,12 +101,12 @@ describe.each(PLATFORMS)('over %s', (platform) => {
   });
 });
 
-describe('two decorators on one place are refused where they stand', () => {
+describe('a wrong use of a decorator makes the declaration of its class throw', () => {
   const policy: Policy = { algorithm: 'token-bucket', capacity: 5, refill: 1 };
 
   it.each<[string, () => unknown, string]>([
     [
-      'two @RateLimit on a method',
+      '@RateLimit twice on a method',
       () => {
         class A {
           @RateLimit(policy)
@@ -127,7 +130,7 @@ describe('two decorators on one place are refused where they stand', () => {
       'A.get: @SkipRateLimit stands beside another',
     ],
     [
-      'two on a class',
+      '@RateLimit and @SkipRateLimit on a class',
       () => {
         @RateLimit(policy)
         @SkipRateLimit()
@@ -147,20 +150,20 @@ describe('two decorators on one place are refused where they stand', () => {
       },
       'A.get: @RateLimit takes policies and names, got undefined',
     ],
-  ])('%s', (_, declare, problem) => {
+  ])('for %s', (_, declare, problem) => {
     expect(declare).toThrow(RateLimitConfigError);
     expect(declare).toThrow(problem);
   });
 });
 
-describe('a decorator in a place that handles no requests is refused where it stands', () => {
+describe('a decorator that cannot limit requests makes the declaration of its class throw', () => {
   const policy: Policy = { algorithm: 'token-bucket', capacity: 5, refill: 1 };
   const decorators: [string, () => ClassDecorator & MethodDecorator][] = [
     ['@RateLimit', () => RateLimit(policy)],
     ['@SkipRateLimit', () => SkipRateLimit()],
   ];
 
-  describe.each(decorators)('%s', (name, decorator) => {
+  describe.each(decorators)('for %s', (name, decorator) => {
     const decorated: PropertyDecorator = decorator();
 
     it.each<[string, () => unknown, string]>([
@@ -210,9 +213,9 @@ describe('a decorator in a place that handles no requests is refused where it st
         },
         'A.handler',
       ],
-    ])('%s', (_, declare, place) => {
+    ])('%s', (_, declare, member) => {
       expect(declare).toThrow(
-        new RateLimitConfigError(place, `${name} belongs on a class or on a method that handles requests`),
+        new RateLimitConfigError(member, `${name} belongs on a class or on a method that handles requests`),
       );
       expect(declare).toThrow(RateLimitConfigError);
     });
@@ -221,7 +224,7 @@ describe('a decorator in a place that handles no requests is refused where it st
   it.each<[string, PolicySource[], string]>([
     ['undefined', [undefined as never], 'A.get'],
     ['undefined beside a policy', [policy, undefined as never], 'A.get'],
-  ])('@RateLimit that is given %s, as of an import that is not there yet', (_, [first, ...more], place) => {
+  ])('for @RateLimit with %s, as from a circular import', (_, [first, ...more], method) => {
     const declare = (): unknown => {
       class A {
         @RateLimit(first!, ...more)
@@ -230,6 +233,6 @@ describe('a decorator in a place that handles no requests is refused where it st
       return A;
     };
     expect(declare).toThrow(RateLimitConfigError);
-    expect(declare).toThrow(`${place}: @RateLimit takes policies and names, got undefined`);
+    expect(declare).toThrow(`${method}: @RateLimit takes policies and names, got undefined`);
   });
 });

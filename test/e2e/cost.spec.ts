@@ -23,8 +23,8 @@ function query(context: ExecutionContext, name: string): string | undefined {
 
 const costOf = (context: ExecutionContext): number => Number(query(context, 'cost') ?? 1);
 
-describe.each(PLATFORMS)('cost over %s', (platform) => {
-  it('is what a request takes', async () => {
+describe.each(PLATFORMS)('over %s, a cost', (platform) => {
+  it('is the number of tokens that a request takes', async () => {
     await using app = await limited(platform, routeWith({ ...BUCKET, cost: 4 }), { store: new StillStore() });
     expect(left(await app.send('/'))).toBe(6);
     expect(left(await app.send('/'))).toBe(2);
@@ -41,7 +41,7 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
     expect(left(await app.send('/?cost=3'))).toBe(0);
   });
 
-  it('needs no policy as its `this`', async () => {
+  it('may be a function, which is called without a `this`', async () => {
     const receivers: unknown[] = [];
     const cost = function (this: unknown): number {
       receivers.push(this);
@@ -52,7 +52,7 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
     expect(receivers).toEqual([undefined]);
   });
 
-  it('0 only looks: it passes while one would, and takes nothing', async () => {
+  it('of 0 peeks: the request passes while one of cost 1 would, and takes nothing', async () => {
     await using app = await limited(platform, routeWith({ ...BUCKET, cost: costOf }), { store: new StillStore() });
     for (let i = 0; i < 30; i++) expect(left(await app.send('/?cost=0'))).toBe(10);
     expect((await app.send('/?cost=10')).status).toBe(200);
@@ -60,7 +60,7 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
   });
 
   it.each(['-1', '1.5', 'NaN', 'Infinity', '-Infinity', '1e300', '9007199254740992'])(
-    'that a function gets wrong (%s) is a logged 500, and no policy of the route is charged',
+    'of %s from a function makes the request fail with a logged 500, and no policy of the route is charged',
     async (cost) => {
       const other: Policy = { name: 'other', algorithm: 'fixed-window', limit: 5, window: '1h' };
       const store = new StillStore();
@@ -75,16 +75,16 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
 
   it.each<[string, unknown]>([
     ['text', '3'],
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['an object', {}],
-    ['an object that is worth a number', { valueOf: () => 1 }],
+    ['an object whose valueOf returns a number', { valueOf: () => 1 }],
     ['a number in an object', Object(1)],
     ['a list of one number', [1]],
     ['null', null],
     ['true', true],
     ['a symbol', Symbol('one')],
     ['a bigint', 3n],
-  ])('that is %s at run time is a logged 500', async (_, value) => {
+  ])('that is %s at run time makes the request fail with a logged 500', async (_, value) => {
     for (const cost of [() => value as number, () => Promise.resolve(value as number)]) {
       const store = new StillStore();
       await using app = await limited(platform, routeWith({ ...BUCKET, cost }), { store });
@@ -103,17 +103,20 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
     ],
     ['rejects', () => Promise.reject(new Error('no body'))],
     ['never settles', () => new Promise<number>(() => undefined)],
-  ])('of a function that %s is 1 and no free pass: it is counted, and warned of once', async (problem, cost) => {
-    const store = new StillStore();
-    await using app = await limited(platform, routeWith({ ...BUCKET, capacity: 2, cost }), { store });
-    const replies = [await app.send('/'), await app.send('/'), await app.send('/')];
-    expect(replies.map(({ status }) => status)).toEqual([200, 200, 429]);
-    expect(replies.some(({ text }) => text.includes('no body'))).toBe(false);
-    const why = problem === 'never settles' ? 'it did not settle within 50 ms' : 'no body';
-    expect(app.logs.of('warn')[0]).toContain(`cost of policy 'default' failed, the request costs 1: ${why}`);
-    expect(app.logs.of('warn').length).toBeLessThan(3);
-    expect(app.app.get(RateLimiter).stats().functionFailures).toEqual({ policy: 0, identity: 0, cost: 3, skipIf: 0 });
-  });
+  ])(
+    'of a function that %s is 1: the request is counted, and a rationed warning names the failure',
+    async (problem, cost) => {
+      const store = new StillStore();
+      await using app = await limited(platform, routeWith({ ...BUCKET, capacity: 2, cost }), { store });
+      const replies = [await app.send('/'), await app.send('/'), await app.send('/')];
+      expect(replies.map(({ status }) => status)).toEqual([200, 200, 429]);
+      expect(replies.some(({ text }) => text.includes('no body'))).toBe(false);
+      const why = problem === 'never settles' ? 'it did not settle within 50 ms' : 'no body';
+      expect(app.logs.of('warn')[0]).toContain(`cost of policy 'default' failed, the request costs 1: ${why}`);
+      expect(app.logs.of('warn').length).toBeLessThan(3);
+      expect(app.app.get(RateLimiter).stats().functionFailures).toEqual({ policy: 0, identity: 0, cost: 3, skipIf: 0 });
+    },
+  );
 
   it.each<Policy>([
     BUCKET,
@@ -121,36 +124,43 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
     { algorithm: 'fixed-window', limit: 10, window: '1h' },
     { algorithm: 'sliding-window-log', limit: 10, window: '1h' },
     { algorithm: 'sliding-window-counter', limit: 10, window: '1h' },
-  ])('gone wrong leaves no trace: $algorithm decides the next requests as if it had not been', async (policy) => {
-    const wrong: unknown[] = [NaN, Infinity, -Infinity, -1, -0.5, 1.5, null, undefined, {}, '1', 2 ** 53, 1e300];
-    const never = [Number.MAX_SAFE_INTEGER, 1e15, 1e12, 12, 1001]; // whole, but more than ever fits
-    const decided = async (costs: readonly unknown[]): Promise<unknown[]> => {
-      let next: unknown;
-      const store = new StillStore();
-      await using app = await limited(platform, routeWith({ ...policy, cost: () => next as number }), { store });
-      const seen: unknown[] = [];
-      const answers: [cost: unknown, status: number, expected: number][] = [];
-      for (next of costs) {
-        const { status, headers, body } = await app.send('/');
-        if (wrong.includes(next)) answers.push([next, status, 500]);
-        else if (never.includes(next as number)) answers.push([next, status, 429]);
-        else
-          seen.push([status, headers['x-ratelimit-remaining'], (body as { retry_after_ms?: number })?.retry_after_ms]);
-        store.advance(1000);
-      }
-      expect(answers.filter(([, status, expected]) => status !== expected)).toEqual([]);
-      return seen;
-    };
-    const good = [3, 0, 2, 4, 1, 3];
-    const bad = [...wrong, ...never];
-    const mixed = good.flatMap((cost, i) => [...Array.from(bad.keys(), (j) => bad[(i * 7 + j) % bad.length]), cost]);
-    // Time goes on alike: looking costs nothing, and is no wrong cost.
-    const still = good.flatMap((cost) => [...bad.map(() => 0), cost]);
-    const everyNth = (list: unknown[]): unknown[] => list.filter((_, i) => (i + 1) % (bad.length + 1) === 0);
-    expect(await decided(mixed)).toEqual(everyNth(await decided(still)));
-  });
+  ])(
+    'that is invalid or too large changes no state: $algorithm decides the next requests as without it',
+    async (policy) => {
+      const wrong: unknown[] = [NaN, Infinity, -Infinity, -1, -0.5, 1.5, null, undefined, {}, '1', 2 ** 53, 1e300];
+      const tooLarge = [Number.MAX_SAFE_INTEGER, 1e15, 1e12, 12, 1001]; // whole numbers that never fit
+      const decided = async (costs: readonly unknown[]): Promise<unknown[]> => {
+        let next: unknown;
+        const store = new StillStore();
+        await using app = await limited(platform, routeWith({ ...policy, cost: () => next as number }), { store });
+        const seen: unknown[] = [];
+        const answers: [cost: unknown, status: number, expected: number][] = [];
+        for (next of costs) {
+          const { status, headers, body } = await app.send('/');
+          if (wrong.includes(next)) answers.push([next, status, 500]);
+          else if (tooLarge.includes(next as number)) answers.push([next, status, 429]);
+          else
+            seen.push([
+              status,
+              headers['x-ratelimit-remaining'],
+              (body as { retry_after_ms?: number })?.retry_after_ms,
+            ]);
+          store.advance(1000);
+        }
+        expect(answers.filter(([, status, expected]) => status !== expected)).toEqual([]);
+        return seen;
+      };
+      const good = [3, 0, 2, 4, 1, 3];
+      const bad = [...wrong, ...tooLarge];
+      const mixed = good.flatMap((cost, i) => [...Array.from(bad.keys(), (j) => bad[(i * 7 + j) % bad.length]), cost]);
+      // A peek takes nothing, and moves the clock as the bad cost in its place does.
+      const still = good.flatMap((cost) => [...bad.map(() => 0), cost]);
+      const everyNth = (list: unknown[]): unknown[] => list.filter((_, i) => (i + 1) % (bad.length + 1) === 0);
+      expect(await decided(mixed)).toEqual(everyNth(await decided(still)));
+    },
+  );
 
-  it('that can never fit is refused without Retry-After, retry_after null, and charges nothing', async () => {
+  it('that can never fit is rejected without Retry-After and with a retry_after of null, and charges nothing', async () => {
     const roomy: Policy = { name: 'roomy', algorithm: 'fixed-window', limit: 5, window: '1h' };
     await using app = await limited(platform, routeWith(roomy, { ...BUCKET, cost: costOf }), {
       store: new StillStore(),
@@ -170,7 +180,7 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
     expect((await app.send('/?cost=10')).status).toBe(200);
   });
 
-  it('of several policies is asked of each', async () => {
+  it('may differ between the policies of a route', async () => {
     const bytes: Policy = { name: 'bytes', algorithm: 'token-bucket', capacity: 1000, refill: '1/m', cost: () => 300 };
     const store = new StillStore();
     await using app = await limited(platform, routeWith(bytes, { ...BUCKET, cost: 2 }), { store });
@@ -179,13 +189,13 @@ describe.each(PLATFORMS)('cost over %s', (platform) => {
   });
 });
 
-describe.each(PLATFORMS)('skipIf over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, a skipIf', (platform) => {
   const internal = (context: ExecutionContext): boolean => query(context, 'internal') === 'yes';
 
   it.each<[string, NonNullable<Policy['skipIf']>]>([
     ['a function', internal],
     ['an asynchronous function', async (context) => (await turn(), internal(context))],
-  ])('%s lets requests pass uncounted and without headers', async (_, skipIf) => {
+  ])('as %s lets requests pass uncounted and without headers', async (_, skipIf) => {
     const store = new StillStore();
     await using app = await limited(platform, routeWith({ ...BUCKET, skipIf }), { store });
     expect(await app.crowd(15, '/?internal=yes')).toEqual({ 200: 15 });
@@ -194,7 +204,7 @@ describe.each(PLATFORMS)('skipIf over %s', (platform) => {
     expect(await app.crowd(15, '/')).toEqual({ 200: 10, 429: 5 });
   });
 
-  it('leaves out its own policy only', async () => {
+  it('skips only its own policy', async () => {
     const other: Policy = { name: 'other', algorithm: 'fixed-window', limit: 12, window: '1h' };
     await using app = await limited(platform, routeWith({ ...BUCKET, skipIf: internal }, other), {
       store: new StillStore(),
@@ -210,7 +220,7 @@ describe.each(PLATFORMS)('skipIf over %s', (platform) => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no idea'))],
-  ])('that %s counts as not skipped, which is logged once a second at most', async (_, skipIf) => {
+  ])('that %s skips nothing, and is logged at most once a second', async (_, skipIf) => {
     const other: Policy = { name: 'other', algorithm: 'fixed-window', limit: 100, window: '1h' };
     const store = new StillStore();
     await using app = await limited(platform, routeWith({ ...BUCKET, name: 'one', skipIf }, other), { store });
@@ -221,11 +231,11 @@ describe.each(PLATFORMS)('skipIf over %s', (platform) => {
   });
 
   it.each<[string, unknown]>([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['text', 'oops'],
-    ['an object that is no text', Object.create(null)],
+    ['an object that has no text', Object.create(null)],
     ['a symbol', Symbol('oops')],
-  ])('that throws %s counts as not skipped, too', async (_, thrown) => {
+  ])('that throws %s skips nothing', async (_, thrown) => {
     const skipIf = (): never => {
       throw thrown;
     };

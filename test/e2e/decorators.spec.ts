@@ -67,17 +67,17 @@ const OPTIONS: RateLimitModuleOptions = {
 
 const CONTROLLERS: Type[] = [Limited, Skipped, Plain, Heir];
 
-describe.each(PLATFORMS)('what limits a route over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, the policies of a route', (platform) => {
   it.each<[path: string, limit: number, why: string]>([
     ['/limited/class', 3, "the class's policy"],
-    ['/limited/method', 5, "the method's own in place of the class's"],
-    ['/limited/named', 2, "one of the module's policies by its name"],
-    ['/limited/mixed', 2, 'a name and a policy together'],
+    ['/limited/method', 5, "the method's own policy instead of the class's"],
+    ['/limited/named', 2, 'a policy of the module, by its name'],
+    ['/limited/mixed', 2, 'a policy by its name beside an inline policy'],
     ['/skipped/method', 4, 'the policy of a method in a skipped class'],
-    ['/plain/a', 7, 'the defaults where nothing is said'],
+    ['/plain/a', 7, 'the defaults, without a decorator'],
     ['/heir/class', 3, 'the inherited class policy'],
     ['/heir/method', 5, "the inherited method's policy"],
-  ])('%s passes %d times: %s', async (path, limit) => {
+  ])('let %s pass %d times: %s', async (path, limit) => {
     await using app = await limited(platform, CONTROLLERS, { ...OPTIONS, store: new StillStore() });
     for (let i = 0; i < limit; i++) {
       const { status, headers } = await app.send(path);
@@ -87,10 +87,10 @@ describe.each(PLATFORMS)('what limits a route over %s', (platform) => {
   });
 
   it.each<[path: string, why: string]>([
-    ['/limited/skipped', "neither the class's policy nor the defaults on a skipped method"],
-    ['/skipped/class', 'not the defaults in a skipped class'],
-    ['/heir/skipped', 'nothing on an inherited skipped method'],
-  ])('%s always passes: %s', async (path) => {
+    ['/limited/skipped', 'a skipped method has neither the policy of its class nor the defaults'],
+    ['/skipped/class', 'a skipped class does not have the defaults'],
+    ['/heir/skipped', 'an inherited method stays skipped'],
+  ])('let %s always pass: %s', async (path) => {
     const store = new StillStore();
     await using app = await limited(platform, CONTROLLERS, { ...OPTIONS, store });
     expect(await app.crowd(12, path)).toEqual({ 200: 12 });
@@ -98,7 +98,7 @@ describe.each(PLATFORMS)('what limits a route over %s', (platform) => {
     expect(store.asked).toEqual([]);
   });
 
-  it('is the defaults for each route apart, all of them at once', async () => {
+  it('are all of the defaults, and each route counts them apart', async () => {
     const store = new StillStore();
     await using app = await limited(platform, CONTROLLERS, { ...OPTIONS, store });
     await app.crowd(7, '/plain/a');
@@ -107,7 +107,7 @@ describe.each(PLATFORMS)('what limits a route over %s', (platform) => {
     expect(store.asked.every((charges) => charges.length === 2)).toBe(true);
   });
 
-  it('is nothing at all without decorators and defaults', async () => {
+  it('are none without decorators and defaults', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Plain, { store });
     expect(await app.crowd(20, '/plain/a')).toEqual({ 200: 20 });
@@ -119,7 +119,7 @@ describe.each(PLATFORMS)('what limits a route over %s', (platform) => {
     { algorithm: 'fixed-window', limit: 3, window: '1d' },
     { algorithm: 'sliding-window-log', limit: 3, window: '1d' },
     { algorithm: 'sliding-window-counter', limit: 3, window: 86_400_000 },
-  ])('is any algorithm: $algorithm', async (policy) => {
+  ])('may have any algorithm: $algorithm', async (policy) => {
     @Controller()
     class One {
       @Get()

@@ -30,7 +30,7 @@ class Routes {
   @Get('equals')
   @RateLimit(
     { name: 'allowing', algorithm: 'token-bucket', capacity: 7, refill: '1/10s' },
-    { name: 'refusing', algorithm: 'fixed-window', limit: 3, window: '1m', cost: () => 4 },
+    { name: 'rejecting', algorithm: 'fixed-window', limit: 3, window: '1m', cost: () => 4 },
   )
   equals(): void {}
 
@@ -42,8 +42,8 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-describe.each(PLATFORMS)('responses over %s', (platform) => {
-  it('say limit, remaining and reset when allowed and when refused, and Retry-After only when refused', async () => {
+describe.each(PLATFORMS)('over %s, responses', (platform) => {
+  it('carry limit, remaining and reset when allowed and when rejected, and Retry-After only when rejected', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore() });
     const seen = [];
     for (let i = 0; i < 3; i++) seen.push(await app.send('/one'));
@@ -61,7 +61,7 @@ describe.each(PLATFORMS)('responses over %s', (platform) => {
     [930.5, 2],
     [999, 2],
   ])(
-    'reset at ceil(wall clock + resetAfter): received %d ms past a second, full 70 ms later, %d s past it',
+    'carry a reset of ceil(wall clock + resetAfter): received %d ms past a second, full 70 ms later, %d s past it',
     async (ms, seconds) => {
       await using app = await limited(platform, Routes, { store: new StillStore() });
       const second = 1_800_000_000;
@@ -70,7 +70,7 @@ describe.each(PLATFORMS)('responses over %s', (platform) => {
     },
   );
 
-  it("reset by the application's clock, whatever the store's", async () => {
+  it('carry a reset by the clock of the application, and not by the clock of the store', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore() });
     const before = Date.now();
     const { headers } = await app.send('/one');
@@ -79,7 +79,7 @@ describe.each(PLATFORMS)('responses over %s', (platform) => {
     expect(reset).toBeLessThanOrEqual(Math.ceil((Date.now() + 70) / 1000));
   });
 
-  it('have exactly the documented body at 429, the milliseconds exact', async () => {
+  it('have exactly the documented body at 429, with exact milliseconds', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store });
     await app.send('/one');
@@ -94,19 +94,19 @@ describe.each(PLATFORMS)('responses over %s', (platform) => {
     expect((await app.send('/one')).status).toBe(200);
   });
 
-  it('speak of the policy with the smallest share left, not the smallest number', async () => {
+  it('describe the policy with the smallest share left, not with the smallest number left', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore() });
     const { headers } = await app.send('/several');
-    expect([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]).toEqual(['100', '60']); // the other: 9 of 10
+    expect([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]).toEqual(['100', '60']); // the other policy has 9 of 10 left
   });
 
-  it('speak, of equal shares, of the policy that refuses', async () => {
+  it('describe the policy that rejects when several policies have equal shares left', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore() });
     const { status, headers } = await app.send('/equals');
     expect([status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]).toEqual([429, '3', '3']);
   });
 
-  it('ask to come back when the longest of the refusing policies allows it, in whole seconds rounded up', async () => {
+  it('carry the longest Retry-After of the rejecting policies, in whole seconds rounded up', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store });
     await app.send('/both');
@@ -117,17 +117,17 @@ describe.each(PLATFORMS)('responses over %s', (platform) => {
     expect(body).toMatchObject({ policy: 'later', retry_after: 59, retry_after_ms: 58_800 });
   });
 
-  it('carry no X-RateLimit-* with headers: false, but Retry-After still', async () => {
+  it('carry no X-RateLimit-* with headers: false, but still carry Retry-After', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore(), headers: false });
     expect(limitHeaders(await app.send('/one'))).toEqual([]);
     await app.send('/one');
-    const refused = await app.send('/one');
-    expect(limitHeaders(refused)).toEqual([]);
-    expect(refused.status).toBe(429);
-    expect(refused.headers['retry-after']).toBe('1');
+    const rejected = await app.send('/one');
+    expect(limitHeaders(rejected)).toEqual([]);
+    expect(rejected.status).toBe(429);
+    expect(rejected.headers['retry-after']).toBe('1');
   });
 
-  it('carry none where nothing limits', async () => {
+  it('carry no rate limit headers on a route without a policy', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore() });
     const { status, headers } = await app.send('/free');
     expect(status).toBe(200);

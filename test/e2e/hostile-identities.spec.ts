@@ -26,7 +26,7 @@ class Routes {
   query(): void {}
 }
 
-/** Values that must neither equal one another nor act as a part of a key. */
+/** No two of these values may share a bucket, and none may act as a part of a key. */
 const HOSTILE = [
   'ada',
   'Ada',
@@ -100,7 +100,7 @@ const UNPRINTABLE = [
 
 const distinct = (values: readonly string[]): string[] => [...new Set(values)];
 
-describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, hostile identities', (platform) => {
   const asHeader = (value: string): [string, SendOptions] => ['/client', { headers: { 'X-User-Id': value } }];
   const asKey = (value: string): [string, SendOptions] => ['/client', { headers: { 'X-API-Key': value } }];
   const asQuery = (value: string): [string] => [`/query?id=${encodeURIComponent(value)}`];
@@ -109,7 +109,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
     ['user headers', distinct(HOSTILE), asHeader],
     ['API keys', distinct(HOSTILE), asKey],
     ['values of a by function', distinct([...HOSTILE, ...UNPRINTABLE]), asQuery],
-  ])('have a bucket each, and none another one: %s', async (_, values, request) => {
+  ])('have one bucket each, which no other value shares: %s', async (_, values, request) => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store, identity: FROM_HEADERS });
     for (const expected of [2, 1, 0]) {
@@ -127,7 +127,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
     expect(app.logs.of('error')).toEqual([]);
   });
 
-  it('that are empty are missing, so that the address counts', async () => {
+  it('that are empty count as missing, so the address is counted', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store, identity: FROM_HEADERS });
     const empty: SendOptions['headers'][] = [{}, { 'X-User-Id': '' }, { 'X-API-Key': '' }, { 'X-User-Id': ' \t' }];
@@ -155,7 +155,7 @@ describe.each(PLATFORMS)('hostile identities over %s', (platform) => {
   });
 });
 
-describe.each(PLATFORMS)('API keys over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, API keys', (platform) => {
   const SECRET = 'sk_live_4242-SECRET';
   const redis = useRedis();
 

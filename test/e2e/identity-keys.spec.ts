@@ -24,18 +24,18 @@ const name = fc.oneof(
 );
 const scope = fc.oneof(fc.constantFrom('app', 'GET /', 'GET /api/:id', 'POST /a v1'), fc.string({ maxLength: 60 }));
 
-interface Where {
+interface KeyParts {
   readonly name: string;
   readonly scope: string;
   readonly rate: number;
 }
-const where: fc.Arbitrary<Where> = fc.record({ name, scope, rate: fc.integer({ min: 1, max: 1000 }) });
+const keyParts: fc.Arbitrary<KeyParts> = fc.record({ name, scope, rate: fc.integer({ min: 1, max: 1000 }) });
 
 /** The part of the key after the identity, or undefined when the boot rejects the configuration for its length. */
-function tail(prefix: string, { name: policy, scope: place, rate }: Where): string | undefined {
+function tail(prefix: string, { name: policy, scope: policyScope, rate }: KeyParts): string | undefined {
   try {
     const parsed = parsePolicy({ algorithm: 'token-bucket', capacity: 5, refill: rate, name: policy }, 'here');
-    return keyTail(prefix, place, parsed, 'here');
+    return keyTail(prefix, policyScope, parsed, 'here');
   } catch (error) {
     if (error instanceof RateLimitConfigError && error.message.includes('bytes in keys')) return undefined;
     throw error;
@@ -47,10 +47,10 @@ const RUNS = { numRuns: 3000 };
 describe('the key of a policy for an identity', () => {
   it('is at most 200 bytes, with exactly one pair of braces, whatever the identity', () => {
     fc.assert(
-      fc.property(fc.stringMatching(/^[!-z]{1,32}$/), where, identity, (prefix, place, who) => {
-        const end = tail(prefix, place);
+      fc.property(fc.stringMatching(/^[!-z]{1,32}$/), keyParts, identity, (prefix, parts, counted) => {
+        const end = tail(prefix, parts);
         fc.pre(end !== undefined);
-        const key = keyOf(prefix, identityTag(who), end);
+        const key = keyOf(prefix, identityTag(counted), end);
         expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
         expect(key).toMatch(/^[ -~]*$/);
         expect(key.match(/[{}]/g)).toEqual(['{', '}']);
@@ -61,10 +61,10 @@ describe('the key of a policy for an identity', () => {
 
   it("is at most 200 bytes for a policy by 'global', whatever its name", () => {
     fc.assert(
-      fc.property(where, (place) => {
-        const end = tail('rl', place);
+      fc.property(keyParts, (parts) => {
+        const end = tail('rl', parts);
         fc.pre(end !== undefined);
-        const key = keyOf('rl', globalTag(place.name), end);
+        const key = keyOf('rl', globalTag(parts.name), end);
         expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
         expect(key.match(/[{}]/g)).toEqual(['{', '}']);
       }),
@@ -72,10 +72,10 @@ describe('the key of a policy for an identity', () => {
     );
   });
 
-  it('contains of the identity only its kind, a colon, and text without braces and colons', () => {
+  it('has an identity tag of only the kind, a colon, and text without braces and colons', () => {
     fc.assert(
-      fc.property(identity, (who) => {
-        expect(identityTag(who)).toMatch(new RegExp(`^${who.kind}:[ -9;-z|~]{0,64}$`));
+      fc.property(identity, (counted) => {
+        expect(identityTag(counted)).toMatch(new RegExp(`^${counted.kind}:[ -9;-z|~]{0,64}$`));
       }),
       RUNS,
     );
@@ -134,19 +134,19 @@ describe('the key of a policy for an identity', () => {
     ['\ud83d\ude00', '\ude00\ud83d'],
     [`${'x'.repeat(70)}\ud800`, `${'x'.repeat(70)}\ud801`],
     [`${'x'.repeat(70)}\ud800`, `${'x'.repeat(70)}\ufffd`],
-  ])('tells lone surrogates apart: %j and %j', (a, b) => {
+  ])('differs for lone surrogates: %j and %j', (a, b) => {
     for (const k of ['user', 'key'])
       expect(identityTag({ kind: k, value: a })).not.toBe(identityTag({ kind: k, value: b }));
   });
 
   it('differs for each policy, scope, rate and identity, even with crafted names', () => {
     const crafted = fc.string({ unit: fc.constantFrom(':', '%', '3', 'A', 'a', '}', '{'), minLength: 1, maxLength: 6 });
-    const place = fc.record({ name: crafted, scope: crafted, rate: fc.integer({ min: 1, max: 3 }) });
-    const who = fc.record({ kind: fc.constantFrom('a', 'user'), value: crafted });
+    const parts = fc.record({ name: crafted, scope: crafted, rate: fc.integer({ min: 1, max: 3 }) });
+    const counted = fc.record({ kind: fc.constantFrom('a', 'user'), value: crafted });
     fc.assert(
-      fc.property(place, who, place, who, (p1, w1, p2, w2) => {
-        const same = JSON.stringify([p1, w1]) === JSON.stringify([p2, w2]);
-        const keys = [keyOf('rl', identityTag(w1), tail('rl', p1)!), keyOf('rl', identityTag(w2), tail('rl', p2)!)];
+      fc.property(parts, counted, parts, counted, (p1, i1, p2, i2) => {
+        const same = JSON.stringify([p1, i1]) === JSON.stringify([p2, i2]);
+        const keys = [keyOf('rl', identityTag(i1), tail('rl', p1)!), keyOf('rl', identityTag(i2), tail('rl', p2)!)];
         expect(keys[0] === keys[1]).toBe(same);
       }),
       RUNS,
@@ -187,11 +187,11 @@ describe('the key of a policy for an identity', () => {
     const seen = new Map<string, string>();
     fc.assert(
       fc.property(fc.array(tuple, { minLength: 2, maxLength: 20 }), (tuples) => {
-        for (const [policyName, place, identityKind, value] of tuples) {
-          const end = tail('rl', { name: policyName, scope: place, rate: 7 });
+        for (const [policyName, policyScope, identityKind, value] of tuples) {
+          const end = tail('rl', { name: policyName, scope: policyScope, rate: 7 });
           if (end === undefined) continue;
           const key = keyOf('rl', identityTag({ kind: identityKind, value }), end);
-          const units = [policyName, place, identityKind, value].map((part) =>
+          const units = [policyName, policyScope, identityKind, value].map((part) =>
             part.split('').map((c) => c.charCodeAt(0)),
           );
           // No two tuples of all the runs share a key.

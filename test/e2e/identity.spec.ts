@@ -7,10 +7,7 @@ import {
   identityTag,
   ipIdentity,
   type Policy,
-  type PolicyBy,
   RateLimit,
-  RateLimiter,
-  RateLimitConfigError,
   type RateLimitModuleOptions,
   userIdentity,
 } from 'nestjs-floodgate';
@@ -36,7 +33,7 @@ class Routes {
 
 type Headers = NonNullable<SendOptions['headers']>;
 
-describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
   /** The identity tags that requests with these headers are counted by, without the hashes of API keys. */
   async function identities(
     requests: readonly Headers[],
@@ -89,13 +86,13 @@ describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
     ]);
   });
 
-  it("by 'user' is the address when there is no user, and never the API key", async () => {
+  it("for a policy by 'user' is the address when there is no user, and never the API key", async () => {
     const requests: Headers[] = [{ 'X-User-Id': 'ada', 'X-API-Key': 'k' }, { 'X-API-Key': 'k' }, { 'X-User-Id': '' }];
     const expected = ['user:ada', 'ip:127.0.0.1', 'ip:127.0.0.1'];
     expect(await identities(requests, {}, {}, '/user')).toEqual(expected);
   });
 
-  it("by 'ip' is the address even when no resolver of the module finds addresses", async () => {
+  it("for a policy by 'ip' is the address even when no resolver of the module finds addresses", async () => {
     expect(await identities([{ 'X-User-Id': 'ada' }], { identity: [userIdentity()] }, {}, '/ip')).toEqual([
       'ip:127.0.0.1',
     ]);
@@ -174,7 +171,7 @@ describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
     [48, '2001:db8:1:1::', '2001:db8:1:ffff::', 1],
     [1, '2001:db8::', '7fff::', 1],
     [1, '2001:db8::', '8000::', 2],
-  ])('with ipv6Prefix %d: %s and %s are %d', async (ipv6Prefix, a, b, count) => {
+  ])('with ipv6Prefix %d: %s and %s give %d distinct identities', async (ipv6Prefix, a, b, count) => {
     expect(new Set(await behindProxy([a, b], { identity: [ipIdentity({ ipv6Prefix })] })).size).toBe(count);
   });
 
@@ -190,7 +187,7 @@ describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
     ['::1.2.3.4', 'ip:%3A%3A/56'],
     ['64:ff9b::1.2.3.4', 'ip:64%3Aff9b%3A%3A/56'],
     ['1.2.3.4%eth0', 'ip:1.2.3.4'],
-  ])('of %s has neither port nor zone: %s', async (passedOn, expected) => {
+  ])('from %s has neither port nor zone: it is %s', async (passedOn, expected) => {
     expect(await behindProxy([passedOn])).toEqual([expected]);
   });
 
@@ -229,64 +226,17 @@ describe.each(PLATFORMS)('the identity of a request over %s', (platform) => {
   });
 });
 
-describe.each(PLATFORMS)('the identities of several policies over %s', (platform) => {
-  it('are resolved once per request, side by side', async () => {
-    const calls = { user: 0, tenant: 0 };
-    const waiting: (() => void)[] = [];
-    /** Settles when both functions of the request have been called. */
-    const together = (): Promise<void> =>
-      new Promise((resolve) => {
-        waiting.push(resolve);
-        if (waiting.length === 2) for (const settle of waiting.splice(0)) settle();
-      });
-    const resolver: IdentityResolver = {
-      kind: 'user',
-      resolve: async () => {
-        calls.user++;
-        await together();
-        return 'ada';
-      },
-    };
-    const tenant: PolicyBy = async () => {
-      calls.tenant++;
-      await together();
-      return { kind: 'tenant', value: 'acme' };
-    };
-    @Controller()
-    class Several {
-      @Get()
-      @RateLimit(
-        { ...BUCKET, name: 'client' },
-        { ...BUCKET, name: 'user', by: 'user' },
-        { ...BUCKET, name: 'ip', by: 'ip' },
-        { ...BUCKET, name: 'tenant', by: tenant },
-        { ...BUCKET, name: 'tenant again', by: tenant },
-      )
-      get(): void {}
-    }
-    const store = new StillStore();
-    await using app = await limited(platform, Several, { store, identity: [resolver] });
-    for (let i = 1; i <= 3; i++) {
-      expect((await app.send('/')).status).toBe(200);
-      expect(calls).toEqual({ user: i, tenant: i });
-    }
-    expect(app.app.get(RateLimiter).stats().functionFailures.identity).toBe(0);
-    const tags = store.asked[0]!.map(({ key }) => /\{(.*)\}/.exec(key)![1]);
-    expect(tags).toEqual(['user:ada', 'user:ada', 'ip:127.0.0.1', 'tenant:acme', 'tenant:acme']);
-  });
-});
-
-describe.each(PLATFORMS)("an 'api-key' over %s", (platform) => {
+describe.each(PLATFORMS)("over %s, an 'api-key'", (platform) => {
   const SECRET = 'secret-4711';
   const identity: IdentityResolver[] = [{ kind: 'api-key', resolve: () => SECRET }];
 
   it.each<[string, Policy, RateLimitModuleOptions]>([
-    ['as key by a function', { ...BUCKET, by: () => ({ kind: 'key', value: SECRET }) }, {}],
-    ['by a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
-    ['by an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
-    ['of a resolver', BUCKET, { identity }],
-    ["of a resolver, with by: 'api-key'", { ...BUCKET, by: 'api-key' }, { identity }],
-  ])('%s counts as a key, whose text no key of the store contains', async (_, policy, options) => {
+    ["of kind 'key' from a function", { ...BUCKET, by: () => ({ kind: 'key', value: SECRET }) }, {}],
+    ['from a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
+    ['from an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
+    ['from a resolver', BUCKET, { identity }],
+    ["from a resolver, with by: 'api-key'", { ...BUCKET, by: 'api-key' }, { identity }],
+  ])('%s is counted as a key, and no key of the store contains its text', async (_, policy, options) => {
     @Controller()
     class One {
       @Get()
@@ -299,38 +249,5 @@ describe.each(PLATFORMS)("an 'api-key' over %s", (platform) => {
     const tag = identityTag({ kind: 'key', value: SECRET });
     expect(store.keys).toEqual([expect.stringMatching(`^rl:{${tag}}:`.replaceAll(/[{}]/g, '\\$&'))]);
     expect(store.keys.join()).not.toContain(SECRET);
-  });
-});
-
-describe('the resolvers of identities', () => {
-  it.each<[string, () => unknown]>([
-    [
-      "ipIdentity: 'prefix' is not an option; the only option is ipv6Prefix",
-      () => ipIdentity({ prefix: 64 } as object),
-    ],
-    [
-      "apiKeyIdentity: 'Header' is not an option; the only option is header",
-      () => apiKeyIdentity({ Header: 'x' } as object),
-    ],
-    [
-      "userIdentity: options must be an object such as { header }, got 'X-User'",
-      () => userIdentity('X-User' as unknown as object),
-    ],
-    [
-      'userIdentity: options must be an object such as { header }, got null',
-      () => userIdentity(null as unknown as object),
-    ],
-    ["userIdentity: header must be the name of a header, got ''", () => userIdentity({ header: '' })],
-    ["apiKeyIdentity: header must be the name of a header, got 'X Key'", () => apiKeyIdentity({ header: 'X Key' })],
-    ['apiKeyIdentity: header must be the name of a header, got 7', () => apiKeyIdentity({ header: 7 as never })],
-  ])('reject invalid options: %s', (problem, make) => {
-    expect(make).toThrow(new RateLimitConfigError(...(problem.split(/: (.*)/s).slice(0, 2) as [string, string])));
-  });
-});
-
-describe('ipIdentity', () => {
-  it.each([0, -1, 129, 1.5, NaN, Infinity, '56'])('rejects %p as a prefix', (ipv6Prefix) => {
-    const wanted = `ipIdentity: ipv6Prefix must be a whole number from 1 to 128, got ${ipv6Prefix}`;
-    expect(() => ipIdentity({ ipv6Prefix: ipv6Prefix as number })).toThrow(new RangeError(wanted));
   });
 });

@@ -14,17 +14,17 @@ import { FROM_HEADERS, limited, PLATFORMS } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const GAP_MS = 20;
 
 interface Slot {
-  /** When it was decided, and when the request may depart: milliseconds of this process's monotonic clock. */
+  /** The decision and the departure, in milliseconds of this process's monotonic clock. */
   readonly decided: number;
   readonly departs: number;
 }
 
-/** A `MemoryStore` that remembers the slots that it gave. */
+/** A `MemoryStore` that records the slots that it gives. */
 class SlotStore extends MemoryStore {
   readonly slots: Slot[] = [];
 
@@ -56,7 +56,7 @@ class Queue {
   @Get('beside/:id')
   @RateLimit(
     { name: 'queue', algorithm: 'leaky-bucket', capacity: 8, drain: `1/${GAP_MS}ms`, by: 'global', scope: 'app' },
-    { name: 'each', algorithm: 'token-bucket', capacity: 1, refill: '1/h' },
+    { name: 'client', algorithm: 'token-bucket', capacity: 1, refill: '1/h' },
   )
   beside(@Param('id') id: string): void {
     arrivals.push({ at: performance.now(), id });
@@ -69,19 +69,19 @@ beforeEach(() => {
 
 const PEEKED: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 8, drain: `1/${GAP_MS}ms`, by: 'global' };
 
-describe.each(PLATFORMS)('a leaky bucket over %s', (platform) => {
-  it('lets requests through in order, each at its slot and never before it', async () => {
+describe.each(PLATFORMS)('over %s, a leaky bucket', (platform) => {
+  it('passes requests in order, each at its slot and never before it', async () => {
     const store = new SlotStore();
     await using app = await limited(platform, Queue, { store });
     const replies = [];
     for (let i = 0; i < 9; i++) {
       replies.push(app.send(`/queue/${i}`));
-      while (store.slots.length <= i) await turn(); // the next one comes when this one has its slot
+      while (store.slots.length <= i) await turn(); // the next request is sent when this one has its slot
     }
     expect((await Promise.all(replies)).map(({ status }) => status)).toEqual(Array(9).fill(200));
     expect(arrivals.map(({ id }) => id)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
     expect(arrivals.map(({ at }, i) => store.slots[i]!.departs - at).filter((early) => early > 0.001)).toEqual([]);
-    // A slot is one gap after the slot before it, or at once.
+    // A slot is one gap after the previous slot, or at the decision.
     let next = -Infinity;
     for (const { decided, departs } of store.slots) {
       expect(departs).toBeCloseTo(Math.max(next, decided), 2);
@@ -89,7 +89,7 @@ describe.each(PLATFORMS)('a leaky bucket over %s', (platform) => {
     }
   });
 
-  it('lets nobody through early when the event loop was busy, so that timers started late', async () => {
+  it('passes no request before its slot when the event loop is busy and timers start late', async () => {
     const busy = { ms: 0 };
     @Controller()
     class Busy {
@@ -114,25 +114,25 @@ describe.each(PLATFORMS)('a leaky bucket over %s', (platform) => {
     expect(arrivals.map(({ at }, i) => store.slots[i]!.departs - at).filter((early) => early > 0.001)).toEqual([]);
   });
 
-  it('refuses at once, with an honest Retry-After, what it has no place for', async () => {
+  it('rejects a request at once when it is full, with an honest Retry-After', async () => {
     await using app = await limited(platform, Queue, { store: new MemoryStore() });
     const since = performance.now();
-    const refusedAt: number[] = [];
+    const rejectedAt: number[] = [];
     const replies = await Promise.all(
       Array.from({ length: 60 }, async (_, i) => {
         const reply = await app.send(`/queue/${i}`);
-        if (reply.status === 429) refusedAt.push(performance.now());
+        if (reply.status === 429) rejectedAt.push(performance.now());
         return reply;
       }),
     );
     const passed = replies.filter(({ status }) => status === 200).length;
-    expect(passed).toBeGreaterThanOrEqual(9); // one departs and 8 wait
+    expect(passed).toBeGreaterThanOrEqual(9); // one passes and 8 wait
     expect(passed).toBeLessThanOrEqual(9 + Math.floor((performance.now() - since) / GAP_MS));
     expect(arrivals).toHaveLength(passed);
-    expect(Math.min(...refusedAt)).toBeLessThan(arrivals.at(-1)!.at);
-    const refused = replies.filter(({ status }) => status === 429);
-    expect(refused).toHaveLength(60 - passed);
-    for (const { headers, body } of refused) {
+    expect(Math.min(...rejectedAt)).toBeLessThan(arrivals.at(-1)!.at);
+    const rejected = replies.filter(({ status }) => status === 429);
+    expect(rejected).toHaveLength(60 - passed);
+    for (const { headers, body } of rejected) {
       expect(headers).toMatchObject({ 'retry-after': '1', 'x-ratelimit-limit': '8', 'x-ratelimit-remaining': '0' });
       const { retry_after_ms } = body as { retry_after_ms: number };
       expect(retry_after_ms).toBeGreaterThan(0);
@@ -140,19 +140,19 @@ describe.each(PLATFORMS)('a leaky bucket over %s', (platform) => {
     }
   });
 
-  it('takes no place for a request that another policy refuses', async () => {
+  it('gives no slot to a request that another policy rejects', async () => {
     await using app = await limited(platform, Queue, { store: new StillStore(), identity: FROM_HEADERS });
-    const mine = { headers: { 'X-User-Id': 'ada' } };
-    expect((await app.send('/beside/0', mine)).status).toBe(200);
-    const queue = (): Promise<Decision> => app.app.get(RateLimiter).peek(PEEKED, { kind: 'user', value: 'x' });
-    const before = await queue();
+    const asAda = { headers: { 'X-User-Id': 'ada' } };
+    expect((await app.send('/beside/0', asAda)).status).toBe(200);
+    const peekQueue = (): Promise<Decision> => app.app.get(RateLimiter).peek(PEEKED, { kind: 'user', value: 'x' });
+    const before = await peekQueue();
     expect(before.policies[0]).toMatchObject({ remaining: 8, resetAfterMs: GAP_MS });
-    expect(await app.crowd(30, '/beside/1', mine)).toEqual({ 429: 30 });
-    expect(await queue()).toEqual(before);
+    expect(await app.crowd(30, '/beside/1', asAda)).toEqual({ 429: 30 });
+    expect(await peekQueue()).toEqual(before);
   });
 });
 
-describe.each(PLATFORMS)('a leaky bucket of two pods on one Redis, over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, a leaky bucket of two pods on one Redis', (platform) => {
   let server: RedisServer;
 
   beforeAll(async () => {
@@ -161,7 +161,7 @@ describe.each(PLATFORMS)('a leaky bucket of two pods on one Redis, over %s', (pl
 
   afterAll(() => server.stop());
 
-  it('is one queue: the departures of both are never closer than its rate allows', async () => {
+  it('is one queue: the departures of both pods are never closer than its rate allows', async () => {
     await using first = await limited(platform, Queue, { redis: server.url });
     await using second = await limited(platform, Queue, { redis: server.url });
     const since = performance.now();
@@ -169,8 +169,8 @@ describe.each(PLATFORMS)('a leaky bucket of two pods on one Redis, over %s', (pl
       Array.from({ length: 60 }, async (_, i) => (await (i % 2 === 0 ? first : second).send(`/queue/${i}`)).status),
     );
     const times = arrivals.map(({ at }) => at - since).toSorted((a, b) => a - b);
-    const refused = statuses.filter((status) => status === 429);
-    expect(times).toHaveLength(60 - refused.length);
+    const rejected = statuses.filter((status) => status === 429);
+    expect(times).toHaveLength(60 - rejected.length);
     expect(times.length).toBeGreaterThanOrEqual(9);
     // The n-th slot is n gaps after the first, which was given after `since`.
     times.forEach((time, n) => expect(time).toBeGreaterThanOrEqual(n * GAP_MS));

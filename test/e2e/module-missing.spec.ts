@@ -25,32 +25,32 @@ class AllRoutes {
   get(): void {}
 }
 
-describe.each(PLATFORMS)('without RateLimitModule, over %s', (platform) => {
-  it('boot warns of every place of @RateLimit, and says what is missing', async () => {
+describe.each(PLATFORMS)('over %s, RateLimitModule', (platform) => {
+  it('that is not imported causes a warning for every @RateLimit, which names the import', async () => {
     await using app = await start(platform, { controllers: [Routes, AllRoutes] });
-    const why =
+    const problem =
       '@RateLimit has no effect, because RateLimitModule is not imported: add RateLimitModule.forRoot() to the';
     expect(app.logs.of('warn').toSorted()).toEqual([
-      expect.stringContaining(`AllRoutes: ${why}`),
-      expect.stringContaining(`Routes.get: ${why}`),
+      expect.stringContaining(`AllRoutes: ${problem}`),
+      expect.stringContaining(`Routes.get: ${problem}`),
     ]);
     expect(await app.crowd(3, '/')).toEqual({ 200: 3 });
   });
 
-  it('no such warning comes with the module', async () => {
+  it('that is imported causes no such warning', async () => {
     await using app = await limited(platform, [Routes, AllRoutes], { store: new StillStore() });
     expect(app.logs.of('warn')).toEqual([]);
     expect(await app.crowd(3, '/')).toEqual({ 200: 1, 429: 2 });
   });
 
-  it('a module that is imported without forRoot stops the boot, saying what is right', async () => {
+  it('that is imported without forRoot stops the boot, and the error names the right imports', async () => {
     await expect(start(platform, { imports: [RateLimitModule], controllers: [Routes] })).rejects.toThrow(
       'RateLimitModule: is imported without options: import RateLimitModule.forRoot() or RateLimitModule.forRootAsync(',
     );
   });
 });
 
-it('a test of a controller alone needs no RateLimitModule', async () => {
+it('a testing module with a controller alone needs no RateLimitModule', async () => {
   const logger = new CapturedLogs();
   const testing = await Test.createTestingModule({ controllers: [Routes] })
     .setLogger(logger)

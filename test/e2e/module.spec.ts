@@ -96,7 +96,7 @@ const MODULES: [string, () => NonNullable<ModuleMetadata['imports']>][] = [
 
 @Injectable()
 class OwnGuard extends RateLimitGuard {
-  static refused: Decision[] = [];
+  static rejected: Decision[] = [];
   static tagged: string[] = [];
   @Inject(Settings) private readonly settings: Settings;
 
@@ -106,8 +106,8 @@ class OwnGuard extends RateLimitGuard {
   }
 
   protected override async identityTag(policy: BoundPolicy, context: ExecutionContext): Promise<string> {
-    const usual = await super.identityTag(policy, context);
-    OwnGuard.tagged.push(`${policy.name} ${usual}`);
+    const tag = await super.identityTag(policy, context);
+    OwnGuard.tagged.push(`${policy.name} ${tag}`);
     return identityTag({ kind: 'everyone', value: 'together' });
   }
 
@@ -118,12 +118,12 @@ class OwnGuard extends RateLimitGuard {
   }
 
   protected override refuse(_context: ExecutionContext, decision: Decision): never {
-    OwnGuard.refused.push(decision);
+    OwnGuard.rejected.push(decision);
     throw new HttpException('busy', 420);
   }
 }
 
-describe.each(PLATFORMS)('the module over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, the module', (platform) => {
   it.each(MODULES)('limits with %s', async (_, imports) => {
     await using app = await start(platform, { imports: imports(), controllers: [Routes] });
     expect(await app.crowd(5, '/')).toEqual({ 200: 2, 429: 3 });
@@ -139,7 +139,7 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     expect(limitHeaders(await app.send('/'))).toEqual([]);
   });
 
-  it('lets the guard be bound where it is wanted, in any module', async () => {
+  it('lets any module bind the guard with guard: false', async () => {
     @Controller('bound')
     @UseGuards(RateLimitGuard)
     class Bound {
@@ -155,7 +155,7 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     expect(await app.crowd(5, '/')).toEqual({ 200: 5 });
   });
 
-  it('counts a request once however often the guard is bound', async () => {
+  it('counts a request once when the guard is bound several times', async () => {
     @Controller('twice')
     @UseGuards(RateLimitGuard)
     class Twice {
@@ -182,11 +182,11 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     ['with forRoot', () => [RateLimitModule.forRoot(OPTIONS()), RateLimitModule.forRoot({ policies: {} })]],
     ['with the same options', () => [RateLimitModule.forRoot(), RateLimitModule.forRoot()]],
     [
-      'in both ways',
+      'with forRoot and with forRootAsync',
       () => [RateLimitModule.forRoot(OPTIONS()), RateLimitModule.forRootAsync({ useFactory: OPTIONS, guard: false })],
     ],
     [
-      'in a module of its own',
+      'the first time by a feature module',
       () => {
         @Module({ imports: [RateLimitModule.forRoot(OPTIONS())] })
         class Feature {}
@@ -199,7 +199,7 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     await expect(boot).rejects.toThrow(/^RateLimitModule.* is imported twice/);
   });
 
-  it('may stand in the imports of several modules when it is the same one', async () => {
+  it('may be imported by several modules when forRoot is called once', async () => {
     const limits = RateLimitModule.forRoot(OPTIONS());
     @Module({ imports: [limits] })
     class Feature {}
@@ -207,8 +207,8 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     expect(await app.crowd(5, '/')).toEqual({ 200: 2, 429: 3 });
   });
 
-  it('can be given a guard of its own, each step of which is overridden', async () => {
-    OwnGuard.refused = [];
+  it('works with a subclass of the guard that overrides each step', async () => {
+    OwnGuard.rejected = [];
     OwnGuard.tagged = [];
     const options = OPTIONS();
     await using app = await start(platform, {
@@ -221,27 +221,27 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 420]);
     expect(replies.map(({ headers }) => headers['x-decided-by'])).toEqual(['store', 'store', 'store']);
     expect(OwnGuard.tagged).toEqual(['two user:ada', 'two user:bob', 'two user:eve']);
-    expect(OwnGuard.refused).toMatchObject([{ allowed: false, policies: [{ policy: 'two', remaining: 0 }] }]);
+    expect(OwnGuard.rejected).toMatchObject([{ allowed: false, policies: [{ policy: 'two', remaining: 0 }] }]);
     expect((options.store as StillStore).keys).toEqual(['rl:{everyone:together}:GET /:two:tb:2@1/3600000000']);
   });
 
-  it('says at boot where limits are kept', async () => {
+  it('logs at boot where limits are kept', async () => {
     await using server = await RedisServer.start();
     const client = new Redis(server.url);
-    const told = async (options: RateLimitModuleOptions): Promise<string> => {
+    const bootLine = async (options: RateLimitModuleOptions): Promise<string> => {
       await using app = await limited(platform, Routes, { ...OPTIONS(), store: undefined, ...options });
       return app.logs.of('log').find((text) => text.startsWith('Limits are kept')) ?? '';
     };
-    expect(await told({})).toContain('in this process');
-    expect(await told({ redis: '' })).toContain('in this process');
-    expect(await told({ redis: server.url })).toContain('in Redis');
-    expect(await told({ redis: { host: server.host, port: server.port } })).toContain('in Redis');
-    expect(await told({ redis: client })).toContain('in Redis');
-    expect(await told({ store: new StillStore() })).toContain('StillStore');
+    expect(await bootLine({})).toContain('in this process');
+    expect(await bootLine({ redis: '' })).toContain('in this process');
+    expect(await bootLine({ redis: server.url })).toContain('in Redis');
+    expect(await bootLine({ redis: { host: server.host, port: server.port } })).toContain('in Redis');
+    expect(await bootLine({ redis: client })).toContain('in Redis');
+    expect(await bootLine({ store: new StillStore() })).toContain('StillStore');
     client.disconnect();
   });
 
-  it('takes for a ready client what can do what one does, of whatever class', async () => {
+  it('takes an object of any class as a client when it has evalsha, eval and del', async () => {
     await using server = await RedisServer.start();
     const client = new Redis(server.url);
     const plain = {
@@ -257,21 +257,21 @@ describe.each(PLATFORMS)('the module over %s', (platform) => {
     client.disconnect();
   });
 
-  it('decides by the clocks of the processes with clock: app', async () => {
+  it("limits on Redis with clock: 'app'", async () => {
     await using server = await RedisServer.start();
     const { store: __, ...options } = OPTIONS();
     await using app = await limited(platform, Routes, { ...options, redis: server.url, clock: 'app' });
     expect(await app.crowd(5, '/')).toEqual({ 200: 2, 429: 3 });
   });
 
-  it('begins its keys as told', async () => {
+  it('begins its keys with keyPrefix', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { ...OPTIONS(), store, keyPrefix: 'shop:limits' });
     await app.as('ada', '/');
     expect(store.keys).toEqual(['shop:limits:{user:ada}:GET /:two:tb:2@1/3600000000']);
   });
 
-  it('limits nothing in a class that a guard of its own is bound to and that is skipped', async () => {
+  it('limits no route of a class with @SkipRateLimit by its defaults', async () => {
     @Controller('skipped')
     @SkipRateLimit()
     class Skipped {

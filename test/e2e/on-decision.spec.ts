@@ -52,12 +52,12 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-/** What an event says, without what differs from run to run. */
-function gist({ decision, source, route }: DecisionEvent): unknown {
+/** The fields of an event that are the same in every run. */
+function summary({ decision, source, route }: DecisionEvent): unknown {
   return [route, source, decision.allowed, decision.policies.map(({ policy, allowed }) => `${policy} ${allowed}`)];
 }
 
-describe.each(PLATFORMS)('onDecision over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, onDecision', (platform) => {
   async function app(options: RateLimitModuleOptions): Promise<{ app: HttpApp; events: DecisionEvent[] }> {
     const events: DecisionEvent[] = [];
     const onDecision = (event: DecisionEvent): void => void events.push(event);
@@ -67,23 +67,23 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
     };
   }
 
-  it('is told of every decision of the guard once, with the handler and every policy', async () => {
+  it('is called once for every decision of the guard, with the handler and every policy', async () => {
     const { app: http, events } = await app({});
     await using _ = http;
     for (const path of ['/', '/', '/', '/inherited', '/chosen', '/looks', '/skipped', '/nowhere']) {
       await http.as('ada', path);
     }
-    expect(events.map(gist)).toEqual([
+    expect(events.map(summary)).toEqual([
       ['Routes.get', 'store', true, ['user true', 'all true']],
       ['Routes.get', 'store', true, ['user true', 'all true']],
       ['Routes.get', 'store', false, ['user true', 'all false']],
       ['Routes.inherited', 'store', true, ['default true']],
       ['Routes.chosen', 'store', true, ['default true']],
-      ['Routes.looks', 'store', true, ['default true']], // a request was let through, whatever it took
+      ['Routes.looks', 'store', true, ['default true']], // a request of cost 0 is a decision, too
     ]);
   });
 
-  it('that throws, rejects or goes on for ever changes nothing for the request, and is logged once a second', async () => {
+  it('that throws, rejects or never settles changes no response, and is logged at most once a second', async () => {
     let calls = 0;
     const faults: (() => unknown)[] = [
       () => {
@@ -92,7 +92,7 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
       () => {
         throw null;
       },
-      () => Promise.reject(new Error('exporter away')),
+      () => Promise.reject(new Error('exporter unavailable')),
       () => new Promise(() => undefined),
     ];
     const onDecision = (): void => faults[calls++ % faults.length]!() as void;
@@ -108,7 +108,7 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
     expect(await unhandled()).toEqual([]);
   });
 
-  it('is called in the context of the request, on Redis, too: tracing finds its span', async () => {
+  it('is called in the async context of the request on Redis, so tracing finds its span', async () => {
     const requests = new AsyncLocalStorage<string>();
     const seen: string[] = [];
     const imports = [
@@ -128,18 +128,18 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
     ['local', [200, 200, 200, 429], ['default true', 'default true', 'default true', 'default false']],
     ['open', [200, 200, 200, 200], ['', '', '', '']],
     ['closed', [503, 503, 503, 503], ['', '', '', '']],
-  ])("says 'store', and %j while Redis is away", async (onStoreFailure, statuses, policies) => {
-    const dying = await RedisServer.start();
-    const { app: http, events } = await app({ store: undefined!, redis: dying.url, onStoreFailure });
+  ])("has the source 'store', and %j while Redis is unavailable", async (onStoreFailure, statuses, policies) => {
+    const stopped = await RedisServer.start();
+    const { app: http, events } = await app({ store: undefined!, redis: stopped.url, onStoreFailure });
     await using _ = http;
     try {
       await http.as('ada', '/inherited');
       expect(events.splice(0).map(({ source }) => source)).toEqual(['store']);
     } finally {
-      await dying.stop();
+      await stopped.stop();
     }
     for (const status of statuses) expect((await http.as('ada', '/inherited')).status).toBe(status);
-    expect(events.map(gist)).toEqual(
+    expect(events.map(summary)).toEqual(
       policies.map((policy, i) => [
         'Routes.inherited',
         onStoreFailure,
@@ -150,12 +150,12 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
     for (const { durationMs } of events) expect(durationMs).toBeGreaterThan(0);
   });
 
-  it('is told of what the middleware decides before routing', async () => {
+  it('is called for each decision of the middleware before routing', async () => {
     const { app: http, events } = await app({ middleware: [{ ...THREE, name: 'address', by: 'ip' }] });
     await using _ = http;
     await http.as('ada', '/inherited');
     await http.send('/nowhere');
-    expect(events.map(gist)).toEqual([
+    expect(events.map(summary)).toEqual([
       ['RateLimitMiddleware.use', 'store', true, ['address true']],
       ['Routes.inherited', 'store', true, ['default true']],
       ['RateLimitMiddleware.use', 'store', true, ['address true']],
@@ -165,7 +165,7 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
     expect(policies.find(({ policy }) => policy === 'address')).toMatchObject({ requests: 2, allowed: 2 });
   });
 
-  it("tells a refusal that was remembered from the store's", async () => {
+  it('has another source for a rejection of the denial cache than for one of the store', async () => {
     const { app: http, events } = await app({ store: undefined!, redis: server.url, keyPrefix: platform });
     await using _ = http;
     for (let i = 0; i < 5; i++) await http.as('ada', '/inherited');
@@ -177,7 +177,7 @@ describe.each(PLATFORMS)('onDecision over %s', (platform) => {
 describe('onDecision of the limiter', () => {
   const POLICY: Policy = { ...THREE, name: 'mails' };
 
-  it('is told of what is consumed, not of what is looked at or reset', async () => {
+  it('is called for consume, and not for peek, for cost 0 or for reset', async () => {
     const events: DecisionEvent[] = [];
     const options: RateLimitModuleOptions = { store: new StillStore(), onDecision: (event) => void events.push(event) };
     await using http = await start('Express', { imports: [RateLimitModule.forRoot(options)] });
@@ -191,7 +191,7 @@ describe('onDecision of the limiter', () => {
     expect(events[0]!.decision).toBe(decision);
   });
 
-  it('is told of as large a share as asked for, whoever takes turns', async () => {
+  it('is called for the share of decisionSampling for each of two alternating policies', async () => {
     const seen: Record<string, number> = { a: 0, b: 0 };
     const onDecision = ({ decision }: DecisionEvent): void => void seen[decision.policies[0]!.policy]!++;
     const imports = [

@@ -43,14 +43,14 @@ class Rides {
 }
 
 interface Replay {
-  /** How many keys the store was asked about. */
+  /** The number of keys in all charges. */
   readonly buckets: number;
-  /** What is left in the bucket after all, when every answered request but 404s took one token of it. */
-  readonly leftTooMuch: number;
+  /** The tokens that are left beyond the expected count: each response but 400 and 404 takes one. */
+  readonly surplus: number;
   readonly statuses: readonly number[];
 }
 
-/** Sends every request once, one after the other, as one client. */
+/** Sends the requests one after the other, as one client. */
 async function replay(
   platform: (typeof PLATFORMS)[number],
   requests: readonly (readonly [path: string, options?: SendOptions])[],
@@ -63,15 +63,15 @@ async function replay(
   const routed = replies.filter(({ status }) => status !== 404 && status !== 400);
   return {
     buckets: store.keys.length,
-    leftTooMuch: left(routed.at(-1)!) - (100 - routed.length),
+    surplus: left(routed.at(-1)!) - (100 - routed.length),
     statuses: replies.map(({ status }) => status),
   };
 }
 
-const ONE = { buckets: 1, leftTooMuch: 0 };
+const ONE = { buckets: 1, surplus: 0 };
 
-describe.each(PLATFORMS)('one route is one bucket over %s', (platform) => {
-  it('however its path is spelt', async () => {
+describe.each(PLATFORMS)('over %s, one route is one bucket', (platform) => {
+  it('in every spelling of its path', async () => {
     const requests: [string, SendOptions?][] = [
       ['/api/rides'],
       ['/api/rides/'],
@@ -105,7 +105,7 @@ describe.each(PLATFORMS)('one route is one bucket over %s', (platform) => {
       expect(await replay(platform, requests)).toEqual({ ...ONE, statuses: [200, 200, 200] });
   });
 
-  it('for all the methods of @All, those a method override asks for included', async () => {
+  it('for all the methods of @All and for a method override header', async () => {
     const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
     const requests: [string, SendOptions?][] = [
       ...methods.map((method) => ['/api/all', { method }] as [string, SendOptions]),
@@ -152,7 +152,7 @@ describe.each(PLATFORMS)('one route is one bucket over %s', (platform) => {
     ['the same value repeated', ['k1', 'k1']],
     ['an empty repetition', ['k1', '']],
     ['a repetition that has a comma', ['k1', 'k2,k1']],
-  ])('for an API key with %s: the first counts', async (_, values) => {
+  ])('for an API key with %s: the first value counts', async (_, values) => {
     const requests: [string, SendOptions?][] = [
       ['/api/rides', { headers: { 'X-API-Key': 'k1' } }],
       ['/api/rides', { headers: { 'X-API-Key': values } }],
@@ -172,7 +172,7 @@ describe.each(PLATFORMS)('one route is one bucket over %s', (platform) => {
   });
 });
 
-/** What is left after each request, one after the other, as one client. */
+/** Sends the requests one after the other, as one client. Returns what each leaves in its bucket. */
 async function leftAfter(
   platform: (typeof PLATFORMS)[number],
   controllers: Type[],
@@ -184,7 +184,7 @@ async function leftAfter(
   return seen;
 }
 
-describe.each(PLATFORMS)('two routes are two buckets over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, two routes are two buckets', (platform) => {
   const classNamedSame = (path: string): Type => {
     @Controller(path)
     class Same {

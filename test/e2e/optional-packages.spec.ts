@@ -2,14 +2,14 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it, jest } from '@jest/globals';
 
-jest.setTimeout(30_000); // each boots a process
+jest.setTimeout(30_000); // each test boots a process
 
 const LOADERS = ['typescript-loader', 'absent-package'].flatMap((loader) => [
   '--import',
   `./test/support/${loader}.js`,
 ]);
 
-/** What an application with these imports says where a package is not installed. */
+/** Boots an application with these imports and without this package, and returns its output. */
 async function boot(imports: string, absent: string): Promise<string> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
@@ -30,6 +30,6 @@ it.each([
     'RateLimitConfigError: RateLimitMetricsModule: needs the package prom-client: npm install prom-client@15',
   ],
   ['redis', 'ioredis', 'RateLimitConfigError: RateLimitModule: redis needs the package ioredis: npm install ioredis@6'],
-])('with %s, without %s: %s', async (imports, absent, says) => {
-  expect(await boot(imports, absent)).toBe(says);
+])('an application that imports %s, without the package %s, prints: %s', async (imports, absent, printed) => {
+  expect(await boot(imports, absent)).toBe(printed);
 });

@@ -8,7 +8,7 @@ import { StillStore } from '../support/still-store.js';
 
 const BUCKET: Policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' };
 
-/** What a gateway, a message handler or a resolver looks like to a guard. */
+/** A provider with decorated methods, as a gateway, a message handler or a resolver is one. */
 @Injectable()
 class Handlers {
   @RateLimit(BUCKET)
@@ -27,13 +27,13 @@ class Routes {
   get(): void {}
 }
 
-describe('what is decorated in vain', () => {
-  const said = (app: HttpApp): string[] =>
+describe('a decorator without effect', () => {
+  const warned = (app: HttpApp): string[] =>
     app.logs
       .of('warn')
       .map((text) => text.replace(/: @RateLimit has no effect there, it limits handlers of HTTP .*$/, ''));
 
-  it('is said at boot: methods of providers, and what is no route of a controller', async () => {
+  it('causes a warning at boot, on methods of providers and on methods of controllers that are no routes', async () => {
     @Injectable()
     @RateLimit(BUCKET)
     class Gateway extends Handlers {
@@ -54,13 +54,13 @@ describe('what is decorated in vain', () => {
       onMessage(): void {}
     }
     @Module({ providers: [Handlers] })
-    class Elsewhere {}
+    class Feature {}
     await using app = await start('Express', {
-      imports: [RateLimitModule.forRoot({ store: new StillStore() }), Elsewhere],
+      imports: [RateLimitModule.forRoot({ store: new StillStore() }), Feature],
       controllers: [Mixed, Messages],
       providers: [Handlers, Gateway],
     });
-    expect(said(app).toSorted()).toEqual([
+    expect(warned(app).toSorted()).toEqual([
       'Gateway',
       'Gateway.handle',
       'Gateway.wrong',
@@ -71,7 +71,7 @@ describe('what is decorated in vain', () => {
     ]);
   });
 
-  it('is nothing of what is right: routes, skipped ones, controllers that are provided, too, factories, values', async () => {
+  it('is not reported for routes, skipped providers, provided controllers, factories and values', async () => {
     @Injectable()
     @SkipRateLimit()
     class Skipped {
@@ -99,8 +99,8 @@ describe('what is decorated in vain', () => {
   });
 });
 
-describe.each(PLATFORMS)('what is not HTTP, in an application over %s', (platform) => {
-  it.each(['ws', 'rpc', 'graphql', 'anything'])('passes the guard untouched: %s', async (type) => {
+describe.each(PLATFORMS)('over %s, a context other than HTTP', (platform) => {
+  it.each(['ws', 'rpc', 'graphql', 'anything'])('passes the guard uncounted: %s', async (type) => {
     const store = new StillStore();
     await using app = await start(platform, {
       imports: [RateLimitModule.forRoot({ store, defaults: [{ ...BUCKET, name: 'defaults' }] })],
@@ -108,7 +108,7 @@ describe.each(PLATFORMS)('what is not HTTP, in an application over %s', (platfor
       providers: [Handlers],
     });
     for (const method of ['handle', 'wrong'] as const) {
-      // No request, no response: whatever the guard asked of them would throw.
+      // The context has no request and no response. The guard would throw if it used one.
       const context = new ExecutionContextHost([], Handlers as Type, Handlers.prototype[method]);
       context.setType(type);
       for (let i = 0; i < 3; i++) expect(await app.app.get(RateLimitGuard).canActivate(context)).toBe(true);
@@ -116,7 +116,7 @@ describe.each(PLATFORMS)('what is not HTTP, in an application over %s', (platfor
     expect(store.asked).toEqual([]);
   });
 
-  it('passes the application-wide guard untouched in an external context', async () => {
+  it('passes the application-wide guard uncounted when ExternalContextCreator makes it', async () => {
     const store = new StillStore();
     await using app = await start(platform, {
       imports: [RateLimitModule.forRoot({ store, defaults: [{ ...BUCKET, name: 'defaults' }] })],
@@ -135,7 +135,7 @@ describe.each(PLATFORMS)('what is not HTTP, in an application over %s', (platfor
 });
 
 describe("the module's defaults", () => {
-  /** What Nest's own packages leave on the classes and methods of other handlers. */
+  /** Sets the metadata that Nest's packages set on gateways, resolvers and message handlers. */
   function marked<T extends Type>(type: T, method: string | undefined, key: string, value: unknown): T {
     const handlers = type.prototype as Record<string, object>;
     Reflect.defineMetadata(key, value, method === undefined ? type : handlers[method]!);
@@ -161,7 +161,7 @@ describe("the module's defaults", () => {
   Controller()(Jobs);
   const controllers = [Routes, marked(Jobs, 'done', 'microservices:pattern', ['done'])];
 
-  it('do not reach gateways, resolvers and message handlers, which boot says once', async () => {
+  it('do not reach gateways, resolvers and message handlers, and boot warns of them once', async () => {
     const imports = [RateLimitModule.forRoot({ store: new StillStore(), defaults: [BUCKET] })];
     await using app = await start('Express', { imports, controllers, providers });
     expect(app.logs.of('warn').filter((text) => text.includes('defaults'))).toEqual([
@@ -170,13 +170,13 @@ describe("the module's defaults", () => {
     ]);
   });
 
-  it('are not spoken of where there are none, or nothing that they miss', async () => {
-    const quiet = async (defaults: Policy[], metadata: object): Promise<unknown> => {
+  it('cause no warning when there are none, or when they reach every handler', async () => {
+    const warnings = async (defaults: Policy[], metadata: object): Promise<unknown> => {
       const imports = [RateLimitModule.forRoot({ store: new StillStore(), defaults })];
       await using app = await start('Express', { imports, ...metadata });
       return app.logs.of('warn');
     };
-    expect(await quiet([], { controllers, providers })).toEqual([]);
-    expect(await quiet([BUCKET], { controllers: [Routes], providers: [Plain] })).toEqual([]);
+    expect(await warnings([], { controllers, providers })).toEqual([]);
+    expect(await warnings([BUCKET], { controllers: [Routes], providers: [Plain] })).toEqual([]);
   });
 });

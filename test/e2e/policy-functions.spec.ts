@@ -5,7 +5,7 @@ import { type Policy, type PolicyFunction, type PolicySource, RateLimit, RateLim
 import { limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
-/** A controller whose one route has these policies. */
+/** A controller with one route that has these policies. */
 function routeWith(policy: PolicySource, ...more: PolicySource[]): Type {
   @Controller()
   class Tenants {
@@ -22,37 +22,37 @@ function header(context: ExecutionContext, name: string): string | undefined {
   return context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>().headers[name];
 }
 
-const tier = (name: string, capacity: number): Policy => ({ name, algorithm: 'token-bucket', capacity, refill: '1/m' });
-const TIERS: Record<string, Policy> = { free: tier('free', 2), gold: tier('gold', 5) };
+const plan = (name: string, capacity: number): Policy => ({ name, algorithm: 'token-bucket', capacity, refill: '1/m' });
+const PLANS: Record<string, Policy> = { free: plan('free', 2), gold: plan('gold', 5) };
 
-const tierOf = (context: ExecutionContext): Policy => TIERS[header(context, 'x-tier') ?? 'free']!;
-const asTier = (name: string) => ({ headers: { 'X-Tier': name } });
+const planOf = (context: ExecutionContext): Policy => PLANS[header(context, 'x-plan') ?? 'free']!;
+const asPlan = (name: string) => ({ headers: { 'X-Plan': name } });
 
-describe.each(PLATFORMS)('a policy function over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
   it.each<[string, PolicySource]>([
-    ['a policy', tierOf],
-    ['a promise of a policy', async (context) => (await turn(), tierOf(context))],
-    ['a new object each time', (context) => ({ ...tierOf(context) })],
-    ['the name of a policy', (context) => header(context, 'x-tier') ?? 'free'],
-    ['a promise of a name', async (context) => (await turn(), header(context, 'x-tier') ?? 'free')],
+    ['a policy', planOf],
+    ['a promise of a policy', async (context) => (await turn(), planOf(context))],
+    ['a new object each time', (context) => ({ ...planOf(context) })],
+    ['the name of a policy', (context) => header(context, 'x-plan') ?? 'free'],
+    ['a promise of a name', async (context) => (await turn(), header(context, 'x-plan') ?? 'free')],
   ])('chooses for each request by returning %s', async (_, source) => {
-    await using app = await limited(platform, routeWith(source), { store: new StillStore(), policies: TIERS });
-    expect(await app.crowd(8, '/', asTier('gold'))).toEqual({ 200: 5, 429: 3 });
-    expect(await app.crowd(8, '/', asTier('free'))).toEqual({ 200: 2, 429: 6 });
-    expect((await app.send('/', asTier('gold'))).body).toMatchObject({ policy: 'gold' });
+    await using app = await limited(platform, routeWith(source), { store: new StillStore(), policies: PLANS });
+    expect(await app.crowd(8, '/', asPlan('gold'))).toEqual({ 200: 5, 429: 3 });
+    expect(await app.crowd(8, '/', asPlan('free'))).toEqual({ 200: 2, 429: 6 });
+    expect((await app.send('/', asPlan('gold'))).body).toMatchObject({ policy: 'gold' });
   });
 
-  it('stands beside fixed policies, in one step with them', async () => {
+  it('stands beside fixed policies, and one step charges all of them', async () => {
     const daily: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 4, window: '1d' };
     const store = new StillStore();
-    await using app = await limited(platform, routeWith(daily, tierOf), { store });
-    expect(await app.crowd(6, '/', asTier('gold'))).toEqual({ 200: 4, 429: 2 });
+    await using app = await limited(platform, routeWith(daily, planOf), { store });
+    expect(await app.crowd(6, '/', asPlan('gold'))).toEqual({ 200: 4, 429: 2 });
     expect(store.asked.every(({ length }) => length === 2)).toBe(true);
   });
 
   it('may stand on a class and in the defaults', async () => {
     @Controller('class')
-    @RateLimit(tierOf)
+    @RateLimit(planOf)
     class OnClass {
       @Get()
       get(): void {}
@@ -62,22 +62,22 @@ describe.each(PLATFORMS)('a policy function over %s', (platform) => {
       @Get()
       get(): void {}
     }
-    await using app = await limited(platform, [OnClass, Plain], { store: new StillStore(), defaults: [tierOf] });
+    await using app = await limited(platform, [OnClass, Plain], { store: new StillStore(), defaults: [planOf] });
     expect(await app.crowd(3, '/class')).toEqual({ 200: 2, 429: 1 });
     expect(await app.crowd(3, '/defaults')).toEqual({ 200: 2, 429: 1 });
   });
 
   it.each<[string, () => unknown, string]>([
-    ['nothing', () => undefined, 'got undefined'],
+    ['undefined', () => undefined, 'got undefined'],
     ['a number', () => 20, 'got 20'],
     ['an unknown name', () => 'platinum', "there is no policy named 'platinum'"],
-    ['a policy that is not one', () => ({ ...TIERS.free, capacity: 0 }), 'capacity must be a whole number'],
-    ['a promise of nothing', () => Promise.resolve(null), 'got null'],
-    ['a policy of a name that the route has already', () => tier('fixed', 3), "two policies are named 'fixed'"],
-  ])('that returns %s is a logged 500, never a free pass, and charges nothing', async (_, source, problem) => {
+    ['an invalid policy', () => ({ ...PLANS.free, capacity: 0 }), 'capacity must be a whole number'],
+    ['a promise of null', () => Promise.resolve(null), 'got null'],
+    ['a policy with the name of another policy of the route', () => plan('fixed', 3), "two policies are named 'fixed'"],
+  ])('that returns %s makes each request fail with a logged 500, and charges nothing', async (_, source, problem) => {
     const store = new StillStore();
-    const controller = routeWith(tier('fixed', 2), source as PolicySource);
-    await using app = await limited(platform, controller, { store, policies: TIERS });
+    const controller = routeWith(plan('fixed', 2), source as PolicySource);
+    await using app = await limited(platform, controller, { store, policies: PLANS });
     for (let i = 0; i < 3; i++) {
       const reply = await app.send('/');
       expect(reply.status).toBe(500);
@@ -94,16 +94,16 @@ describe.each(PLATFORMS)('a policy function over %s', (platform) => {
     [
       'throws',
       () => {
-        throw new Error('tiers are away');
+        throw new Error('plans are unavailable');
       },
     ],
-    ['rejects', () => Promise.reject(new Error('tiers are away'))],
+    ['rejects', () => Promise.reject(new Error('plans are unavailable'))],
     ['never settles', () => new Promise<never>(() => undefined)],
-  ])('that %s: its fallback takes its place, else the defaults, else the request passes', async (_, source) => {
+  ])('that %s is replaced by its fallback, else by the defaults, else the request passes', async (_, source) => {
     const choose = source as PolicyFunction;
     const limits = async (policy: PolicySource, defaults: PolicySource[]): Promise<readonly number[]> => {
       const store = new StillStore();
-      await using app = await limited(platform, routeWith(policy), { store, defaults, policies: TIERS });
+      await using app = await limited(platform, routeWith(policy), { store, defaults, policies: PLANS });
       const statuses = [];
       for (let i = 0; i < 4; i++) statuses.push((await app.send('/')).status);
       expect(app.logs.of('error')).toEqual([]);
@@ -111,8 +111,8 @@ describe.each(PLATFORMS)('a policy function over %s', (platform) => {
       expect(app.app.get(RateLimiter).stats().functionFailures.policy).toBe(4);
       return statuses;
     };
-    const two = tier('two', 2);
-    const three = tier('three', 3);
+    const two = plan('two', 2);
+    const three = plan('three', 3);
     expect(await limits({ choose, fallback: two }, [three])).toEqual([200, 200, 429, 429]);
     expect(await limits({ choose }, [three])).toEqual([200, 200, 200, 429]);
     expect(await limits(choose, [three])).toEqual([200, 200, 200, 429]);
@@ -124,12 +124,12 @@ describe.each(PLATFORMS)('a policy function over %s', (platform) => {
     ['choose must be a function that returns a policy or a name, got nothing', { choose: 'free' }],
     ['fallback must be a policy or the name of one, got a function', { choose: () => 'free', fallback: () => 'free' }],
     ["there is no policy named 'gone'", { choose: () => 'free', fallback: 'gone' }],
-  ])('stops the boot where %s', async (problem, source) => {
-    const opened = limited(platform, routeWith(source as PolicySource), { store: new StillStore(), policies: TIERS });
+  ])('stops the boot with the error: %s', async (problem, source) => {
+    const opened = limited(platform, routeWith(source as PolicySource), { store: new StillStore(), policies: PLANS });
     await expect(opened).rejects.toThrow(problem.replace('got nothing', "got 'free'"));
   });
 
-  it('has each distinct policy parsed once, however often it is returned anew', async () => {
+  it('causes one parse of each distinct policy, also when it returns new objects', async () => {
     const store = new StillStore();
     const third = (capacity: number): Policy => ({ algorithm: 'token-bucket', capacity, refill: 1 / 3 });
     let capacity = 10;
@@ -144,12 +144,12 @@ describe.each(PLATFORMS)('a policy function over %s', (platform) => {
     capacity = 10;
     await app.crowd(5, '/');
     expect(new Set(store.asked.map(([charge]) => charge!.algorithm)).size).toBe(2);
-    // What parsing has to say (the rate had to be rounded) it says once for each.
+    // Parsing warns of the rounded rate, once for each distinct policy.
     expect(app.logs.of('warn').filter((text) => text.includes('refill is rounded down'))).toHaveLength(2);
   });
 
-  it('may return one object with other numbers each time', async () => {
-    const policy = { ...TIERS.free! } as Extract<Policy, { capacity: number }>;
+  it('may return one object whose numbers change between requests', async () => {
+    const policy = { ...PLANS.free! } as Extract<Policy, { capacity: number }>;
     await using app = await limited(
       platform,
       routeWith(() => policy),

@@ -2,10 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { until } from '../support/faults/until.js';
 import { PLATFORMS } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
+
+const BOOT_LIMIT_MS = 20_000;
 
 interface Child {
   readonly process: ChildProcess;
@@ -19,7 +22,7 @@ afterEach(() => {
   child.process.kill('SIGKILL');
 });
 
-/** An application in a process of its own. */
+/** Starts an application in a process of its own. */
 function run(...args: string[]): Child {
   const nodeArgs = ['--import', './test/support/typescript-loader.js', './test/support/child-app.ts', ...args];
   const started = spawn(process.execPath, nodeArgs, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -29,18 +32,19 @@ function run(...args: string[]): Child {
   return { process: started, output, exited: once(started, 'close') };
 }
 
-/** The URL that it prints once it listens. */
-async function listening({ output, exited }: Child): Promise<string> {
-  const gone = exited.then(() => true);
-  for (;;) {
-    const url = /http:\S+/.exec(output.text)?.[0];
-    if (url !== undefined) return url;
-    if (await Promise.race([gone, delay(20, false)])) throw new Error(`It ended:\n${output.text}`);
-  }
+/** Waits for the URL that the application prints when it listens. A process that ends first fails at once. */
+async function listening({ process: started, output, exited }: Child): Promise<string> {
+  const url = await until('the application prints its URL', BOOT_LIMIT_MS, () => {
+    const hasEnded = started.exitCode !== null || started.signalCode !== null;
+    return /http:\S+/.exec(output.text)?.[0] ?? (hasEnded && 'ended');
+  });
+  if (url !== 'ended') return url;
+  await exited; // the output is whole then
+  throw new Error(`The process ended:\n${output.text}`);
 }
 
-describe.each(PLATFORMS)('a process with an application over %s', (platform) => {
-  it('exits non-zero at a wrong configuration, saying where and what, and never listens', async () => {
+describe.each(PLATFORMS)('over %s, a process with an application', (platform) => {
+  it('exits non-zero at a wrong configuration with an error that names handler and option, and never listens', async () => {
     child = run(platform, '0');
     const [code] = await child.exited;
     expect(code).toBeGreaterThan(0);
@@ -51,7 +55,7 @@ describe.each(PLATFORMS)('a process with an application over %s', (platform) => 
   });
 
   it.each(['in memory', 'in Redis'])(
-    'answers who waits and ends by itself at SIGTERM, limits kept %s',
+    'answers waiting requests and ends by itself at SIGTERM, with limits kept %s',
     async (where) => {
       await using server = await RedisServer.start();
       child = run(platform, '5', where === 'in Redis' ? server.url : '');

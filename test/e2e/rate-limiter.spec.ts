@@ -73,14 +73,14 @@ describe.each(STORES)('the limiter on %s', (_, options) => {
 
     const both = await limiter.consume(['daily', MAIL], ADA, { cost: 10 });
     expect(both.policies.map(({ remaining }) => remaining)).toEqual([1, 0]);
-    const refused = await limiter.consume(['daily', MAIL], ADA);
-    expect(refused.allowed).toBe(false);
-    expect(refused.policies.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+    const rejected = await limiter.consume(['daily', MAIL], ADA);
+    expect(rejected.allowed).toBe(false);
+    expect(rejected.policies.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
       [true, 1],
       [false, 0],
     ]);
-    expect(refused.retryAfterMs).toBeGreaterThan(0);
-    expect(refused.retryAfterMs).toBeLessThanOrEqual(60_000);
+    expect(rejected.retryAfterMs).toBeGreaterThan(0);
+    expect(rejected.retryAfterMs).toBeLessThanOrEqual(60_000);
 
     expect((await limiter.peek(MAIL, ADA)).allowed).toBe(false);
     await limiter.reset(MAIL, ADA);
@@ -90,7 +90,7 @@ describe.each(STORES)('the limiter on %s', (_, options) => {
     expect((await limiter.peek('daily', ADA)).policies[0]!.remaining).toBe(15);
   });
 
-  it('charges nothing by looking', async () => {
+  it('charges nothing by peek', async () => {
     await using app = await service(options());
     const { limiter } = app.app.get(Mailer);
     await limiter.consume('daily', ADA, { cost: 2 });
@@ -98,7 +98,7 @@ describe.each(STORES)('the limiter on %s', (_, options) => {
     expect((await limiter.peek('daily', BOB)).policies[0]!.remaining).toBe(15);
   });
 
-  it("shares the state of a route's policy with scope 'app' and the same name, both ways", async () => {
+  it("shares the state of a route's policy with scope 'app' and the same name", async () => {
     await using app = await service(options());
     const { limiter } = app.app.get(Mailer);
     expect(left(await app.as('ada', '/'))).toBe(9);
@@ -109,7 +109,7 @@ describe.each(STORES)('the limiter on %s', (_, options) => {
     expect(left(await app.as('ada', '/'))).toBe(9);
   });
 
-  it("counts everybody together by 'global'", async () => {
+  it("counts all identities together by 'global'", async () => {
     await using app = await service(options());
     const { limiter } = app.app.get(Mailer);
     const policy: Policy = { ...DAILY, name: 'all', by: 'global' };
@@ -119,25 +119,25 @@ describe.each(STORES)('the limiter on %s', (_, options) => {
     expect((await limiter.peek(policy, ADA)).policies[0]!.remaining).toBe(15);
   });
 
-  it('says of a cost that can never fit that it cannot: no retryAfterMs', async () => {
+  it('rejects a cost that can never fit, with a retryAfterMs of null', async () => {
     await using app = await service(options());
     const decision = await app.app.get(Mailer).limiter.consume('daily', ADA, { cost: 16 });
     expect(decision).toMatchObject({ allowed: false, retryAfterMs: null });
     expect(decision.policies[0]).toMatchObject({ allowed: false, retryAfterMs: null, remaining: 15 });
   });
 
-  it('takes whom it is asked about by kind and value, however odd', async () => {
+  it('counts each identity by its kind and value, with any text as its value', async () => {
     await using app = await service(options());
     const { limiter } = app.app.get(Mailer);
-    const odd = ['', 'a:b', '}{', '\n', '\ud800', '__proto__', 'x'.repeat(100_000)];
+    const values = ['', 'a:b', '}{', '\n', '\ud800', '__proto__', 'x'.repeat(100_000)];
     for (const remaining of [14, 13])
       for (const kind of ['user', 'job'])
-        for (const value of odd)
+        for (const value of values)
           expect((await limiter.consume('daily', { kind, value })).policies[0]!.remaining).toBe(remaining);
   });
 });
 
-describe('the limiter refuses to guess', () => {
+describe('the arguments of the limiter', () => {
   const consuming: [string, LimiterPolicy | LimiterPolicy[], unknown, unknown, string][] = [
     [
       'a policy without a name',
@@ -146,29 +146,29 @@ describe('the limiter refuses to guess', () => {
       {},
       'a policy outside a route needs a name',
     ],
-    ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'. The module's policies are 'daily', 'fn'"],
-    [
-      'a policy that is not one',
-      { ...MAIL, capacity: -1 },
-      ADA,
-      {},
-      'RateLimiter: capacity must be a whole number from 1',
-    ],
+    ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'; the module's policies are 'daily', 'fn'"],
+    ['an invalid policy', { ...MAIL, capacity: -1 }, ADA, {}, 'RateLimiter: capacity must be a whole number from 1'],
     ['no policies', [], ADA, {}, 'takes at least one policy or name, got none'],
-    ['nothing', undefined as unknown as Policy, ADA, {}, 'got undefined'],
+    ['undefined', undefined as unknown as Policy, ADA, {}, 'got undefined'],
     ['one name twice', ['daily', 'daily'], ADA, {}, "two policies are named 'daily'"],
     ['a negative cost', 'daily', ADA, { cost: -1 }, "cost of policy 'daily' must be a whole number from 0, got -1"],
     ['a fraction as cost', ['daily', MAIL], ADA, { cost: 1.5 }, 'must be a whole number from 0, got 1.5'],
     ['NaN as cost', 'daily', ADA, { cost: NaN }, 'got NaN'],
     ['Infinity as cost', 'daily', ADA, { cost: Infinity }, 'got Infinity'],
     [
-      'an option that is none',
+      'an unknown option',
       'daily',
       ADA,
       { costs: 3 },
       "'costs' is not an option of RateLimiter.consume; the only option is cost",
     ],
-    ['one beside the cost', 'daily', ADA, { cost: 3, by: 'ip' }, "'by' is not an option of RateLimiter.consume"],
+    [
+      'an unknown option beside the cost',
+      'daily',
+      ADA,
+      { cost: 3, by: 'ip' },
+      "'by' is not an option of RateLimiter.consume",
+    ],
     [
       'a number in place of options',
       'daily',
@@ -180,7 +180,7 @@ describe('the limiter refuses to guess', () => {
     ['an array in place of options', 'daily', ADA, [3], "'0' is not an option of RateLimiter.consume"],
     ['text as cost', 'daily', ADA, { cost: '2' }, "got '2'"],
     [
-      'null as cost of a policy whose cost is a function',
+      'no cost for a policy whose cost is a function',
       'fn',
       ADA,
       {},
@@ -193,55 +193,52 @@ describe('the limiter refuses to guess', () => {
     ['a number as value', 'daily', { kind: 'user', value: 1 }, {}, "the value of a 'user' identity must be a string"],
   ];
 
-  it.each(consuming)(
-    '%s: it rejects, says why and charges nothing',
-    async (_, policies, identity, options, problem) => {
-      const store = new StillStore();
-      await using app = await service({ store });
-      const { limiter } = app.app.get(Mailer);
-      await expect(limiter.consume(policies, identity as Identity, options as { cost?: number })).rejects.toThrow(
-        problem,
-      );
-      expect(store.asked).toEqual([]);
-    },
-  );
+  it.each(consuming)('are rejected before any charge: %s', async (_, policies, identity, options, problem) => {
+    const store = new StillStore();
+    await using app = await service({ store });
+    const { limiter } = app.app.get(Mailer);
+    await expect(limiter.consume(policies, identity as Identity, options as { cost?: number })).rejects.toThrow(
+      problem,
+    );
+    expect(store.asked).toEqual([]);
+  });
 
-  it('takes the cost of a policy from the call where it is a function of a request', async () => {
+  it('may include a cost, which replaces a cost that is a function of a request', async () => {
     await using app = await service({ store: new StillStore() });
     const { policies } = await app.app.get(Mailer).limiter.consume('fn', ADA, { cost: 3 });
     expect(policies[0]!.remaining).toBe(12);
   });
 });
 
-it('a skipIf needs a request: the limiter charges all the same, and says so once', async () => {
+it('the limiter charges a policy with a skipIf, which needs a request, and warns of it once', async () => {
   const { name: _, ...daily } = DAILY as Extract<Policy, { limit: number }>;
   await using app = await service({ policies: { skipped: { ...daily, skipIf: () => true } } });
   const { limiter } = app.app.get(Mailer);
   for (let i = 0; i < 3; i++) expect((await limiter.consume('skipped', ADA)).policies[0]!.limit).toBe(15);
-  const told = app.logs.of('warn').filter((text) => text.includes('skipIf'));
-  expect(told).toEqual([
+  const warnings = app.logs.of('warn').filter((text) => text.includes('skipIf'));
+  expect(warnings).toEqual([
     "RateLimiter: policy 'skipped' has a skipIf, which needs a request: RateLimiter charges it all the same RateLimit",
   ]);
 });
 
 describe('the limiter with a store that fails', () => {
   const store: RateLimitStore = {
-    consume: () => Promise.reject(new Error('away')),
-    reset: () => Promise.reject(new Error('away')),
+    consume: () => Promise.reject(new Error('store unavailable')),
+    reset: () => Promise.reject(new Error('store unavailable')),
   };
 
-  it("lets pass with 'open', and says that no store decided", async () => {
+  it("allows with 'open', and the decision says that no store decided", async () => {
     await using app = await service({ store, onStoreFailure: 'open' });
     const decision = await app.app.get(Mailer).limiter.consume('daily', ADA);
     expect(decision).toMatchObject({ allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0 });
   });
 
-  it("rejects with the 503 with 'closed', and with the failure itself on reset", async () => {
+  it("rejects with LimiterUnavailableError with 'closed', and with the error of the store on reset", async () => {
     await using app = await service({ store, onStoreFailure: 'closed' });
     const { limiter } = app.app.get(Mailer);
     await expect(limiter.consume('daily', ADA)).rejects.toThrow(LimiterUnavailableError);
     await expect(limiter.consume('daily', ADA)).rejects.toMatchObject({ retryAfterMs: 1000 });
-    await expect(limiter.reset('daily', ADA)).rejects.toThrow('away');
+    await expect(limiter.reset('daily', ADA)).rejects.toThrow('store unavailable');
   });
 });
 

@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { type Identity, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { openRedis } from '../../libs/rate-limit/src/stores/redis/open-redis.js';
+import { until } from '../support/faults/until.js';
 import { type HttpApp, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
+const RECOVERY_MS = 20_000;
 const POLICY: Policy = { name: 'mail', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 const ADA: Identity = { kind: 'user', value: 'ada' };
 
@@ -30,22 +31,22 @@ function quiet(redis: Redis): Redis {
   return redis.on('error', () => undefined);
 }
 
-/** An application with a client that has these options, and else the defaults of ioredis. */
-async function withClient(options: RedisOptions = {}): Promise<HttpApp> {
+/** Starts an application on a client with the defaults of ioredis, except for these options. */
+async function handedIn(options: RedisOptions = {}): Promise<HttpApp> {
   client = quiet(new Redis(server.url, options));
   await client.ping();
   return start('Express', { imports: [RateLimitModule.forRoot({ redis: client, onStoreFailure: 'open' })] });
 }
 
-/** The connections of Redis without the observer's. */
+/** The number of connections without the observer's. */
 async function connections(): Promise<number> {
   const list = String(await observer.client('LIST'));
   return list.trim().split('\n').length - 1;
 }
 
 describe('a ready client with the defaults of ioredis', () => {
-  it('is never asked, and queues nothing while Redis is killed', async () => {
-    await using app = await withClient();
+  it('gets no command of the limiter, and queues none while Redis is gone', async () => {
+    await using app = await handedIn();
     const sent = jest.spyOn(client, 'sendCommand');
     const limiter = app.app.get(RateLimiter);
     const { commandQueue, offlineQueue } = client as unknown as Record<string, { length: number }>;
@@ -54,25 +55,29 @@ describe('a ready client with the defaults of ioredis', () => {
     for (let i = 0; i < 5; i++) expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'open' });
     expect([commandQueue?.length, offlineQueue?.length]).toEqual([0, 0]);
     await server.restart(); // without its data
-    while ((await limiter.peek(POLICY, ADA)).decidedBy !== 'store') await nextTurn();
-    // Redis does not learn later of the requests that passed meanwhile.
+    await until(
+      'Redis decides again',
+      RECOVERY_MS,
+      async () => (await limiter.peek(POLICY, ADA)).decidedBy === 'store',
+    );
+    // The requests that passed meanwhile are not counted later.
     expect(await limiter.peek(POLICY, ADA)).toMatchObject({ policies: [{ remaining: 3 }] });
     const names = sent.mock.calls.map(([command]) => command.name);
     expect(names.filter((name) => /eval|script|del/.test(name))).toEqual([]);
   });
 
-  it('is duplicated, and boot names the options that differ', async () => {
-    await using app = await withClient({ username: 'default', maxRetriesPerRequest: 0, commandTimeout: 77 });
-    const said = app.logs.of('log').filter((line) => line.includes('on a duplicate of the client'));
-    expect(said).toHaveLength(1);
-    expect(said[0]).toContain('autoResendUnfulfilledCommands: false');
-    expect(said[0]).toContain('commandTimeout: undefined');
-    expect(said[0]).toContain('retryStrategy');
-    expect(said[0]).not.toMatch(/maxRetriesPerRequest|lazyConnect|username|password/);
+  it('is duplicated, and boot logs which options of the duplicate differ', async () => {
+    await using app = await handedIn({ username: 'default', maxRetriesPerRequest: 0, commandTimeout: 77 });
+    const lines = app.logs.of('log').filter((line) => line.includes('on a duplicate of the client'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('autoResendUnfulfilledCommands: false');
+    expect(lines[0]).toContain('commandTimeout: undefined');
+    expect(lines[0]).toContain('retryStrategy');
+    expect(lines[0]).not.toMatch(/maxRetriesPerRequest|lazyConnect|username|password/);
   });
 
-  it('is left open at close, and its duplicate is closed', async () => {
-    await using app = await withClient();
+  it('stays open at close, and the connection that the module opened is closed', async () => {
+    await using app = await handedIn();
     expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
     expect(await connections()).toBe(2);
     await app.close();
@@ -83,8 +88,8 @@ describe('a ready client with the defaults of ioredis', () => {
 });
 
 describe('the options of a ready client', () => {
-  it('may read numbers as text: decisions have numbers nevertheless', async () => {
-    await using app = await withClient({ stringNumbers: true });
+  it('may read numbers as text, and decisions still have numbers', async () => {
+    await using app = await handedIn({ stringNumbers: true });
     const limiter = app.app.get(RateLimiter);
     const [first] = (await limiter.consume(POLICY, ADA, { cost: 2 })).policies;
     expect(first).toMatchObject({ remaining: 1, limit: 3 });
@@ -94,8 +99,8 @@ describe('the options of a ready client', () => {
     expect(rejected.retryAfterMs).toBeLessThanOrEqual(3_600_000);
   });
 
-  it('may prefix its keys: the keys of the limits have the prefix', async () => {
-    await using app = await withClient({ keyPrefix: 'shop:' });
+  it('may prefix its keys, and the keys of limits get the prefix', async () => {
+    await using app = await handedIn({ keyPrefix: 'shop:' });
     const limiter = app.app.get(RateLimiter);
     expect(await limiter.consume(POLICY, ADA, { cost: 3 })).toMatchObject({ allowed: true, decidedBy: 'store' });
     expect(await observer.keys('*')).toEqual([expect.stringMatching(/^shop:rl:\{user:ada\}:/)]);
@@ -103,15 +108,15 @@ describe('the options of a ready client', () => {
     expect(await observer.keys('*')).toEqual([]);
   });
 
-  it('may choose a database: the limits use it', async () => {
-    await using app = await withClient({ db: 3 });
+  it('may choose a database, and limits are kept there', async () => {
+    await using app = await handedIn({ db: 3 });
     expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
     expect(await observer.dbsize()).toBe(0);
     expect(await client.dbsize()).toBe(1);
   });
 });
 
-it('ioredis options of the module hold, except for those that promises rest on', async () => {
+it('openRedis keeps the given ioredis options, except those that could delay or repeat a request', async () => {
   const given = {
     connectTimeout: 5000,
     retryStrategy: () => 7,

@@ -6,7 +6,7 @@ import { FROM_HEADERS, left, limited, limitHeaders } from '../support/http-app.j
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const LIMIT_MS = 5000;
 
@@ -36,7 +36,7 @@ afterEach(async () => {
   await Promise.all([server.stop(), other.stop()]);
 });
 
-/** The id of the server's newest ordinary connection: ids grow. */
+/** The largest id of the server's ordinary connections. A later connection has a larger id. */
 async function newestConnection(): Promise<number> {
   const list = String(await admin.call('CLIENT', 'LIST', 'TYPE', 'normal'));
   return Math.max(...Array.from(list.matchAll(/^id=(\d+)/gm), ([, id]) => Number(id)));
@@ -45,18 +45,21 @@ async function newestConnection(): Promise<number> {
 it.each<[string, () => RateLimitModuleOptions]>([
   ['a URL', () => ({ redis: server.url, onStoreFailure: 'open' })],
   ['a ready client', () => ({ redis: client, onStoreFailure: 'open' })],
-])('a demoted Redis gets a new connection, since another server may be behind its name: %s', async (_, options) => {
-  await using app = await limited('Express', Routes, { ...options(), identity: FROM_HEADERS });
-  const decides = async (): Promise<boolean> => limitHeaders(await app.as('ada', '/')).length > 0;
-  expect(left(await app.as('ada', '/'))).toBe(999);
-  const before = await newestConnection();
-  await admin.replicaof(other.host, other.port);
-  await until('the fallback decides', LIMIT_MS, async () => !(await decides()));
-  await until('there is a new connection', LIMIT_MS, async () => {
-    expect((await app.as('ada', '/')).status).toBe(200);
-    return (await newestConnection()) > before;
-  });
-  await admin.replicaof('NO', 'ONE');
-  await until('Redis decides again', LIMIT_MS, decides);
-  expect(app.logs.of('error')).toEqual([]);
-});
+])(
+  'the module reconnects after its Redis was demoted, because the address may lead to a new primary: %s',
+  async (_, options) => {
+    await using app = await limited('Express', Routes, { ...options(), identity: FROM_HEADERS });
+    const decides = async (): Promise<boolean> => limitHeaders(await app.as('ada', '/')).length > 0;
+    expect(left(await app.as('ada', '/'))).toBe(999);
+    const before = await newestConnection();
+    await admin.replicaof(other.host, other.port);
+    await until('requests pass without a decision of Redis', LIMIT_MS, async () => !(await decides()));
+    await until('the module has opened another connection', LIMIT_MS, async () => {
+      expect((await app.as('ada', '/')).status).toBe(200);
+      return (await newestConnection()) > before;
+    });
+    await admin.replicaof('NO', 'ONE');
+    await until('Redis decides again', LIMIT_MS, decides);
+    expect(app.logs.of('error')).toEqual([]);
+  },
+);

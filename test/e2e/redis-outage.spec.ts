@@ -3,11 +3,12 @@ import { Controller, Get } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import { until } from '../support/faults/until.js';
 import { FROM_HEADERS, type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { inTime } from '../support/in-time.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 @Controller()
 class Routes {
@@ -27,19 +28,18 @@ beforeEach(async () => {
 
 afterEach(() => server.stop());
 
-/** The answer to a request, and whether it came in time. */
+/** The answer to a request, and whether it came within the deadline. */
 async function answer(app: HttpApp): Promise<{ status: number; limited: boolean; inTime: boolean }> {
   const { result, inTime: done } = await inTime(DEADLINE_MS, () => app.as('ada', '/'));
   return { status: result.status, limited: limitHeaders(result).length > 0, inTime: done };
 }
 
-/** Waits until Redis decides again; rejects when that takes too long. */
+/** Waits until Redis decides again. The error of a timeout has the logs as its cause. */
 async function recovered(app: HttpApp): Promise<void> {
-  const limit = performance.now() + RECOVERY_MS;
-  while (!(await answer(app)).limited) {
-    if (performance.now() > limit) throw new Error(`Not recovered within ${RECOVERY_MS} ms:\n${app.logs.text}`);
-    await delay(10);
-  }
+  await until('Redis decides again', RECOVERY_MS, async () => {
+    if (!(await answer(app)).limited) throw new Error(app.logs.text);
+    return true;
+  });
 }
 
 const OUTAGES: [string, () => void | Promise<void>, () => void | Promise<void>][] = [
@@ -47,9 +47,9 @@ const OUTAGES: [string, () => void | Promise<void>, () => void | Promise<void>][
   ['is killed', () => server.kill(), () => server.restart()],
 ];
 
-describe.each(PLATFORMS)('Redis over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, a Redis', (platform) => {
   it.each(OUTAGES)(
-    "that %s: with 'open' requests pass in time, and Redis decides again without help",
+    "that %s: with 'open' requests pass within the deadline, and Redis decides again by itself",
     async (_, end, back) => {
       await using app = await limited(platform, Routes, {
         identity: FROM_HEADERS,
@@ -68,23 +68,26 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     },
   );
 
-  it.each(OUTAGES)("that %s: with 'closed' requests get a 503 in time, until Redis is back", async (_, end, back) => {
-    await using app = await limited(platform, Routes, {
-      identity: FROM_HEADERS,
-      redis: server.url,
-      onStoreFailure: 'closed',
-    });
-    expect((await answer(app)).status).toBe(200);
-    await end();
-    for (let i = 0; i < 3; i++) expect(await answer(app)).toEqual({ status: 503, limited: false, inTime: true });
-    await back();
-    await recovered(app);
-  });
+  it.each(OUTAGES)(
+    "that %s: with 'closed' requests get 503 within the deadline until Redis is available",
+    async (_, end, back) => {
+      await using app = await limited(platform, Routes, {
+        identity: FROM_HEADERS,
+        redis: server.url,
+        onStoreFailure: 'closed',
+      });
+      expect((await answer(app)).status).toBe(200);
+      await end();
+      for (let i = 0; i < 3; i++) expect(await answer(app)).toEqual({ status: 503, limited: false, inTime: true });
+      await back();
+      await recovered(app);
+    },
+  );
 
   it.each<[string, () => void | Promise<void>]>([
     ['gone', () => server.kill()],
     ['paused and then gone', () => server.pause()],
-  ])('that was %s is not told later what passed meanwhile: nothing is queued or sent twice', async (_, end) => {
+  ])('that was %s never counts the requests that passed meanwhile: none is queued or sent again', async (_, end) => {
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
       redis: server.url,
@@ -99,7 +102,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     expect(left(await app.as('late', '/'))).toBe(2);
   });
 
-  it('that is full: requests are answered in time and as chosen', async () => {
+  it("that is full: with 'closed' requests get 503 within the deadline until Redis has memory", async () => {
     const admin = new Redis(server.url);
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
@@ -113,7 +116,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     admin.disconnect();
   });
 
-  it('that has forgotten the script decides nevertheless', async () => {
+  it('that has lost the script still decides', async () => {
     const admin = new Redis(server.url);
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
@@ -126,7 +129,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     admin.disconnect();
   });
 
-  it('under whose key prefix another program writes fails only the requests of that key', async () => {
+  it('that has a foreign value under a key fails only the requests of that key', async () => {
     const admin = new Redis(server.url);
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
@@ -145,7 +148,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
   it.each<[string, () => void | Promise<void>, () => void | Promise<void>]>([
     ['gone', () => server.kill(), () => server.restart()],
     ['paused', () => server.pause(), () => server.resume()],
-  ])('that is %s at boot does not stop the boot, and decides when it is back', async (_, end, back) => {
+  ])('that is %s at boot does not stop the boot, and decides once it is available', async (_, end, back) => {
     await end();
     const boot = limited(platform, Routes, { identity: FROM_HEADERS, redis: server.url, onStoreFailure: 'open' });
     const app = await Promise.race([boot, delay(4000, undefined, { ref: false })]);
@@ -160,7 +163,7 @@ describe.each(PLATFORMS)('Redis over %s', (platform) => {
     }
   });
 
-  it('that a given client has lost delays no request beyond the deadline, whatever its options', async () => {
+  it('that a handed-in client has lost delays requests no longer than the deadline, with any options of the client', async () => {
     const client = new Redis(server.url, {
       retryStrategy: () => 20,
       maxRetriesPerRequest: null,

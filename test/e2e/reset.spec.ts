@@ -35,10 +35,10 @@ class Shared {
 
 const policies: Record<string, Policy> = { login: ONE };
 
-describe.each(PLATFORMS)('RateLimiter.reset over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, a reset of RateLimiter', (platform) => {
   const open = () => limited(platform, [Rides, Shared], { store: new StillStore(), policies, identity: FROM_HEADERS });
 
-  it('clears the states of a name on every route, and says which', async () => {
+  it('clears the states of a policy name on every route, and returns them', async () => {
     await using app = await open();
     const limiter = app.app.get(RateLimiter);
     const take = async (): Promise<number[]> => [
@@ -56,11 +56,11 @@ describe.each(PLATFORMS)('RateLimiter.reset over %s', (platform) => {
       'login Shared /shared',
       'login app',
     ]);
-    // The list of rides has a second policy, whose state stays.
+    // The list of rides has a second policy. Its state stays.
     expect(await take()).toEqual([201, 429, 200, 1]);
   });
 
-  it('clears the states that a function has chosen for a route', async () => {
+  it('clears the states of a policy that a function has chosen for a route', async () => {
     await using app = await open();
     expect([(await app.as('ada', '/rides/chosen')).status, (await app.as('ada', '/rides/chosen')).status]).toEqual([
       200, 429,
@@ -72,7 +72,7 @@ describe.each(PLATFORMS)('RateLimiter.reset over %s', (platform) => {
     expect((await app.as('ada', '/rides/chosen')).status).toBe(200);
   });
 
-  it('resetRoute clears what a route counts by, and nothing else', async () => {
+  it('of a route clears the states of its policies, and no others', async () => {
     await using app = await open();
     const limiter = app.app.get(RateLimiter);
     for (const method of ['POST', 'GET']) await app.as('ada', '/rides', { method });
@@ -84,7 +84,7 @@ describe.each(PLATFORMS)('RateLimiter.reset over %s', (platform) => {
     expect((await app.as('ada', '/rides', { method: 'POST' })).status).toBe(429);
   });
 
-  it('resetRoute says what it cannot reset', async () => {
+  it('rejects a route without fixed policies, an unknown method and an unknown name', async () => {
     await using app = await open();
     const limiter = app.app.get(RateLimiter);
     expect(await limiter.resetRoute(Rides, 'skipped', ADA)).toEqual([]);

@@ -26,14 +26,14 @@ class Shop {
 const ADA = { kind: 'user', value: 'ada' };
 const BOB = { kind: 'user', value: 'bob' };
 
-describe.each(PLATFORMS)('RateLimiter.peekRoute over %s', (platform) => {
-  it('sees of each policy what the requests of that client, and those of all, have left', async () => {
+describe.each(PLATFORMS)('over %s, RateLimiter.peekRoute', (platform) => {
+  it('returns what the requests of an identity, or of all identities, leave of each policy', async () => {
     const events: DecisionEvent[] = [];
     const onDecision = (event: DecisionEvent): void => void events.push(event);
     await using http = await limited(platform, Shop, { store: new StillStore(), identity: FROM_HEADERS, onDecision });
     const limiter = http.app.get(RateLimiter);
-    const left = async (who: typeof ADA): Promise<unknown> => {
-      const { allowed, policies } = (await limiter.peekRoute(Shop, 'buy', who))!;
+    const left = async (identity: typeof ADA): Promise<unknown> => {
+      const { allowed, policies } = (await limiter.peekRoute(Shop, 'buy', identity))!;
       return [allowed, ...policies.map(({ policy, limit, remaining }) => `${policy} ${remaining}/${limit}`)];
     };
     expect(await left(ADA)).toEqual([true, 'user 3/3', 'all 5/5']);
@@ -44,10 +44,10 @@ describe.each(PLATFORMS)('RateLimiter.peekRoute over %s', (platform) => {
     }
     expect(await left(BOB)).toEqual([true, 'user 3/3', 'all 2/5']);
     expect((await http.as('ada', '/shop')).status).toBe(429);
-    expect(events).toHaveLength(4); // who looks is no request
+    expect(events).toHaveLength(4); // a peek is no request
   });
 
-  it('knows nothing of a route without a limit, and says what it cannot look at', async () => {
+  it('returns undefined for a route without a policy, and rejects a method that it cannot peek', async () => {
     await using http = await limited(platform, Shop, { store: new StillStore() });
     const limiter = http.app.get(RateLimiter);
     expect(await limiter.peekRoute(Shop, 'skipped', ADA)).toBeUndefined();

@@ -7,7 +7,7 @@ import { type HttpApp, limited, PLATFORMS, type Reply, start } from '../support/
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 let entered = 0;
 
@@ -25,7 +25,7 @@ class Slow {
   }
 }
 
-/** Closing takes this long here, after the waiting requests were refused and before the server closes. */
+/** Delays the close, after the waiting requests were answered and before the server closes. */
 @Injectable()
 class SlowToClose implements BeforeApplicationShutdown {
   static ms = 0;
@@ -35,18 +35,18 @@ class SlowToClose implements BeforeApplicationShutdown {
   }
 }
 
-async function withWaiters(app: HttpApp, count: number): Promise<Promise<Reply>[]> {
+async function sendWaiting(app: HttpApp, count: number): Promise<Promise<Reply>[]> {
   expect((await app.send('/')).status).toBe(200);
   const waiting = Array.from({ length: count }, () => app.send('/'));
   await delay(50);
   return waiting;
 }
 
-describe.each(PLATFORMS)('closing over %s', (platform) => {
-  it('answers those who wait for a departure 503 with Retry-After, and lets none of them in', async () => {
+describe.each(PLATFORMS)('over %s, the close of an application', (platform) => {
+  it('answers waiting requests with 503 and Retry-After, and passes none of them', async () => {
     entered = 0;
     await using app = await limited(platform, Slow);
-    const waiting = await withWaiters(app, 5);
+    const waiting = await sendWaiting(app, 5);
     const since = performance.now();
     const closed = app.close().then(() => performance.now() - since);
     for (const { status, headers, body } of await Promise.all(waiting)) {
@@ -64,7 +64,7 @@ describe.each(PLATFORMS)('closing over %s', (platform) => {
     expect(app.logs.of('error')).toEqual([]);
   });
 
-  it('answers those who come meanwhile 503 as well, if they might have to wait, uncharged, and the others as ever', async () => {
+  it('answers new requests that might wait with 503, uncharged, and other new requests as before', async () => {
     SlowToClose.ms = 150;
     const store = new StillStore();
     await using app = await start(platform, {
@@ -72,7 +72,7 @@ describe.each(PLATFORMS)('closing over %s', (platform) => {
       controllers: [Slow],
       providers: [SlowToClose],
     });
-    const waiting = await withWaiters(app, 1);
+    const waiting = await sendWaiting(app, 1);
     const closed = app.close();
     await delay(50);
     const charged = store.asked.length;
@@ -84,7 +84,7 @@ describe.each(PLATFORMS)('closing over %s', (platform) => {
     await closed;
   });
 
-  it('closes the store that the module opened after the last request, and none that was handed in', async () => {
+  it('does not close a store that was handed in', async () => {
     const calls: string[] = [];
     const inner = new MemoryStore();
     const store: RateLimitStore = {

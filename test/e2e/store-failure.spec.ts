@@ -29,8 +29,8 @@ const VERDICT: Verdict = {
 
 const FAILURES: [string, () => Verdict | Promise<Verdict>][] = [
   ['rejects', () => Promise.reject(new Error('disk is full'))],
-  ['rejects with a RateLimitStoreError', () => Promise.reject(new RateLimitStoreError('disk is full'))],
-  ['rejects with nothing', () => Promise.reject(undefined)],
+  ['rejects with its own error', () => Promise.reject(new RateLimitStoreError('disk is full'))],
+  ['rejects with undefined', () => Promise.reject(undefined)],
   ['rejects with text', () => Promise.reject('disk is full')],
   [
     'throws',
@@ -45,18 +45,21 @@ const FAILURES: [string, () => Verdict | Promise<Verdict>][] = [
     },
   ],
   ['never answers', () => never],
-  ['answers a promise of another kind, never', () => thenable(() => undefined)],
+  ['answers a thenable that never settles', () => thenable(() => undefined)],
   ['answers too late', async () => (await delay(1000, undefined, { ref: false }), never)],
-  ['answers nothing', () => undefined as unknown as Verdict],
-  ['answers a promise of nothing', async () => undefined as unknown as Verdict],
-  ['answers an object with the shape of a verdict only', () => ({ ...VERDICT, charges: [null] }) as unknown as Verdict],
+  ['answers undefined', () => undefined as unknown as Verdict],
+  ['answers a promise of undefined', async () => undefined as unknown as Verdict],
+  [
+    'answers an object with the outer shape of a verdict',
+    () => ({ ...VERDICT, charges: [null] }) as unknown as Verdict,
+  ],
 ];
 
-/** A promise of another library or realm: it has `then`, and nothing else. */
+/** A promise of another library or realm. It may have no method but `then`. */
 class Thenable {
   constructor(private readonly settle: (resolve: (verdict: Verdict) => void) => void) {}
 
-  // oxlint-disable-next-line unicorn/no-thenable -- a thenable is the point here
+  // oxlint-disable-next-line unicorn/no-thenable -- the test needs a thenable
   then(resolve: (verdict: Verdict) => void): void {
     this.settle(resolve);
   }
@@ -71,7 +74,7 @@ function failing(consume: () => Verdict | Promise<Verdict>): RateLimitStore {
 }
 
 async function five(app: HttpApp): Promise<{ result: Reply[]; inTime: boolean }> {
-  await app.send('/free'); // the first request of a process compiles code
+  await app.send('/free'); // the first request of a process is slow, because Node compiles the code
   return inTime(DEADLINE_MS, () => Promise.all([1, 2, 3, 4, 5].map(() => app.send('/'))));
 }
 
@@ -107,7 +110,7 @@ describe.each(PLATFORMS)('over %s', (platform) => {
     });
   });
 
-  it('a failing store causes one warning a second at most, with the number of failures in between', async () => {
+  it('a failing store causes at most one warning a second, which counts the failures since the last one', async () => {
     await using app = await limited(platform, Routes, { store: failing(FAILURES[0]![1]) });
     const since = performance.now();
     let sent = 0;
@@ -124,7 +127,7 @@ describe.each(PLATFORMS)('over %s', (platform) => {
     expect(warnings[1]).toMatch(/disk is full \([1-9]\d* more since the last warning\)/);
   });
 
-  it('a store may answer with promises of another kind', async () => {
+  it('a store may answer with thenables', async () => {
     await using app = await limited(platform, Routes, {
       store: failing(() => thenable((resolve) => void setImmediate(resolve, VERDICT))),
     });

@@ -24,7 +24,7 @@ class Routes {
 const ONE = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '300d' } as const;
 const ADA = { kind: 'user', value: 'ada' };
 
-/** A store of the application that is not in this process, as far as the module can tell. */
+/** A store of the application. The module cannot tell that it decides in this process. */
 function ownStore(): RateLimitStore & { readonly asked: () => number } {
   const inner = new MemoryStore();
   let asked = 0;
@@ -48,7 +48,7 @@ function plainClient(client: Redis): RateLimitModuleOptions['redis'] {
 }
 
 /** The message that stops the boot. */
-async function refusal(options: RateLimitModuleOptions): Promise<string> {
+async function bootError(options: RateLimitModuleOptions): Promise<string> {
   const outcome: unknown = await limited('Express', Routes, options).catch((error: unknown) => error);
   expect(outcome).toBeInstanceOf(RateLimitConfigError);
   return (outcome as Error).message;
@@ -59,7 +59,7 @@ async function bootLine(options: RateLimitModuleOptions): Promise<string> {
   return app.logs.of('log').find((line) => line.startsWith('Limits are kept')) ?? '';
 }
 
-describe('an option that a store cannot honour stops the boot', () => {
+describe('boot stops for an option that a store cannot honour', () => {
   it.each<[string, RateLimitModuleOptions, string]>([
     [
       'clock with store',
@@ -73,22 +73,22 @@ describe('an option that a store cannot honour stops the boot', () => {
       { onStoreStateChange: () => undefined },
       'onStoreStateChange has no effect with store: the module sees the state of a connection that it opens itself: give redis, not store',
     ],
-  ])('%s', async (_, options, problem) => {
+  ])('such as %s', async (_, options, problem) => {
     for (const store of [ownStore(), new MemoryStore()]) {
-      expect(await refusal({ store, ...options })).toContain(`RateLimitModule: ${problem}`);
+      expect(await bootError({ store, ...options })).toContain(`RateLimitModule: ${problem}`);
     }
   });
 
-  it('denialCacheMs with a MemoryStore', async () => {
-    expect(await refusal({ store: new MemoryStore(), denialCacheMs: 500 })).toBe(
+  it('such as denialCacheMs with a MemoryStore', async () => {
+    expect(await bootError({ store: new MemoryStore(), denialCacheMs: 500 })).toBe(
       'RateLimitModule: denialCacheMs has no effect with a MemoryStore: leave it out, a MemoryStore answers as fast as the cache',
     );
     expect(await bootLine({ store: new MemoryStore(), denialCacheMs: 0 })).toContain('MemoryStore');
   });
 
-  it('onStoreStateChange with a client that has no duplicate()', async () => {
+  it('such as onStoreStateChange with a client that has no duplicate()', async () => {
     const client = new Redis({ lazyConnect: true });
-    expect(await refusal({ redis: plainClient(client), onStoreStateChange: () => undefined })).toBe(
+    expect(await bootError({ redis: plainClient(client), onStoreStateChange: () => undefined })).toBe(
       'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
     );
   });
@@ -97,15 +97,15 @@ describe('an option that a store cannot honour stops the boot', () => {
     ['url', { url: 'redis://redis.internal' }, 'give the URL itself'],
     ['hosst', { hosst: 'redis.internal' }, 'did you mean host?'],
     ['socket', { socket: { host: 'redis.internal' } }, 'give host and port'],
-  ])('%s, which ioredis does not know', async (name, redis, advice) => {
-    const message = await refusal({ redis });
+  ])('such as %s, which ioredis does not know', async (name, redis, advice) => {
+    const message = await bootError({ redis });
     expect(message).toContain(`RateLimitModule, redis: '${name}' is not an option of ioredis`);
     expect(message).toContain(advice);
   });
 });
 
-describe('an option that a store can honour is honoured', () => {
-  it('denialCacheMs keeps the rejections of any store, when it is given', async () => {
+describe('with a store or client of the application', () => {
+  it('denialCacheMs caches the rejections of any store', async () => {
     const [cached, plain] = [ownStore(), ownStore()];
     await using withCache = await limited('Express', Routes, { store: cached, denialCacheMs: 10_000 });
     await using without = await limited('Express', Routes, { store: plain });
@@ -124,14 +124,14 @@ describe('an option that a store can honour is honoured', () => {
     expect((await limiter.consume(ONE, ADA)).allowed).toBe(true);
   });
 
-  it('a store that answers no verdict fails as it does without denialCacheMs', async () => {
+  it('a store that answers no verdict fails with denialCacheMs, too', async () => {
     const store = { consume: async () => undefined as never, reset: () => undefined };
     await using app = await limited('Express', Routes, { store, denialCacheMs: 500, onStoreFailure: 'open' });
     expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ decidedBy: 'open' });
     expect(app.logs.of('warn')).toEqual(['The store could not decide: its answer is no verdict RateLimit']);
   });
 
-  it("clock: 'app' decides by the process on a client that has no duplicate(), and boot says what is missing", async () => {
+  it("clock: 'app' decides on a client without duplicate(), and boot warns that the clocks are not compared", async () => {
     await using server = await RedisServer.start();
     const client = new Redis(server.url);
     await using app = await limited('Express', Routes, { redis: plainClient(client), clock: 'app' });
@@ -144,7 +144,7 @@ describe('an option that a store can honour is honoured', () => {
 });
 
 describe('without redis and store', () => {
-  it('the options of production boot, and the boot line names those without effect', async () => {
+  it('an application with the options for Redis boots, and the boot line names those without effect', async () => {
     const line = await bootLine({
       redis: '',
       clock: 'app',
@@ -162,12 +162,12 @@ describe('without redis and store', () => {
     );
   });
 
-  it('the boot line names none when none is given', async () => {
+  it('the boot line names no option when none is given', async () => {
     expect(await bootLine({ headers: false })).toMatch(/in this process.*Set redis to share limits RateLimit$/);
   });
 });
 
-describe('the boot line names the store', () => {
+describe('the boot line', () => {
   class Own extends MemoryStore {}
   const bare = (): RateLimitStore => {
     const inner = new MemoryStore();
@@ -178,21 +178,29 @@ describe('the boot line names the store', () => {
   };
 
   it.each<[string, () => RateLimitStore, string]>([
-    ['its class', () => new Own(), 'Limits are kept in Own RateLimit'],
+    ['the class of a store', () => new Own(), 'Limits are kept in Own RateLimit'],
     ['RedisStore', () => new RedisStore(new Redis({ lazyConnect: true })), 'Limits are kept in RedisStore RateLimit'],
-    ['a plain object', ownStore, "Limits are kept in the application's own store RateLimit"],
-    ['an object without a prototype', bare, "Limits are kept in the application's own store RateLimit"],
     [
-      'an object whose constructor is no function',
+      "the application's own store for a plain object",
+      ownStore,
+      "Limits are kept in the application's own store RateLimit",
+    ],
+    [
+      "the application's own store for an object without a prototype",
+      bare,
+      "Limits are kept in the application's own store RateLimit",
+    ],
+    [
+      "the application's own store for an object whose constructor is no function",
       () => ({ ...ownStore(), constructor: 'own' }) as unknown as RateLimitStore,
       "Limits are kept in the application's own store RateLimit",
     ],
-  ])('%s', async (_, store, line) => {
+  ])('names %s', async (_, store, line) => {
     expect(await bootLine({ store: store() })).toBe(line);
   });
 });
 
-it('a MemoryStore with a clock in milliseconds is refused where it is made', () => {
+it('the constructor of MemoryStore rejects a clock in milliseconds', () => {
   const clock: Clock = Date.now;
   expect(() => new MemoryStore({ clock })).toThrow(RangeError);
 });

@@ -27,7 +27,7 @@ class Mails {
     return 'sent';
   }
 
-  /** Both limits reject: the guard's headers are those of the route's policy. */
+  /** The guard limits this route, and so does the handler by an exception of its own. */
   @Get('both')
   @RateLimit({ ...POLICY, name: 'route', capacity: 1 })
   both(): Promise<string> {
@@ -46,7 +46,7 @@ class OwnFormat implements ExceptionFilter {
   }
 }
 
-describe.each(PLATFORMS)('an exception that the application throws itself, over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, an exception that the application throws itself', (platform) => {
   const imports = (headers = true) => [
     RateLimitModule.forRoot({ store: new StillStore(), policies: { mails: POLICY }, headers }),
   ];
@@ -73,7 +73,7 @@ describe.each(PLATFORMS)('an exception that the application throws itself, over 
     expect([reply.status, reply.headers['retry-after'], limitHeaders(reply)]).toEqual([429, '60', []]);
   });
 
-  it('speaks of its own decision, where the guard let the request pass', async () => {
+  it('carries the headers of its own decision after the guard let the request pass', async () => {
     await using app = await start(platform, { imports: imports(), controllers: [Mails] });
     await app.crowd(2, '/own');
     const reply = await app.send('/both');

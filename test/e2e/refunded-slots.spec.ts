@@ -9,11 +9,11 @@ import { FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../support/http-ap
 import { useRedis } from '../support/redis-fixture.js';
 import { RateLimitRuntime } from '../support/runtime.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const LIMIT_MS = 10_000;
 const HOUR_MS = 3_600_000;
-/** The first goes at once; all others wait for as long as a test can take. */
+/** The first request passes at once. All others wait longer than the test takes. */
 const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h', scope: 'app' };
 const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 100, window: '300d', scope: 'app' };
 const ADA = { kind: 'user', value: 'ada' };
@@ -27,23 +27,23 @@ class Routes {
 
 const redis = useRedis();
 
-describe.each(PLATFORMS)('the departure slots of clients that hang up, over %s', (platform) => {
+describe.each(PLATFORMS)('over %s, the departure slots of clients that disconnect', (platform) => {
   describe.each(['in memory', 'in Redis'])('%s', (store) => {
     function open(): Promise<HttpApp> {
-      const where = store === 'in Redis' ? { redis: redis.server.url } : {};
+      const storeOptions = store === 'in Redis' ? { redis: redis.server.url } : {};
       return start(platform, {
         controllers: [Routes],
-        imports: [RateLimitModule.forRoot({ ...where, identity: FROM_HEADERS })],
+        imports: [RateLimitModule.forRoot({ ...storeOptions, identity: FROM_HEADERS })],
       });
     }
 
-    /** Hours that the next one of hers would wait. */
+    /** The hours that the next request of the user would wait. */
     async function nextSlot({ app }: HttpApp): Promise<number> {
       return Math.round((await app.get(RateLimiter).peek(QUEUE, ADA)).delayMs / HOUR_MS);
     }
 
-    /** Clients that wait on connections of their own, in this order. */
-    async function waiters({ app }: HttpApp, count: number): Promise<Socket[]> {
+    /** Sends requests that wait, in this order, each on a connection of its own. */
+    async function sendWaiting({ app }: HttpApp, count: number): Promise<Socket[]> {
       const { waitingRoom } = app.get(RateLimitRuntime);
       const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
       const sockets: Socket[] = [];
@@ -53,36 +53,40 @@ describe.each(PLATFORMS)('the departure slots of clients that hang up, over %s',
         socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-User-Id: ada\r\n\r\n');
         sockets.push(socket);
         const waiting = waitingRoom.size + 1;
-        await until('it waits', LIMIT_MS, () => waitingRoom.size === waiting);
+        await until('the request waits', LIMIT_MS, () => waitingRoom.size === waiting);
       }
       return sockets;
     }
 
-    it('are free again while nobody stands behind them, and else stay taken', async () => {
+    it('are refunded when no later slot is taken, and else stay taken', async () => {
       await using app = await open();
       expect((await app.as('ada', '/')).status).toBe(200);
-      const [first, second, third] = await waiters(app, 3);
+      const [first, second, third] = await sendWaiting(app, 3);
       expect(await nextSlot(app)).toBe(4);
       third!.destroy();
-      await until('the last slot is free', LIMIT_MS, async () => (await nextSlot(app)) === 3);
+      await until('the third slot is free', LIMIT_MS, async () => (await nextSlot(app)) === 3);
       first!.destroy();
-      await until('the first has left', LIMIT_MS, () => app.app.get(RateLimitRuntime).waitingRoom.size === 1);
+      await until(
+        'the first request has left the waiting room',
+        LIMIT_MS,
+        () => app.app.get(RateLimitRuntime).waitingRoom.size === 1,
+      );
       expect(await nextSlot(app)).toBe(3);
       second!.destroy();
       await until('the second slot is free', LIMIT_MS, async () => (await nextSlot(app)) === 2);
-      // What it was charged otherwise stays: to hang up is no way to ask for nothing.
+      // The charges of other policies stay. A disconnect must not make requests free.
       const daily = await app.app.get(RateLimiter).peek(DAILY, ADA);
       expect(daily.policies[0]!.remaining).toBe(96);
     });
 
-    it('are all free when one connection takes a crowd of them with it', async () => {
+    it('are all refunded when a connection with many waiting requests closes', async () => {
       await using app = await open();
       const { waitingRoom } = app.app.get(RateLimitRuntime);
       expect((await app.as('ada', '/')).status).toBe(200);
       const { port } = (app.app.getHttpServer() as Server).address() as AddressInfo;
       const socket = createConnection(port, '127.0.0.1').on('error', () => undefined);
       socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-User-Id: ada\r\n\r\n'.repeat(6));
-      await until('they wait', LIMIT_MS, () => waitingRoom.size === 6);
+      await until('all requests wait', LIMIT_MS, () => waitingRoom.size === 6);
       expect(await nextSlot(app)).toBe(7);
       socket.destroy();
       await until('all slots are free', LIMIT_MS, async () => (await nextSlot(app)) === 1);
