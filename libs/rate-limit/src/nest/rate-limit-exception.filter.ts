@@ -1,16 +1,20 @@
 import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
 import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
 import { rateLimitHeaders, retryAfterSeconds } from '../http/headers.js';
-import { RateLimitExceededException, RateLimitUnavailableException } from './exceptions.js';
+import { LimiterUnavailableError } from '../limiter/errors.js';
+import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
+
+type Caught = RateLimitExceededException | RateLimitUnavailableException | LimiterUnavailableError;
 
 /**
  * Answers the exceptions that the application throws itself, after `RateLimiter.consume` for example, with the headers that
- * the guard sets. The body stays Nest's. Every filter of the application comes first: this one stands before all others in
- * Nest's list, which is searched from its end, where `APP_FILTER` would put it behind those of the root module.
+ * the guard sets, and the errors of `RateLimiter` as the guard answers them. Other protocols than HTTP get them unchanged. The
+ * body stays Nest's. Every filter of the application comes first: this one stands before all others in Nest's list, which is
+ * searched from its end, where `APP_FILTER` would put it behind those of the root module.
  */
 @Injectable()
-@Catch(RateLimitExceededException, RateLimitUnavailableException)
+@Catch(RateLimitExceededException, RateLimitUnavailableException, LimiterUnavailableError)
 export class RateLimitExceptionFilter extends BaseExceptionFilter {
   constructor(
     @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
@@ -21,14 +25,13 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     application.getGlobalFilters().unshift(this);
   }
 
-  override catch(exception: RateLimitExceededException | RateLimitUnavailableException, host: ArgumentsHost): void {
+  override catch(caught: Caught, host: ArgumentsHost): void {
+    // Nest's handlers of other protocols go on as without a filter when one returns nothing.
+    if (host.getType() !== 'http') return;
+    const exception = toHttpException(caught) as RateLimitExceededException | RateLimitUnavailableException;
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
-    if (
-      host.getType() === 'http' &&
-      !RateLimitExceededException.isAnswered(exception) &&
-      httpAdapter.isHeadersSent(response) !== true
-    ) {
+    if (!RateLimitExceededException.isAnswered(exception) && httpAdapter.isHeadersSent(response) !== true) {
       for (const [name, value] of this.headersOf(exception)) httpAdapter.setHeader(response, name, value);
     }
     super.catch(exception, host);
