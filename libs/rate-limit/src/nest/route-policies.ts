@@ -34,7 +34,7 @@ interface Site {
 
 /** Warnings that are logged. */
 const MAX_WARNINGS = 1000;
-/** Policies that are known by name. Functions may make up any number. */
+/** Policies that are known by name, with their sites. Functions may make up any number. */
 const MAX_KNOWN = 10_000;
 
 /** Resolves handlers to their policies, once for each (class, handler). */
@@ -47,6 +47,7 @@ export class RoutePolicies implements RoutePolicySource {
   private readonly lacking = new Set<string>();
   /** By name and key tail. */
   private readonly byName = new Map<string, Map<string, BoundPolicy>>();
+  private known = 0;
 
   constructor(
     private readonly named: NamedPolicies<ExecutionContext>,
@@ -238,10 +239,11 @@ export class RoutePolicies implements RoutePolicySource {
 
   /** Under its name, so that its states can be found without its route. */
   private remember(policy: BoundPolicy): void {
-    const known = this.byName.get(policy.name);
-    if (known === undefined) {
-      if (this.byName.size < MAX_KNOWN) this.byName.set(policy.name, new Map([[policy.keyTail, policy]]));
-    } else if (known.size < MAX_KNOWN) known.set(policy.keyTail, policy);
+    let sameName = this.byName.get(policy.name);
+    if (sameName?.has(policy.keyTail) === true || this.known >= MAX_KNOWN) return;
+    if (sameName === undefined) this.byName.set(policy.name, (sameName = new Map()));
+    sameName.set(policy.keyTail, policy);
+    this.known++;
   }
 
   /** Once for a name: a policy of the module's `defaults` is bound to every route. */
