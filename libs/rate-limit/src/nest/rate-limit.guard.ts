@@ -155,7 +155,7 @@ export class RateLimitGuard implements CanActivate {
     resolved: ResolvedIdentities | undefined,
   ): PolicyCharge | Promise<PolicyCharge> {
     const tag = this.identityTag(policy, context, resolved);
-    if (typeof tag !== 'object') return this.charge(policy, tag, policy.cost as number);
+    if (typeof tag !== 'object' || !isPromise(tag)) return this.charge(policy, tag, policy.cost as number);
     return tag.then((found) => this.charge(policy, found, policy.cost as number));
   }
 
