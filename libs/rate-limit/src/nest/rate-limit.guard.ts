@@ -100,7 +100,7 @@ export class RateLimitGuard implements CanActivate {
   limitUnlessSkipped(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
     const skipped = this.shouldSkip(context);
     if (typeof skipped === 'boolean') return skipped || this.limit(route, context);
-    return skipped.then((skip) => skip || this.limit(route, context));
+    return Promise.resolve(skipped).then((skip) => skip || this.limit(route, context));
   }
 
   private limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
@@ -156,7 +156,8 @@ export class RateLimitGuard implements CanActivate {
   ): PolicyCharge | Promise<PolicyCharge> {
     const tag = this.identityTag(policy, context, resolved);
     if (typeof tag !== 'object' || !isPromise(tag)) return this.charge(policy, tag, policy.cost as number);
-    return tag.then((found) => this.charge(policy, found, policy.cost as number));
+    // A thenable of another library need not return a promise from `then`.
+    return Promise.resolve(tag).then((found) => this.charge(policy, found, policy.cost as number));
   }
 
   private async chargeLater(
