@@ -63,6 +63,16 @@ describe.each(PLATFORMS)("a subclass of the guard answers for the module's middl
     expect([(await app.send('/', internal)).status, (await app.send('/nothing', internal)).status]).toEqual([200, 404]);
   });
 
+  it('and one that was made with new says that Nest injected nothing', async () => {
+    await using app = await start(
+      platform,
+      { imports: [RateLimitModule.forRoot(options())], controllers: [Routes], providers: [] },
+      { configure: (nest) => void nest.useGlobalGuards(new OwnGuard(nest.get(RateLimiter))) },
+    );
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.of('error').join()).toContain('OwnGuard: was made with new, so that Nest injected nothing');
+  });
+
   it("and the library's own does where there is none", async () => {
     await using app = await start(platform, { imports: [RateLimitModule.forRoot(options())], controllers: [Routes] });
     const replies = [];

@@ -158,7 +158,7 @@ describe('without redis and store', () => {
       headers: false,
     });
     expect(line).toContain(
-      'without effect until then: clock, maxSkewMs, denialCacheMs, deadlineMs, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
+      'without effect until then: clock, maxSkewMs, denialCacheMs, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
     );
   });
 

@@ -9,6 +9,9 @@ import type { Logger } from '../util/logger.js';
 const WHERE = 'RateLimiter';
 const SCOPE = 'app';
 
+/** Warnings of policies that code writes anew for each call, which have other functions each time. */
+const MAX_WARNINGS = 1000;
+
 /** A policy with a name, or the name of one of the module's policies. */
 export type LimiterPolicy = Policy | string;
 
@@ -23,6 +26,7 @@ export class LimiterPolicies {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
   /** The module's policies, and those that are charged together: as many as the code names. */
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
+  private readonly warned = new Set<string>();
 
   /** @param keyPrefix how keys begin */
   constructor(
@@ -55,15 +59,21 @@ export class LimiterPolicies {
     if (bound === undefined) {
       bound = bindPolicy(parsed, this.keyPrefix, SCOPE, WHERE);
       const conflict = this.named.meanings.meet(SCOPE, parsed, WHERE);
-      if (conflict !== undefined) this.logger.warn(conflict);
+      if (conflict !== undefined) this.warnOnce(conflict);
       if (parsed.skipIf !== undefined) {
-        this.logger.warn(
+        this.warnOnce(
           `${WHERE}: policy '${parsed.name}' has a skipIf, which needs a request: RateLimiter charges it all the same`,
         );
       }
       this.bound.set(parsed, bound);
     }
     return bound;
+  }
+
+  private warnOnce(message: string): void {
+    if (this.warned.has(message) || this.warned.size >= MAX_WARNINGS) return;
+    this.warned.add(message);
+    this.logger.warn(message);
   }
 }
 

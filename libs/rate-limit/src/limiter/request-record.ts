@@ -37,9 +37,12 @@ export class RequestRecord {
   private readonly differences = new Set<string>();
   private guarded = false;
 
-  /** Begins the record of a request that the middleware limits. */
+  /** Begins the record of a request that the middleware limits. A request that is dispatched again keeps its record. */
   static begin(request: object): RequestRecord {
-    return ((request as RecordedRequest)[RECORD] = new RequestRecord());
+    const known = (request as RecordedRequest)[RECORD];
+    if (known !== undefined && known !== GUARDED) return known;
+    const record = known === undefined ? new RequestRecord() : RequestRecord.guardedOnce();
+    return ((request as RecordedRequest)[RECORD] = record);
   }
 
   /** The record of a request that the middleware has limited. */

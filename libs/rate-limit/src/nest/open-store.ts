@@ -35,7 +35,6 @@ const NEED_REDIS: readonly Option[] = [
   'clock',
   'maxSkewMs',
   'denialCacheMs',
-  'deadlineMs',
   'onStoreFailure',
   'localShare',
   'fallbackMaxBytes',

@@ -5,11 +5,12 @@ import { LimiterUnavailableError } from '../limiter/errors.js';
 import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 
-type Answerable = RateLimitExceededException | RateLimitUnavailableException;
+type Caught = RateLimitExceededException | RateLimitUnavailableException | LimiterUnavailableError;
 
 /**
  * Answers the exceptions that the application throws itself, after `RateLimiter.consume` for example, with the headers that
- * the guard sets. An error of the limiter that a handler does not catch is a 503, as in the guard.
+ * the guard sets. An error of the limiter that a handler does not catch is a 503, as in the guard. Contexts other than HTTP get
+ * the exceptions unchanged.
  *
  * Every filter of the application comes first: Nest searches its list from the end, and this filter stands at the front. With
  * `APP_FILTER` it would stand behind the filters of the root module.
@@ -26,21 +27,19 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     application.getGlobalFilters().unshift(this);
   }
 
-  override catch(thrown: Answerable | LimiterUnavailableError, host: ArgumentsHost): void {
-    const exception = toHttpException(thrown) as Answerable;
+  override catch(caught: Caught, host: ArgumentsHost): void {
+    // Nest's handlers of other protocols go on as without a filter when one returns nothing.
+    if (host.getType() !== 'http') return;
+    const exception = toHttpException(caught) as RateLimitExceededException | RateLimitUnavailableException;
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
-    if (
-      host.getType() === 'http' &&
-      !RateLimitExceededException.isAnswered(exception) &&
-      httpAdapter.isHeadersSent(response) !== true
-    ) {
+    if (!RateLimitExceededException.isAnswered(exception) && httpAdapter.isHeadersSent(response) !== true) {
       for (const [name, value] of this.headersOf(exception)) httpAdapter.setHeader(response, name, value);
     }
     super.catch(exception, host);
   }
 
-  private headersOf(exception: Answerable): [string, string][] {
+  private headersOf(exception: RateLimitExceededException | RateLimitUnavailableException): [string, string][] {
     if (exception instanceof RateLimitUnavailableException) return [['Retry-After', String(exception.retryAfter)]];
     const { decision } = exception;
     const headers: [string, string][] = [];

@@ -9,7 +9,7 @@ import { RequestRecord } from '../limiter/request-record.js';
 import type { Closable } from '../limiter/waiting-room.js';
 import type { BoundPolicy } from './types.js';
 import type { Decision } from '../policy/decision.js';
-import { shown } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
 import { requestOf, responseOf } from './http-context.js';
@@ -36,7 +36,7 @@ import type { Route } from './route-policies.js';
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   // Injected as properties, so that a subclass has a constructor of its own.
-  @Inject(RateLimitRuntime) private readonly runtime!: RateLimitRuntime;
+  @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime;
   @Inject(HttpAdapterHost) protected readonly adapterHost!: HttpAdapterHost;
   private admission: Admission<ExecutionContext> | undefined;
 
@@ -47,6 +47,7 @@ export class RateLimitGuard implements CanActivate {
    *   requests wait (nothing is charged then), or while the application shuts down
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    if (this.runtime === undefined) throw notInjected(this);
     if (context.getType() !== 'http') return true;
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
     if (route === undefined || !RequestRecord.firstGuard(requestOf(context))) return true;
@@ -98,9 +99,10 @@ export class RateLimitGuard implements CanActivate {
    * awaited: every request would pay for the promise.
    */
   limitUnlessSkipped(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
+    if (this.runtime === undefined) throw notInjected(this);
     const skipped = this.shouldSkip(context);
     if (typeof skipped === 'boolean') return skipped || this.limit(route, context);
-    return skipped.then((skip) => skip || this.limit(route, context));
+    return Promise.resolve(skipped).then((skip) => skip || this.limit(route, context));
   }
 
   private limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
@@ -155,8 +157,9 @@ export class RateLimitGuard implements CanActivate {
     resolved: ResolvedIdentities | undefined,
   ): PolicyCharge | Promise<PolicyCharge> {
     const tag = this.identityTag(policy, context, resolved);
-    if (typeof tag !== 'object') return this.charge(policy, tag, policy.cost as number);
-    return tag.then((found) => this.charge(policy, found, policy.cost as number));
+    if (typeof tag !== 'object' || !isPromise(tag)) return this.charge(policy, tag, policy.cost as number);
+    // A thenable of another library need not return a promise from `then`.
+    return Promise.resolve(tag).then((found) => this.charge(policy, found, policy.cost as number));
   }
 
   private async chargeLater(
@@ -221,4 +224,11 @@ async function allInOrder<T>(promises: readonly Promise<T>[]): Promise<T[]> {
     if (one.status === 'rejected') throw one.reason;
     return one.value;
   });
+}
+
+function notInjected({ constructor }: object): RateLimitConfigError {
+  return new RateLimitConfigError(
+    constructor.name,
+    'was made with new, so that Nest injected nothing: provide the class, and bind it with APP_GUARD, @UseGuards or app.get()',
+  );
 }

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { RequestRecord } from '../limiter/request-record.js';
@@ -9,6 +9,11 @@ import { beforeRouting, type Middleware } from './before-routing.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from './route-policies.js';
+
+/** A `RateLimitGuard` that the application does not replace, as its tests may replace the one for routes. */
+export const PLAIN_GUARD = Symbol('RateLimitGuard of the middleware');
+
+type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
  * Limits all HTTP traffic by the module's `middleware` policies before it is routed. The application's guard answers: a
@@ -42,9 +47,9 @@ export class RateLimitMiddleware implements OnModuleInit {
   };
 
   constructor(
-    @Inject(RateLimitRuntime) runtime: RateLimitRuntime,
+    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
     @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
-    @Inject(RateLimitGuard) private readonly plainGuard: RateLimitGuard,
+    @Inject(PLAIN_GUARD) private readonly plainGuard: RateLimitGuard,
     @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
@@ -61,6 +66,7 @@ export class RateLimitMiddleware implements OnModuleInit {
 
   /** @throws {RateLimitConfigError} when the platform has no place for a middleware */
   onModuleInit(): void {
+    if (this.runtime.middleware !== undefined) this.warnOfScopes();
     if (this.unplaced === undefined) return;
     throw new RateLimitConfigError(
       'RateLimitModule, middleware',
@@ -73,12 +79,34 @@ export class RateLimitMiddleware implements OnModuleInit {
    * for at the first request: `useGlobalGuards` comes after boot.
    */
   private guardOfApplication(): RateLimitGuard {
-    const provided = this.discovery.getProviders().map(({ instance }): unknown => instance);
+    const made = this.discovery.getProviders().filter((wrapper) => !isMadeAnew(wrapper));
+    const provided = made.map(({ instance }): unknown => instance);
     const guards = [...this.application.getGlobalGuards(), ...provided].filter(
       (guard): guard is RateLimitGuard => guard instanceof RateLimitGuard,
     );
     return guards.find(({ constructor }) => constructor !== RateLimitGuard) ?? this.plainGuard;
   }
+
+  private warnOfScopes(): void {
+    const guards = [...this.discovery.getProviders(), ...this.application.getGlobalRequestGuards()].filter(
+      (wrapper) => isMadeAnew(wrapper) && isSubclass(wrapper.metatype),
+    );
+    for (const name of new Set(guards.map((guard) => guard.metatype?.name))) {
+      new Logger('RateLimit').warn(
+        `RateLimitModule, middleware: ${name} does not answer for it, because Nest makes that guard anew for each request or ` +
+          `place: give it the default scope`,
+      );
+    }
+  }
+}
+
+/** Whether Nest makes a provider for each request or place. What it shows of such a provider is not injected. */
+function isMadeAnew(wrapper: ProviderWrapper): boolean {
+  return wrapper.isTransient || !wrapper.isDependencyTreeStatic();
+}
+
+function isSubclass(metatype: unknown): boolean {
+  return typeof metatype === 'function' && metatype.prototype instanceof RateLimitGuard;
 }
 
 /** For the platforms nothing, 0 and `'route'` are no errors: what a function throws must not let the request through. */

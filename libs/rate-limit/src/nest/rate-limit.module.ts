@@ -8,7 +8,7 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
-import { RateLimitMiddleware } from './rate-limit.middleware.js';
+import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
@@ -51,6 +51,7 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
     },
     { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },
     RateLimitGuard,
+    { provide: PLAIN_GUARD, useClass: RateLimitGuard },
     RateLimitMiddleware,
     RateLimitExceptionFilter,
     { provide: RATE_LIMIT_PRESENT, useValue: true },

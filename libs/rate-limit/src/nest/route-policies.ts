@@ -7,9 +7,9 @@ import type { IdentityChain } from './types.js';
 import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { PolicyScope } from '../policy/policy.js';
+import { canStandTogether, checkChoice, type Choice, isChooser, standingTogether } from './policy-choices.js';
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './types.js';
-import { RateLimitConfigError, shown } from '../util/config-error.js';
-import { checkNames } from '../util/option-rules.js';
+import { RateLimitConfigError } from '../util/config-error.js';
 import type { Logger } from '../util/logger.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
 import { controllerOf, type Handler, isRoute, routeOf, UniqueNames } from './route.js';
@@ -34,7 +34,7 @@ interface Site {
 
 /** Warnings that are logged. */
 const MAX_WARNINGS = 1000;
-/** Policies that are known by name. Functions may make up any number. */
+/** Policies that are known by name, with their sites. Functions may make up any number. */
 const MAX_KNOWN = 10_000;
 
 /** Resolves handlers to their policies, once for each (class, handler). */
@@ -47,6 +47,7 @@ export class RoutePolicies implements RoutePolicySource {
   private readonly lacking = new Set<string>();
   /** By name and key tail. */
   private readonly byName = new Map<string, Map<string, BoundPolicy>>();
+  private known = 0;
 
   constructor(
     private readonly named: NamedPolicies<ExecutionContext>,
@@ -147,7 +148,9 @@ export class RoutePolicies implements RoutePolicySource {
       return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given };
     }
     const choices = sources.map((source) =>
-      isChooser(source) ? this.choice(source, site, bind, given) : (): readonly BoundPolicy[] => [bind(source)],
+      isChooser(source)
+        ? this.choice(source, site, bind, given)
+        : (): Choice => ({ policies: [bind(source)], isFallback: false }),
     );
     return {
       fixed: undefined,
@@ -155,10 +158,12 @@ export class RoutePolicies implements RoutePolicySource {
       policies: async (context) => {
         // Every choice is a promise that settles, so that a failure leaves no rejection behind that is not handled.
         const chosen = await Promise.allSettled(choices.map(async (choose) => choose(context)));
-        const policies = chosen.flatMap((one) => {
-          if (one.status === 'rejected') throw one.reason;
-          return one.value;
-        });
+        const policies = standingTogether(
+          chosen.map((one) => {
+            if (one.status === 'rejected') throw one.reason;
+            return one.value;
+          }),
+        );
         checkTogether(policies, site.text);
         return policies;
       },
@@ -171,9 +176,10 @@ export class RoutePolicies implements RoutePolicySource {
     site: Site,
     bind: (source: PolicySource, chosen?: boolean) => BoundPolicy,
     given: readonly BoundPolicy[],
-  ): (context: ExecutionContext) => Promise<readonly BoundPolicy[]> {
+  ): (context: ExecutionContext) => Promise<Choice> {
     const { choose, fallback } = checkChoice(source, site.text);
-    const fallbacks = fallback === undefined ? this.defaultsBeside(given, bind) : [bind(fallback)];
+    const fallbacks = fallback === undefined ? this.defaultsBeside(given, site, bind) : [bind(fallback)];
+    checkTogether([...given, ...fallbacks], site.text);
     const names = fallbacks.map(({ name }) => `'${name}'`).join(', ');
     const instead = fallbacks.length === 0 ? 'the request passes without it' : `${names} takes its place`;
     const failed = Symbol('failed');
@@ -184,20 +190,26 @@ export class RoutePolicies implements RoutePolicySource {
         () => choose(context),
         () => failed,
       );
-      return chosen === failed ? fallbacks : [bind(chosen as PolicySource, true)];
+      return chosen === failed
+        ? { policies: fallbacks, isFallback: true }
+        : { policies: [bind(chosen as PolicySource, true)], isFallback: false };
     };
   }
 
-  /** The module's defaults that can stand beside the other policies of a route. */
+  /** The module's defaults that can stand at the site, beside its other policies. */
   private defaultsBeside(
     given: readonly BoundPolicy[],
+    site: Site,
     bind: (source: PolicySource) => BoundPolicy,
   ): readonly BoundPolicy[] {
-    const names = new Set(given.map(({ name }) => name));
+    const hasScope = (source: PolicySource): boolean => {
+      const { scope = site.defaultScope } = this.named.parse(source, site.text);
+      return site.scopes[scope] !== undefined;
+    };
     return this.defaults
-      .filter((source) => !isChooser(source))
+      .filter((source) => !isChooser(source) && hasScope(source))
       .map((source) => bind(source))
-      .filter(({ name }) => !names.has(name));
+      .filter((policy) => given.every((other) => canStandTogether(policy, other)));
   }
 
   /** @param chosen whether a function has chosen it for a request */
@@ -227,10 +239,11 @@ export class RoutePolicies implements RoutePolicySource {
 
   /** Under its name, so that its states can be found without its route. */
   private remember(policy: BoundPolicy): void {
-    const known = this.byName.get(policy.name);
-    if (known === undefined) {
-      if (this.byName.size < MAX_KNOWN) this.byName.set(policy.name, new Map([[policy.keyTail, policy]]));
-    } else if (known.size < MAX_KNOWN) known.set(policy.keyTail, policy);
+    let sameName = this.byName.get(policy.name);
+    if (sameName?.has(policy.keyTail) === true || this.known >= MAX_KNOWN) return;
+    if (sameName === undefined) this.byName.set(policy.name, (sameName = new Map()));
+    sameName.set(policy.keyTail, policy);
+    this.known++;
   }
 
   /** Once for a name: a policy of the module's `defaults` is bound to every route. */
@@ -257,25 +270,4 @@ export class RoutePolicies implements RoutePolicySource {
 
 function isFixed({ cost, skipIf }: ParsedPolicy): boolean {
   return typeof cost === 'number' && skipIf === undefined;
-}
-
-function isChooser(source: PolicySource): source is PolicyFunction | PolicyChoice {
-  if (typeof source === 'function') return true;
-  return typeof source === 'object' && source !== null && 'choose' in source;
-}
-
-function checkChoice(source: PolicyFunction | PolicyChoice, where: string): PolicyChoice {
-  if (typeof source === 'function') return { choose: source };
-  checkNames(source, ['choose', 'fallback'], where, 'a policy function');
-  const { choose, fallback } = source;
-  if (typeof choose !== 'function') {
-    throw new RateLimitConfigError(
-      where,
-      `choose must be a function that returns a policy or a name, got ${shown(choose)}`,
-    );
-  }
-  if (typeof fallback === 'function') {
-    throw new RateLimitConfigError(where, 'fallback must be a policy or the name of one, got a function');
-  }
-  return source;
 }

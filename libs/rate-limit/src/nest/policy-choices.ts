@@ -1,0 +1,52 @@
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { checkNames } from '../util/option-rules.js';
+import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './types.js';
+
+/** What one source of policies gives for a request. */
+export interface Choice {
+  readonly policies: readonly BoundPolicy[];
+  /** Whether they take the place of a function that failed. */
+  readonly isFallback: boolean;
+}
+
+/**
+ * The policies of a request, in their order. A fallback stands back from a policy that it cannot stand beside: functions that
+ * fail together must not turn into an error.
+ */
+export function standingTogether(choices: readonly Choice[]): BoundPolicy[] {
+  const kept = choices.flatMap(({ policies, isFallback }) => (isFallback ? [] : policies));
+  return choices.flatMap(({ policies, isFallback }) => {
+    if (!isFallback) return policies;
+    const beside = policies.filter((policy) => kept.every((other) => canStandTogether(policy, other)));
+    kept.push(...beside);
+    return beside;
+  });
+}
+
+/** As `checkTogether` demands it of two policies. */
+export function canStandTogether(one: BoundPolicy, other: BoundPolicy): boolean {
+  return one.name !== other.name && !(one.algorithm.delays && other.algorithm.delays);
+}
+
+/** Whether a function chooses the policy. */
+export function isChooser(source: PolicySource): source is PolicyFunction | PolicyChoice {
+  if (typeof source === 'function') return true;
+  return typeof source === 'object' && source !== null && 'choose' in source;
+}
+
+/** @throws {RateLimitConfigError} for an option that is wrong or unknown */
+export function checkChoice(source: PolicyFunction | PolicyChoice, where: string): PolicyChoice {
+  if (typeof source === 'function') return { choose: source };
+  checkNames(source, ['choose', 'fallback'], where, 'a policy function');
+  const { choose, fallback } = source;
+  if (typeof choose !== 'function') {
+    throw new RateLimitConfigError(
+      where,
+      `choose must be a function that returns a policy or a name, got ${shown(choose)}`,
+    );
+  }
+  if (typeof fallback === 'function') {
+    throw new RateLimitConfigError(where, 'fallback must be a policy or the name of one, got a function');
+  }
+  return source;
+}

@@ -1,0 +1,52 @@
+import { Controller, Get, Injectable } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, RateLimiter, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
+import { limited, PLATFORMS, start } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+
+const BUCKET = { name: 'bucket', algorithm: 'token-bucket', capacity: 100, refill: '1/m' } as const;
+
+@Controller()
+class Routes {
+  @Get()
+  get(): void {}
+}
+
+it('RateLimiter says once that it asks no skipIf, however often the policy is written anew', async () => {
+  await using app = await limited('Express', Routes, { store: new StillStore() });
+  const limiter = app.app.get(RateLimiter);
+  const fresh = (name: string): Policy => ({ ...BUCKET, name, skipIf: () => true });
+  for (let i = 0; i < 20; i++) await limiter.consume(fresh('one'), { kind: 'user', value: 'ada' });
+  await limiter.consume(fresh('two'), { kind: 'user', value: 'ada' });
+  expect(app.logs.of('warn').map((text) => /policy '(\w+)' has a skipIf/.exec(text)?.[1])).toEqual(['one', 'two']);
+});
+
+it('boot does not call deadlineMs idle without Redis: functions of the application have it', async () => {
+  await using app = await limited('Express', Routes, { deadlineMs: 50, onStoreFailure: 'open' });
+  expect(app.logs.text).toContain('without effect until then: onStoreFailure RateLimit');
+});
+
+describe.each(PLATFORMS)('an overridden identityTag, over %s', (platform) => {
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['an identity', { kind: 'user', value: 'ada' }],
+    ['an array', ['ada']],
+    ['nothing', undefined],
+    ['a promise of null', Promise.resolve(null)],
+  ])('that returns %s is a logged 500 that says what is right', async (_, tag) => {
+    @Injectable()
+    class OwnGuard extends RateLimitGuard {
+      protected override identityTag(): string {
+        return tag as string;
+      }
+    }
+    await using app = await start(platform, {
+      imports: [RateLimitModule.forRoot({ store: new StillStore(), guard: false, defaults: [BUCKET] })],
+      controllers: [Routes],
+      providers: [{ provide: APP_GUARD, useClass: OwnGuard }],
+    });
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.of('error').join()).toContain("an identity's tag must be text, got ");
+  });
+});
