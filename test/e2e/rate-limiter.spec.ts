@@ -146,7 +146,7 @@ describe('the arguments of the limiter', () => {
       {},
       'a policy outside a route needs a name',
     ],
-    ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'; the module's policies are 'daily', 'fn'"],
+    ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'. The module's policies are 'daily', 'fn'"],
     ['an invalid policy', { ...MAIL, capacity: -1 }, ADA, {}, 'RateLimiter: capacity must be a whole number from 1'],
     ['no policies', [], ADA, {}, 'takes at least one policy or name, got none'],
     ['undefined', undefined as unknown as Policy, ADA, {}, 'got undefined'],
