@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { patient } from './patient.js';
+import { patient } from './without-deadline.js';
 
 export interface OpenLimiter extends AsyncDisposable {
   readonly limiter: RateLimiter;

@@ -18,7 +18,7 @@ import {
   RateLimitModule,
 } from 'nestjs-floodgate';
 import { serve } from '../../support/processes/serve.js';
-import { patient } from '../support/patient.js';
+import { patient } from '../support/without-deadline.js';
 
 export interface Arrival {
   /** By `performance.now()` of this process. */
