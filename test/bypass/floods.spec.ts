@@ -48,14 +48,15 @@ describe.each(PLATFORMS)('a flood over %s', (platform) => {
     expect(statuses.filter((status) => status !== 429)).toHaveLength(20);
     const keys = await redis.client.keys('*');
     expect(keys.filter((key) => key.includes('{key:'))).toHaveLength(20);
-    expect(keys.filter((key) => !key.includes('{key:')).length).toBeLessThanOrEqual(2); // of the address, in the middleware and on the route
+    // The address has at most two keys: in the middleware and on the route.
+    expect(keys.filter((key) => !key.includes('{key:')).length).toBeLessThanOrEqual(2);
     for (const key of keys) expect(await redis.client.pttl(key)).toBeGreaterThan(0);
     // One token refills in a minute. Its key expires within a second after that.
     for (const key of keys.filter((one) => one.includes('{key:')))
       expect(await redis.client.pttl(key)).toBeLessThanOrEqual(61_000);
   });
 
-  it('of requests with slots in weeks waits on, beyond the longest timer of Node', async () => {
+  it('of requests keeps waiting for slots that are weeks away, beyond the longest timer of Node', async () => {
     entered.length = 0;
     const warned = nodeWarnings();
     await using app = await limited(platform, Routes, { store: new StillStore() });

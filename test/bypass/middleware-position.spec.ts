@@ -53,7 +53,7 @@ async function withHook(platform: Platform, hook: Hook, when: 'before' | 'after'
   return new HttpApp(app, logger, (app.getHttpServer() as { address(): { port: number } }).address().port);
 }
 
-describe.each(PLATFORMS)('the position of the middleware over %s', (platform) => {
+describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   it.each([
     ['a store that answers at once', StillStore],
     ['a store that answers later', LaterStore],
@@ -72,7 +72,7 @@ describe.each(PLATFORMS)('the position of the middleware over %s', (platform) =>
     }
   });
 
-  it('is before the middleware of the application and before CORS', async () => {
+  it('runs before the middleware of the application and before CORS', async () => {
     const seen: string[] = [];
     const configure = (app: INestApplication): void => {
       app.enableCors();
@@ -87,7 +87,7 @@ describe.each(PLATFORMS)('the position of the middleware over %s', (platform) =>
     expect((await app.send('/')).headers).not.toHaveProperty('access-control-allow-origin');
   });
 
-  it('is the same in an application of a testing module', async () => {
+  it('also runs in an application of a testing module', async () => {
     const store = new StillStore();
     const builder = Test.createTestingModule({
       imports: [RateLimitModule.forRoot({ store, middleware: [LIMIT] })],
@@ -108,7 +108,7 @@ describe.each(PLATFORMS)('the position of the middleware over %s', (platform) =>
     }
   });
 
-  it('is behind WebSocket upgrades and requests that Node itself rejects, as documented', async () => {
+  it('does not see WebSocket upgrades and requests that Node itself rejects, as documented', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Echo, { store, middleware: [LIMIT] });
     const server = app.app.getHttpServer() as Server;
@@ -122,8 +122,8 @@ describe.each(PLATFORMS)('the position of the middleware over %s', (platform) =>
     expect(store.asked).toEqual([]);
   });
 
-  describe.each(['before', 'after'] as const)('with a request hook that is set %s it', (when) => {
-    it('is behind the hook, which sees every request', async () => {
+  describe.each(['before', 'after'] as const)('with a request hook that is set %s its own', (when) => {
+    it('counts requests after the hook, which sees all of them', async () => {
       const seen: string[] = [];
       const hook: Hook = ({ url }, _, done) => {
         seen.push(url);
@@ -134,7 +134,7 @@ describe.each(PLATFORMS)('the position of the middleware over %s', (platform) =>
       expect(seen).toHaveLength(5);
     });
 
-    it('is reached by no request that the hook fails by callback, exception or rejection', async () => {
+    it('does not count requests that the hook fails by callback, exception or rejection', async () => {
       let fail: Hook = () => undefined;
       await using app = await withHook(platform, (...args) => fail(...args), when);
       for (const failing of [

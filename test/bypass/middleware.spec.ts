@@ -99,7 +99,7 @@ const TRAFFIC: [string, string, number, number?][] = [
 describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   const open = (options: Options): Promise<HttpApp> => limited(platform, Rides, options, { configure: enableCors });
 
-  it.each(TRAFFIC)('counts %s', async (_, bytes, express, fastify = express) => {
+  it.each(TRAFFIC)('counts a request of any kind: %s', async (_, bytes, express, fastify = express) => {
     const options = optionsWith();
     await using app = await open(options);
     const expected = platform === 'Express' ? express : fastify;

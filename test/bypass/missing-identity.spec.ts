@@ -55,7 +55,7 @@ const NO_IDENTITY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
   ["by 'user' with resolvers that find no users", 'user', [apiKeyIdentity()]],
   ['a resolver that finds null', 'user', [{ kind: 'user', resolve: () => null }]],
   ['a resolver that resolves to undefined', 'user', [{ kind: 'user', resolve: () => Promise.resolve(undefined) }]],
-  ['a by function that returns nothing', () => undefined, undefined],
+  ['a by function that returns undefined', () => undefined, undefined],
   ['a by function that resolves to null', async () => null, undefined],
   ['a by function whose value is undefined', user(() => undefined), undefined],
   ['a by function whose value is null', user(() => null), undefined],
@@ -242,7 +242,7 @@ describe.each(PLATFORMS)('a request without the identity that a policy counts, o
   });
 
   it.each<[string, unknown]>([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
     ['text', 'oops'],
     ['an object that is no text', Object.create(null)],

@@ -76,8 +76,8 @@ const BUCKET: Policy = { name: 'rider', algorithm: 'token-bucket', capacity: 20,
 describe.each(PLATFORMS)('the log lines about identities, over %s', (platform) => {
   it.each<[string, RateLimitModuleOptions['identity'], string[]]>([
     ['none by default', undefined, []],
-    ['none of an address', [ipIdentity()], []],
-    ['none of a resolver without headers', [{ kind: 'user', resolve: () => 'ada' }], []],
+    ['none with the ip resolver', [ipIdentity()], []],
+    ['none with a resolver that reads no header', [{ kind: 'user', resolve: () => 'ada' }], []],
     ['those of the built-in resolvers', FROM_HEADERS, ['X-API-Key, X-User-Id']],
     [
       'custom headers',

@@ -70,7 +70,7 @@ const SPELLINGS: [string, string][] = [
   ['an upgrade', last('GET /api/rides HTTP/1.1', 'Upgrade: h2c\r\n')],
 ];
 
-describe.each(PLATFORMS)('a route without tokens left, over %s', (platform) => {
+describe.each(PLATFORMS)('an exhausted limit over %s', (platform) => {
   it.each(SPELLINGS)('gives no fresh bucket for %s', async (_, bytes) => {
     const store = new StillStore();
     await using app = await limited(platform, Rides, { store });
@@ -81,7 +81,7 @@ describe.each(PLATFORMS)('a route without tokens left, over %s', (platform) => {
     expect(store.keys).toEqual([KEY]);
   });
 
-  it.each(SPELLINGS)('is limited by the middleware, which reads no path, for %s', async (_, bytes) => {
+  it.each(SPELLINGS)('of the middleware, which reads no path, gives no fresh bucket for %s', async (_, bytes) => {
     const store = new StillStore();
     const options = { store, middleware: [{ ...BUCKET, name: 'all' } as Policy] };
     await using app = await limited(platform, Rides, options);
@@ -137,7 +137,7 @@ describe.each<[string, () => FastifyAdapter | ExpressAdapter]>([
   ],
   ['Express', () => new ExpressAdapter()],
 ])('%s', (_, adapter) => {
-  it('runs no handler of a route without tokens left, whatever the spelling', async () => {
+  it('runs no handler of a route with an exhausted limit, whatever the spelling', async () => {
     const store = new StillStore();
     class Root {}
     const module = { module: Root, imports: [RateLimitModule.forRoot({ store })], controllers: [Rides] };

@@ -112,7 +112,8 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
     expect(metrics.sum('rate_limiter_requests_total')).toBe(names.length + 2 * many);
     expect(metrics.sum('rate_limiter_allowed_total')).toBe(names.length + 2 * many);
     expect(counts(metrics, 'tenant-7')).toEqual([2, 2, 0]);
-    expect(counts(metrics, 'three')).toEqual([0, 0, 0]); // the policies of the module and of the routes have their series from the start
+    // The policies of the module and of the routes have their series from the start.
+    expect(counts(metrics, 'three')).toEqual([0, 0, 0]);
     expect(metrics.get('rate_limiter_requests_total', { policy: 'other', algorithm: 'token-bucket' })).toBeGreaterThan(
       2 * (many - 1000),
     );
@@ -190,7 +191,7 @@ describe('the metrics module', () => {
     expect(counts(await scrape(registry), 'three')).toEqual([2, 2, 0]);
   });
 
-  it('leaves a metric of the same name alone, and warns', async () => {
+  it('stops the boot when the registry has another metric of the same name, and keeps that metric', async () => {
     const registry = new Registry();
     const name = 'rate_limiter_waiting';
     const theirs = new Counter({ name, help: 'Something else', registers: [registry] });

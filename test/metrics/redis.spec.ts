@@ -61,7 +61,7 @@ async function ask(count: number): Promise<void> {
   await Promise.allSettled(Array.from({ length: count }, () => limiter.consume('rides', ADA)));
 }
 
-it('reports how many requests share a call to Redis, and how long it took', async () => {
+it('the metrics show the size of each batch and the latency of each request', async () => {
   await open('closed');
   await ask(1);
   await ask(50);
@@ -76,7 +76,7 @@ it('reports how many requests share a call to Redis, and how long it took', asyn
   expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: 1 })).toBe(51);
 });
 
-it('counts the rejections of the denial cache', async () => {
+it('the metrics count the rejections of the denial cache', async () => {
   await open('closed');
   await ask(110);
   await ask(5);

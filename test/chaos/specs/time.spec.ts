@@ -32,7 +32,7 @@ it('finds decisions beyond the deadline after it subtracts the stalls of their p
 });
 
 it.each([
-  ['no answer', { status: 0, error: 'socket hang up' }, 'no answer (socket hang up)'],
+  ['a missing answer', { status: 0, error: 'socket hang up' }, 'no answer (socket hang up)'],
   ['a failure', { status: 500 }, 'status 500'],
   ['a 503 of a route without a closed policy', { status: 503 }, 'status 503'],
   ['a late answer', { endedAt: 1900 }, 'answered after 900 ms'],
