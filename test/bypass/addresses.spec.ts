@@ -25,7 +25,7 @@ function statusOf(host: string, port: number): Promise<number> {
 }
 
 describe.each(PLATFORMS)('the address of a connection over %s', (platform) => {
-  it('is one bucket over IPv4 and another one over IPv6, for a server that listens on IPv6', async () => {
+  it('has one bucket over IPv4 and another one over IPv6, on a server that listens on IPv6', async () => {
     const store = new StillStore();
     await using http = await limited(platform, Routes, { store });
     // On a server that listens on all addresses, an IPv4 peer is ::ffff:127.0.0.1.

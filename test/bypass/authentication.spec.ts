@@ -32,7 +32,7 @@ interface Authenticated {
 
 const requestOf = (context: ExecutionContext): Authenticated => context.switchToHttp().getRequest<Authenticated>();
 
-/** What a guard of Passport or of one's own does: it says who the user is, or refuses. */
+/** Stands for any authentication guard: it sets the user of the request, or answers 401. */
 @Injectable()
 class AuthGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
@@ -44,7 +44,7 @@ class AuthGuard implements CanActivate {
   }
 }
 
-/** One of one's own, in place of the module's middleware: every address, before authentication. */
+/** A custom guard in place of the module's middleware. It limits every address before authentication. */
 @Injectable()
 class AddressLimit implements CanActivate {
   private readonly address = ipIdentity();
@@ -74,7 +74,7 @@ const OPTIONS = (): RateLimitModuleOptions & { store: StillStore } => ({
   policies: { address: { algorithm: 'token-bucket', capacity: 10, refill: '1/h' } },
 });
 
-/** A route of a user's, with guards of its own. */
+/** A route with a user policy and the given guards. */
 function rides(...guards: Type<CanActivate>[]): Type {
   @Controller()
   @UseGuards(...guards)
@@ -91,7 +91,7 @@ function rides(...guards: Type<CanActivate>[]): Type {
 const as = (user: string): SendOptions => ({ headers: { Authorization: `Bearer token-of-${user}` } });
 
 describe.each(PLATFORMS)('authentication over %s', (platform) => {
-  it('has not run yet when the guard of the module does, if it is bound to a controller', async () => {
+  it('has not run when the guard of the module runs, if it is bound to a controller', async () => {
     const options = OPTIONS();
     await using app = await start(platform, {
       imports: [RateLimitModule.forRoot(options)],
@@ -116,7 +116,7 @@ describe.each(PLATFORMS)('authentication over %s', (platform) => {
     ],
     ['of a module that is imported before', true, (limits) => ({ imports: [AuthModule, limits] })],
     ['of a module that is imported after', false, (limits) => ({ imports: [limits, AuthModule] })],
-  ])('as an application guard %s has run before: %p', async (_, before, metadata) => {
+  ])('in an application guard %s runs before the guard of the module: %p', async (_, before, metadata) => {
     const options = OPTIONS();
     await using app = await start(platform, { ...metadata(RateLimitModule.forRoot(options)), controllers: [rides()] });
     expect((await app.send('/', as('ada'))).status).toBe(before ? 200 : 500);
@@ -135,18 +135,18 @@ describe.each(PLATFORMS)('authentication over %s', (platform) => {
         providers: [AddressLimit, ...guards].map((useClass) => ({ provide: APP_GUARD, useClass })),
       }),
     ],
-  ])('stands between an ip policy before it and a user policy after it, bound %s', async (_, bound) => {
+  ])('runs between an ip policy and a user policy when it is bound %s', async (_, bound) => {
     const options = OPTIONS();
     await using app = await start(platform, {
       imports: [RateLimitModule.forRoot({ ...options, guard: false })],
       ...(bound([AuthGuard, RateLimitGuard]) as { controllers: Type[] }),
     });
-    // A user has three, with headers, whatever others do; nobody is counted as an address by the user's policy.
+    // Each user has a limit of 3. The user policy counts no request by its address.
     const first = await app.send('/', as('ada'));
     expect([first.status, left(first)]).toEqual([200, 2]);
     expect(await app.crowd(3, '/', as('ada'))).toEqual({ 200: 2, 429: 1 });
     expect(left(await app.send('/', as('bob')))).toBe(2);
-    // Guessing tokens is limited by the address, though no user is ever found: 5 of 10 are gone.
+    // The ip policy limits guessed tokens. The requests above used 5 of its 10.
     const guesses = [];
     for (let i = 0; i < 8; i++) guesses.push(await app.send('/', { headers: { Authorization: `Bearer guess-${i}` } }));
     expect(guesses.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429, 429, 429]);

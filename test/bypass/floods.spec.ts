@@ -12,7 +12,7 @@ import { RateLimitRuntime } from '../support/runtime.js';
 
 const PER_KEY: Policy = { name: 'key', algorithm: 'token-bucket', capacity: 5, refill: '1/m', by: 'api-key' };
 const ADDRESS: Policy = { name: 'address', algorithm: 'token-bucket', capacity: 20, refill: '1/h', by: 'ip' };
-/** A place of a day each: the twenty-fifth is further away than a timer of Node's can be, which then fires at once. */
+/** One slot a day. The 25th is later than the longest timer of Node, and a longer timer fires at once. */
 const DAYS: Policy = { name: 'days', algorithm: 'leaky-bucket', capacity: 40, drain: '1/d' };
 
 const entered: string[] = [];
@@ -34,31 +34,29 @@ describe.each(PLATFORMS)('a flood over %s', (platform) => {
   const redis = useRedis();
 
   it.each([
-    ['beside theirs on the route', '/paired', {}],
+    ['beside the key policy on the route', '/paired', {}],
     ['in the middleware', '/paired', { middleware: [ADDRESS] }],
-    ['beside theirs in the middleware', '/nothing', { middleware: [PER_KEY, ADDRESS] }],
-  ])(
-    'of invented API keys leaves no more in Redis than the ip policy lets in that stands %s',
-    async (_, path, options) => {
-      await using app = await limited(platform, Routes, {
-        identity: FROM_HEADERS,
-        redis: redis.server.url,
-        ...options,
-      });
-      const invented = Array.from({ length: 200 }, (__, i) => ({ headers: { 'X-API-Key': `invented-${i}` } }));
-      const statuses = await Promise.all(invented.map(async (key) => (await app.send(path, key)).status));
-      expect(statuses.filter((status) => status !== 429)).toHaveLength(20);
-      const keys = await redis.client.keys('*');
-      expect(keys.filter((key) => key.includes('{key:'))).toHaveLength(20);
-      expect(keys.filter((key) => !key.includes('{key:')).length).toBeLessThanOrEqual(2); // the address, on the route, too
-      for (const key of keys) expect(await redis.client.pttl(key)).toBeGreaterThan(0);
-      // What took one token of a minute each is gone within a second of that minute.
-      for (const key of keys.filter((one) => one.includes('{key:')))
-        expect(await redis.client.pttl(key)).toBeLessThanOrEqual(61_000);
-    },
-  );
+    ['beside the key policy in the middleware', '/nothing', { middleware: [PER_KEY, ADDRESS] }],
+  ])('of invented API keys leaves only the keys in Redis that an ip policy admits: %s', async (_, path, options) => {
+    await using app = await limited(platform, Routes, {
+      identity: FROM_HEADERS,
+      redis: redis.server.url,
+      ...options,
+    });
+    const invented = Array.from({ length: 200 }, (__, i) => ({ headers: { 'X-API-Key': `invented-${i}` } }));
+    const statuses = await Promise.all(invented.map(async (key) => (await app.send(path, key)).status));
+    expect(statuses.filter((status) => status !== 429)).toHaveLength(20);
+    const keys = await redis.client.keys('*');
+    expect(keys.filter((key) => key.includes('{key:'))).toHaveLength(20);
+    // The address has at most two keys: in the middleware and on the route.
+    expect(keys.filter((key) => !key.includes('{key:')).length).toBeLessThanOrEqual(2);
+    for (const key of keys) expect(await redis.client.pttl(key)).toBeGreaterThan(0);
+    // One token refills in a minute. Its key expires within a second after that.
+    for (const key of keys.filter((one) => one.includes('{key:')))
+      expect(await redis.client.pttl(key)).toBeLessThanOrEqual(61_000);
+  });
 
-  it('of requests that have to wait for weeks keeps them waiting, longer than a timer can', async () => {
+  it('of requests keeps waiting for slots that are weeks away, beyond the longest timer of Node', async () => {
     entered.length = 0;
     const warned = nodeWarnings();
     await using app = await limited(platform, Routes, { store: new StillStore() });

@@ -19,7 +19,7 @@ const QUEUE = {
   by: 'global',
   scope: 'app',
 } as const;
-const PEER = { kind: 'user', value: 'anybody' };
+const USER = { kind: 'user', value: 'ada' };
 
 @Controller()
 class Routes {
@@ -38,7 +38,7 @@ interface Served extends AsyncDisposable {
   readonly open: () => ClientHttp2Session;
 }
 
-/** Express has no HTTP/2: it gives requests a prototype of its own that those of Node's compatibility API do not survive. */
+/** Serves Fastify only. Express replaces the prototype of requests, which breaks Node's compatibility API of HTTP/2. */
 async function serve(https?: ReturnType<typeof selfSigned>): Promise<Served> {
   class Root {}
   const store = new StillStore();
@@ -70,7 +70,7 @@ async function ask(session: ClientHttp2Session, headers: OutgoingHttpHeaders = {
 }
 
 describe.each([
-  ['in the clear', undefined],
+  ['without TLS', undefined],
   ['over TLS', selfSigned()],
 ])('HTTP/2 %s', (_, certificate) => {
   it('has the headers of HTTP/1, on allowed and rejected requests', async () => {
@@ -86,7 +86,7 @@ describe.each([
     expect(await ask(session)).toMatchObject({ ':status': 429, 'retry-after': '3600', 'x-ratelimit-remaining': '0' });
   });
 
-  it('has one bucket for an address, over its streams and connections, whatever its headers invent', async () => {
+  it('has one bucket for all streams and connections of an address, whatever their headers say', async () => {
     await using served = await serve(certificate);
     const sessions = [served.open(), served.open(), served.open()];
     const answers = await Promise.all(
@@ -104,14 +104,14 @@ describe.each([
     expect(new Set(served.store.keys.map((key) => /\{.*\}/.exec(key)![0]))).toEqual(new Set(['{ip:127.0.0.1}']));
   });
 
-  it('gives back the slot of a stream that is reset while it waits in a queue', async () => {
+  it('refunds the slot of a stream that is reset while it waits', async () => {
     await using served = await serve(certificate);
     const limiter = served.app.get(RateLimiter);
     const { waitingRoom } = served.app.get(RateLimitRuntime);
-    const places = async (): Promise<number> => (await limiter.peek(QUEUE, PEER)).policies[0]!.remaining;
+    const places = async (): Promise<number> => (await limiter.peek(QUEUE, USER)).policies[0]!.remaining;
     const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
       for (const since = performance.now(); !(await holds()); await delay(1)) {
-        if (performance.now() - since > 4_000) throw new Error(`It never came about that ${String(holds)}`);
+        if (performance.now() - since > 4_000) throw new Error(`Timed out waiting for ${String(holds)}`);
       }
     };
     const session = served.open();
@@ -123,7 +123,7 @@ describe.each([
     await until(async () => (await places()) === 1 && waitingRoom.places === 2);
     session.destroy();
     await until(() => waitingRoom.places === 0);
-    // Streams of a session close one by one: a slot with another one behind it stays taken.
+    // The streams of a session close one by one. A slot that is not the last one is not refunded.
     await until(async () => (await places()) >= 2);
   });
 });

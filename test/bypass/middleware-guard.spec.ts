@@ -13,7 +13,7 @@ class Routes {
 
 @Injectable()
 class OwnGuard extends RateLimitGuard {
-  // A constructor of its own, with what it needs itself.
+  // A subclass may have a constructor with dependencies of its own.
   constructor(@Inject(RateLimiter) private readonly limiter: RateLimiter) {
     super();
   }
@@ -33,7 +33,7 @@ class OwnGuard extends RateLimitGuard {
   }
 }
 
-describe.each(PLATFORMS)("a subclass of the guard answers for the module's middleware, over %s", (platform) => {
+describe.each(PLATFORMS)("the module's middleware over %s", (platform) => {
   const options = () => ({
     store: new StillStore(),
     middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 2, refill: '1/h' } as const],
@@ -44,7 +44,7 @@ describe.each(PLATFORMS)("a subclass of the guard answers for the module's middl
     ['as APP_GUARD', [{ provide: APP_GUARD, useClass: OwnGuard }], false],
     ['with useGlobalGuards', [OwnGuard], true],
     ['as a provider, for @UseGuards', [OwnGuard], false],
-  ])('when it is bound %s', async (_, providers, globally) => {
+  ])('rejects, sets headers and skips as a guard subclass that is bound %s', async (_, providers, globally) => {
     await using app = await start(
       platform,
       { imports: [RateLimitModule.forRoot(options())], controllers: [Routes], providers: providers as [] },
@@ -63,7 +63,7 @@ describe.each(PLATFORMS)("a subclass of the guard answers for the module's middl
     expect([(await app.send('/', internal)).status, (await app.send('/nothing', internal)).status]).toEqual([200, 404]);
   });
 
-  it('and one that was made with new says that Nest injected nothing', async () => {
+  it('answers 500 when a guard was made with new: the log says that Nest injected nothing', async () => {
     await using app = await start(
       platform,
       { imports: [RateLimitModule.forRoot(options())], controllers: [Routes], providers: [] },
@@ -73,7 +73,7 @@ describe.each(PLATFORMS)("a subclass of the guard answers for the module's middl
     expect(app.logs.of('error').join()).toContain('OwnGuard: was made with new, so that Nest injected nothing');
   });
 
-  it("and the library's own does where there is none", async () => {
+  it("rejects and sets headers as the library's guard when there is no subclass", async () => {
     await using app = await start(platform, { imports: [RateLimitModule.forRoot(options())], controllers: [Routes] });
     const replies = [];
     for (let i = 0; i < 3; i++) replies.push(await app.send('/nothing'));

@@ -25,19 +25,19 @@ const BUCKET: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 10, r
 const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h', by: 'global' };
 const TIER = SetMetadata('tier', 'gold');
 
-interface Asking {
+interface TestRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
   user?: string;
 }
 
-const requestOf = (context: ExecutionContext): Asking => context.switchToHttp().getRequest<Asking>();
+const requestOf = (context: ExecutionContext): TestRequest => context.switchToHttp().getRequest<TestRequest>();
 const reflector = new Reflector();
 
 let now = 0;
 
-/** A guard that says who the user is, ten seconds later. */
+/** An authentication guard that takes ten seconds. */
 @Injectable()
 class Authentication implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
@@ -92,7 +92,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
   }
 
   describe('the headers', () => {
-    it('are those of the policy with the smallest share left, of the middleware or of the route', async () => {
+    it('are those of the policy with the smallest share left, in the middleware or on the route', async () => {
       await using app = await open([policy()]);
       const limits = [];
       for (const path of ['/nothing', '/free', '/roomy', '/tight', '/tight']) {
@@ -106,12 +106,12 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
         ['2', '1'],
         ['2', '0'],
       ]);
-      const refused = await app.send('/tight');
-      expect([refused.status, refused.headers['x-ratelimit-limit']]).toEqual([429, '2']);
-      expect(refused.body).toMatchObject({ policy: 'tight' });
+      const rejected = await app.send('/tight');
+      expect([rejected.status, rejected.headers['x-ratelimit-limit']]).toEqual([429, '2']);
+      expect(rejected.body).toMatchObject({ policy: 'tight' });
     });
 
-    it("say of the middleware's policy when it is reset, however long the request took to the guard", async () => {
+    it("give the reset time of the middleware's policy, however late the guard runs", async () => {
       const [date, monotonic] = [Date.now(), performance.now()];
       jest.spyOn(Date, 'now').mockImplementation(() => date + now);
       jest.spyOn(performance, 'now').mockImplementation(() => monotonic + now);
@@ -124,7 +124,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       expect(now).toBe(10_000);
     });
 
-    it('are none with headers: false, but for Retry-After', async () => {
+    it('are left out with headers: false, except Retry-After', async () => {
       await using app = await open([policy({ capacity: 1 })], { headers: false });
       for (const [path, status] of [
         ['/tight', 200],
@@ -138,7 +138,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
   });
 
   describe('the functions of its policies', () => {
-    it('find the request, a class and a handler without metadata, and no body', async () => {
+    it('receive the request without a body, and a class and a handler without metadata', async () => {
       const seen: unknown[] = [];
       const note = (context: ExecutionContext): number => {
         const { url, body } = requestOf(context);
@@ -158,14 +158,14 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       expect(seen).toEqual(Array.from({ length: 3 }, () => ['http', '/user?a=b', undefined, undefined, 'object']));
     });
 
-    it('leave requests out, of which a route may count the same policy itself', async () => {
+    it('exempt the requests that skipIf selects', async () => {
       const skipIf = (context: ExecutionContext): boolean => requestOf(context).url === '/free';
       await using app = await open([policy({ capacity: 1, skipIf })]);
       expect(await app.crowd(5, '/free')).toEqual({ 200: 5 });
       expect(await app.crowd(5, '/nothing')).toEqual({ 404: 1, 429: 4 });
     });
 
-    it('say what a request takes', async () => {
+    it('give the cost of a request, and an invalid cost answers 500', async () => {
       await using app = await open([policy({ cost: (context) => Number(requestOf(context).headers['x-cost']) })]);
       const cost = (text: string) => app.send('/nothing', { headers: { 'X-Cost': text } });
       expect(left(await cost('4'))).toBe(6);
@@ -177,14 +177,14 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     });
 
     it.each([undefined, null, false, 0, '', 'route', 'router', 'oops', {}, new Error('oops')])(
-      'that throw or reject with %p let nothing through that the policy or its fallback rejects',
+      'that throw or reject with %p admit no request beyond the limit of the policy or its fallback',
       async (thrown) => {
         const throwing = (): never => {
           throw thrown;
         };
         const rejecting = (): Promise<never> => Promise.reject(thrown);
         for (const failing of [throwing, rejecting]) {
-          // A cost that is not known is 1, and the fallback of a policy function rejects what the function would not let in.
+          // A failed cost function means cost 1. The fallback replaces a failed policy function.
           const none = policy({ capacity: 1 });
           for (const middleware of [[policy({ capacity: 1, cost: failing })], [{ choose: failing, fallback: none }]]) {
             await using app = await open(middleware);
@@ -194,7 +194,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       },
     );
 
-    it('that only look have charged nothing: the route does', async () => {
+    it('that return cost 0 charge nothing in the middleware, and the route charges the request', async () => {
       const own = policy({ scope: 'app', cost: (context) => (requestOf(context).user === undefined ? 0 : 1) });
       @Controller()
       class Own {
@@ -224,10 +224,10 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     });
   });
 
-  describe('whom its policies count', () => {
+  describe('the identity that its policies count', () => {
     const authenticated: IdentityResolver = { kind: 'user', resolve: (context) => requestOf(context).user };
 
-    it('before authentication ran is an address, and on a route after it a user of his own', async () => {
+    it('is the address before authentication, and the user on a route after it', async () => {
       await using app = await open([policy({ by: 'user' })], { identity: [authenticated], guard: false });
       const ada = { headers: { 'X-Token': 'ada' } };
       for (let i = 0; i < 2; i++) expect((await app.send('/user', ada)).status).toBe(200);
@@ -240,7 +240,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       ['refuse', 401, 0],
       ['throw', 500, 0],
     ] as const)(
-      "when nobody is there is as with a guard: '%s' answers %d",
+      "follows onMissingIdentity when it is missing: '%s' answers %d",
       async (onMissingIdentity, status, asked) => {
         await using app = await open([policy({ by: 'user' })], { onMissingIdentity });
         expect((await app.send('/nothing')).status).toBe(status);
@@ -249,7 +249,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       },
     );
 
-    it('may be everybody together, a client or an API key', async () => {
+    it('may be global, a client, an API key or an address', async () => {
       for (const [by, key] of [
         ['global', 'rl:{global:all}:app:all:'],
         ['client', 'rl:{user:ada}:app:all:'],
@@ -263,14 +263,14 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     });
   });
 
-  it('onDecision is told of both steps, and where each was taken', async () => {
+  it('onDecision gets the decisions of the middleware and of the route, each with its handler', async () => {
     const routes: unknown[] = [];
     await using app = await open([policy()], { onDecision: ({ route }) => void routes.push(route) });
     for (const path of ['/nothing', '/tight']) await app.send(path);
     expect(routes).toEqual(['RateLimitMiddleware.use', 'RateLimitMiddleware.use', 'Routes.tight']);
   });
 
-  it('says nothing of an API key, in keys, logs or replies', async () => {
+  it('no key, log line or reply contains an API key in plain text', async () => {
     const secret = 'sk_live_9999-SECRET';
     const headers = { 'X-API-Key': secret };
     const everything: string[] = [];
@@ -308,13 +308,13 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       "RateLimitModule, middleware: policy 'named' has scope 'route'",
       { policies: { named: { ...policy({ scope: 'route' }), name: 'named' } }, middleware: ['named'] },
     ],
-  ])('the boot is stopped: %s', async (problem, options) => {
+  ])('the boot fails: %s', async (problem, options) => {
     await expect(limited(platform, Routes, options)).rejects.toThrow(problem);
     const imports = [RateLimitModule.forRootAsync({ useFactory: () => options })];
     await expect(start(platform, { imports })).rejects.toThrow(problem);
   });
 
-  it('a function that chooses a policy without a name is a logged 500', async () => {
+  it('a policy function that returns a policy without a name causes a logged 500', async () => {
     await using app = await open([() => ({ ...BUCKET, name: undefined })]);
     expect((await app.send('/free')).status).toBe(500);
     expect(app.logs.of('error')[0]).toContain('RateLimitModule, middleware: a policy needs a name, got token-bucket');

@@ -29,7 +29,7 @@ async function dial(port: number): Promise<Socket> {
   return socket;
 }
 
-describe.each(PLATFORMS)('the middleware over %s, with', (platform) => {
+describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   async function open(
     policy: Policy,
     more: RateLimitModuleOptions = {},
@@ -38,14 +38,14 @@ describe.each(PLATFORMS)('the middleware over %s, with', (platform) => {
     return Object.assign(await limited(platform, Routes, { store, middleware: [policy], ...more }), { store });
   }
 
-  describe('a store that fails', () => {
+  describe('with a store that fails', () => {
     const store: RateLimitStore = { consume: () => Promise.reject(new Error('disk is full')), reset: () => undefined };
 
     it.each([
       ['closed', [503, 503, 503]],
       ['open', [404, 404, 404]],
       ['local', [404, 404, 429]],
-    ] as const)("means for '%s' %p", async (onStoreFailure, expected) => {
+    ] as const)("answers by onStoreFailure '%s': %p", async (onStoreFailure, expected) => {
       await using app = await open(BUCKET, { store, onStoreFailure });
       const replies = [await app.send('/nothing'), await app.send('/nothing'), await app.send('/nothing')];
       expect(replies.map(({ status }) => status)).toEqual(expected);
@@ -58,8 +58,8 @@ describe.each(PLATFORMS)('the middleware over %s, with', (platform) => {
     });
   });
 
-  describe('a leaky bucket', () => {
-    it('keeps requests waiting, with or without a route, and then lets them through in order', async () => {
+  describe('with a leaky bucket', () => {
+    it('delays requests with and without a route, and passes them in order', async () => {
       const queue = { ...QUEUE, drain: '1/20ms' } as Policy;
       await using app = await open(queue, { store: new MemoryStore() });
       const since = performance.now();
@@ -69,7 +69,7 @@ describe.each(PLATFORMS)('the middleware over %s, with', (platform) => {
       expect(app.app.get(RateLimitRuntime).waitingRoom.places).toBe(0);
     });
 
-    it('is left by a client that hangs up, and refuses who finds no place', async () => {
+    it('answers 503 beyond maxWaiting, and frees the places of clients that disconnect', async () => {
       await using app = await open(QUEUE, { maxWaiting: 2 });
       const { waitingRoom } = app.app.get(RateLimitRuntime);
       expect((await app.send('/nothing')).status).toBe(404);
@@ -77,14 +77,14 @@ describe.each(PLATFORMS)('the middleware over %s, with', (platform) => {
       for (const client of clients) client.write('GET /free HTTP/1.1\r\nHost: x\r\n\r\n');
       while (waitingRoom.size < 2) await turn();
       const asked = app.store.asked.length;
-      const refused = await app.send('/free');
-      expect([refused.status, refused.headers['retry-after'], app.store.asked.length]).toEqual([503, '1', asked]);
+      const full = await app.send('/free');
+      expect([full.status, full.headers['retry-after'], app.store.asked.length]).toEqual([503, '1', asked]);
       for (const client of clients) client.destroy();
       while (waitingRoom.places > 0) await turn();
       expect([waitingRoom.size, app.logs.of('error')]).toEqual([0, []]);
     });
 
-    it('may stand on the route, too: both are waited for, one after the other', async () => {
+    it('delays a request before a leaky bucket of the route delays it', async () => {
       @Controller()
       class Both {
         @Get()
@@ -98,7 +98,7 @@ describe.each(PLATFORMS)('the middleware over %s, with', (platform) => {
       expect(performance.now() - since).toBeGreaterThan(3 * 20 - 1);
     });
 
-    it('that has more places than may be taken is said at boot', async () => {
+    it('warns at boot when more requests fit the bucket than may wait', async () => {
       await using app = await open({ ...QUEUE, by: 'ip' });
       expect(app.logs.of('warn')).toEqual([
         expect.stringMatching(

@@ -75,31 +75,31 @@ const request = (line: string, headers = '', body = ''): string =>
 const last = (line: string, headers = '', body = ''): string => request(line, `${headers}Connection: close\r\n`, body);
 const PREFLIGHT = 'Origin: http://a.test\r\nAccess-Control-Request-Method: POST\r\n';
 
-/** The status that each gets as long as it is not refused: of Express, and of Fastify where that differs. */
+/** Requests with their status until they are rejected: of Express, and of Fastify if it differs. */
 const TRAFFIC: [string, string, number, number?][] = [
-  ['a route', last('GET /rides'), 200],
-  ['no route', last('GET /nothing'), 404],
-  ['no route for the method', last('PUT /rides', '', '{}'), 404],
-  ['a method that hardly any server knows', last('PROPFIND /rides'), 404],
+  ['a request to a route', last('GET /rides'), 200],
+  ['a request without a route', last('GET /nothing'), 404],
+  ['a request without a route for its method', last('PUT /rides', '', '{}'), 404],
+  ['an unusual method', last('PROPFIND /rides'), 404],
   ['a body that is no JSON', last('POST /rides', '', '{x'), 400],
   ['a body that is too large', last('POST /rides', '', JSON.stringify('x'.repeat(2 ** 21))), 413],
   ['a body in an unknown charset', last('POST /rides', 'Content-Encoding: nonsense\r\n', '{}'), 415, 201],
   ['a preflight', last('OPTIONS /rides', PREFLIGHT), 204],
-  ['a preflight of no route', last('OPTIONS /nothing', PREFLIGHT), 204],
-  ['the server as a whole', last('OPTIONS *', PREFLIGHT), 204],
+  ['a preflight without a route', last('OPTIONS /nothing', PREFLIGHT), 204],
+  ['a request to the server as a whole', last('OPTIONS *', PREFLIGHT), 204],
   ['a target without a slash in front', last('GET *rides'), 404],
   ['an absolute URI', last('GET http://other.test/rides'), 200],
   ['an absolute URI without a path', last('GET http://other.test'), 404],
   ['an absolute URI of another scheme', last('GET ftp://other.test/rides'), 200, 404],
-  ['dots', last('GET /x/../../rides'), 404],
-  ['a path that is very long', last(`GET /${'x'.repeat(10_000)}`), 404],
-  ['an upgrade that nobody takes', request('GET /rides', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'), 200],
+  ['a path with dots', last('GET /x/../../rides'), 404],
+  ['a very long path', last(`GET /${'x'.repeat(10_000)}`), 404],
+  ['an upgrade without a listener', request('GET /rides', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'), 200],
 ];
 
 describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   const open = (options: Options): Promise<HttpApp> => limited(platform, Rides, options, { configure: enableCors });
 
-  it.each(TRAFFIC)('counts %s', async (_, bytes, express, fastify = express) => {
+  it.each(TRAFFIC)('counts a request of any kind: %s', async (_, bytes, express, fastify = express) => {
     const options = optionsWith();
     await using app = await open(options);
     const expected = platform === 'Express' ? express : fastify;
@@ -113,7 +113,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     expect(options.store.asked).toHaveLength(LIMIT + 2);
   });
 
-  it('counts pipelined requests one by one, whatever they are', async () => {
+  it('counts each pipelined request, with or without a route', async () => {
     const options = optionsWith({ policies: { address: { ...ADDRESS, capacity: 8 } } });
     await using app = await open(options);
     const kinds = ['GET /rides', 'GET /nothing', 'OPTIONS /rides', 'PROPFIND /rides', 'GET *rides'].map((line) =>
@@ -126,7 +126,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     expect(options.store.asked).toHaveLength(21);
   });
 
-  it('counts what a skipped route, a guard or other middleware answers', async () => {
+  it('counts the requests of a skipped route and of other middleware', async () => {
     const options = optionsWith({ policies: { address: { ...ADDRESS, capacity: 2 } } });
     const configure = (app: INestApplication): void => {
       app.use('/by-middleware', (_: unknown, response: { end(text: string): void }) => response.end('done'));
@@ -137,7 +137,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     for (const path of ['/by-middleware', '/rides/skipped', '/rides']) expect((await app.send(path)).status).toBe(429);
   });
 
-  it('refuses as the guard does: status, headers, body', async () => {
+  it('rejects with the status, the headers and the body of the guard', async () => {
     await using byMiddleware = await open(optionsWith());
     await using byGuard = await limited(platform, Again, optionsWith({ middleware: [] }));
     const replies = [];
@@ -161,7 +161,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     expect(replies[0]).toEqual(replies[1]);
   });
 
-  it('refuses through the exception filters of the application, with a global prefix, too', async () => {
+  it('rejects through the exception filters of the application, also with a global prefix', async () => {
     const caught: unknown[] = [];
     @Catch(HttpException)
     class Filter extends BaseExceptionFilter {
@@ -185,7 +185,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     expect(caught).toEqual(Array(3).fill(expect.any(RateLimitExceededException)));
   });
 
-  it('with forRootAsync is the same', async () => {
+  it('limits the same requests with forRootAsync', async () => {
     const imports = [RateLimitModule.forRootAsync({ useFactory: async () => optionsWith() })];
     await using app = await start(platform, { imports, controllers: [Rides] });
     expect(await app.crowd(LIMIT + 2, '/nothing')).toEqual({ 404: LIMIT, 429: 2 });
@@ -194,7 +194,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   it.each<[string, Omit<Options, 'store'>]>([
     ['left out', { middleware: undefined }],
     ['empty', { middleware: [] }],
-  ])('is nothing at all when it is %s', async (_, more) => {
+  ])('counts no request when its list is %s', async (_, more) => {
     const options = optionsWith(more);
     await using app = await open(options);
     for (const path of ['/nothing', '/rides']) expect(limitHeaders(await app.send(path))).toEqual([]);
@@ -202,12 +202,12 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   });
 });
 
-describe.each(PLATFORMS)('a policy of the middleware that stands on a route, too, over %s', (platform) => {
+describe.each(PLATFORMS)('a policy of both the middleware and a route over %s', (platform) => {
   it.each<[string, string, RateLimitModuleExtras]>([
     ['by the guard of the module', '/again', {}],
     ['by the guard of the module and that of the method', '/again/twice', {}],
     ['by the guard of the method alone', '/again/twice', { guard: false }],
-    ['by none', '/again', { guard: false }],
+    ['by no guard', '/again', { guard: false }],
   ])('charges a request once when it is guarded %s', async (_, path, more) => {
     const options = optionsWith(more);
     await using app = await limited(platform, [Rides, Again], options);
@@ -220,7 +220,7 @@ describe.each(PLATFORMS)('a policy of the middleware that stands on a route, too
     expect(options.store.keys).toEqual([KEY]);
   });
 
-  it('leaves those beside it to be charged, each request by each once', async () => {
+  it('is charged once, as is each other policy of the route', async () => {
     const options = optionsWith({ policies: { address: { ...ADDRESS, capacity: 10 } } });
     await using app = await limited(platform, Again, options);
     for (let i = 0; i < 4; i++) expect((await app.send('/again/beside')).status).toBe(200);
@@ -229,7 +229,7 @@ describe.each(PLATFORMS)('a policy of the middleware that stands on a route, too
     expect(options.store.asked).toHaveLength(8);
   });
 
-  it('is another one with another scope, and charges there', async () => {
+  it('is charged a second time on a route where its scope differs', async () => {
     const options = optionsWith();
     await using app = await limited(platform, Again, options);
     await app.send('/again/elsewhere');

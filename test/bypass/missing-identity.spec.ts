@@ -54,16 +54,16 @@ const NO_IDENTITY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
   ["by 'api-key' without a key", 'api-key', undefined],
   ["by 'user' with resolvers that find no users", 'user', [apiKeyIdentity()]],
   ['a resolver that finds null', 'user', [{ kind: 'user', resolve: () => null }]],
-  ['a resolver that finds nothing, later', 'user', [{ kind: 'user', resolve: () => Promise.resolve(undefined) }]],
-  ['a by function that returns nothing', () => undefined, undefined],
-  ['a by function that returns null, later', async () => null, undefined],
+  ['a resolver that resolves to undefined', 'user', [{ kind: 'user', resolve: () => Promise.resolve(undefined) }]],
+  ['a by function that returns undefined', () => undefined, undefined],
+  ['a by function that resolves to null', async () => null, undefined],
   ['a by function whose value is undefined', user(() => undefined), undefined],
   ['a by function whose value is null', user(() => null), undefined],
   ['a by function whose value is empty', user(() => ''), undefined],
   ['a by function without a value', (() => ({ kind: 'user' })) as unknown as PolicyBy, undefined],
 ];
 
-/** The reason in the log line. */
+/** The reasons in the log line. */
 const FORGED = 'token is forged';
 const NEVER_SETTLED = 'it did not settle within 50 ms';
 
@@ -74,13 +74,13 @@ const FAILING: [string, PolicyBy, IdentityResolver[] | undefined, string][] = [
   ['a resolver that throws', 'user', [{ kind: 'user', resolve: failing(new Error(FORGED)) }], FORGED],
   ['a resolver that rejects', 'user', [{ kind: 'user', resolve: rejecting(new Error(FORGED)) }], FORGED],
   [
-    'the first resolver of a chain',
+    'the first resolver of a chain, which throws',
     'client',
     [{ kind: 'token', resolve: failing(new Error(FORGED)) }, userIdentity()],
     FORGED,
   ],
   [
-    'the second resolver of a chain, later',
+    'the second resolver of a chain, which rejects',
     'client',
     [apiKeyIdentity({ header: 'x-none' }), { kind: 'token', resolve: rejecting(new Error(FORGED)) }],
     FORGED,
@@ -242,7 +242,7 @@ describe.each(PLATFORMS)('a request without the identity that a policy counts, o
   });
 
   it.each<[string, unknown]>([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
     ['text', 'oops'],
     ['an object that is no text', Object.create(null)],
@@ -324,7 +324,7 @@ describe.each(PLATFORMS)('onMissingIdentity over %s', (platform) => {
   });
 });
 
-describe.each(PLATFORMS)('invented identities over %s', (platform) => {
+describe.each(PLATFORMS)('policies by API key and by ip, over %s', (platform) => {
   @Controller()
   class Paired {
     @Get()
@@ -335,7 +335,7 @@ describe.each(PLATFORMS)('invented identities over %s', (platform) => {
     get(): void {}
   }
 
-  it('do not pass the ip policy of the route: a new API key for each request from one address', async () => {
+  it('admit no more than the ip limit of requests from one address with a new API key each', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Paired, { store, identity: FROM_HEADERS }, { trustProxy: true });
     const statuses: number[] = [];
@@ -349,7 +349,7 @@ describe.each(PLATFORMS)('invented identities over %s', (platform) => {
     expect((await from('10.0.0.2', 'invented-59')).headers['x-ratelimit-remaining']).toBe('4');
   });
 
-  it('share the address without the header, and one key from two addresses is one client', async () => {
+  it('count requests without a key by their address, and one key from many addresses as one client', async () => {
     await using app = await limited(
       platform,
       Paired,
@@ -365,7 +365,7 @@ describe.each(PLATFORMS)('invented identities over %s', (platform) => {
     expect(shared).toEqual([200, 200, 200, 200, 200, 429, 429]);
   });
 
-  it('count by key and by address', async () => {
+  it('count each request by its key and by its address', async () => {
     const store = new StillStore();
     const identity = [apiKeyIdentity(), ipIdentity()];
     await using app = await limited(platform, Paired, { store, identity });

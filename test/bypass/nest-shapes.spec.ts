@@ -17,8 +17,8 @@ import { StillStore } from '../support/still-store.js';
 const ADDRESS: Policy = { name: 'address', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 const ADA = { kind: 'user', value: 'ada' };
 
-describe.each(PLATFORMS)('scopes of Nest over %s', (platform) => {
-  it('change nothing: a request-scoped controller with a request-scoped provider', async () => {
+describe.each(PLATFORMS)('a controller over %s', (platform) => {
+  it('has the same limit when it and a provider are request-scoped', async () => {
     let made = 0;
     @Injectable({ scope: Scope.REQUEST })
     class Tenant {
@@ -47,14 +47,14 @@ describe.each(PLATFORMS)('scopes of Nest over %s', (platform) => {
     await using app = await start(platform, { imports, controllers: [Routes], providers: [Tenant] });
     const statuses = [];
     for (const path of ['/one', '/two', '/one', '/two', '/one']) statuses.push((await app.send(path)).status);
-    // Nest makes what is request-scoped before it asks guards: for rejected requests, too.
+    // Nest creates request-scoped instances before it calls guards, so also for rejected requests.
     expect([statuses, made]).toEqual([[200, 200, 200, 429, 429], 5]);
     const decision = await app.app.get(RateLimiter).peekRoute(Routes, 'one', { kind: 'ip', value: '127.0.0.1' });
     expect(decision).toMatchObject({ allowed: false, policies: [{ remaining: 0 }] });
     expect(app.logs.of('warn')).toEqual([]);
   });
 
-  it('change nothing: a durable controller, of which there is one for each tenant', async () => {
+  it('has the same limit when it is durable, with one instance for each tenant', async () => {
     const tenants = new Map<string, ReturnType<typeof ContextIdFactory.create>>();
     const strategy: ContextIdStrategy<{ headers?: Record<string, string>; raw?: { headers: Record<string, string> } }> =
       {
@@ -94,7 +94,7 @@ describe.each(PLATFORMS)('a lazily loaded module over %s', (platform) => {
   }
   const options = () => ({ store: new StillStore(), defaults: [ADDRESS] });
 
-  it('shares the limiter: what its providers take and reset counts for all', async () => {
+  it('shares the limiter of the application: charges and resets of its providers count everywhere', async () => {
     @Injectable()
     class Mailer {
       constructor(@Inject(RateLimiter) readonly limiter: RateLimiter) {}
@@ -122,12 +122,12 @@ describe.each(PLATFORMS)('a lazily loaded module over %s', (platform) => {
     await mailer.limiter.reset(policy, ADA);
     expect((await own.consume(policy, ADA)).allowed).toBe(true);
     expect(mailer.mail()).toBe('sent');
-    // Nest routes nothing of it, and what is routed stays limited.
+    // Nest adds no routes of a lazily loaded module. The other routes stay limited.
     expect((await app.send('/lazy')).status).toBe(404);
     expect(await app.crowd(5, '/')).toEqual({ 200: 3, 429: 2 });
   });
 
-  it('that imports the module with options once more is refused', async () => {
+  it('cannot import RateLimitModule with options a second time', async () => {
     @Module({ imports: [RateLimitModule.forRoot({ keyPrefix: 'again' })] })
     class Again {}
     @Module({ imports: [Again] })
@@ -139,7 +139,7 @@ describe.each(PLATFORMS)('a lazily loaded module over %s', (platform) => {
   });
 });
 
-describe.each(PLATFORMS)('upgrades and GraphQL over HTTP on %s', (platform) => {
+describe.each(PLATFORMS)('the middleware and the guard over %s', (platform) => {
   @Controller()
   class Routes {
     @Post('graphql')
@@ -152,7 +152,7 @@ describe.each(PLATFORMS)('upgrades and GraphQL over HTTP on %s', (platform) => {
     @RateLimit({ ...ADDRESS, name: 'route', capacity: 2 } as Policy)
     socket(): void {}
   }
-  const PASSES = 'WebSocket upgrades go straight';
+  const PASSES_WARNING = 'WebSocket upgrades go straight';
   const upgrade = async (port: number): Promise<string> => {
     const socket = connect(port, '127.0.0.1');
     socket.write(
@@ -163,7 +163,7 @@ describe.each(PLATFORMS)('upgrades and GraphQL over HTTP on %s', (platform) => {
     return data.toString().split(' ')[1]!;
   };
 
-  it('an upgrade that a gateway takes passes by the middleware, which boot says', async () => {
+  it('do not count an upgrade that a gateway handles, and boot warns of it', async () => {
     const store = new StillStore();
     const gateway = (app: INestApplication): void => {
       (app.getHttpServer() as Server).on('upgrade', (_, socket) => {
@@ -173,18 +173,18 @@ describe.each(PLATFORMS)('upgrades and GraphQL over HTTP on %s', (platform) => {
     await using app = await limited(platform, Routes, { store, middleware: [ADDRESS] }, { configure: gateway });
     for (let i = 0; i < 5; i++) expect(await upgrade(app.port)).toBe('101');
     expect(store.asked).toEqual([]);
-    expect(app.logs.of('warn').filter((text) => text.includes(PASSES))).toHaveLength(1);
+    expect(app.logs.of('warn').filter((text) => text.includes(PASSES_WARNING))).toHaveLength(1);
   });
 
-  it('an upgrade that nobody takes is a request: the middleware and the guard limit it, and boot says nothing', async () => {
+  it('count an upgrade that no gateway handles, and boot does not warn', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore(), middleware: [ADDRESS] });
     const statuses = [];
     for (let i = 0; i < 5; i++) statuses.push(await upgrade(app.port));
     expect(statuses).toEqual(['200', '200', '429', '429', '429']);
-    expect(app.logs.of('warn').filter((text) => text.includes(PASSES))).toEqual([]);
+    expect(app.logs.of('warn').filter((text) => text.includes(PASSES_WARNING))).toEqual([]);
   });
 
-  it('GraphQL that is served by a route is limited by the guard, and by other middleware, by the module its middleware', async () => {
+  it('limit GraphQL: the guard on a route, the middleware where other middleware serves it', async () => {
     const served = (app: INestApplication): void => {
       app.use('/other/graphql', (_: unknown, response: { end(text: string): void }) => response.end('{"data":{}}'));
     };

@@ -68,28 +68,28 @@ describe.each(PLATFORMS)('RateLimitModule.forRoot() without options, over %s', (
   });
 });
 
-const TRUSTED = 'Identities are taken from the headers ';
+const TRUSTED_HEADERS = 'Identities are taken from the headers ';
 const LACKING = /: policy '.*' counts by '(user|api-key)', but no resolver of the module's identity finds /;
 const FORWARDED = 'while trust proxy is off';
 const BUCKET: Policy = { name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: '1/h' };
 
-describe.each(PLATFORMS)('the log lines about identities at boot, over %s', (platform) => {
+describe.each(PLATFORMS)('the log lines about identities, over %s', (platform) => {
   it.each<[string, RateLimitModuleOptions['identity'], string[]]>([
-    ['nothing by default', undefined, []],
-    ['nothing of the address', [ipIdentity()], []],
-    ['nothing of a resolver that reads no header', [{ kind: 'user', resolve: () => 'ada' }], []],
-    ['which headers are believed', FROM_HEADERS, ['X-API-Key, X-User-Id']],
+    ['none by default', undefined, []],
+    ['none with the ip resolver', [ipIdentity()], []],
+    ['none with a resolver that reads no header', [{ kind: 'user', resolve: () => 'ada' }], []],
+    ['those of the built-in resolvers', FROM_HEADERS, ['X-API-Key, X-User-Id']],
     [
-      'their own names',
+      'custom headers',
       [userIdentity({ header: 'X-Account' }), apiKeyIdentity({ header: 'authorization' })],
       ['X-Account, authorization'],
     ],
-    ['each once', [userIdentity(), { kind: 'token', header: 'X-User-Id', resolve: () => null }], ['X-User-Id']],
-  ])('is %s', async (_, identity, headers) => {
+    ['each header once', [userIdentity(), { kind: 'token', header: 'X-User-Id', resolve: () => null }], ['X-User-Id']],
+  ])('name the trusted headers: %s', async (_, identity, headers) => {
     await using app = await limited(platform, Routes, { store: new StillStore(), ...(identity && { identity }) });
     await app.crowd(3, '/', { headers: { 'X-User-Id': 'secret-user', 'X-API-Key': 'secret-key' } });
-    const said = app.logs.lines.filter(({ text }) => text.startsWith(TRUSTED));
-    expect(said.map(({ level, text }) => [level, text.slice(TRUSTED.length).split(':')[0]])).toEqual(
+    const said = app.logs.lines.filter(({ text }) => text.startsWith(TRUSTED_HEADERS));
+    expect(said.map(({ level, text }) => [level, text.slice(TRUSTED_HEADERS.length).split(':')[0]])).toEqual(
       headers.map((names) => ['log', names]),
     );
     expect(app.logs.text).not.toContain('secret');
@@ -101,7 +101,7 @@ describe.each(PLATFORMS)('the log lines about identities at boot, over %s', (pla
     ['user', 'refuse', 401, 'finds users, so the policy answers every request with 401'],
     ['api-key', 'throw', 500, 'finds API keys, so the policy answers every request with 500'],
   ])(
-    "is that nothing finds whom by: '%s' counts, and what '%s' makes of it",
+    "warn once that no resolver finds an identity for by: '%s', and name the effect of '%s'",
     async (by, onMissingIdentity, status, end) => {
       @Controller()
       @RateLimit({ ...BUCKET, by })
@@ -124,7 +124,7 @@ describe.each(PLATFORMS)('the log lines about identities at boot, over %s', (pla
     },
   );
 
-  it('name each policy once: of defaults, of the middleware, by name, and from a function', async () => {
+  it('warn once for each policy: of the defaults, of the middleware, by name, and from a function', async () => {
     @Controller()
     class Chosen {
       @Get('chosen')
@@ -160,7 +160,7 @@ describe.each(PLATFORMS)('the log lines about identities at boot, over %s', (pla
     expect(app.logs.of('warn').filter((text) => LACKING.test(text))).toHaveLength(4);
   });
 
-  it('do not name policies whose identities a resolver or a function finds', async () => {
+  it('contain no warning of policies whose identities a resolver or a function finds', async () => {
     @Controller()
     class Known {
       @Get()
@@ -182,7 +182,10 @@ describe.each(PLATFORMS)('the log lines about identities at boot, over %s', (pla
 });
 
 describe.each(PLATFORMS)('a forwarded request over %s', (platform) => {
-  const saidOf = async (trustProxy: AppSettings['trustProxy'], headers: SendOptions['headers']): Promise<string[]> => {
+  const warningsFor = async (
+    trustProxy: AppSettings['trustProxy'],
+    headers: SendOptions['headers'],
+  ): Promise<string[]> => {
     await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy: trustProxy! });
     await app.crowd(5, '/');
     await app.crowd(5, '/', { headers: headers! });
@@ -193,7 +196,7 @@ describe.each(PLATFORMS)('a forwarded request over %s', (platform) => {
   it.each(['X-Forwarded-For', 'Forwarded', 'X-Real-IP'])(
     'with %s brings one warning while trust proxy is off',
     async (header) => {
-      const said = await saidOf(false, { [header]: '10.9.8.7' });
+      const said = await warningsFor(false, { [header]: '10.9.8.7' });
       expect(said).toHaveLength(1);
       expect(said[0]).toContain(`with the header ${header.toLowerCase()} while`);
       expect(said[0]).toContain(
@@ -207,7 +210,7 @@ describe.each(PLATFORMS)('a forwarded request over %s', (platform) => {
   it.each<NonNullable<AppSettings['trustProxy']>>([true, 'loopback', '10.0.0.0/8', () => false])(
     'brings no warning when trust proxy is set: %p',
     async (trustProxy) => {
-      expect(await saidOf(trustProxy, { 'X-Forwarded-For': '10.9.8.7' })).toEqual([]);
+      expect(await warningsFor(trustProxy, { 'X-Forwarded-For': '10.9.8.7' })).toEqual([]);
     },
   );
 

@@ -15,17 +15,17 @@ import {
 import { type HttpApp, left, limitHeaders, PLATFORMS, type SendOptions, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
-interface Asking {
+interface TestRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly user?: { readonly id: string };
 }
 
-/** A real strategy, which takes its time: tokens read `token-of-<user>`. */
+/** A real, asynchronous strategy for tokens of the form `token-of-<user>`. */
 @Injectable()
 class TokenStrategy extends PassportStrategy(Strategy, 'token') {
   static asked = 0;
 
-  async validate(request: Asking): Promise<{ id: string } | null> {
+  async validate(request: TestRequest): Promise<{ id: string } | null> {
     TokenStrategy.asked++;
     await new Promise((resolve) => setImmediate(resolve));
     const id = /^Bearer token-of-(\w+)$/.exec(request.headers.authorization ?? '')?.[1];
@@ -40,7 +40,7 @@ const ADDRESS: Policy = { name: 'address', algorithm: 'token-bucket', capacity: 
 const USER: Policy = { name: 'user', algorithm: 'token-bucket', capacity: 2, refill: '1/h', by: 'user' };
 const authenticated: IdentityResolver = {
   kind: 'user',
-  resolve: (context: ExecutionContext) => context.switchToHttp().getRequest<Asking>().user?.id,
+  resolve: (context: ExecutionContext) => context.switchToHttp().getRequest<TestRequest>().user?.id,
 };
 
 @Controller('rides')
@@ -82,7 +82,7 @@ describe.each(PLATFORMS)("Passport's guard over %s", (platform) => {
     });
   }
 
-  it('on a controller runs after the guard of the module, which finds no user', async () => {
+  it('runs after the guard of the module when it is bound to a controller, so that no user is found', async () => {
     const options = optionsWith({ onMissingIdentity: 'refuse' });
     await using app = await open(options);
     const { status, body } = await app.send('/rides', as('ada'));
@@ -93,15 +93,15 @@ describe.each(PLATFORMS)("Passport's guard over %s", (platform) => {
   it.each<[string, Type, Type[]]>([
     ['on the controller, before the guard of the limits', Rides, []],
     ['for the application, before the guard of the limits', Unguarded, [AuthGuard('token') as Type, RateLimitGuard]],
-  ])('stands between the middleware with an ip policy and a user policy: %s', async (_, controller, guards) => {
+  ])('runs between an ip policy of the middleware and a user policy: %s', async (_, controller, guards) => {
     const options = optionsWith({ guard: false, middleware: [ADDRESS] });
     await using app = await open(options, controller, guards);
     const first = await app.send('/rides', as('ada'));
     expect([first.status, first.text, left(first)]).toEqual([200, 'passed', 1]);
-    // Each user has his own; who guesses tokens takes from the address, and gets no further than that.
+    // Each user has a limit of their own. Guessed tokens charge the address only.
     expect((await app.send('/rides', as('ada'))).status).toBe(200);
-    const refused = await app.send('/rides', as('ada'));
-    expect([refused.status, refused.body]).toEqual([429, expect.objectContaining({ policy: 'user' })]);
+    const rejected = await app.send('/rides', as('ada'));
+    expect([rejected.status, rejected.body]).toEqual([429, expect.objectContaining({ policy: 'user' })]);
     expect((await app.send('/rides', as('bob'))).status).toBe(200);
     const guesses = [];
     for (let i = 0; i < 4; i++)
@@ -118,7 +118,7 @@ describe.each(PLATFORMS)("Passport's guard over %s", (platform) => {
     expect(app.logs.of('error')).toEqual([]);
   });
 
-  it('that was forgotten on a route is said there, not passed over', async () => {
+  it('causes a 500 with a hint in the log when it is missing on a route', async () => {
     const options = optionsWith({ guard: false, middleware: [ADDRESS] });
     await using app = await open(options, Unguarded, [RateLimitGuard]);
     expect((await app.send('/rides', as('ada'))).status).toBe(500);

@@ -130,7 +130,7 @@ describe.each(PLATFORMS)('a client that resets its connections, over %s', (platf
     expect(app.logs.of('error')).toEqual([]);
   });
 
-  it('has one bucket of the middleware', async () => {
+  it('has one bucket in the middleware', async () => {
     const store = new StillStore();
     const middleware = [{ name: 'all', algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const];
     await using app = await limited(platform, Routes, { store, middleware });
@@ -181,7 +181,7 @@ describe.each(PLATFORMS)('a client that resets its connections, over %s', (platf
     }
   });
 
-  it('counts all requests over a UNIX domain socket together, whatever their headers say', async () => {
+  it('shares one bucket with all clients of a UNIX domain socket, whatever its headers say', async () => {
     const store = new StillStore();
     const path = join(directory, `${platform}.sock`);
     const { app } = await listening(platform, { store }, { path });

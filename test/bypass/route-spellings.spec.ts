@@ -26,7 +26,7 @@ const portOf = ({ app }: HttpApp): number => (app.getHttpServer() as { address()
 const request = (line: string, headers = ''): string => `${line}\r\nHost: floodgate.test\r\n${headers}\r\n`;
 const last = (line: string, headers = ''): string => request(line, `Connection: close\r\n${headers}`);
 
-/** Requests that could be taken for other ones than `GET /api/rides`. */
+/** Spellings of `GET /api/rides` that a limiter could take for another route. */
 const SPELLINGS: [string, string][] = [
   ['HEAD', last('HEAD /api/rides HTTP/1.1')],
   ['upper case', last('GET /API/RIDES HTTP/1.1')],
@@ -70,28 +70,28 @@ const SPELLINGS: [string, string][] = [
   ['an upgrade', last('GET /api/rides HTTP/1.1', 'Upgrade: h2c\r\n')],
 ];
 
-describe.each(PLATFORMS)('a used-up route over %s', (platform) => {
+describe.each(PLATFORMS)('an exhausted limit over %s', (platform) => {
   it.each(SPELLINGS)('gives no fresh bucket for %s', async (_, bytes) => {
     const store = new StillStore();
     await using app = await limited(platform, Rides, { store });
     expect(await app.crowd(LIMIT + 1, '/api/rides')).toEqual({ 200: LIMIT, 429: 1 });
     const answers = statuses(await exchange(portOf(app), bytes));
-    // Refused as everything else, or no route at all: then no handler ran.
+    // Each of these statuses proves that no handler ran.
     expect([[429], [404], [400], [505]]).toContainEqual(answers);
     expect(store.keys).toEqual([KEY]);
   });
 
-  it.each(SPELLINGS)('is behind the middleware of the module, which reads no path, for %s', async (_, bytes) => {
+  it.each(SPELLINGS)('of the middleware, which reads no path, gives no fresh bucket for %s', async (_, bytes) => {
     const store = new StillStore();
     const options = { store, middleware: [{ ...BUCKET, name: 'all' } as Policy] };
     await using app = await limited(platform, Rides, options);
     expect(await app.crowd(LIMIT + 1, '/nothing')).toEqual({ 404: LIMIT, 429: 1 });
-    // Without a bucket of its own, or no HTTP that Node's parser or Fastify's router would read.
+    // Rejected, or answered by Node's parser or Fastify's router before the middleware.
     expect([[429], [400], [505]]).toContainEqual(statuses(await exchange(portOf(app), bytes)));
     expect(store.keys).toEqual([`rl:{ip:127.0.0.1}:app:all:tb:${LIMIT}@1/3600000000`]);
   });
 
-  it('counts pipelined requests one by one, however they are spelt', async () => {
+  it('counts each pipelined request, whatever its spelling', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Rides, { store });
     const lines = ['GET /api/rides', 'HEAD /api/rides', 'GET /api/rides?x', 'GET /api/rides?', 'GET /api/rides#x'];
@@ -121,7 +121,7 @@ describe.each(PLATFORMS)('a used-up route over %s', (platform) => {
   });
 });
 
-/** Routers told to take more spellings for one route, where CVE-2025-69211, -2026-2293 and -2026-33011 got past middleware. */
+/** Routers that accept more spellings of a route. CVE-2025-69211, -2026-2293 and -2026-33011 got past middleware this way. */
 describe.each<[string, () => FastifyAdapter | ExpressAdapter]>([
   [
     'Fastify with every leniency',
@@ -137,7 +137,7 @@ describe.each<[string, () => FastifyAdapter | ExpressAdapter]>([
   ],
   ['Express', () => new ExpressAdapter()],
 ])('%s', (_, adapter) => {
-  it('runs no handler of a used-up route, however it is spelt', async () => {
+  it('runs no handler of a route with an exhausted limit, whatever the spelling', async () => {
     const store = new StillStore();
     class Root {}
     const module = { module: Root, imports: [RateLimitModule.forRoot({ store })], controllers: [Rides] };

@@ -36,7 +36,7 @@ const TRUSTING: [TrustProxy, string][] = [
 ];
 
 describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
-  it.each(TRUSTING)('that trusts every address is warned of once at boot: %p', async (trustProxy, shown) => {
+  it.each(TRUSTING)('brings one warning at boot when it trusts every address: %p', async (trustProxy, shown) => {
     await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy });
     await app.crowd(5, '/', { headers: { 'X-Forwarded-For': '10.0.0.1' } });
     expect(app.logs.of('warn')).toHaveLength(1);
@@ -54,7 +54,7 @@ describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
   });
 
   it.each(RIGHT[platform])(
-    'set right (%p) takes the address that the proxy added, whatever the client wrote in front',
+    'takes the address that the proxy added, whatever the client sends, when it is %p',
     async (trustProxy) => {
       const store = new StillStore();
       await using app = await limited(platform, Routes, { store }, { trustProxy });
@@ -68,7 +68,7 @@ describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
     },
   );
 
-  it('set to true gives a fresh limit for each forged address, as the warning says', async () => {
+  it('gives each forged address a fresh limit when it is true, as the warning says', async () => {
     await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy: true });
     for (let i = 0; i < 10; i++) {
       const headers = { 'X-Forwarded-For': `10.0.0.${i}, 203.0.113.9` };
@@ -77,7 +77,7 @@ describe.each(PLATFORMS)('the trust-proxy setting of %s', (platform) => {
   });
 });
 
-it('is not read in an application without HTTP', async () => {
+it('the trust-proxy setting is not read in an application without HTTP', async () => {
   class Root {}
   const logger = new CapturedLogs();
   const module = { module: Root, imports: [RateLimitModule.forRoot({ store: new StillStore() })] };

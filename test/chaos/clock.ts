@@ -4,8 +4,8 @@ export function now(): number {
 }
 
 /**
- * How far the wall clock is ahead of `now()`, in milliseconds. `performance.timeOrigin` does not tell: where a process waits for
- * a processor while it starts, it is off by that. The wall clock has whole milliseconds, so the moment at which one begins tells.
+ * How far the wall clock is ahead of `now()`, in milliseconds. `performance.timeOrigin` is wrong by the time that a process waits
+ * for a processor while it starts. The wall clock has whole milliseconds, so this reads the two clocks where one begins.
  */
 export function wallAheadMs(): number {
   let [ahead, narrowest] = [0, Infinity];
@@ -19,16 +19,16 @@ export function wallAheadMs(): number {
   return ahead;
 }
 
-/** Milliseconds that are looked at. */
+/** The number of millisecond edges that are measured. */
 const EDGES = 20;
 
-/** From one instant of `now()` to a later one. */
+/** The time between two instants of `now()`. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** How much of `span` the spans of a list cover, which is sorted and has no two that overlap. */
+/** How much of `span` the spans of a list cover. The list is sorted, and its spans do not overlap. */
 export function overlap(sorted: readonly Span[], { from, to }: Span): number {
   let low = 0;
   for (let high = sorted.length; low < high;) {

@@ -4,10 +4,10 @@ import { type Span, union } from './clock.js';
 import type { Line } from './pod/recorder.js';
 import { type PolicyName, type RouteName, ROUTES } from './policies.js';
 
-/** A call of the limiter and its decision. A request makes two: the middleware's and its route's. */
+/** A call of the limiter and its decision. An HTTP request makes two calls: in the middleware and on its route. */
 export interface Decided {
   readonly request: Request;
-  /** Of the process that asked. */
+  /** The history of the process that made the call. */
   readonly process: ProcessHistory;
   readonly askedAt: number;
   readonly decidedAt: number;
@@ -17,10 +17,10 @@ export interface Decided {
   readonly at: number;
   readonly durationMs: number;
   readonly delayMs: number;
-  /** Whether the module's middleware asked. */
+  /** Whether the module's middleware made the call. */
   readonly before: boolean;
   readonly policies: readonly PolicyName[];
-  /** The `remaining` by policy; empty without one. */
+  /** The `remaining` of each policy. Empty when the store did not decide. */
   readonly remaining: Readonly<Record<string, number>>;
 }
 
@@ -73,7 +73,7 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
       case 'decided': {
         const [, at, id, source, allowed, decidedAtUs, durationMs, delayMs, before, remaining] = line;
         const request = requests.get(id);
-        if (request === undefined) break; // which the process has told already
+        if (request === undefined) break; // the process has reported it already
         const one: Decided = {
           request,
           process: history,
@@ -115,7 +115,7 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
         wrong.push({ at: line[1], text: line[2] });
         break;
       case 'answered':
-      case 'connection': // for those who read the file
+      case 'connection': // for readers of the file only
     }
   };
   for (const text of readFileSync(path, 'utf8').split('\n')) {

@@ -110,7 +110,7 @@ function inMemory(): string {
   }
 }
 
-/** Moves the histories of a run to where they stay. */
+/** Moves the histories of a run to a lasting folder. */
 function keep(folder: string): void {
   const lasting = mkdtempSync(join(tmpdir(), 'floodgate-chaos-'));
   for (const name of readdirSync(folder)) if (name.endsWith('.jsonl')) cpSync(join(folder, name), join(lasting, name));

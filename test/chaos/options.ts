@@ -1,15 +1,15 @@
 import { parseArgs } from 'node:util';
 
 export interface ChaosOptions {
-  /** How long the faults go on. */
+  /** How many minutes of faults the run has. */
   readonly minutes: number;
-  /** Everything that the run draws is drawn from it. */
+  /** The seed of all random choices of the run. */
   readonly seed: number;
-  /** Where the result goes, with the names that Jest's has. */
+  /** The file for the result, which has the field names of Jest's results. */
   readonly json: string | undefined;
-  /** Whether the run ends when its plan is printed. */
+  /** Whether the run only prints its plan. */
   readonly plan: boolean;
-  /** Whether the histories stay when nothing failed. */
+  /** Whether a run without failures keeps its histories. */
   readonly keep: boolean;
 }
 
@@ -25,7 +25,7 @@ export const USAGE = `npm run test:chaos -- [options]
 It needs redis-server, and libfaketime for the clock of Redis: npm run setup.
 `;
 
-/** The command line is wrong. */
+/** Reports a wrong command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -1,27 +1,27 @@
 import { type Random, randomOf } from '../support/random.js';
 
-/** A fault that is planned: when it begins and for how long, in milliseconds from the beginning of the run. */
+/** A planned fault. `at` counts milliseconds from the beginning of the run. */
 export interface PlannedFault {
   readonly kind: FaultKind;
   readonly at: number;
   readonly forMs: number;
-  /** Of a fault that befalls one pod, or the way from it to Redis. */
+  /** The pod of a fault that concerns one pod, or its connections to Redis. */
   readonly pod?: number;
-  /** Further random numbers of the fault, by kind: milliseconds, counts. */
+  /** A further random number of the fault. Its kind gives the meaning: milliseconds or a count. */
   readonly amount: number;
 }
 
-/** Faults at random and overlapping, then none, so that everything can recover. */
+/** Random, overlapping faults, and then a calm in which the system can recover. */
 export interface Storm {
   readonly faults: readonly PlannedFault[];
-  /** Until when nothing happens. */
+  /** The end of the calm. */
   readonly calmUntil: number;
 }
 
 interface Kind {
   /** The part of the system that a fault needs. Two faults that need the same part do not overlap. */
   readonly needs: 'redis' | 'network' | 'lookup' | 'pod' | 'clients' | 'share' | 'clock';
-  /** Milliseconds, from and to. */
+  /** The shortest and the longest duration in milliseconds. */
   readonly lasts: readonly [number, number];
   readonly amount?: readonly [number, number];
 }
@@ -73,17 +73,17 @@ export const KINDS = {
 export type FaultKind = keyof typeof KINDS;
 
 export const PODS = 4;
-/** The others are never restarted, so that a heap that grows can be seen. */
+/** The pods that faults restart. The others run all the time, so that a growing heap shows. */
 const RESTARTED = [2, 3];
 
 const FIRST_AT_MS = 3000;
 const STORM_MS = [4000, 8000] as const;
 const CALM_MS = [3500, 5000] as const;
 const FAULTS = [4, 7] as const;
-/** A fault may end a little later than planned. */
+/** The gap between two faults of one part, because a fault may end a little later than planned. */
 const GAP_MS = 500;
 
-/** The same for the same seed and length. Kinds come as cards of a pack: none comes again before all have come. */
+/** The plan depends on the seed and the length only. No kind of fault comes again before all kinds have come. */
 export function planOf(seed: number, forMs: number): readonly Storm[] {
   const random = randomOf(seed);
   const storms: Storm[] = [];
@@ -115,7 +115,7 @@ function draw(kind: FaultKind, random: Random, from: number, to: number): Planne
   return ofPod ? { ...fault, pod } : fault;
 }
 
-/** Each way from a pod to Redis has one fault at a time, as has each process, and Redis. */
+/** Whether two faults need the same part of the system at the same time. */
 function collide(a: PlannedFault, b: PlannedFault): boolean {
   if (a.at > b.at + b.forMs + GAP_MS || b.at > a.at + a.forMs + GAP_MS) return false;
   const [one, other] = [needOf(a), needOf(b)];
@@ -125,9 +125,9 @@ function collide(a: PlannedFault, b: PlannedFault): boolean {
 /** The part of the system that a fault occupies while it lasts. */
 export function needOf({ kind, pod }: PlannedFault): string[] {
   const { needs } = KINDS[kind];
-  // The library reconnects: only one fault at a time may decide what it finds.
+  // The library reconnects after both faults, so only one of them may act on a connection at a time.
   if (needs === 'lookup') return [`lookup ${pod}`, `network ${pod}`];
-  // Redis counts the pause by the clock that a jump sets.
+  // Redis measures the pause with the clock that a jump sets.
   if (kind === 'clients paused') return ['redis', 'clock'];
   // A new process starts with fair lookups.
   if (kind === 'process restarted' || kind === 'process killed') return [`pod ${pod}`, `lookup ${pod}`];

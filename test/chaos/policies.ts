@@ -8,11 +8,11 @@ import {
   TextbookTokenBucket,
 } from '../concurrency/support/textbook.js';
 
-/** A policy of the run, and its textbook. */
+/** A policy of the run with its textbook. */
 export interface ChaosPolicy {
   readonly policy: Policy & { readonly onStoreFailure: OnStoreFailure };
   readonly by: 'global' | 'user' | 'address';
-  /** @param share among how many processes it is divided */
+  /** @param share the number of processes that divide the limit */
   readonly textbook: (share: bigint) => Textbook;
 }
 
@@ -27,7 +27,7 @@ function tokens(by: ChaosPolicy['by'], onStoreFailure: OnStoreFailure, capacity:
   };
 }
 
-/** All policies have scope `'app'`, so that routes and direct questions share their states. */
+/** All policies have scope `'app'`, so that routes and direct calls share their states. */
 function counts(by: ChaosPolicy['by']): Pick<Policy, 'by' | 'scope'> {
   return { by: by === 'address' ? 'ip' : by, scope: 'app' };
 }
@@ -41,19 +41,19 @@ class SharedBucket implements Textbook {
     refill: bigint,
     private readonly share: bigint,
   ) {
-    // Time goes by `share` times more slowly, so that the rate is whole again.
+    // Time runs `share` times slower, so that the rate is a whole number again.
     this.whole = new TextbookTokenBucket(capacity / share, refill);
-    if (capacity % share !== 0n) throw new RangeError('choose a capacity that can be shared');
+    if (capacity % share !== 0n) throw new RangeError(`the capacity must be a multiple of ${share}, got ${capacity}`);
   }
 
   ask(at: bigint): { allowed: boolean; departsAt: bigint } {
-    // Rounded up: a fraction of a microsecond must not be held against anybody.
+    // Rounds up: a fraction of a microsecond must not count as an error.
     const { allowed } = this.whole.ask((at + this.share - 1n) / this.share);
     return { allowed, departsAt: at };
   }
 }
 
-/** How many processes divide the limits, at least: the run also lets `localShare` change. */
+/** The least number of processes that divide the limits. The run also changes `localShare`. */
 export const SHARE = 4;
 export const OTHER_SHARE = 8;
 
@@ -104,7 +104,7 @@ export const POLICIES = {
   address: tokens('address', 'closed', 8, 2),
   // The module's middleware.
   gate: tokens('global', 'local', 400, 320),
-  // Each identity asks for it once, so that a second charge shows.
+  // Each identity sends one request, so that a second charge shows.
   once: {
     policy: { algorithm: 'fixed-window', limit: 5, window: '1h', onStoreFailure: 'open', scope: 'app' },
     by: 'user',
@@ -144,10 +144,10 @@ export type RouteName = keyof typeof ROUTES;
 /** The policies of direct calls, which use one or two of them with the ledger. */
 export const DIRECT: readonly PolicyName[] = ['tokens', 'window', 'log', 'long-log', 'counter', 'rider'];
 
-/** Users that all pods serve. Other users ask once. */
+/** Users that all pods serve. Other users send one request. */
 export const RIDERS: readonly string[] = ['ada', 'bea', 'cem', 'dan', 'eve'];
-/** Addresses of the loopback interface from which clients ask. */
+/** Addresses of the loopback interface from which clients send requests. */
 export const ADDRESSES: readonly string[] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
-/** Milliseconds that a decision may take: more than several runs at once on two processors delay it. */
+/** The deadline in milliseconds. Several runs at once on two processors delay a decision by less. */
 export const DEADLINE_MS = 200;

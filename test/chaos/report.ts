@@ -49,7 +49,8 @@ function printVerdict(run: Run, { name, failures, seen }: Verdict): void {
       `         at ${seconds(run, first.at)}: ${first.text}${others}${first.path === undefined ? '' : ` [${basename(first.path)}]`}`,
     );
   }
-  if (groups.length > SHOWN_FAILURES) console.log(`         and ${groups.length - SHOWN_FAILURES} more groups of them`);
+  if (groups.length > SHOWN_FAILURES)
+    console.log(`         and ${groups.length - SHOWN_FAILURES} more groups of failures`);
 }
 
 interface Group {
@@ -58,7 +59,7 @@ interface Group {
   until: number;
 }
 
-/** One cause has many failures: those of one process, one after the other, are shown as the first of them. */
+/** One cause has many failures. This shows the first of those that follow each other in one process. */
 function groupsOf(failures: readonly Failure[]): readonly Group[] {
   const groups: Group[] = [];
   const latest = new Map<string, Group>();

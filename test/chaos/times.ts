@@ -6,13 +6,12 @@ import type { Injury } from './run/perform.js';
 import type { Turn } from './run/redis.js';
 
 /**
- * Within which Redis has to decide again, once nothing keeps it. The longest way is that of a connection that a network has
- * lost: a missed deadline, five of them until the connection is given up, or a second until the next one is tried, and 400 ms
- * until the next probe.
+ * The time after a fault within which Redis has to decide again. A lost connection takes longest: the library gives it up after
+ * five missed deadlines, or tries the next one after a second, and the next probe follows within 400 ms.
  */
 export const RECOVERY_MS = 2000;
 
-/** Faults after which Redis decides on, as long as nothing else is wrong. */
+/** Faults that do not keep Redis from deciding. */
 const HARMLESS: readonly FaultKind[] = [
   'keys flushed',
   'scripts flushed',
@@ -34,16 +33,16 @@ const HARMLESS: readonly FaultKind[] = [
 /** Faults under which Redis becomes usable again before they end: they excuse a fixed time, not their duration. */
 const BRIEF: readonly FaultKind[] = ['first answer late', 'lookups slow'];
 
-/** When a pod may go without Redis. */
+/** The times at which a pod may decide without Redis. */
 export interface Outages {
-  /** While a fault kept Redis from it, sorted and joined. */
+  /** The times at which a fault kept Redis from the pod, sorted and joined. */
   readonly faults: readonly Span[];
-  /** These, with the time to recover, and the times at which the machine was too busy to tell. */
+  /** The same times with the time to recover, and the times at which the machine was too busy. */
   readonly excused: readonly Span[];
 }
 
 /**
- * @param slow when the machine was too busy to tell, sorted
+ * @param slow the times at which the machine was too busy, sorted
  * @param stalls of the pod's processes, sorted: while a process stands still it cannot recover
  */
 export function outagesOf(
@@ -65,7 +64,7 @@ export function outagesOf(
   return { faults: union(faults), excused: union([...recovering, ...busy]) };
 }
 
-/** When a process that stood still meanwhile has been awake for so long. */
+/** The instant at which a process has been awake for so long. */
 function awakeAfter(from: number, ms: number, stalls: readonly Span[]): number {
   let to = from + ms;
   for (;;) {
@@ -75,13 +74,13 @@ function awakeAfter(from: number, ms: number, stalls: readonly Span[]): number {
   }
 }
 
-/** A time in which Redis had the same keys and the same offset of its clock. */
+/** A time in which Redis neither lost its keys nor had its clock stepped. */
 export interface Epoch extends Span {
   readonly aheadMs: number;
-  /** Microseconds of Redis's clock before which nothing of it was decided, and after which nothing. */
+  /** The range of the epoch's decisions in microseconds of Redis's clock. */
   readonly first: number;
   last: number;
-  /** Since how many losses of the keys. */
+  /** The losses of the keys before the epoch. */
   readonly losses: number;
 }
 
@@ -107,15 +106,15 @@ export function epochsOf(turns: readonly Turn[], from: number): readonly Epoch[]
   return epochs;
 }
 
-/** The tolerance between the two clocks: one is read a moment after the other. */
+/** The tolerance between two clocks, which code reads one after the other. */
 const SLACK_MS = 3;
 
-/** When Redis decided, by the machine's clock. */
+/** The instant of Redis's decision by the machine's clock. */
 export function decidedAt({ at }: Pick<Decided, 'at'>, { aheadMs }: Epoch, wallAheadMs: number): number {
   return at / 1000 - aheadMs - wallAheadMs;
 }
 
-/** In which epoch Redis decided: where its instant lies within the question's life, as it must in one. */
+/** The epoch of Redis's decision: the one in which its instant lies between the call and the answer. */
 export function epochOf(decided: Decided, epochs: readonly Epoch[], wallAheadMs: number): Epoch | undefined {
   return epochs.find((epoch) => {
     const at = decidedAt(decided, epoch, wallAheadMs);

@@ -23,7 +23,7 @@ beforeAll(async () => {
 }, 30_000);
 
 beforeEach(async () => {
-  await ask('somebody'); // Redis knows the script from here on
+  await ask('warm-up'); // Redis knows the script from here on
 });
 
 function ask(user: string, cost = 1): Promise<unknown> {

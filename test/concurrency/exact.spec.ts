@@ -39,12 +39,12 @@ async function hammer(policy: Policy): Promise<Seen[]> {
   const parsed = histories.map(parse);
   const latestStart = Math.max(...parsed.map((history) => history.at(0)!.at));
   const earliestEnd = Math.min(...parsed.map((history) => history.at(-1)!.at));
-  expect(earliestEnd).toBeGreaterThan(latestStart); // or they did not compete
+  expect(earliestEnd).toBeGreaterThan(latestStart); // otherwise the processes did not compete
   return merge(parsed);
 }
 
 function expectExact(history: readonly Seen[], policy: Policy, textbook: Textbook): void {
-  expect(history.filter(({ allowed }) => !allowed).length).toBeGreaterThan(0); // or nothing was contended
+  expect(history.filter(({ allowed }) => !allowed).length).toBeGreaterThan(0); // otherwise the key was not contended
   expect(differenceFromTextbook(history, textbook)).toBeUndefined();
   expect(differenceFromMemory(history, policy)).toBeUndefined();
 }
@@ -113,7 +113,7 @@ describe('processes that hammer one key admit exactly', () => {
     expect(unlike).toEqual([]);
     expect(slots.length - first).toBeGreaterThan(1200);
 
-    // Nowhere are two closer than 1/drain = 1666 2/3 microseconds; of slots rounded up it may be 1666.
+    // No two slots are closer than 1/drain = 1666 2/3 microseconds, which rounding up may shorten to 1666.
     expect(slots.filter((slot, k) => k > 0 && slot - slots[k - 1]! < 1666)).toEqual([]);
     let departed = 0;
     const waiting = admitted.map(({ at }, k) => {
@@ -139,7 +139,7 @@ describe('processes that hammer one key admit exactly', () => {
     { limit: 50, ms: 60 },
     { limit: 200, ms: 300 },
   ])(
-    'the limit in every interval of a log ($limit in $ms ms)',
+    'the limit in every window-long interval of a log ($limit in $ms ms)',
     async ({ limit, ms }) => {
       const window = ms * 1000;
       const policy = { name: 'log', algorithm: 'sliding-window-log', limit, window: ms } as const;

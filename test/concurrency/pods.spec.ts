@@ -62,7 +62,7 @@ function slotsOf(answers: readonly Answer[]): number[] {
 }
 
 describe('12 instances, 20 requests of one rider to each at once', () => {
-  it('admit 20 and the refill of the meantime, on one Redis', async () => {
+  it('admit 20 and the refill during the test, on one Redis', async () => {
     const urls = await pods.all('open', () => server.url);
     const startedAt = performance.now();
     const answers = await crowd(urls, EACH, '/rides', 'rider');
@@ -75,14 +75,14 @@ describe('12 instances, 20 requests of one rider to each at once', () => {
     expect(slotsOf(answers)).toEqual(textbookSlots(answers, new TextbookTokenBucket(20n, 10n)));
   }, 30_000);
 
-  it('admit 240 when each counts alone', async () => {
+  it('admit 240 when each instance counts alone', async () => {
     const urls = await pods.all('open', () => undefined);
     expect(admitted(await crowd(urls, EACH, '/rides', 'rider'))).toHaveLength(240);
   }, 30_000);
 });
 
 describe('a leaky bucket that instances share', () => {
-  it('lets requests through at its rate, none before its slot', async () => {
+  it('passes requests at its rate, and none before its slot', async () => {
     const urls = await pods.all('open', () => server.url);
     const answers = await crowd(urls, 25, '/index', 'rider');
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
   await processes.all('connect', () => redis.server.url);
 }, 60_000);
 
-/** A policy whose state outlasts the test, and how many requests it admits in all. */
+/** A policy whose window outlasts the test, so that it admits `limit` requests in all. */
 function windowOf(limit: number): Policy {
   return { name: 'window', algorithm: 'fixed-window', limit, window: '36500d' };
 }
@@ -51,7 +51,7 @@ describe('1,000 concurrent requests on one key in one process', () => {
     { algorithm: 'sliding-window-counter', limit: 600, window: '10d' },
   ] as const)('get what they would get one by one from a $algorithm', async (options) => {
     const policy = { name: 'busy', ...options };
-    const cost = (index: number): number => 1 + (index % 3); // no two neighbours are alike, so that each is a row of its own
+    const cost = (index: number): number => 1 + (index % 3); // no two neighbours are equal, so that they do not fold into one row
     const asked = Array.from({ length: 1000 }, (_, i) => opened.limiter.consume(policy, USERS[0]!, { cost: cost(i) }));
     const recorder = new Recorder();
     for (const decision of await Promise.all(asked)) recorder.add(decision);
@@ -67,7 +67,7 @@ describe('policies that processes charge together', () => {
     { window: 2500, tokens: 3000 },
     { window: 3000, tokens: 2500 },
   ])(
-    'are charged by the same requests: $window of a window, $tokens of a bucket',
+    'are charged for the same requests: a window of $window, a bucket of $tokens',
     async ({ window, tokens }) => {
       const policies = [windowOf(window), tokensOf(tokens)];
       const counts = await processes.all('count', () => ({ policies, users: 'one', forMs: 1000, inFlight: 8 }));

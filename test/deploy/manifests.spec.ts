@@ -47,7 +47,7 @@ function portsOf(name: string): number[] {
   return (containerOf(name).ports ?? []).map(({ containerPort }) => containerPort);
 }
 
-/** Those in this namespace whom a rule names. */
+/** The workloads of this namespace that the peers of a rule select. */
 function inside(peers: readonly Peer[]): string[] {
   return peers.flatMap(({ podSelector, namespaceSelector }) =>
     podSelector !== undefined && namespaceSelector === undefined ? selected(podSelector) : [],
@@ -64,7 +64,7 @@ describe('the manifests', () => {
     expect(others).toEqual([]);
     const ports = Object.fromEntries(containerOf(name!).ports!.map((port) => [port.name, port.containerPort]));
     for (const { port, targetPort } of spec.ports) {
-      // Without an address of its own nothing stands before the pod that could change the port.
+      // A headless service has no address of its own, so no proxy can map its port.
       const reached = spec.clusterIP === 'None' ? port : ports[targetPort];
       expect([targetPort, reached]).toEqual([targetPort, ports[targetPort] ?? 'no such port']);
     }
@@ -178,8 +178,8 @@ describe('the network policies', () => {
     POLICIES.filter(({ spec }) => selected(spec.podSelector).includes(name));
 
   it('deny all connections by default', () => {
-    const nobody = POLICIES.find(({ metadata }) => metadata.name === 'nobody')!;
-    expect(nobody.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+    const denyAll = POLICIES.find(({ metadata }) => metadata.name === 'nobody')!;
+    expect(denyAll.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
   });
 
   it('let only the application and the exporter reach Redis', () => {
@@ -255,7 +255,7 @@ describe('a pod that shuts down', () => {
   });
   afterAll(() => app.app.close());
 
-  /** Of all routes, in seconds. */
+  /** The longest wait for a leaky bucket over all routes, in seconds. */
   function longestWait(): number {
     const scanner = new MetadataScanner();
     const controllers = app.app.get(DiscoveryService, { strict: false }).getControllers();

@@ -56,11 +56,11 @@ interface Panel {
 const DASHBOARD = JSON.parse(textOf('grafana', 'dashboard.json')) as { panels: Panel[] };
 const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
 
-/** Every expression, by where it stands. */
+/** Every expression, with the alert or the panel that contains it. */
 const EXPRESSIONS: readonly (readonly [where: string, expression: string])[] = [
   ...RULES.map(({ alert, expr }): [string, string] => [alert, expr]),
   ...PANELS.flatMap(({ title, targets }) =>
-    // Grafana puts an interval there.
+    // Grafana replaces the variable with an interval.
     targets!.map(({ expr }): [string, string] => [`panel ${title}`, expr.replaceAll('$__rate_interval', '1m')]),
   ),
 ];
@@ -107,7 +107,7 @@ afterAll(async () => {
   await redis?.[Symbol.asyncDispose]();
 });
 
-/** That of the repository, but for where the targets are and how often they are asked. */
+/** The configuration of the repository with local targets and short intervals. */
 function configurationFor(targets: Readonly<Record<string, string>>): object {
   return {
     ...CONFIGURATION,
@@ -233,7 +233,7 @@ describe('a real Prometheus', () => {
     const names = metricsOf(expression);
     expect(names.length).toBeGreaterThan(0);
     for (const name of names) {
-      await until(`${name}, of which nobody says anything`, SCRAPE_LIMIT_MS, async () => {
+      await until(`a sample of ${name}`, SCRAPE_LIMIT_MS, async () => {
         return (await query(name)).length > 0;
       });
     }
@@ -275,7 +275,7 @@ describe('the dashboard', () => {
     for (const { expr } of reaching.targets!) expect(expr).toContain('status!="429"');
   });
 
-  it('counts the routes with the limit of matching as reaching matching', async () => {
+  it('counts a route as reaching matching when the route has the limit of matching', async () => {
     const [, routes] = /route=~"([^"]+)"/.exec(EXPRESSIONS.find(([where]) => where.endsWith('reach matching'))![1])!;
     const counted = routes!.split('|').toSorted((a, b) => (a < b ? -1 : 1));
     expect(counted).toEqual(['/api/drivers/nearby', '/api/fares/estimate', '/api/rides/request']);
@@ -312,7 +312,7 @@ async function matchingRequests(): Promise<number> {
   return new Exposition(text).get('rate_limiter_requests_total', labels)!;
 }
 
-/** The names of metrics: what is left of an expression without strings, grouping labels, functions and numbers. */
+/** The names of the metrics in an expression: its words without strings, grouping labels and functions. */
 function metricsOf(expression: string): string[] {
   const bare = expression
     .replaceAll(/\{[^}]*\}|\[[^\]]*\]|"[^"]*"/g, '')

@@ -28,7 +28,7 @@ beforeAll(async () => {
   redis = await ManifestRedis.start();
   admin = new Redis(redis.adminUrl);
   application = new Redis(redis.url, { enableReadyCheck: true });
-  await admin.script('LOAD', PROGRAM); // a slice that has to be sent again may be overtaken by the next one
+  await admin.script('LOAD', PROGRAM); // a batch that is sent again after NOSCRIPT may be overtaken by the next one
 });
 
 afterAll(async () => {
@@ -45,7 +45,7 @@ confineTo({
   where: "on the manifest's Redis, as the application's user",
   use: () => (options) => new RedisStore(application, options),
 });
-// Those that run against any store. Imported, they declare their tests here.
+// An imported spec declares its tests here. Only the specs that run against any store are imported.
 for (const file of readdirSync(SUITE).filter((name) => name.endsWith('.spec.ts'))) {
   const text = readFileSync(join(SUITE, file), 'utf8');
   if (/^(conform|describeForEveryStore)\(/m.test(text)) await import(`../conformance/${file.replace(/\.ts$/, '.js')}`);
@@ -69,7 +69,7 @@ describe("the manifest's Redis", () => {
     });
   });
 
-  it('decides for two pods together: 20 of 50 rides at once', async () => {
+  it('admits 20 of 50 concurrent rides over two pods', async () => {
     const variables = { RATE_LIMIT: 'on', REDIS_URL: redis.url };
     const pods = [await start('Express', variables), await start('Fastify', variables)];
     try {
@@ -93,7 +93,7 @@ describe("the manifest's Redis", () => {
     }
   });
 
-  it('can be lost: each pod then decides with a twelfth, and reports itself as degraded, not down', async () => {
+  it('can fail: each pod then decides with a twelfth of the limit, and reports degraded, not down', async () => {
     await using going = await ManifestRedis.start();
     const [container] = podOf('ride-hailing').containers;
     const { MATCHING_URL: _elsewhere, ...variables } = variablesOf(container, going.secret);
@@ -154,7 +154,7 @@ describe.each<[string, Probe]>([
 ])("the manifest's %s probe", (_, { exec, timeoutSeconds }) => {
   let directory: string;
 
-  // The probe's own command line; a redis-cli before the other one on PATH knows the port.
+  // The probe's command line is unchanged. A redis-cli at the front of PATH adds the port.
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'floodgate-cli-'));
     const path = join(directory, 'redis-cli');
@@ -163,7 +163,7 @@ describe.each<[string, Probe]>([
   });
   afterAll(() => rmSync(directory, { recursive: true }));
 
-  /** What the kubelet sees: the exit status, or null when the probe was not done in time. */
+  /** Runs the probe as the kubelet does. Returns the exit status, or null after a timeout. */
   function probe(env: Record<string, string> = {}): number | null {
     const [file, ...args] = exec!.command;
     return spawnSync(file, args, {
@@ -205,7 +205,7 @@ describe.each<[string, Probe]>([
   });
 });
 
-/** That of the server that is tested. */
+/** The path of the client program that belongs to the server under test. */
 function cli(): string {
   const server = requireProgram('redis-server');
   return join(dirname(server), server.endsWith('valkey-server') ? 'valkey-cli' : 'redis-cli');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Processes } from '../support/processes/processes.js';
 import type { Heap } from './workers/heap.js';
 
-jest.setTimeout(60_000); // garbage is collected again and again, and the machine may be busy
+jest.setTimeout(60_000); // each test collects garbage many times, on a machine that may be busy
 
 const MB = 1_000_000;
 
@@ -21,17 +21,17 @@ describe('the memory of a process, measured in a separate process', () => {
   }
 
   it.each(['one', 'new'] as const)(
-    'holds less than 1 MB of 100,000 clients whose states have expired, and no timer: after charges of %s',
+    'holds less than 1 MB and no timer after the states of 100,000 clients have expired (other clients: %s)',
     async (others) => {
       const { full, left, size, timers } = await measured('expired', others);
-      expect(full).toBeGreaterThan(10 * MB); // or it is not measured
+      expect(full).toBeGreaterThan(10 * MB); // otherwise nothing was measured
       expect(left).toBeLessThan(1 * MB);
       expect(size).toBeLessThan(100);
       expect(timers).toBe(0);
     },
   );
 
-  it('keeps no more than its maximum of a million invented identities, and frees no blocked client', async () => {
+  it('keeps at most maxKeys of a million invented identities, and no blocked client passes', async () => {
     const { largest, size, overflowed, freed } = await measured('million', 50_000);
     expect(size).toBeLessThanOrEqual(50_000);
     expect(largest).toBeLessThan(50_000 * 750);
@@ -47,21 +47,21 @@ describe('the memory of a process, measured in a separate process', () => {
     }
   });
 
-  it.each(['store', 'refusals'] as const)(
-    'keeps nothing of the headers that names are cut out of: %s',
+  it.each(['store', 'denial cache'] as const)(
+    'does not retain the headers that identities are cut from: %s',
     async (where) => {
       expect(await measured('headers', where)).toBeLessThan(1_500);
     },
   );
 
   it('caches the denials of 50,000 clients and no more', async () => {
-    const { largest, remembered } = await measured('refusals', undefined);
-    expect(remembered).toBe(50_000);
+    const { largest, cached } = await measured('denials', undefined);
+    expect(cached).toBe(50_000);
     expect(largest).toBeLessThan(50_000 * 1_500);
   });
 
   it.each(['custom', 'plain client'] as const)(
-    'keeps nothing of a million requests that the store never answers: %s',
+    'does not retain a million requests that the store never answers: %s',
     async (store) => {
       const { tenth, all, failed } = await measured('unanswered', store);
       expect(failed).toBe(1_010_000);
@@ -81,14 +81,14 @@ describe('the memory of a process, measured in a separate process', () => {
   });
 
   it.each([1, 2, 8, 32])('bounds the denial cache with %d policies, whatever the keys', async (policies) => {
-    const bytes = await measured('longRefusals', policies);
-    process.stderr.write(`refusals of ${policies} policies: ${Math.round(bytes / MB)} MB\n`);
+    const bytes = await measured('longDenials', policies);
+    process.stderr.write(`denial cache of ${policies} policies: ${Math.round(bytes / MB)} MB\n`);
     expect(bytes).toBeLessThan(60 * MB);
   });
 
   it('releases the asynchronous context of requests that were decided, rejected or delayed', async () => {
     const pinned = await measured('pinned', undefined);
-    expect(pinned).toEqual({ states: false, refused: false, departed: false, timer: true }); // a timer would
+    expect(pinned).toEqual({ states: false, denials: false, waiting: false, timer: true }); // a timer pins its context
   });
 });
 
@@ -96,7 +96,7 @@ describe('a process of 256 MB, in which a million identities fill a log of 1,000
   it.each([
     ['store', 80 * MB], // a quarter of the heap by default, and V8 counts a little more than the flag says
     ['fallback', 64 * MB],
-  ] as const)('lives, lets nobody who is blocked go free, and keeps its bound: %s', async (where, most) => {
+  ] as const)('survives, admits no blocked client, and stays within its bound: %s', async (where, most) => {
     await using heap = await Processes.start<Heap>(new URL('./workers/heap.ts', import.meta.url), 1, [
       '--max-old-space-size=256',
     ]);
@@ -104,6 +104,6 @@ describe('a process of 256 MB, in which a million identities fill a log of 1,000
     process.stderr.write(`${where}: ${JSON.stringify(result)}\n`);
     expect(result!.largest).toBeLessThan(most);
     expect(result!.freed).toBe(0);
-    expect(result!.admitted).toBeGreaterThan(3_000); // or it was never full
+    expect(result!.admitted).toBeGreaterThan(3_000); // otherwise the store was never full
   });
 });

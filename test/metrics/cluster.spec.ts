@@ -4,7 +4,7 @@ import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import type { ClusterNode } from '../support/faults/redis-cluster.js';
 import { until } from '../support/faults/until.js';
 
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
+jest.setTimeout(60_000); // these tests run in real time, on a machine that may be busy
 
 /** Above the default: the six servers of a Cluster share the machine with all other tests. */
 const DEADLINE_MS = 250;
@@ -14,7 +14,7 @@ const ALL: Policy = { ...MINE, name: 'all', by: 'global', limit: 2 };
 // No replica is promoted: a stopped node stays the owner of its slots until it resumes.
 const on = useClusterPod(['--cluster-node-timeout', '60000'], { deadlineMs: DEADLINE_MS });
 
-/** The name of a user whose key lies on the node (`isThere`), or on another one. */
+/** Returns the name of a user whose key lies on the node (`isThere`), or on another node. */
 async function userOf(node: ClusterNode, isThere: boolean): Promise<string> {
   for (let i = 0; ; i++) {
     if (((await on.cluster.masterOf(`{user:rider-${i}}`)) === node) === isThere) return `rider-${i}`;
@@ -34,7 +34,7 @@ it('a cross-slot request of two policies counts as one request, in two calls', a
   expect(after.batchSizes.sum - before.batchSizes.sum).toBe(6);
 });
 
-it('a node that hangs is an outage of the store, whose duration grows until the node resumes', async () => {
+it('a node that hangs is an outage of the store, with failed probes until the node resumes', async () => {
   const [sick] = (await on.cluster.masters()) as [ClusterNode];
   const user = await userOf(sick, true);
   expect(on.pod.limiter.stats().store.available).toBe(true);

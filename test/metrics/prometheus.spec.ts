@@ -67,7 +67,7 @@ async function scrape(registry: { metrics(): Promise<string> }): Promise<Exposit
   return new Exposition(await registry.metrics());
 }
 
-/** requests, allowed, rejected. */
+/** Returns the numbers of requests, of allowed and of rejected ones. */
 function counts(metrics: Exposition, policy: string, algorithm = 'token-bucket'): (number | undefined)[] {
   return ['requests', 'allowed', 'rejected'].map((what) =>
     metrics.get(`rate_limiter_${what}_total`, { policy, algorithm }),
@@ -85,7 +85,7 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
     for (const user of ['bob', 'eve', 'bob', 'eve']) await http.as(user, '/both');
     metrics = await scrape(registry);
     expect(counts(metrics, 'two', 'fixed-window')).toEqual([4, 2, 2]);
-    // Two more passed; what the other policy refused, it did not.
+    // Two more requests passed. The rejections of the other policy do not count here.
     expect(counts(metrics, 'three')).toEqual([9, 5, 2]);
     expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(9);
     expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: '+Inf' })).toBe(9);
@@ -112,7 +112,8 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
     expect(metrics.sum('rate_limiter_requests_total')).toBe(names.length + 2 * many);
     expect(metrics.sum('rate_limiter_allowed_total')).toBe(names.length + 2 * many);
     expect(counts(metrics, 'tenant-7')).toEqual([2, 2, 0]);
-    expect(counts(metrics, 'three')).toEqual([0, 0, 0]); // what the module and the routes name is there first
+    // The policies of the module and of the routes have their series from the start.
+    expect(counts(metrics, 'three')).toEqual([0, 0, 0]);
     expect(metrics.get('rate_limiter_requests_total', { policy: 'other', algorithm: 'token-bucket' })).toBeGreaterThan(
       2 * (many - 1000),
     );
@@ -135,13 +136,13 @@ describe.each(PLATFORMS)('metrics over %s', (platform) => {
     expect(text).not.toMatch(/(user|key|ip):/);
   });
 
-  it('show how many requests wait for a leaky bucket, also when none does any more', async () => {
+  it('show how many requests wait for a leaky bucket, and the shutdown ends the waiting', async () => {
     const registry = new Registry();
     const http = await app({ platform, limits: { store: new MemoryStore() }, metrics: { registry } });
     const waiting = async (): Promise<number | undefined> => (await scrape(registry)).get('rate_limiter_waiting');
     expect(await waiting()).toBe(0);
     const replies = Array.from({ length: 4 }, () => http.send('/queue'));
-    await until('three wait', 1000, async () => (await waiting()) === 3); // one went at once
+    await until('three wait', 1000, async () => (await waiting()) === 3); // the first request does not wait
     const limiter = http.app.get(RateLimiter);
     await http.close();
     await Promise.all(replies);
@@ -190,7 +191,7 @@ describe('the metrics module', () => {
     expect(counts(await scrape(registry), 'three')).toEqual([2, 2, 0]);
   });
 
-  it('leaves a metric of the same name alone, and warns', async () => {
+  it('stops the boot when the registry has another metric of the same name, and keeps that metric', async () => {
     const registry = new Registry();
     const name = 'rate_limiter_waiting';
     const theirs = new Counter({ name, help: 'Something else', registers: [registry] });
@@ -239,7 +240,7 @@ describe('the metrics module', () => {
     for (const registry of workers) {
       await using http = await app({ metrics: { registry } });
       for (let i = 0; i < 4; i++) await http.as('ada', '/three');
-      // As it goes from worker to primary.
+      // A worker sends its metrics to the primary as JSON.
       json.push(JSON.parse(JSON.stringify(await registry.getMetricsAsJSON())) as object);
     }
     const metrics = await scrape(AggregatorRegistry.aggregate(json));

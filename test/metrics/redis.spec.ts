@@ -13,12 +13,12 @@ import { type HttpApp, start } from '../support/http-app.js';
 import { unhandledRejections } from '../support/node-warnings.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
+jest.setTimeout(30_000); // these tests run in real time, on a machine that may be busy
 
 const POLICY: Policy = { name: 'rides', algorithm: 'token-bucket', capacity: 100, refill: '1/h' };
 const LABELS = { policy: 'rides', algorithm: 'token-bucket' };
 const ADA = { kind: 'user', value: 'ada' };
-/** Of a Redis that hangs, one failure opens no breaker; its connection is given up after a second. */
+/** The library may take so long to notice an outage. It gives up the connection of a hanging Redis after a second. */
 const OUTAGE_MS = 3000;
 const RECOVERY_MS = 5000;
 
@@ -56,12 +56,12 @@ async function scrape(): Promise<Exposition> {
   return new Exposition(await registry.metrics());
 }
 
-/** So many requests at once, each with its answer or its refusal. */
+/** Sends `count` requests at once, and waits until each is decided or fails. */
 async function ask(count: number): Promise<void> {
   await Promise.allSettled(Array.from({ length: count }, () => limiter.consume('rides', ADA)));
 }
 
-it('reports how many requests share a call to Redis, and how long it took', async () => {
+it('the metrics show the size of each batch and the latency of each request', async () => {
   await open('closed');
   await ask(1);
   await ask(50);
@@ -76,7 +76,7 @@ it('reports how many requests share a call to Redis, and how long it took', asyn
   expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: 1 })).toBe(51);
 });
 
-it('counts the rejections of the denial cache', async () => {
+it('the metrics count the rejections of the denial cache', async () => {
   await open('closed');
   await ask(110);
   await ask(5);
@@ -91,7 +91,7 @@ describe.each<[string, () => void | Promise<void>, () => void | Promise<void>]>(
   ['stopped', () => server.pause(), () => server.resume()],
 ])('a Redis that is %s', (_, end, back) => {
   it.each<OnStoreFailure>(['local', 'open', 'closed'])(
-    "shows in the metrics, until it is back ('%s')",
+    "shows in the metrics until it is available again (onStoreFailure '%s')",
     async (mode) => {
       await open(mode);
       await ask(3);
@@ -112,7 +112,7 @@ describe.each<[string, () => void | Promise<void>, () => void | Promise<void>]>(
       expect(during.get('rate_limiter_allowed_total', LABELS)).toBe(mode === 'closed' ? 3 : 23);
       expect(during.get('rate_limiter_rejected_total', LABELS)).toBe(0);
       const failures = during.get('rate_limiter_store_failures_total')!;
-      // Nobody asks, and still it says that it fails: what is alerted on must not need traffic.
+      // The failures grow without requests: an alert must not need traffic.
       await until(
         'a failed probe',
         3000,

@@ -55,14 +55,14 @@ it.each(MODES)('counts the answers that callers got, whatever fails (onStoreFail
   const store = new StillStore();
   let fails = false;
   const faulty: RateLimitStore = {
-    consume: (charges) => (fails ? Promise.reject(new Error('away')) : store.consume(charges)),
+    consume: (charges) => (fails ? Promise.reject(new Error('unavailable')) : store.consume(charges)),
     reset: (keys) => store.reset(keys),
   };
   const events: DecisionEvent[] = [];
   await using http = await service({ store: faulty, onStoreFailure, onDecision: (event) => void events.push(event) });
   const limiter = http.app.get(RateLimiter);
 
-  // Seen from outside, over all histories.
+  // The counts of the answers, over all histories.
   const told = { requests: 0, allowed: 0, rejected: 0, unavailable: 0 };
   const sources: Record<DecisionSource, number> = { store: 0, 'denial-cache': 0, local: 0, open: 0, closed: 0 };
   const policies = Object.fromEntries(NAMES.map((name) => [name, { requests: 0, allowed: 0, rejected: 0 }]));
@@ -99,7 +99,7 @@ it.each(MODES)('counts the answers that callers got, whatever fails (onStoreFail
       expect(
         stats.policies.map(({ policy, requests, allowed, rejected }) => [policy, { requests, allowed, rejected }]),
       ).toEqual(Object.entries(policies));
-      // And among themselves.
+      // The figures also agree with each other.
       expect(stats.allowed + stats.rejected + stats.unavailable).toBe(stats.requests);
       expect(Object.values(stats.sources).reduce((a, b) => a + b)).toBe(stats.requests);
       expect(events).toHaveLength(stats.requests);

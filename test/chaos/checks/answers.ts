@@ -5,11 +5,11 @@ import { type Failure, faultsAround, type Run, stallsOf, touches, type Verdict }
 
 /** The time that a decision may take beyond the deadline, without stalls of its process: two turns of a busy event loop. */
 export const DECISION_SLACK_MS = 100;
-/** And an answer: the gate and the route decide one after the other, and there is HTTP around them. */
+/** The time that an answer may take beyond the deadline: the gate and the route decide one after the other, over HTTP. */
 export const ANSWER_SLACK_MS = 300;
-/** Reads of a small file take a thread of libuv, which lookups must not hold. */
+/** The time that the read of a small file may take. It needs a thread of libuv, which lookups must not hold. */
 export const FILE_MS = 500;
-/** After a stall, in which requests were collected, the process needs time to answer them all. */
+/** The share of a stall that a process may add to answer the requests that arrived during it. */
 const CATCH_UP = 0.5;
 
 /** Checks that each request to a living process is answered in time, with a status that its route allows. */
@@ -18,11 +18,11 @@ export function checkAnswers(run: Run): Verdict & { readonly slowestMs: { decisi
   const decision = checkDecisions(run, failures);
   checkFiles(run, failures);
   const answer = checkHttp(run, failures);
-  const seen = `slowest decision ${decision.toFixed(0)} ms, slowest answer ${answer.toFixed(0)} ms, stalls of processes and clients subtracted`;
+  const seen = `slowest decision ${decision.toFixed(0)} ms, slowest answer ${answer.toFixed(0)} ms, without stalls of processes and clients`;
   return { name: 'answers', failures, seen, slowestMs: { decision, answer } };
 }
 
-/** Of questions in the process: the slowest, without stalls. */
+/** Returns the latency of the slowest decision, without stalls. */
 function checkDecisions(run: Run, failures: Failure[]): number {
   let slowest = 0;
   for (const { decided: all, stalls, pod, path } of run.histories) {
@@ -31,8 +31,8 @@ function checkDecisions(run: Run, failures: Failure[]): number {
       const ms = decidedAt - askedAt - stalled;
       slowest = Math.max(slowest, ms);
       if (ms <= DEADLINE_MS + DECISION_SLACK_MS) continue;
-      const who = before ? 'the gate' : request.policies.join(' + ');
-      const text = `${request.id}: ${who} took ${ms.toFixed(0)} ms to decide, besides ${stalled.toFixed(0)} ms of stalls; ${faultsAround(run, pod, decidedAt)}`;
+      const caller = before ? 'the gate' : request.policies.join(' + ');
+      const text = `${request.id}: ${caller} took ${ms.toFixed(0)} ms to decide, without ${stalled.toFixed(0)} ms of stalls; ${faultsAround(run, pod, decidedAt)}`;
       failures.push({ at: decidedAt, text, kind: 'decision', path });
     }
   }
@@ -55,7 +55,7 @@ function checkFiles(run: Run, failures: Failure[]): void {
   }
 }
 
-/** Of requests over HTTP, as clients saw them. */
+/** Returns the latency of the slowest HTTP answer, as clients saw it. */
 function checkHttp(run: Run, failures: Failure[]): number {
   const stalls = run.away.map((_, pod) => {
     return union([...stallsOf(run.histories, pod), ...run.clientStalled]);

@@ -12,7 +12,7 @@ export interface Failure {
   readonly text: string;
   /** Failures of one kind, in one history and close together, are shown as one. */
   readonly kind?: string;
-  /** The history in which it can be seen. */
+  /** The history that shows it. */
   readonly path?: string;
 }
 
@@ -23,7 +23,7 @@ export interface Verdict {
   readonly seen: string;
 }
 
-/** All that a run left behind, as the checks need it. */
+/** The records of a run, as the checks need them. */
 export interface Evidence {
   readonly began: number;
   readonly ended: number;
@@ -31,19 +31,19 @@ export interface Evidence {
   readonly histories: readonly ProcessHistory[];
   readonly sent: readonly Sent[];
   readonly turns: readonly Turn[];
-  /** Writes to keys that are asked for once. */
+  /** The number of writes to each key that belongs to one request. */
   readonly writes: ReadonlyMap<string, number>;
   /** When the machine was slow, and when the clients were. */
   readonly slow: readonly Span[];
   readonly clientStalls: readonly Span[];
   readonly wallAheadMs: number;
-  /** By pod: when no process of it served. */
+  /** By pod: the times without a process that serves. */
   readonly away: readonly (readonly Span[])[];
-  /** The failures that the run itself saw: ends of processes. */
+  /** The failures that the run itself noticed, such as processes that ended. */
   readonly wrong: readonly Failure[];
 }
 
-/** The evidence of a run, and its derived data. */
+/** The evidence of a run, with the data derived from it. */
 export interface Run extends Evidence {
   readonly epochs: readonly Epoch[];
   /** By pod. */
@@ -53,7 +53,7 @@ export interface Run extends Evidence {
 
 export function runOf(evidence: Evidence): Run {
   const { turns, began, injuries, slow, away, clientStalls, histories } = evidence;
-  // Whether the machine was busy cannot be told while Redis was kept from answering.
+  // While a fault kept Redis from answering, a slow answer does not mean a busy machine.
   const ofRedis = injuries.filter(({ fault }) => KINDS[fault.kind].needs === 'redis');
   const slowWithout = union(slow).filter((span) => overlap(union(ofRedis), span) === 0);
   return {
@@ -70,7 +70,7 @@ export function stallsOf(histories: readonly ProcessHistory[], pod: number): Spa
   return union(histories.filter((history) => history.pod === pod).flatMap(({ stalls }) => stalls));
 }
 
-/** Requests of the start are in the first epoch, too. */
+/** The first epoch begins so long before the run, so that it contains the requests of the start. */
 const BOOT_MS = 60_000;
 
 /** Whether one of the spans has an instant in common with `span`. */
@@ -78,7 +78,7 @@ export function touches(sorted: readonly Span[], { from, to }: Span): boolean {
   return sorted.some((one) => one.from <= to && one.to >= from);
 }
 
-/** Whether something kept Redis from the process at the time, which is no fault of the library's. */
+/** Whether a fault kept Redis from the process during the call. The library is not to blame then. */
 export function isExcused({ outages }: Pick<Run, 'outages'>, { process, askedAt, decidedAt }: Decided): boolean {
   return touches(outages[process.pod]!.excused, { from: askedAt, to: decidedAt });
 }

@@ -15,7 +15,7 @@ export interface PolicyRow {
   /** Admissions that the textbook does not make. */
   over: number;
   overLocally: number;
-  /** Decisions without Redis that nothing excuses. */
+  /** Decisions without Redis that no fault explains. */
   unexcused: number;
 }
 
@@ -26,12 +26,12 @@ interface Admission {
 }
 
 /**
- * Replays what was admitted. Each subset of an exact history is exact. So a textbook that is asked for the admissions that
- * were recorded, and for no others, must make all of them, and lost answers cannot cause an alarm. There are two replays:
+ * Replays the admissions. Each subset of an exact history is exact. So a textbook that replays only the recorded admissions must
+ * admit all of them, and lost answers cannot cause an alarm. There are two replays:
  *
- * - What Redis decided, over all processes, between two losses of its keys and two steps of its clock. Decisions that a
- *   process made itself although nothing kept it from Redis are added, since Redis had to make them.
- * - What each process decided itself, against its share of the limit.
+ * - The admissions of Redis over all processes, in each epoch. The replay adds the admissions that a process made itself although
+ *   no fault kept Redis from it, because Redis had to make them.
+ * - The admissions that each process made itself, against its share of the limit.
  */
 export function checkExactness(run: Run): { verdict: Verdict; rows: readonly PolicyRow[] } {
   const rows = new Map((Object.keys(POLICIES) as PolicyName[]).map((policy) => [policy, emptyRow(policy)]));
@@ -75,7 +75,7 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
   replay(local, BigInt(SHARE), 'overLocally');
   const sum = (field: 'over' | 'overLocally' | 'unexcused'): number =>
     [...rows.values()].reduce((total, row) => total + row[field], 0);
-  const seen = `${sum('over')} over-admissions by the shared limits, ${sum('overLocally')} by local ones; ${sum('unexcused')} decisions without Redis that nothing excuses, ${unplaced} answers of another time`;
+  const seen = `${sum('over')} over-admissions by the shared limits, ${sum('overLocally')} by local ones; ${sum('unexcused')} decisions without Redis that no fault explains, ${unplaced} answers from outside of their calls`;
   return { verdict: { name: 'exact', failures, seen }, rows: [...rows.values()] };
 }
 
@@ -95,7 +95,7 @@ function beyondTextbook(policy: PolicyName, admissions: Admission[], share: bigi
     });
 }
 
-/** The epoch's number, and the instant by Redis's clock, be it that it was not asked. */
+/** Returns the number of the epoch and the instant by Redis's clock, also for decisions without Redis. */
 function place(run: Run, decided: Decided): [epoch: number, at: number] {
   const { epochs, wallAheadMs } = run;
   if (decided.source === 'store') return [epochs.indexOf(epochOf(decided, epochs, wallAheadMs)!), decided.at];
@@ -131,14 +131,14 @@ function describe({ request, process, source, before }: Decided): string {
 
 function unexcused(run: Run, decided: Decided): Failure {
   const around = faultsAround(run, decided.process.pod, decided.decidedAt);
-  const text = `${describe(decided)}, though nothing kept Redis from it; ${around}`;
+  const text = `${describe(decided)}, although no fault kept Redis from the process; ${around}`;
   return { at: decided.decidedAt, text, kind: 'unexcused', path: decided.process.path };
 }
 
 function misplaced(run: Run, decided: Decided): Failure {
   const last = run.epochs.findLast(({ from }) => from <= decided.decidedAt)!;
   const off = decidedAt(decided, last, run.wallAheadMs) - decided.decidedAt;
-  const text = `${describe(decided)} at an instant outside of its life: ${off.toFixed(3)} ms from its answer, which took ${decided.durationMs.toFixed(3)} ms`;
+  const text = `${describe(decided)} at an instant outside of the call: ${off.toFixed(3)} ms from its answer, which took ${decided.durationMs.toFixed(3)} ms`;
   return { at: decided.decidedAt, text, path: decided.process.path };
 }
 

@@ -3,14 +3,14 @@ import type { Failure, Run, Verdict } from './check.js';
 
 /** The growth that a process may show at the end: caches fill, code is compiled. */
 export const ALLOWED_BYTES = 4_000_000;
-/** A process is new for so long. */
+/** The first figures of a process do not count for so long. */
 const NEW_MS = 15_000;
-/** Fewer figures are no trend. */
+/** The figures that a trend needs. */
 const MIN_FIGURES = 6;
 
 const MB = 1_000_000;
 
-/** The live heaps of processes that ran all the time do not grow. */
+/** Checks that the live heaps of processes that were never restarted do not grow. */
 export function checkHeap(run: Run): Verdict & { readonly heaps: readonly string[] } {
   const failures: Failure[] = [];
   const heaps: string[] = [];
@@ -22,10 +22,10 @@ export function checkHeap(run: Run): Verdict & { readonly heaps: readonly string
     const [first, last] = [Math.min(...bytes.slice(0, third)), Math.min(...bytes.slice(-third))];
     heaps.push(`${history.name} ${(first / MB).toFixed(1)} to ${(last / MB).toFixed(1)} MB`);
     if (last - first <= ALLOWED_BYTES) continue;
-    const text = `the heap of ${history.name} grows from ${(first / MB).toFixed(1)} to ${(last / MB).toFixed(1)} MB, of which ${ALLOWED_BYTES / MB} are allowed; figures: ${bytes.map((one) => (one / MB).toFixed(1)).join(' ')}`;
+    const text = `the heap of ${history.name} grows from ${(first / MB).toFixed(1)} to ${(last / MB).toFixed(1)} MB, which is more than the allowed ${ALLOWED_BYTES / MB} MB; figures: ${bytes.map((one) => (one / MB).toFixed(1)).join(' ')}`;
     failures.push({ at: run.ended, text, path: history.path });
   }
-  if (heaps.length === 0) failures.push({ at: run.ended, text: 'no process had enough figures to tell a trend' });
+  if (heaps.length === 0) failures.push({ at: run.ended, text: 'no process had enough figures for a trend' });
   return { name: 'heap', failures, heaps, seen: heaps.join(', ') };
 }
 

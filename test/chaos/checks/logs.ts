@@ -4,7 +4,7 @@ import type { Failure, Run, Verdict } from './check.js';
 export const LINES_PER_SECOND = 8;
 const SECOND = 1000;
 
-/** Whatever happens, a process logs a few lines a second, and no error. */
+/** Checks that a process logs few lines a second and no error. */
 export function checkLogs(run: Run): Verdict {
   const failures: Failure[] = [];
   let [lines, most] = [0, 0];

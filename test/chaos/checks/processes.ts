@@ -1,6 +1,6 @@
 import type { Failure, Run, Verdict } from './check.js';
 
-/** No process ends by itself, rejects without a handler, or warns of itself; and each ends when it is told to. */
+/** Checks that no process ends by itself, has an unhandled rejection or a Node warning, or ignores SIGTERM. */
 export function checkProcesses(run: Run): Verdict {
   const inside = run.histories.flatMap(({ wrong, name, path }) =>
     wrong.map(({ at, text }): Failure => ({ at, text: `${name}: ${text}`, path })),

@@ -2,13 +2,13 @@ import type { Request } from '../history.js';
 import { epochOf } from '../times.js';
 import type { Failure, Run, Verdict } from './check.js';
 
-/** A departure each so many microseconds, which may be rounded. */
+/** The microseconds between two departures. They may be rounded. */
 const DEPARTURE = 125_000;
 const ROUNDING = 1;
 /** Milliseconds by which two clocks, read one after the other, may differ. */
 const SLACK_MS = 1.5;
 
-/** The leaky bucket: slots are never closer than its rate, and no handler runs before its slot. */
+/** Checks that slots of the leaky bucket are never closer than its rate, and that no handler runs before its slot. */
 export function checkQueue(run: Run): Verdict {
   const failures: Failure[] = [];
   const slots = new Map<unknown, { readonly slot: number; readonly request: Request; readonly path: string }[]>();
@@ -16,7 +16,7 @@ export function checkQueue(run: Run): Verdict {
   for (const { requests, path } of run.histories) {
     for (const request of requests) {
       const { decided, handledAt } = request;
-      // A request without a handler may have given its slot back to another one.
+      // A request without a handler may have had its slot refunded.
       if (decided?.source !== 'store' || handledAt === undefined || !request.policies.includes('queue')) continue;
       handled++;
       const early = decided.decidedAt + decided.delayMs - handledAt;

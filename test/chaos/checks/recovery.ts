@@ -2,10 +2,10 @@ import { overlap } from '../clock.js';
 import { RECOVERY_MS } from '../times.js';
 import { type Failure, faultsAround, type Run, stallsOf, touches, type Verdict } from './check.js';
 
-/** After a recovery Redis has to keep deciding. */
+/** A recovery counts when Redis keeps deciding for so long. */
 const WATCHED_MS = RECOVERY_MS + 1000;
 
-/** After each fault, where no other follows too soon to tell: how long it is until Redis decides again, and goes on so. */
+/** Measures the time from the end of each fault until Redis decides again. It skips a fault that another one follows too soon. */
 export function checkRecovery(run: Run): Verdict & { readonly recoveriesMs: readonly number[] } {
   const failures: Failure[] = [];
   const recoveriesMs: number[] = [];
@@ -29,7 +29,7 @@ export function checkRecovery(run: Run): Verdict & { readonly recoveriesMs: read
       const ms = at - to - overlap(stalls, { from: to, to: at });
       recoveriesMs.push(ms);
       if (back !== undefined && ms <= RECOVERY_MS) continue;
-      const text = `pod ${pod} decides by Redis again ${back === undefined ? 'not within' : 'after'} ${ms.toFixed(0)} ms; ${faultsAround(run, pod, to)}`;
+      const text = `Redis decides for pod ${pod} again ${back === undefined ? 'not within' : 'after'} ${ms.toFixed(0)} ms; ${faultsAround(run, pod, to)}`;
       failures.push({ at: to, text });
     }
   }

@@ -3,27 +3,28 @@ import { LEDGER_LIMIT } from '../policies.js';
 import { decidedAt, epochOf } from '../times.js';
 import { type Failure, type Run, type Verdict } from './check.js';
 
-/** How long a question may be under way before Redis gets it: a process, or a network, that stands still. */
+/** How long a call may be under way before Redis gets it, while a process or the network stands still. */
 const UNDER_WAY_MS = 20_000;
 
 interface Numbered {
   readonly decided: Decided;
   /** By the machine's clock, in milliseconds. */
   readonly at: number;
-  /** The charges that the ledger has counted, with this one's and without. */
+  /** The charges in the ledger before this admission and after it. */
   readonly before: number;
   readonly after: number;
 }
 
 /**
- * Checks that no request is charged twice. MONITOR shows each write to the keys that are asked for once: there is one at most.
- * And the ledger numbers all charges: two admissions never have the same number, later ones have higher numbers, and the
- * numbers without an admission are no more than the requests whose answers were lost.
+ * Checks that no request is charged twice. Some keys belong to one request each: MONITOR shows at most one write to them. The
+ * ledger numbers all charges: no two admissions have the same number, and later ones have higher numbers. There are at most as
+ * many numbers without an admission as lost answers.
  */
 export function checkCharges(run: Run): Verdict {
   const failures: Failure[] = [];
   for (const [key, count] of run.writes) {
-    if (count > 1) failures.push({ at: run.ended, text: `${key} was asked for once and written ${count} times` });
+    if (count > 1)
+      failures.push({ at: run.ended, text: `${key} belongs to one request and was written ${count} times` });
   }
   const [numbered, losses] = numberedByLoss(run);
   const unheard = unheardOf(run);
@@ -36,21 +37,21 @@ export function checkCharges(run: Run): Verdict {
       const path = decided.process.path;
       const name = decided.request.id;
       if (before < last) {
-        const text = `${name} has charges ${before + 1} to ${after} of the ledger, of which ${last} another request had already`;
+        const text = `${name} has charges ${before + 1} to ${after} of the ledger, but charges up to ${last} belong to earlier requests`;
         failures.push({ at, text, path });
       } else gaps += before - last;
       last = Math.max(last, after);
-      // Those that were under way when the keys were lost may be charged after it.
+      // Requests that were under way when the keys were lost may be charged afterwards.
       const possible = unheard(from - UNDER_WAY_MS, at);
       if (gaps > possible) {
-        const text = `${name} finds ${gaps} charges in the ledger without an admission, of ${possible} requests without an answer`;
+        const text = `${name} finds ${gaps} charges in the ledger without an admission, but only ${possible} charges lost their answer`;
         failures.push({ at, text, path });
-        gaps = possible; // told once
+        gaps = possible; // reports it once
       }
     }
     lost += gaps;
   }
-  const seen = `${run.writes.size} clients asked once; ${lost} charges were made whose answers were lost`;
+  const seen = `${run.writes.size} identities with one request each; ${lost} charges whose answers were lost`;
   return { name: 'never twice', failures, seen };
 }
 
@@ -75,7 +76,7 @@ function numberedByLoss(run: Run): [Numbered[][], { from: number }[]] {
       lists[epoch.losses]!.push({ decided, at, after, before: after - decided.request.cost });
     }
   }
-  // Those of one instant were decided in the order of their numbers.
+  // Requests of one instant were decided in the order of their numbers.
   for (const list of lists) list.sort((a, b) => (Math.abs(a.at - b.at) < INSTANT_MS ? a.after - b.after : a.at - b.at));
   return [lists, losses];
 }
@@ -83,7 +84,7 @@ function numberedByLoss(run: Run): [Numbered[][], { from: number }[]] {
 /** The uncertainty around a step of a clock. */
 const INSTANT_MS = 0.002;
 
-/** Tells how much the requests may have been charged that were asked in a time and whose answers were not heard. */
+/** Returns the most that requests of a given time may have been charged although their answers were lost. */
 function unheardOf({ histories }: Run): (from: number, to: number) => number {
   const unheard: { readonly at: number; readonly sum: number }[] = [];
   const isUnheard = ({ policies, before, decided }: Request): boolean =>

@@ -22,7 +22,7 @@ function open(scene: Scene, pod: number, localAddress: string): Socket {
   return socket;
 }
 
-/** Whether all answers came. */
+/** Whether all answers arrived. */
 async function pipeline(scene: Scene, pod: number): Promise<boolean> {
   const requests = Array.from({ length: PIPELINED }, () =>
     bytesOf(scene, BURST_ROUTES[scene.random(BURST_ROUTES.length)]!),
@@ -52,7 +52,7 @@ export const CLIENT_FAULTS = {
       if (scene.pods[pod!]!.serves) {
         const { bytes, from } = bytesOf(scene, 'address');
         const socket = open(scene, pod!, from);
-        // On its way before the reset is.
+        // The request is sent before the reset.
         socket.on('connect', () => socket.write(bytes, () => socket.resetAndDestroy()));
       }
       await delay(PAUSE_MS);

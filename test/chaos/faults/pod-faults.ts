@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OTHER_SHARE, SHARE } from '../policies.js';
 import type { Injure } from './redis-faults.js';
 
-/** Questions, a millisecond apart, before a process is stopped. */
+/** Direct calls, a millisecond apart, before a process is stopped. */
 const ASKED = 6;
 
 const computes: Injure = async ({ pods }, { pod, forMs }) => {
@@ -13,7 +13,7 @@ const computes: Injure = async ({ pods }, { pod, forMs }) => {
 export const POD_FAULTS = {
   'process computes': computes,
   'process computes for seconds': async ({ pods }, { pod, forMs }) => {
-    // After the questions were sent, and before an answer can be read.
+    // After the calls were sent, and before an answer can be read.
     pods[pod!]!.tell({ compute: forMs, phase: 'under way' });
     await delay(forMs);
   },
@@ -30,7 +30,7 @@ export const POD_FAULTS = {
     pods[pod!]!.tell({ handlersCompute: 0 });
   },
   'process stopped': async ({ pods, random }, { pod, forMs }) => {
-    // The process stops while its questions wait for answers.
+    // The process stops while its calls wait for answers.
     for (let i = random(ASKED); i >= 0; i--) {
       pods[pod!]!.tell({ ask: true });
       await delay(1);

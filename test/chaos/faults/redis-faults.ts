@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { PlannedFault } from '../plan.js';
 import type { Scene } from '../run/scene.js';
 
-/** Does a fault, from its beginning to its end. */
+/** Injects a fault and ends it. */
 export type Injure = (scene: Scene, fault: PlannedFault) => Promise<unknown>;
 
 const SECRET = 'changed';
@@ -47,7 +47,7 @@ export const REDIS_FAULTS = {
   'redis full': (scene, { forMs }) =>
     between(config(scene, 'maxmemory', '1'), forMs, () => config(scene, 'maxmemory', '0')),
   'redis cannot save': async (scene, { forMs }) => {
-    // A folder that is there while Redis enters it, and not when it wants to write.
+    // The folder exists while Redis enters it, and is gone when Redis wants to write.
     const folder = mkdtempSync(join(scene.folder, 'lost-'));
     await config(scene, 'dir', folder);
     rmSync(folder, { recursive: true });
@@ -76,7 +76,7 @@ export const REDIS_FAULTS = {
   'clients paused': ({ redis: { operator } }, { forMs }) =>
     between(operator.call('CLIENT', 'PAUSE', `${forMs}`, 'ALL'), forMs, () => Promise.resolve()),
   'redis clock jumps': async (scene, { amount }) => {
-    // Never where it was before: a decision's instant then tells in which time it was made.
+    // The clock never returns to an earlier offset, so the instant of a decision identifies its epoch.
     const { redis } = scene;
     redis.jumpTo(redis.aheadMs > 0 ? redis.aheadMs - amount : redis.aheadMs + amount);
   },

@@ -10,7 +10,7 @@ export type Weather =
   | { readonly kind: 'cut'; readonly times: number };
 
 const PING_MS = 25;
-/** A machine on which Redis takes so long for nothing is too busy to be judged. */
+/** A machine on which Redis takes so long to answer a PING is too busy for the checks. */
 const SLOW_MS = 40;
 const HOST = '127.0.0.1';
 
@@ -18,7 +18,7 @@ let proxies: TcpProxy[] = [];
 let slow: Span[] = [];
 let redisPort = 0;
 
-/** The network between the pods and Redis, in a process of its own: the rest of the run must not delay it. */
+/** The network between the pods and Redis. It has its own process, so that the rest of the run does not delay it. */
 export const procedures = {
   /** @returns the ports at which the pods find Redis */
   async open({ port, count }: { port: number; count: number }): Promise<number[]> {
@@ -49,13 +49,13 @@ export const procedures = {
     await proxies[pod]!.pass();
   },
 
-  /** When this process, or the way to Redis past all proxies, was slow since it was asked last. */
+  /** The times since the last call at which this process, or Redis without the proxies, was slow. */
   slow(): Span[] {
     return slow.splice(0);
   },
 };
 
-/** Asks Redis for nothing, again and again, past the proxies. Any answer will do. */
+/** Sends PING to Redis again and again, without the proxies. Any answer counts. */
 function ping(): void {
   let sentAt = 0;
   let socket: Socket | undefined;

@@ -5,7 +5,7 @@ import type { Recorder } from './recorder.js';
 
 const RECORDER = Symbol('recorder');
 
-/** The additional behaviour of handlers, which the run chooses. */
+/** The additional work of the handlers. The run sets it. */
 @Injectable()
 export class Work {
   /** Milliseconds for which a handler computes. */

@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import { closeSync, constants, open, openSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** How names are looked up: milliseconds that it takes, or that it hangs. */
+/** How a name lookup behaves: the milliseconds that it takes, or that it hangs. */
 export type LookupWeather = number | 'hangs';
 
 type Found = (error: Error | null, address: string | { address: string; family: number }[], family?: number) => void;
@@ -19,7 +19,7 @@ export class Lookup {
   private weather: LookupWeather = 0;
   private hanging = 0;
 
-  /** Has to be called before anything else looks for `lookup`. @param fifo the path of the FIFO */
+  /** Must run before other code imports `lookup`. @param fifo the path of the FIFO */
   constructor(private readonly fifo: string) {
     const original = dns.lookup;
     const lookup = (host: string, options: unknown, callback?: Found): void => {

@@ -22,7 +22,7 @@ export interface PodSettings {
   readonly redisPort: number;
   readonly history: string;
   readonly fifo: string;
-  /** A small file that no disk keeps waiting. */
+  /** A small file in memory, so that no disk delays a read. */
   readonly file: string;
   readonly seed: number;
 }
@@ -39,7 +39,7 @@ export type Order =
 
 const FILE_PROBE_MS = 200;
 const CONNECTION_MS = 20;
-/** Connections that are idle, or half a request, do not keep the process from ending. */
+/** The process closes its connections so long after SIGTERM. Idle ones and incomplete requests would keep it from ending. */
 const GRACE_MS = 500;
 
 const settings = JSON.parse(process.env['CHAOS_POD']!) as PodSettings;
@@ -68,7 +68,7 @@ const adapter = settings.platform === 'Express' ? new ExpressAdapter() : new Fas
 const app: INestApplication = await NestFactory.create(root, adapter, { logger, abortOnError: false });
 app.enableShutdownHooks();
 const server = app.getHttpServer() as Server;
-// A client that reuses a connection must not meet its end.
+// A connection must not time out while a client reuses it.
 server.keepAliveTimeout = 600_000;
 server.prependListener('request', ({ headers, url = '' }) => {
   const asked: Asked = {
@@ -85,7 +85,7 @@ process.once('SIGTERM', () => setTimeout(() => server.closeAllConnections(), GRA
 
 const random = randomOf(settings.seed);
 const traffic = new DirectTraffic(settings.name, app.get(RateLimiter), recorder, random);
-/** From one turn of the event loop to the next, or after some: before questions are sent, while they are, or after that. */
+/** The moments at which a stall can begin: before the calls are sent, while they are sent, and afterwards. */
 const PHASES: readonly ((task: () => void) => unknown)[] = [
   (task) => task(),
   (task) => process.nextTick(task),
@@ -97,7 +97,7 @@ const PHASES: readonly ((task: () => void) => unknown)[] = [
 process.on('message', (order: Order) => {
   if ('ask' in order) traffic.askSome();
   else if ('compute' in order) {
-    // A stall matters while questions wait for answers.
+    // A stall matters while calls wait for answers.
     traffic.askSome();
     const phase = order.phase === 'under way' ? setImmediate : PHASES[random(PHASES.length)]!;
     phase(() => compute(order.compute));
@@ -120,7 +120,7 @@ function collect(): void {
   recorder.add(['heap', now(), heapUsed + arrayBuffers]);
 }
 
-/** Whether files can be read meanwhile: that needs a thread of libuv, as a lookup does. */
+/** Reads a file again and again. A read needs a thread of libuv, as a lookup does. */
 async function readFiles(): Promise<never> {
   for (;;) {
     const since = now();

@@ -6,7 +6,7 @@ import { now, type Span } from '../clock.js';
 /** A request, as its sender described it. */
 export interface Asked {
   readonly id: string;
-  /** The route, or the policies of a direct question. */
+  /** The route, or the policies of a direct call. */
   readonly what: string;
   readonly user: string;
   readonly address: string;
@@ -37,7 +37,7 @@ export type Line =
   | readonly ['connection', at: number, status: string]
   | readonly ['wrong', number, string];
 
-/** In whose name code runs. */
+/** The request that the running code belongs to. */
 export const asking = new AsyncLocalStorage<Asked>();
 
 /** Writes the history of this process to a file at the end of each turn of the event loop: a SIGKILL loses one turn. */
@@ -51,7 +51,7 @@ export class Recorder {
 
   asked({ id, what, user, address, cost }: Asked): void {
     this.add(['asked', now(), id, what, user, address, cost]);
-    this.flush(); // before Redis is asked: a SIGKILL must not hide a charge
+    this.flush(); // before the request reaches Redis, so that a SIGKILL cannot hide a charge
   }
 
   /** The module's `onDecision`. */
@@ -81,7 +81,7 @@ export class Recorder {
     this.add(['stall', from, to]);
   }
 
-  /** Something that must not happen. */
+  /** Records an event that must not happen. */
   wrong(text: string): void {
     this.add(['wrong', now(), text]);
     this.flush();

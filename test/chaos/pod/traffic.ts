@@ -9,11 +9,11 @@ const PAUSE_MS = 130;
 const TOGETHER = 4;
 const MAX_COST = 2;
 
-/** Asks the limiter as a queue consumer does, without HTTP. */
+/** Calls the limiter without HTTP, as a queue consumer does. */
 export class DirectTraffic {
   private turns = 0;
 
-  /** @param name of the process: no two of a run have the same */
+  /** @param name the name of the process, which is unique in a run */
   constructor(
     private readonly name: string,
     private readonly limiter: RateLimiter,
@@ -21,7 +21,7 @@ export class DirectTraffic {
     private readonly random: Random,
   ) {}
 
-  /** Some 20 questions a second, several in a turn of the event loop. */
+  /** Makes about 20 calls a second, several in one turn of the event loop. */
   async run(): Promise<never> {
     for (;;) {
       this.askSome();
@@ -29,7 +29,7 @@ export class DirectTraffic {
     }
   }
 
-  /** A few questions in one turn of the event loop. */
+  /** Makes a few calls in one turn of the event loop. */
   askSome(): void {
     const { random } = this;
     const turn = this.turns++;
@@ -71,7 +71,7 @@ async function ask(limiter: RateLimiter, recorder: Recorder, question: Question)
   recorder.add(['answered', now(), id, since, 0]);
 }
 
-/** Charges nothing, or the ledger would tell. */
+/** Peeks. A peek that charges would show in the ledger. */
 async function peek(
   limiter: RateLimiter,
   recorder: Recorder,

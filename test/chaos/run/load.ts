@@ -11,21 +11,21 @@ export interface Sent {
   readonly pod: number;
   readonly route: RouteName;
   readonly sentAt: number;
-  /** When it was answered, or failed. */
+  /** The instant of the answer or the failure. */
   readonly endedAt: number;
-  /** An HTTP status; 0 when there was none. */
+  /** The HTTP status. 0 without an answer. */
   readonly status: number;
   readonly error: string;
 }
 
 const HOST = '127.0.0.1';
-/** Mean of the pause between two requests to a pod. */
+/** The mean pause between two requests to a pod. */
 const PAUSE_MS = 80;
 const PATIENCE_MS = 20_000;
 export const NO_ANSWER = `no answer in ${PATIENCE_MS} ms`;
 const NAMES = Object.keys(ROUTES) as RouteName[];
 
-/** Asks all pods over HTTP, at a pace that does not depend on how they answer. */
+/** Sends HTTP requests to all pods, at a pace that does not depend on the answers. */
 export class Load {
   readonly sent: Sent[] = [];
   private readonly agents = [HOST, ...ADDRESSES].map(

@@ -7,7 +7,7 @@ import { type Injure, REDIS_FAULTS } from '../faults/redis-faults.js';
 import type { FaultKind, PlannedFault, Storm } from '../plan.js';
 import type { Scene } from './scene.js';
 
-/** A fault, and when it really was. */
+/** A fault with its real time. */
 export interface Injury extends Span {
   readonly fault: PlannedFault;
 }
@@ -20,10 +20,10 @@ const INJURES: Readonly<Record<FaultKind, Injure>> = {
 };
 
 /**
- * Does what is planned. Where faults take longer than planned (a process needs its time to start), what comes later is
- * moved, so that each calm has its length.
+ * Injects the planned faults. A fault may take longer than planned, for example because a process starts slowly. Later faults
+ * are then postponed, so that each calm has its full length.
  *
- * @param began called as each fault begins
+ * @param began called at the beginning of each fault
  */
 export async function perform(
   scene: Scene,
@@ -41,7 +41,7 @@ export async function perform(
         try {
           await INJURES[fault.kind](scene, fault);
         } catch (error) {
-          throw new Error(`'${fault.kind}' could not be done`, { cause: error });
+          throw new Error(`The fault '${fault.kind}' could not be injected`, { cause: error });
         }
         injuries.push({ fault, from, to: now() });
       }),

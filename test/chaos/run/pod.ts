@@ -7,12 +7,12 @@ import type { Order, PodSettings } from '../pod/main.js';
 
 const SCRIPT = fileURLToPath(new URL('../pod/main.ts', import.meta.url));
 const TYPESCRIPT = new URL('../../support/typescript-loader.js', import.meta.url).href;
-/** On a machine that is busy with others a start takes long; one that hangs takes for ever. */
+/** The time after which a start counts as hung. A start takes long on a busy machine. */
 const BOOT_LIMIT_MS = 120_000;
 const STOP_LIMIT_MS = 30_000;
 const MAX_OUTPUT = 10_000;
 
-/** One process of the application, from its start to its end; another one takes its place. */
+/** One process of the application, from its start to its end. */
 interface Life {
   readonly child: ChildProcess;
   readonly history: string;
@@ -30,14 +30,14 @@ export interface PodOfRun {
   readonly seed: number;
 }
 
-/** A place in which one process after the other runs the application. */
+/** A pod of the application. It runs one process after the other. */
 export class Pod {
   port = 0;
   /** The histories of its processes. */
   readonly histories: { readonly name: string; readonly path: string }[] = [];
-  /** From the moment on at which a process was told to end, until the next one serves. */
+  /** The times from the signal that ends a process until the next one serves. */
   readonly away: Span[] = [];
-  /** Ends that were not asked for, processes that did not end in time. */
+  /** Processes that ended by themselves, or that did not end in time. */
   readonly wrong: { readonly at: number; readonly text: string }[] = [];
   private life: Life | undefined;
   private awaySince: number | undefined;
@@ -53,7 +53,7 @@ export class Pod {
     return this.life !== undefined && this.awaySince === undefined;
   }
 
-  /** Ends the process and starts another one, so many times; one restart after the other. */
+  /** Ends the process and starts another one, `times` times in a row. */
   async restart(times: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const before = this.restarting;
     this.restarting = (async () => {
@@ -115,7 +115,7 @@ export class Pod {
     this.life!.child.kill(signal);
   }
 
-  /** Ends the process, as an operator or as a crash does. */
+  /** Ends the process, as Kubernetes or as a crash does. */
   async stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const life = this.life!;
     const { child } = life;
@@ -140,7 +140,7 @@ export class Pod {
   }
 }
 
-/** The ready message of a process; undefined when it does not serve. */
+/** Waits for the ready message of a process. Returns undefined when it does not serve. */
 async function portOf(child: ChildProcess): Promise<number | undefined> {
   const limit = new AbortController();
   const { signal } = limit;

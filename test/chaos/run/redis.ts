@@ -3,18 +3,18 @@ import { Redis } from 'ioredis';
 import { ClockedRedis } from '../../support/faults/clocked-redis.js';
 import { now } from '../clock.js';
 
-/** A Redis user of its own: faults of the pods' connections, rights and password do not touch it. */
+/** A Redis user for the run, so that faults of the pods' connections, rights and password do not concern it. */
 const OPERATOR = 'operator';
 const ARGS = `--user ${OPERATOR} on >${OPERATOR} ~* &* +@all --enable-debug-command yes --enable-protected-configs yes`;
 const RECONNECT_MS = 10;
 
-/** When the keys were lost, or the clock stepped: an instant after the one that was, and before the one that is. */
+/** A loss of the keys or a step of the clock, which happened between `from` and `to`. */
 export interface Turn {
   readonly kind: 'keys lost' | 'clock steps';
   /** The machine's clock (`now()`). */
   readonly from: number;
   readonly to: number;
-  /** Redis's clock in microseconds, where it was asked in the same step. */
+  /** Redis's clock in microseconds, when the same transaction read it. */
   readonly at?: number;
   /** How far Redis's clock is ahead of the machine's from then on, in milliseconds. */
   readonly aheadMs: number;
@@ -23,7 +23,7 @@ export interface Turn {
 /** The server of a run, a client of its operator, and the charges of every key, from MONITOR. */
 export class ChaosRedis implements AsyncDisposable {
   readonly turns: Turn[] = [];
-  /** Writes to keys that are asked for once. */
+  /** The number of writes to each key that belongs to one request. */
   readonly writes = new Map<string, number>();
   aheadMs = 0;
   private monitor: Socket | undefined;
@@ -59,14 +59,14 @@ export class ChaosRedis implements AsyncDisposable {
 
   async flush(): Promise<void> {
     const from = now();
-    // Between the two times nothing else is decided.
+    // The transaction keeps other decisions from between the two commands.
     const replies = await this.operator.multi().call('TIME').flushall().exec();
     const [seconds, micros] = replies![0]![1] as [string, string];
     const at = Number(seconds) * 1_000_000 + Number(micros);
     this.turns.push({ kind: 'keys lost', from, to: now(), at, aheadMs: this.aheadMs });
   }
 
-  /** @param downMs how long it is gone before it comes back without its keys */
+  /** @param downMs settles when Redis shall start again, without its keys */
   async kill(downMs: Promise<unknown>): Promise<void> {
     const from = now();
     await this.clocked.server.kill();
@@ -90,7 +90,7 @@ export class ChaosRedis implements AsyncDisposable {
     await this.clocked[Symbol.asyncDispose]();
   }
 
-  /** From the first moment on that there is a server to tell it. */
+  /** Watches MONITOR, and connects again after each restart of the server. */
   private watch(): void {
     if (this.closed) return;
     const socket = connect(this.port, '127.0.0.1');

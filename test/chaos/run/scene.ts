@@ -11,11 +11,11 @@ import { Load } from './load.js';
 import { Pod } from './pod.js';
 import { ChaosRedis } from './redis.js';
 
-/** All that a run consists of: a Redis, a network, pods, clients. */
+/** The parts of a run: Redis, the network, pods and clients. */
 export class Scene implements AsyncDisposable {
-  /** When this process, the network's, or Redis past all proxies was slow. */
+  /** The times at which this process, the network's process, or Redis without the proxies was slow. */
   readonly slow: Span[] = [];
-  /** The same of this process alone, which clients feel. */
+  /** The times at which this process was slow, which delays the clients. */
   readonly stalls: Span[] = [];
   readonly wrong: { readonly at: number; readonly text: string }[] = [];
   /** How far the wall clock is ahead of `now()`, in milliseconds. */
@@ -28,7 +28,7 @@ export class Scene implements AsyncDisposable {
     private readonly network: Processes<typeof procedures>,
     readonly pods: readonly Pod[],
     readonly load: Load,
-    /** The random numbers of faults while they last. */
+    /** The random choices of faults while they last. */
     readonly random: Random,
   ) {}
 
@@ -67,7 +67,7 @@ export class Scene implements AsyncDisposable {
     await this.network.all('reset', () => pod);
   }
 
-  /** Makes the pods measure their live heap. They write the figure into their histories. */
+  /** Orders the pods to measure their live heaps. They write the figures into their histories. */
   async measureHeaps(): Promise<void> {
     for (const pod of this.pods) {
       if (pod.serves) pod.tell({ heap: true });
@@ -75,7 +75,7 @@ export class Scene implements AsyncDisposable {
     }
   }
 
-  /** Some of the connections of a burst got fewer answers than they had sent requests. */
+  /** Reports connections of a burst that got fewer answers than they sent requests. */
   burstUnanswered(pod: number, connections: number): void {
     this.wrong.push({
       at: now(),

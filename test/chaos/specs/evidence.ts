@@ -53,7 +53,7 @@ export class Evidence {
     });
   }
 
-  /** A request that was answered at `at`, a millisecond after it was asked. @param given what is not as usual */
+  /** Adds a request that was answered at `at`, a millisecond after it was sent. @param given fields that differ from the usual */
   decided(
     policies: readonly PolicyName[],
     at: number,

@@ -6,7 +6,7 @@ import { checkCharges } from '../checks/twice.js';
 import type { Turn } from '../run/redis.js';
 import { Evidence, textsOf } from './evidence.js';
 
-/** `window` admits so many in two seconds, of which a process alone gets a quarter; a window begins at an even second. */
+/** The limit of `window` in two seconds. The share of a process is a quarter. A window begins at an even second. */
 const LIMIT = 40;
 const SHARE = 10;
 
@@ -40,7 +40,7 @@ it('counts a request of cost n as n requests', () => {
   expect(over(evidence).shared).toBe(1);
 });
 
-it('grants a new limit after lost keys and after a step of the Redis clock only', () => {
+it('expects a new limit only after lost keys', () => {
   const lost = (at: number): Turn => ({ kind: 'keys lost', from: at, to: at + 1, aheadMs: 0 });
   const evidence = new Evidence();
   windowFull(evidence, LIMIT);
@@ -64,7 +64,7 @@ it('checks decisions of the fallback against the local share', () => {
 });
 
 it.each(['process computes', 'process stopped', 'burst over many connections', 'localShare changes'] as const)(
-  'counts it against the limit, and says so, when nothing but this was wrong: %s',
+  'counts a decision of the fallback against the limit when no fault but this one explains it: %s',
   (kind) => {
     const evidence = new Evidence();
     windowFull(evidence, LIMIT);
@@ -73,7 +73,7 @@ it.each(['process computes', 'process stopped', 'burst over many connections', '
     expect(over(evidence)).toMatchObject({
       shared: 1,
       failures: [
-        expect.stringContaining('though nothing kept Redis from it'),
+        expect.stringContaining('although no fault kept Redis from the process'),
         expect.stringContaining('beyond its limit'),
       ],
     });
@@ -103,7 +103,7 @@ it('excuses the fallback while the machine is slow, but not while the process th
 it('finds an answer that was decided before its request', () => {
   const evidence = new Evidence();
   evidence.decided(['window'], 10_000, { at: 1 });
-  expect(over(evidence).failures).toEqual([expect.stringContaining('at an instant outside of its life')]);
+  expect(over(evidence).failures).toEqual([expect.stringContaining('at an instant outside of the call')]);
 });
 
 it('finds slots that are too close, and requests that were handled before their slot', () => {
@@ -138,23 +138,25 @@ it('finds a key that was written twice', () => {
     ['one', 1],
     ['other', 2],
   ]);
-  expect(textsOf(checkCharges(evidence.run))).toEqual(['other was asked for once and written 2 times']);
+  expect(textsOf(checkCharges(evidence.run))).toEqual(['other belongs to one request and was written 2 times']);
 });
 
-it('finds charges that two requests were granted, and charges without a request', () => {
+it('finds charges that count for two requests, and charges without a request', () => {
   const evidence = new Evidence();
   evidence.decided(['ledger'], 1000, { charges: 1 });
   evidence.decided(['ledger'], 1001, { charges: 2, pod: 1 });
   evidence.decided(['ledger'], 1002, { charges: 2 });
-  expect(textsOf(checkCharges(evidence.run))).toEqual([expect.stringContaining('of which 2 another request had')]);
+  expect(textsOf(checkCharges(evidence.run))).toEqual([
+    expect.stringContaining('but charges up to 2 belong to earlier requests'),
+  ]);
 
   const lost = new Evidence();
   lost.decided(['ledger'], 1000, { charges: 1 });
   lost.decided(['ledger'], 1003, { source: 'closed', allowed: false });
   lost.decided(['ledger'], 1005, { charges: 3 });
-  expect(textsOf(checkCharges(lost.run))).toEqual([]); // the one in between may have been charged
+  expect(textsOf(checkCharges(lost.run))).toEqual([]); // Redis may have charged the request in between
   lost.decided(['ledger'], 1006, { charges: 5 });
   expect(textsOf(checkCharges(lost.run))).toEqual([
-    expect.stringContaining('2 charges in the ledger without an admission, of 1'),
+    expect.stringContaining('2 charges in the ledger without an admission, but only 1'),
   ]);
 });

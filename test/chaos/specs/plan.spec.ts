@@ -5,13 +5,13 @@ import { KINDS, needOf, planOf, PODS } from '../plan.js';
 const TEN_MINUTES = 600_000;
 const SEEDS = Array.from({ length: 5 }, (_, i) => 1000 * i);
 
-it('plans the same faults for the same seed, and others for another', () => {
+it('plans the same faults for the same seed, and other faults for another seed', () => {
   expect(planOf(7, TEN_MINUTES)).toEqual(planOf(7, TEN_MINUTES));
   expect(planOf(7, TEN_MINUTES)).not.toEqual(planOf(8, TEN_MINUTES));
 });
 
 it.each(SEEDS)(
-  'plans faults of every kind in ten minutes, each in its storm, and a calm after it (seed %d)',
+  'plans faults of every kind in ten minutes, each within a storm, with a calm after each storm (seed %d)',
   (seed) => {
     const storms = planOf(seed, TEN_MINUTES);
     const faults = storms.flatMap((storm) => storm.faults);
@@ -30,7 +30,7 @@ it.each(SEEDS)(
   },
 );
 
-it.each(SEEDS)('plans no two faults at a time for what has room for one (seed %d)', (seed) => {
+it.each(SEEDS)('plans no two faults of the same part of the system at a time (seed %d)', (seed) => {
   for (const { faults } of planOf(seed, TEN_MINUTES)) {
     for (const [i, one] of faults.entries()) {
       for (const other of faults.slice(i + 1)) {
@@ -41,7 +41,7 @@ it.each(SEEDS)('plans no two faults at a time for what has room for one (seed %d
   }
 });
 
-it('reads options, and says what is wrong with them', () => {
+it('reads options, and names the wrong option in its error', () => {
   expect(readOptions(['--minutes', '10', '--seed', '3'])).toMatchObject({ minutes: 10, seed: 3 });
   expect(readOptions(['--help'])).toBeUndefined();
   expect(readOptions([])).toMatchObject({ minutes: 1, plan: false });

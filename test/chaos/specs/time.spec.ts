@@ -18,7 +18,7 @@ const sent = (given: Partial<Sent>): Sent => ({
   ...given,
 });
 
-it('finds decisions beyond the deadline, stalls of their process subtracted', () => {
+it('finds decisions beyond the deadline after it subtracts the stalls of their process', () => {
   const evidence = new Evidence();
   evidence.decided(['window'], 2000, { askedAt: 1750 });
   evidence.decided(['window'], 5000, { askedAt: 4000 });
@@ -32,7 +32,7 @@ it('finds decisions beyond the deadline, stalls of their process subtracted', ()
 });
 
 it.each([
-  ['no answer', { status: 0, error: 'socket hang up' }, 'no answer (socket hang up)'],
+  ['a missing answer', { status: 0, error: 'socket hang up' }, 'no answer (socket hang up)'],
   ['a failure', { status: 500 }, 'status 500'],
   ['a 503 of a route without a closed policy', { status: 503 }, 'status 503'],
   ['a late answer', { endedAt: 1900 }, 'answered after 900 ms'],
@@ -53,7 +53,7 @@ it('finds files that cannot be read', () => {
   expect(textsOf(checkAnswers(evidence.run))).toEqual([expect.stringContaining('a file took 600 ms to read')]);
 });
 
-it('finds a process that Redis does not decide for again in time', () => {
+it('finds a process that decides without Redis for too long after a fault', () => {
   const evidence = new Evidence();
   evidence.fault('redis stopped', 9_000, 10_000);
   for (let at = 10_010; at < 16_000; at += 20) {
@@ -62,17 +62,17 @@ it('finds a process that Redis does not decide for again in time', () => {
   }
   const { failures, recoveriesMs } = checkRecovery(evidence.run);
   expect(recoveriesMs).toEqual([1010, 2510]);
-  expect(textsOf({ failures })).toEqual([expect.stringContaining('pod 1 decides by Redis again after 2510 ms')]);
+  expect(textsOf({ failures })).toEqual([expect.stringContaining('Redis decides for pod 1 again after 2510 ms')]);
 });
 
-it('takes what comes too soon after a fault for another outage', () => {
+it('judges no recovery that another fault follows too soon', () => {
   const evidence = new Evidence();
   evidence.fault('redis stopped', 9_000, 10_000);
   evidence.fault('black hole', 11_000, 11_500, 0);
   expect(checkRecovery(evidence.run).recoveriesMs).toHaveLength(2); // pod 0's after both, pod 1's after the first
 });
 
-it('finds a heap that grows, and only that', () => {
+it('finds a heap that grows, and accepts a heap that does not', () => {
   const evidence = new Evidence();
   const figures = (grow: number): void => {
     const { heaps } = evidence.process(0);
@@ -86,7 +86,7 @@ it('finds a heap that grows, and only that', () => {
   figures(ALLOWED_BYTES / 6);
   expect(textsOf(checkHeap(evidence.run))).toEqual([expect.stringContaining('the heap of pod-0-0 grows')]);
   evidence.process(0).heaps.length = 0;
-  expect(textsOf(checkHeap(evidence.run))).toEqual(['no process had enough figures to tell a trend']);
+  expect(textsOf(checkHeap(evidence.run))).toEqual(['no process had enough figures for a trend']);
 });
 
 it('finds too many log lines in a second, and errors', () => {
@@ -105,7 +105,7 @@ it('finds too many log lines in a second, and errors', () => {
   );
 });
 
-it('finds processes that ended by themselves, and what they told of themselves', () => {
+it('finds processes that ended by themselves, and the errors that processes recorded', () => {
   const evidence = new Evidence();
   evidence.parts.wrong = [{ at: 1, text: 'pod-0-0 ended by itself (70)' }];
   evidence.process(1).wrong.push({ at: 2, text: 'unhandled rejection: so' });

@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { patient } from './patient.js';
+import { withoutDeadline } from './without-deadline.js';
 
 export interface OpenLimiter extends AsyncDisposable {
   readonly limiter: RateLimiter;
@@ -20,7 +20,7 @@ export async function openLimiter(
     logger: ['error', 'fatal'],
   });
   return {
-    limiter: await patient(context.get(RateLimiter)),
+    limiter: await withoutDeadline(context.get(RateLimiter)),
     [Symbol.asyncDispose]: () => context.close(),
   };
 }

@@ -9,7 +9,7 @@ export interface Textbook {
 
 const MICROSECONDS = 1_000_000n;
 
-/** A rate in whole tokens per second. */
+/** `refill` is a whole number of tokens per second. */
 export class TextbookTokenBucket implements Textbook {
   /** In millionths of a token. */
   private tokens: bigint;
@@ -34,7 +34,7 @@ export class TextbookTokenBucket implements Textbook {
   }
 }
 
-/** Departures per second. A request that finds the queue empty departs at once and takes no place. */
+/** `drain` counts departures per second. A request that finds the queue empty departs at once and takes no place. */
 export class TextbookLeakyBucket implements Textbook {
   /** The next free slot in microseconds x drain, a unit in which the time between slots is a whole number. */
   private next = 0n;
@@ -57,7 +57,7 @@ export class TextbookLeakyBucket implements Textbook {
   }
 }
 
-/** A window in microseconds, as in all of these. */
+/** `window` is a number of microseconds, as in the textbooks below. */
 export class TextbookFixedWindow implements Textbook {
   private readonly counts = new Map<bigint, bigint>();
 

@@ -106,7 +106,8 @@ export const procedures = {
       const user = USERS[random(USERS.length)]!;
       const cost = 1 + random(MAX_COST);
       const decision = await limiter.consume(policies, user, { cost });
-      if (decision.allowed !== decision.policies.every(({ allowed }) => allowed)) throw new Error('Not all agree');
+      if (decision.allowed !== decision.policies.every(({ allowed }) => allowed))
+        throw new Error('The decision contradicts its policies');
       counts[decision.allowed ? 'admitted' : 'refused']++;
       if (!decision.allowed) return;
       for (const policy of policies) taken[takenKey(policy, user)] = (taken[takenKey(policy, user)] ?? 0) + cost;

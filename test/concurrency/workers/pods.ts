@@ -18,7 +18,7 @@ import {
   RateLimitModule,
 } from 'nestjs-floodgate';
 import { serve } from '../../support/processes/serve.js';
-import { patient } from '../support/patient.js';
+import { withoutDeadline } from '../support/without-deadline.js';
 
 export interface Arrival {
   /** By `performance.now()` of this process. */
@@ -85,7 +85,7 @@ export const procedures = {
     await app?.close();
     app = await NestFactory.create(Pod.on(redis), { logger: ['error', 'fatal'] });
     await app.listen(0, '127.0.0.1');
-    await patient(app.get(RateLimiter));
+    await withoutDeadline(app.get(RateLimiter));
     return app.getUrl();
   },
 };

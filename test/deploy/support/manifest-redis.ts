@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { RedisServer } from '../../support/redis-server.js';
 import { newSecret, podOf, type Secret } from './manifests.js';
 
-/** Somebody who may do everything, whom only the tests have: to empty the server, and to look. */
+/** A user with all rights. Only the tests have it, to empty and to inspect the server. */
 const ADMIN = 'tests';
 
 /** The server of deploy/kubernetes/redis.yaml: its arguments and its users. The tests choose address, port and directory. */

@@ -131,7 +131,7 @@ export function textOf(...path: string[]): string {
   return readFileSync(join(DEPLOY, ...path), 'utf8');
 }
 
-/** What `kubectl apply -k` applies; the parser refuses a key that stands twice. */
+/** The resources that `kubectl apply -k` applies. The parser rejects duplicate keys. */
 const RESOURCES: readonly Resource[] = (
   parse(textOf('kubernetes', 'kustomization.yaml')) as { resources: string[] }
 ).resources.flatMap((file) =>
@@ -155,12 +155,12 @@ export function podOf(name: string): PodSpec {
   return workload(name).spec.template.spec;
 }
 
-/** The template as it lies there, with placeholders. */
+/** The committed template, with placeholders. */
 export function secretTemplate(): Secret {
   return parse(textOf('kubernetes', 'secret.template.yaml')) as Secret;
 }
 
-/** What secret.sh makes of it. */
+/** A new secret, as secret.sh generates it. */
 export function newSecret(): Secret {
   return parse(execFileSync('sh', [join(KUBERNETES, 'secret.sh')], { encoding: 'utf8' })) as Secret;
 }

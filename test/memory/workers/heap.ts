@@ -26,7 +26,7 @@ const HOUR = 3_600_000_000;
 
 const ALGORITHMS = ALL_ALGORITHMS.map((name) => algorithmOf(SMALL_POLICIES[name]));
 
-/** A key like that of an identity. Each one is a separate string. */
+/** A charge on a key like that of a real identity. Each key is a separate string. */
 function chargeOf(i: number, name = 'client'): [Charge] {
   const algorithm = ALGORITHMS[i % ALGORITHMS.length]!;
   return [{ key: `rl:{user:${name}-${i}}:GET /somewhere:${algorithm.name}:x:x`, algorithm, cost: 1 }];
@@ -68,10 +68,10 @@ const procedures = {
       now += HOUR;
       for (let i = 0; i < 10_000; i++) {
         store.consume(chargeOf(others === 'one' ? 0 : i, 'other'));
-        now += 10_000_000; // so that these expire in their turn
+        now += 10_000_000; // so that these states expire, too
       }
     };
-    crowd(0, 1_000); // what is compiled and allocated at the first use belongs to nobody
+    crowd(0, 1_000); // warms up, so that code and tables of the first use are not measured
     goOn();
     const before = retained();
     crowd(1_000, 100_000);
@@ -117,18 +117,18 @@ const procedures = {
       console,
       clock,
     );
-    const away = new Error('away');
+    const unavailable = new Error('unavailable');
     const passes = (key: string, cost: number): boolean => {
       const charges: PolicyCharge[] = [
         { key, algorithm: policy.algorithm, cost, mode: 'take', identity: key, policyKey: ':x', policy },
       ];
-      return (where === 'store' ? store.consume(charges) : fallback.decide(charges, away)).allowed;
+      return (where === 'store' ? store.consume(charges) : fallback.decide(charges, unavailable)).allowed;
     };
     const before = retained();
     let [largest, freed, admitted] = [0, 0, 0];
     for (let i = 0; i < 100; i++) passes(`rl:{user:blocked-${i}}:x`, 1_000);
     for (let i = 0; i < 1_000_000; i++) {
-      now += 200; // 5,000 a second, so that those who came first are idle after a while
+      now += 200; // 5,000 a second, so that the first identities are idle after a while
       if (passes(`rl:{user:invented-${i}}:x`, 1_000)) admitted++;
       if (i % 1_000 === 0) for (let j = 0; j < 100; j++) if (passes(`rl:{user:blocked-${j}}:x`, 1)) freed++;
       if (i % 100_000 === 99_999) largest = Math.max(largest, retained() - before);
@@ -169,42 +169,42 @@ const procedures = {
     });
   },
 
-  /** 10,000 clients whose names are slices of headers of 8,000 characters. */
-  headers: (where: 'store' | 'refusals') => {
+  /** The bytes left by each of 10,000 identities that are substrings of headers of 8,000 characters. */
+  headers: (where: 'store' | 'denial cache') => {
     const store = new MemoryStore({ clock: () => ORIGIN });
-    const refusals = new DenialCache(10_000, () => 0);
+    const denials = new DenialCache(10_000, () => 0);
     const before = retained();
     for (let i = 0; i < 10_000; i++) {
       const header = Buffer.alloc(8_000, `Bearer ${i}, a client, `).toString('latin1');
       const [charge] = chargeOf(i, header.slice(0, 30));
       if (where === 'store') store.consume([charge]);
       else {
-        const question = [{ ...charge, cost: charge.algorithm.maxCost + 1 }];
-        refusals.note(question, store.consume(question), 0);
+        const charges = [{ ...charge, cost: charge.algorithm.maxCost + 1 }];
+        denials.note(charges, store.consume(charges), 0);
       }
     }
     const bytes = (retained() - before) / 10_000;
-    if (store.size < 0 || refusals.find([]) !== undefined) return 0; // they live on
+    if (store.size < 0 || denials.find([]) !== undefined) return 0; // keeps them alive until here
     return bytes;
   },
 
   /** A million rejected identities. */
-  refusals: () => {
+  denials: () => {
     const store = new MemoryStore({ clock: () => ORIGIN });
-    const refusals = new DenialCache(10_000, () => 0);
+    const denials = new DenialCache(10_000, () => 0);
     const before = retained();
-    let [largest, remembered] = [0, 0];
+    let [largest, cached] = [0, 0];
     for (let i = 0; i < 1_000_000; i++) {
       const [charge] = chargeOf(i);
-      const question = [{ ...charge, cost: charge.algorithm.maxCost + 1 }];
-      refusals.note(question, store.consume(question), 0);
+      const charges = [{ ...charge, cost: charge.algorithm.maxCost + 1 }];
+      denials.note(charges, store.consume(charges), 0);
       if (i % 200_000 === 199_999) largest = Math.max(largest, retained() - before);
     }
     for (let i = 900_000; i < 1_000_000; i++) {
       const [charge] = chargeOf(i);
-      if (refusals.find([{ ...charge, cost: charge.algorithm.maxCost + 1 }])) remembered++;
+      if (denials.find([{ ...charge, cost: charge.algorithm.maxCost + 1 }])) cached++;
     }
-    return { largest, remembered };
+    return { largest, cached };
   },
 
   /** A million requests that the store never answers. Returns the bytes left by a tenth of them, and by the others. */
@@ -225,7 +225,7 @@ const procedures = {
         failed += (await Promise.allSettled(answers)).filter(({ status }) => status === 'rejected').length;
       }
     };
-    await crowd(10_000); // what is compiled and allocated at the first use
+    await crowd(10_000); // warms up
     const before = retained();
     await crowd(100_000);
     const tenth = retained() - before;
@@ -243,44 +243,44 @@ const procedures = {
   },
 
   /** 60,000 identities that `policies` policies reject together, under keys of 200 bytes. */
-  longRefusals: (policies: number) => {
+  longDenials: (policies: number) => {
     const store = new MemoryStore({ clock: () => ORIGIN });
-    const refusals = new DenialCache(10_000, () => 0);
+    const denials = new DenialCache(10_000, () => 0);
     const algorithm = ALGORITHMS[0]!;
     const before = retained();
     for (let i = 0; i < 60_000; i++) {
-      const question = Array.from({ length: policies }, (_, j) => ({
+      const charges = Array.from({ length: policies }, (_, j) => ({
         key: `rl:{user:${i}}:policy-${j}:`.padEnd(200, 'x'),
         algorithm,
         cost: algorithm.maxCost + 1,
       }));
-      refusals.note(question, store.consume(question), 0);
+      denials.note(charges, store.consume(charges), 0);
     }
     const bytes = retained() - before;
-    return refusals.find([]) === undefined ? bytes : 0; // they live on
+    return denials.find([]) === undefined ? bytes : 0; // keeps them alive until here
   },
 
   /** The parts that keep the asynchronous context of a request. */
   pinned: async () => {
-    const departures = new WaitingRoom({ maxWaiting: 10, maxWaitingPerClient: 10 });
+    const room = new WaitingRoom({ maxWaiting: 10, maxWaitingPerClient: 10 });
     const states = await isPinned(() => {
       const store = new MemoryStore();
       for (let i = 0; i < 100; i++) store.consume(chargeOf(i));
       return store;
     });
-    const refused = await isPinned(() => {
-      const [store, refusals] = [new MemoryStore(), new DenialCache(1000)];
-      for (let i = 0; i < 100; i++) refusals.note(chargeOf(0), store.consume(chargeOf(0)), performance.now());
-      return [store, refusals];
+    const denials = await isPinned(() => {
+      const [store, cache] = [new MemoryStore(), new DenialCache(1000)];
+      for (let i = 0; i < 100; i++) cache.note(chargeOf(0), store.consume(chargeOf(0)), performance.now());
+      return [store, cache];
     });
-    const departed = await isPinned(() => {
-      const waiting = departures.wait(3_600_000);
-      departures.close();
-      waiting.catch(() => {});
-      return departures;
+    const waiting = await isPinned(() => {
+      const wait = room.wait(3_600_000);
+      room.close();
+      wait.catch(() => {});
+      return room;
     });
     const timer = await isPinned(() => setTimeout(() => {}, 3_600_000).unref());
-    return { states, refused, departed, timer };
+    return { states, denials, waiting, timer };
   },
 };
 

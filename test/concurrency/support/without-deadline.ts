@@ -9,14 +9,14 @@ const ANY: Policy = { name: 'any', algorithm: 'fixed-window', limit: 1, window: 
  * Removes a limiter's deadline, and waits until Redis decides. These tests count charges. A request that misses its deadline on
  * a busy machine may be charged all the same.
  */
-export async function patient(limiter: RateLimiter): Promise<RateLimiter> {
+export async function withoutDeadline(limiter: RateLimiter): Promise<RateLimiter> {
   const deadlines = limiter['limiter']['gateway']['deadlines'];
   Object.assign(deadlines, { ms: FOREVER_MS });
-  if (deadlines['ms'] !== FOREVER_MS) throw new Error('The deadline is kept elsewhere now');
+  if (deadlines['ms'] !== FOREVER_MS) throw new Error('The deadline is no longer the field ms of Deadlines');
   const givesUpAt = performance.now() + CONNECTED_WITHIN_MS;
   for (;;) {
     try {
-      await limiter.peek(ANY, { kind: 'user', value: 'nobody' });
+      await limiter.peek(ANY, { kind: 'user', value: 'ada' });
       return limiter;
     } catch (error) {
       if (performance.now() > givesUpAt) throw error;

@@ -47,7 +47,7 @@ class Plain {
 const costOf = (context: ExecutionContext): number =>
   Number(context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-cost'] ?? 1);
 
-describe.each(PLATFORMS)('one name with two meanings over %s', (platform) => {
+describe.each(PLATFORMS)('different policies of one name over %s', (platform) => {
   const { scope: _, name: __, ...roomy } = ROOMY;
 
   it.each<[string, Type | Type[], RateLimitModuleOptions, string, string]>([
@@ -74,7 +74,7 @@ describe.each(PLATFORMS)('one name with two meanings over %s', (platform) => {
     ],
     ['of the defaults and a route', [Plain, login(STRICT)], { defaults: [ROOMY] }, STRICT_TEXT, 'limit 1000, '],
     [
-      'of the defaults, which no route is left for, and a route',
+      'of the defaults, which no route uses, and a route',
       login(STRICT),
       { defaults: [ROOMY] },
       STRICT_TEXT,
@@ -96,34 +96,34 @@ describe.each(PLATFORMS)('one name with two meanings over %s', (platform) => {
       'RateLimitModule, policies.address',
     ],
     [
-      'that count other identities',
+      'that count different identities',
       login({ ...STRICT, by: 'user' }),
       { middleware: [{ ...ROOMY, by: 'ip' }] },
       STRICT_TEXT,
       ROOMY_TEXT,
     ],
     [
-      'in a log',
+      'with a sliding window log',
       login({ ...STRICT, algorithm: 'sliding-window-log' }),
       { middleware: [{ ...ROOMY, algorithm: 'sliding-window-log' }] },
       'sliding-window-log (limit 5, ',
       'sliding-window-log (limit 1000, ',
     ],
     [
-      'in a counter',
+      'with a sliding window counter',
       login({ ...STRICT, algorithm: 'sliding-window-counter' }),
       { middleware: [{ ...ROOMY, algorithm: 'sliding-window-counter' }] },
       'sliding-window-counter (limit 5, ',
       'sliding-window-counter (limit 1000, ',
     ],
     [
-      'that is split into shards in one place only',
+      'of which only one has shards',
       login({ ...ROOMY, by: 'global', shards: 4 }),
       { middleware: [{ ...ROOMY, by: 'global' }] },
       'window 3600000 ms, shards 4)',
       ROOMY_TEXT,
     ],
-  ])('is refused at boot: %s', async (_case, controllers, options, one, other) => {
+  ])('stop the boot: %s', async (_case, controllers, options, one, other) => {
     const boot = limited(platform, controllers, { store: new StillStore(), ...options });
     const error = await boot.then(
       () => undefined,
@@ -135,7 +135,7 @@ describe.each(PLATFORMS)('one name with two meanings over %s', (platform) => {
     expect(error!.message).toContain(SHARED);
   });
 
-  it('is refused of a class and one of its methods that have its scope', async () => {
+  it('stop the boot: of a class and one of its methods in the same scope', async () => {
     @Controller()
     @RateLimit({ ...ROOMY, scope: 'controller' })
     class Both {
@@ -153,38 +153,34 @@ describe.each(PLATFORMS)('one name with two meanings over %s', (platform) => {
 
   it.each<[string, Type | Type[], RateLimitModuleOptions]>([
     [
-      'in scopes of their own',
+      'in different scopes',
       [login({ ...STRICT, scope: 'route' }), onClass({ ...ROOMY, scope: 'controller' })],
       { middleware: [{ ...ROOMY, limit: 7 }] },
     ],
-    ['with windows of their own, which keys tell apart', login({ ...STRICT, window: '1m' }), { middleware: [ROOMY] }],
-    ['written in another way', login({ ...ROOMY, window: 3_600_000 }), { middleware: [ROOMY] }],
-    ['that differ in cost', login({ ...ROOMY, cost: 5 }), { middleware: [ROOMY] }],
-    [
-      'that differ in what an outage makes of them',
-      login({ ...ROOMY, onStoreFailure: 'closed' }),
-      { middleware: [ROOMY] },
-    ],
-  ])('is none: policies %s', async (_case, controllers, options) => {
+    ['of different windows, which have different keys', login({ ...STRICT, window: '1m' }), { middleware: [ROOMY] }],
+    ['equal but written differently', login({ ...ROOMY, window: 3_600_000 }), { middleware: [ROOMY] }],
+    ['different in cost only', login({ ...ROOMY, cost: 5 }), { middleware: [ROOMY] }],
+    ['different in onStoreFailure only', login({ ...ROOMY, onStoreFailure: 'closed' }), { middleware: [ROOMY] }],
+  ])('do not stop the boot when they are %s', async (_case, controllers, options) => {
     await using app = await limited(platform, controllers, { store: new StillStore(), ...options });
     expect(app.logs.text).not.toContain(SHARED);
   });
 
-  it('that a function chooses is warned of, once, and the stricter policy counts all the same', async () => {
+  it('bring one warning when a function returns one of them, and the stricter limit holds', async () => {
     const store = new StillStore();
     await using app = await limited(
       platform,
       login(() => ({ ...STRICT })),
       { store, middleware: [ROOMY] },
     );
-    // The middleware takes one, the route another.
+    // The middleware and the route charge one each.
     expect(await app.crowd(50, '/login')).toEqual({ 200: 2, 429: 48 });
     const said = app.logs.of('warn').filter((text) => text.includes(SHARED));
     expect(said).toEqual([expect.stringContaining(STRICT_TEXT)]);
     expect(said[0]).toContain(ROOMY_TEXT);
   });
 
-  it('that code hands to RateLimiter is warned of, once', async () => {
+  it('bring one warning when code passes one of them to RateLimiter', async () => {
     await using app = await limited(platform, login(ROOMY), { store: new StillStore() });
     const limiter = app.app.get(RateLimiter);
     for (let i = 0; i < 3; i++) await limiter.consume({ ...STRICT }, { kind: 'user', value: 'ada' });
@@ -196,7 +192,7 @@ describe.each(PLATFORMS)('one name with two meanings over %s', (platform) => {
 
 const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 20, refill: '1/h', scope: 'app' } as const;
 
-describe.each(PLATFORMS)('a policy on both sides over %s', (platform) => {
+describe.each(PLATFORMS)('a policy of both the middleware and a route over %s', (platform) => {
   const open = async (
     before: Partial<Policy>,
     behind: Partial<Policy>,
@@ -216,20 +212,20 @@ describe.each(PLATFORMS)('a policy on both sides over %s', (platform) => {
     [5, 1, [[5]], 15],
     [0, 3, [[0], [3]], 17],
     [3, 0, [[3]], 17],
-  ])('with cost %d before and %d on the route charges the larger', async (before, behind, expected, remaining) => {
+  ])('charges the larger cost: %d in the middleware, %d on the route', async (before, behind, expected, remaining) => {
     await using app = await open({ cost: before }, { cost: behind });
     const reply = await app.send('/login');
     expect([reply.status, left(reply), costs(app)]).toEqual([200, remaining, expected]);
   });
 
-  it('admits what the larger cost lets in, exactly', async () => {
+  it('admits exactly as many requests as the larger cost allows', async () => {
     await using app = await open({}, { cost: 5 });
     const statuses = [];
     for (let i = 0; i < 6; i++) statuses.push((await app.send('/login')).status);
     expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
   });
 
-  it('may say its costs by functions of the request', async () => {
+  it('may have functions of the request as its costs', async () => {
     await using app = await open({ cost: (context) => Math.min(2, costOf(context)) }, { cost: costOf });
     for (const [cost, remaining] of [
       ['1', 19],
@@ -241,24 +237,24 @@ describe.each(PLATFORMS)('a policy on both sides over %s', (platform) => {
     expect(costs(app)).toEqual([[1], [2], [2], [5]]);
   });
 
-  it('charges the difference in one step with the policies beside it: all of them, or none', async () => {
+  it('charges the difference together with the other policies of the route: all of them, or none', async () => {
     const tight: Policy = { name: 'tight', algorithm: 'token-bucket', capacity: 2, refill: '1/h' };
     await using app = await open({}, { cost: 4 }, [tight]);
     const replies = [];
     for (let i = 0; i < 3; i++) replies.push(left(await app.send('/login')));
-    // The middleware's one token of the third is taken, the route's three are not.
+    // The third request charged one token in the middleware and none on the route.
     expect(left(await app.send('/nothing'))).toBe(20 - 4 - 4 - 1 - 1);
     expect(replies).toEqual([1, 0, 0]);
     expect(costs(app).slice(0, 4)).toEqual([[1], [3, 1], [1], [3, 1]]);
   });
 
-  it('names the instant at which a retry really passes', async () => {
+  it('gives the instant at which a retry really passes', async () => {
     await using app = await open({ refill: '1/s' }, { refill: '1/s', cost: 5 });
     for (let i = 0; i < 4; i++) expect((await app.send('/login')).status).toBe(200);
     const { status, body } = await app.send('/nothing');
     expect([status, body]).toMatchObject([429, { retry_after_ms: 1000 }]);
     app.store.advance(2000);
-    // Two tokens: one for the middleware, one of the four that the route lacks.
+    // Two tokens refilled: one for the middleware, one of the four that the route needs.
     const rejected = await app.send('/login');
     expect([rejected.status, rejected.headers['retry-after']]).toEqual([429, '4']);
     expect(rejected.body).toMatchObject({ retry_after_ms: 4000, policy: 'all' });
@@ -268,7 +264,7 @@ describe.each(PLATFORMS)('a policy on both sides over %s', (platform) => {
     expect((await app.send('/login')).status).toBe(200);
   });
 
-  it('says of a cost that never fits that it never can', async () => {
+  it('gives no retry time for a cost that never fits', async () => {
     await using app = await open({}, { cost: costOf });
     expect((await app.send('/login', { headers: { 'X-Cost': '21' } })).body).toMatchObject({ retry_after_ms: null });
     expect((await app.send('/login', { headers: { 'X-Cost': '19' } })).status).toBe(200);
@@ -280,20 +276,22 @@ describe.each(PLATFORMS)('a policy on both sides over %s', (platform) => {
     ['local', 'local', [200, 404]],
     ['open', 'open', [200, 404]],
   ])(
-    "that is '%s' before and '%s' on the route is, without a store, what the route says there",
+    "with onStoreFailure '%s' in the middleware and '%s' on the route follows the route's value there",
     async (before, behind, expected) => {
-      class Away extends StillStore {
+      class UnavailableStore extends StillStore {
         override consume(): never {
-          throw new RateLimitStoreError('away');
+          throw new RateLimitStoreError('unavailable');
         }
       }
-      await using app = await open({ onStoreFailure: before! }, { onStoreFailure: behind! }, [], { store: new Away() });
+      await using app = await open({ onStoreFailure: before! }, { onStoreFailure: behind! }, [], {
+        store: new UnavailableStore(),
+      });
       expect([(await app.send('/login')).status, (await app.send('/nothing')).status]).toEqual(expected);
     },
   );
 });
 
-describe.each(PLATFORMS)('names of scopes over %s', (platform) => {
+describe.each(PLATFORMS)('the names of scopes over %s', (platform) => {
   const statesOf = async (controllers: Type[], paths: string[], on: Platform): Promise<number> => {
     const store = new StillStore();
     await using app = await limited(on, controllers, { store });
@@ -302,7 +300,7 @@ describe.each(PLATFORMS)('names of scopes over %s', (platform) => {
   };
   const policy: Policy = { name: 'p', algorithm: 'fixed-window', limit: 9, window: '1h' };
 
-  it('are never those of another: a class may be named as a method', async () => {
+  it('never collide: a class may have the name of an HTTP method', async () => {
     @Controller('x')
     @RateLimit({ ...policy, scope: 'controller' })
     class GET {

@@ -39,7 +39,7 @@ const adapterOf = (platform: Platform): AbstractHttpAdapter =>
 type Done = (error?: Error) => void;
 type Hook = (request: { readonly url: string }, response: unknown, done: Done) => void | Promise<void>;
 
-/** A request hook of the adapter, of which it holds one, set before or after the module sets its own. */
+/** Starts an application with a request hook that is set before or after the module's own. An adapter holds one hook. */
 async function withHook(platform: Platform, hook: Hook, when: 'before' | 'after'): Promise<HttpApp> {
   const logger = new CapturedLogs();
   const adapter = adapterOf(platform);
@@ -53,11 +53,11 @@ async function withHook(platform: Platform, hook: Hook, when: 'before' | 'after'
   return new HttpApp(app, logger, (app.getHttpServer() as { address(): { port: number } }).address().port);
 }
 
-describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
+describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   it.each([
     ['a store that answers at once', StillStore],
     ['a store that answers later', LaterStore],
-  ] as const)('leaves bodies to be read: with %s', async (_, Store) => {
+  ] as const)('leaves the body of a request readable: with %s', async (_, Store) => {
     await using app = await limited(platform, Echo, { store: new Store(), middleware: [LIMIT] });
     const body = JSON.stringify({ text: 'x'.repeat(80_000) });
     for (let i = 0; i < 5; i++) {
@@ -72,7 +72,7 @@ describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
     }
   });
 
-  it('is before what the application uses itself, and before CORS', async () => {
+  it('runs before the middleware of the application and before CORS', async () => {
     const seen: string[] = [];
     const configure = (app: INestApplication): void => {
       app.enableCors();
@@ -87,7 +87,7 @@ describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
     expect((await app.send('/')).headers).not.toHaveProperty('access-control-allow-origin');
   });
 
-  it('is there in an application of a testing module, too', async () => {
+  it('also runs in an application of a testing module', async () => {
     const store = new StillStore();
     const builder = Test.createTestingModule({
       imports: [RateLimitModule.forRoot({ store, middleware: [LIMIT] })],
@@ -108,7 +108,7 @@ describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
     }
   });
 
-  it('is not passed by a request that opens a WebSocket, nor by what Node itself refuses, as documented', async () => {
+  it('does not see WebSocket upgrades and requests that Node itself rejects, as documented', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Echo, { store, middleware: [LIMIT] });
     const server = app.app.getHttpServer() as Server;
@@ -122,8 +122,8 @@ describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
     expect(store.asked).toEqual([]);
   });
 
-  describe.each(['before', 'after'] as const)('shared with a request hook set %s it', (when) => {
-    it('leaves the hook every request, first, and counts them', async () => {
+  describe.each(['before', 'after'] as const)('with a request hook that is set %s its own', (when) => {
+    it('counts requests after the hook, which sees all of them', async () => {
       const seen: string[] = [];
       const hook: Hook = ({ url }, _, done) => {
         seen.push(url);
@@ -134,7 +134,7 @@ describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
       expect(seen).toHaveLength(5);
     });
 
-    it('counts nothing that the hook refuses, however it says so', async () => {
+    it('does not count requests that the hook fails by callback, exception or rejection', async () => {
       let fail: Hook = () => undefined;
       await using app = await withHook(platform, (...args) => fail(...args), when);
       for (const failing of [
@@ -156,24 +156,27 @@ describe.each(PLATFORMS)('the place of the middleware over %s', (platform) => {
   });
 });
 
-it.each(['before', 'after'] as const)('a request hook of Fastify set %s it may be a promise', async (when) => {
-  const hook: Hook = () => Promise.resolve();
-  await using app = await withHook('Fastify', hook, when);
-  expect(await app.crowd(5, '/nothing')).toEqual({ 404: 3, 429: 2 });
-});
+it.each(['before', 'after'] as const)(
+  'a request hook of Fastify that is set %s the middleware may return a promise',
+  async (when) => {
+    const hook: Hook = () => Promise.resolve();
+    await using app = await withHook('Fastify', hook, when);
+    expect(await app.crowd(5, '/nothing')).toEqual({ 404: 3, 429: 2 });
+  },
+);
 
-describe('without HTTP, or over another platform', () => {
+describe('the middleware without Express and Fastify', () => {
   class Root {}
   const limits = () => RateLimitModule.forRoot({ store: new StillStore(), middleware: [LIMIT] });
 
-  it('an application context has nothing for it to limit', async () => {
+  it('does not stop the boot of an application context', async () => {
     const module = { module: Root, imports: [limits()] };
     const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
     expect(context.get(RateLimitRuntime).middleware).toBeDefined();
     await context.close();
   });
 
-  it('an application over an adapter that is neither Express nor Fastify does not boot', async () => {
+  it('stops the boot over another adapter', async () => {
     class Other extends ExpressAdapter {
       override getType(): string {
         return 'bun';
@@ -189,7 +192,7 @@ describe('without HTTP, or over another platform', () => {
   });
 });
 
-it('over Fastify a malformed URL and a parameter that is too long are answered before, as documented', async () => {
+it('Fastify answers a malformed URL and an overlong parameter before the middleware, as documented', async () => {
   const store = new StillStore();
   await using app = await start('Fastify', {
     imports: [RateLimitModule.forRoot({ store, middleware: [LIMIT] })],

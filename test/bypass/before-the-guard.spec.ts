@@ -15,7 +15,7 @@ class Rides {
 
 const JSON_HEADERS = 'Host: floodgate.test\r\nConnection: close\r\nContent-Type: application/json\r\n';
 
-describe.each(PLATFORMS)('what is documented as unseen by a guard, over %s', (platform) => {
+describe.each(PLATFORMS)('the guard over %s', (platform) => {
   it.each<[string, string, number]>([
     ['a request without a route', `GET /nothing HTTP/1.1\r\n${JSON_HEADERS}\r\n`, 404],
     ['a body that is no JSON', `POST /rides HTTP/1.1\r\n${JSON_HEADERS}Content-Length: 2\r\n\r\n{x`, 400],
@@ -24,7 +24,7 @@ describe.each(PLATFORMS)('what is documented as unseen by a guard, over %s', (pl
       `OPTIONS /rides HTTP/1.1\r\n${JSON_HEADERS}Origin: http://a.test\r\nAccess-Control-Request-Method: POST\r\n\r\n`,
       204,
     ],
-  ])('%s is not counted', async (_, bytes, expected) => {
+  ])('does not count %s, as documented', async (_, bytes, expected) => {
     const store = new StillStore();
     const defaults = [{ name: 'all', algorithm: 'fixed-window', limit: 1, window: '1h' }] as const;
     const configure = (app: { enableCors(): void }): void => app.enableCors();
