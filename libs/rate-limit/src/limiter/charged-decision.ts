@@ -5,43 +5,57 @@ import type { PolicyCharge } from './policy-charge.js';
 
 const MICROSECONDS = 1000;
 
-/** A decision that knows what it charged, in the store's own microseconds. */
-export class ChargedDecision implements Decision {
-  readonly allowed: boolean;
-  readonly decidedBy: Decision['decidedBy'];
-  readonly policies: readonly PolicyDecision[];
-  readonly retryAfterMs: number | null;
-  readonly delayMs: number;
-  readonly decidedAtMs: number;
+/** An allowed decision of the store, which knows what it charged in the store's own microseconds. */
+class ChargedDecision implements Decision {
+  readonly allowed = true;
+  readonly decidedBy = 'store';
   // Private by the language: callers compare and print decisions.
   readonly #charges: readonly PolicyCharge[];
   readonly #verdict: Verdict;
 
-  constructor(charges: readonly PolicyCharge[], verdict: Verdict, decidedBy: Decision['decidedBy'] = 'store') {
-    const { allowed, at, charges: verdicts } = verdict;
-    const policies = [policyDecision(charges[0]!, verdicts[0]!)];
-    let { retryAfter, delay } = verdicts[0]!;
-    for (let i = 1; i < verdicts.length; i++) {
-      const one = verdicts[i]!;
-      policies.push(policyDecision(charges[i]!, one));
-      retryAfter = Math.max(retryAfter, one.retryAfter);
-      delay = Math.max(delay, one.delay);
-    }
-    this.allowed = allowed;
-    this.decidedBy = decidedBy;
-    this.policies = policies;
-    this.retryAfterMs = milliseconds(retryAfter);
-    this.delayMs = allowed ? delay / MICROSECONDS : 0;
-    this.decidedAtMs = at / MICROSECONDS;
+  constructor(
+    readonly policies: readonly PolicyDecision[],
+    readonly retryAfterMs: number | null,
+    readonly delayMs: number,
+    readonly decidedAtMs: number,
+    charges: readonly PolicyCharge[],
+    verdict: Verdict,
+  ) {
     this.#charges = charges;
     this.#verdict = verdict;
   }
 
-  /** What the store charged for a decision; nothing for a rejection, and for a decision of the fallback. */
   static receipts(decision: Decision): ChargeReceipt[] {
-    if (!(#charges in decision) || !decision.allowed || decision.decidedBy !== 'store') return [];
-    return receiptsOf(decision.#charges, decision.#verdict);
+    return #charges in decision ? receiptsOf(decision.#charges, decision.#verdict) : [];
   }
+}
+
+/** What a decision of the store charged; nothing for a rejection, and for a decision of the fallback. */
+export function receiptsOfDecision(decision: Decision): ChargeReceipt[] {
+  return ChargedDecision.receipts(decision);
+}
+
+/** What a store's verdict means for a request. */
+export function decisionOf(
+  charges: readonly PolicyCharge[],
+  verdict: Verdict,
+  decidedBy: Decision['decidedBy'] = 'store',
+): Decision {
+  const { allowed, at, charges: verdicts } = verdict;
+  const policies = [policyDecision(charges[0]!, verdicts[0]!)];
+  let { retryAfter, delay } = verdicts[0]!;
+  for (let i = 1; i < verdicts.length; i++) {
+    const one = verdicts[i]!;
+    policies.push(policyDecision(charges[i]!, one));
+    retryAfter = Math.max(retryAfter, one.retryAfter);
+    delay = Math.max(delay, one.delay);
+  }
+  const retryAfterMs = milliseconds(retryAfter);
+  const decidedAtMs = at / MICROSECONDS;
+  if (allowed && decidedBy === 'store') {
+    return new ChargedDecision(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
+  }
+  return { allowed, decidedBy, policies, retryAfterMs, delayMs: allowed ? delay / MICROSECONDS : 0, decidedAtMs };
 }
 
 function policyDecision({ policy, algorithm }: PolicyCharge, verdict: ChargeVerdict): PolicyDecision {

@@ -9,7 +9,7 @@ import type { Algorithm, AlgorithmName } from '../algorithms/algorithm.js';
 import { shareOfLimit } from '../algorithms/algorithm.js';
 import type { PolicyDecision } from '../policy/decision.js';
 import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
-import { ChargedDecision } from './charged-decision.js';
+import { decisionOf } from './charged-decision.js';
 import { chargeOf } from './policy-charge.js';
 import { Fallback } from './fallback.js';
 import { parsePolicy } from '../policy/parse-policy.js';
@@ -304,7 +304,7 @@ describe('whatever number of processes the function returns', () => {
         for (const { cost, wait } of history) {
           outage.clock.now += wait;
           const charges = [chargeOf(policy, 'rl', 'k', cost, 'take')];
-          expectSame(outage.ask(policy, cost), new ChargedDecision(charges, store.consume(charges)).policies[0]);
+          expectSame(outage.ask(policy, cost), decisionOf(charges, store.consume(charges)).policies[0]);
         }
       }),
       histories(),

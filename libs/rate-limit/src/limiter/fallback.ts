@@ -9,7 +9,7 @@ import type { Clock } from '../stores/store.js';
 import { shown } from '../util/config-error.js';
 import type { Logger } from '../util/logger.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
-import { ChargedDecision } from './charged-decision.js';
+import { decisionOf } from './charged-decision.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { PolicyCharge } from './policy-charge.js';
 
@@ -73,7 +73,7 @@ export class Fallback {
       if (choice === 'closed') throw new LimiterUnavailableError('The rate limit could not be checked', { cause });
       if (choice === 'local') local.push({ ...charge, algorithm: this.shareOf(charge.policy), shardKeys: undefined });
     }
-    if (local.length > 0) return new ChargedDecision(local, this.local.consume(local), 'local');
+    if (local.length > 0) return decisionOf(local, this.local.consume(local), 'local');
     return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
   }
 

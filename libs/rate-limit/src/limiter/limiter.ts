@@ -7,7 +7,7 @@ import { type ChargeReceipt, Receipt } from '../stores/receipt.js';
 import { wasStoreAsked } from '../stores/redis/redis-failure.js';
 import type { Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
-import { ChargedDecision } from './charged-decision.js';
+import { decisionOf, receiptsOfDecision } from './charged-decision.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { Fallback } from './fallback.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
@@ -55,7 +55,7 @@ export class Limiter {
     const since = monitor.begin();
     const denied = gateway.denied(charges);
     if (denied !== undefined) {
-      return monitor.decided(charges, new ChargedDecision(charges, denied), 'denial-cache', handler, since);
+      return monitor.decided(charges, decisionOf(charges, denied), 'denial-cache', handler, since);
     }
     let answer: Verdict | Promise<Verdict>;
     try {
@@ -64,10 +64,10 @@ export class Limiter {
       return this.undecided(charges, error, handler, since);
     }
     if (!isPromise(answer)) {
-      return monitor.decided(charges, new ChargedDecision(charges, answer), 'store', handler, since);
+      return monitor.decided(charges, decisionOf(charges, answer), 'store', handler, since);
     }
     return answer.then(
-      (verdict) => monitor.decided(charges, new ChargedDecision(charges, verdict), 'store', handler, since),
+      (verdict) => monitor.decided(charges, decisionOf(charges, verdict), 'store', handler, since),
       (error: unknown) => this.undecided(charges, error, handler, since),
     );
   }
@@ -78,7 +78,7 @@ export class Limiter {
    * @param part the charges that the receipt covers; default all of them
    */
   receiptOf(decision: Decision, part: (charge: ChargeReceipt) => boolean = () => true): Receipt {
-    return new Receipt(ChargedDecision.receipts(decision).filter(part), (receipts) => this.refund(receipts));
+    return new Receipt(receiptsOfDecision(decision).filter(part), (receipts) => this.refund(receipts));
   }
 
   /** Forgets the states under the keys, in the store and in the fallback. */
