@@ -63,6 +63,18 @@ describe.each(PLATFORMS)("the module's middleware over %s", (platform) => {
     expect([(await app.send('/', internal)).status, (await app.send('/nothing', internal)).status]).toEqual([200, 404]);
   });
 
+  it("leaves the answer to the library's guard when that is bound for all routes and the subclass is only provided", async () => {
+    await using app = await start(platform, {
+      imports: [RateLimitModule.forRoot({ ...options(), guard: true })],
+      controllers: [Routes],
+      providers: [OwnGuard],
+    });
+    const internal = { headers: { 'X-Internal': 'yes' } };
+    const statuses = [];
+    for (let i = 0; i < 3; i++) statuses.push((await app.send('/nothing', internal)).status);
+    expect(statuses).toEqual([404, 404, 429]);
+  });
+
   it('answers 500 when a guard was made with new: the log says that Nest injected nothing', async () => {
     await using app = await start(
       platform,

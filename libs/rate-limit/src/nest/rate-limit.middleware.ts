@@ -75,15 +75,13 @@ export class RateLimitMiddleware implements OnModuleInit {
   }
 
   /**
-   * The guard that the application binds for all routes, else a subclass that it provides, else the library's. It is looked
-   * for at the first request: `useGlobalGuards` comes after boot.
+   * The guard that is bound for all routes, a subclass first. Where none is, a subclass that the application provides, else the
+   * library's own. It is looked for at the first request: `useGlobalGuards` comes after boot.
    */
   private guardOfApplication(): RateLimitGuard {
-    const made = this.discovery.getProviders().filter((wrapper) => !isMadeAnew(wrapper));
-    const provided = made.map(({ instance }): unknown => instance);
-    const guards = [...this.application.getGlobalGuards(), ...provided].filter(
-      (guard): guard is RateLimitGuard => guard instanceof RateLimitGuard,
-    );
+    const global = this.application.getGlobalGuards().filter(isGuard);
+    const provided = this.discovery.getProviders().filter((wrapper) => !isMadeAnew(wrapper));
+    const guards = global.length > 0 ? global : provided.map(({ instance }): unknown => instance).filter(isGuard);
     return guards.find(({ constructor }) => constructor !== RateLimitGuard) ?? this.plainGuard;
   }
 
@@ -103,6 +101,10 @@ export class RateLimitMiddleware implements OnModuleInit {
 /** Whether Nest makes a provider for each request or place. What it shows of such a provider is not injected. */
 function isMadeAnew(wrapper: ProviderWrapper): boolean {
   return wrapper.isTransient || !wrapper.isDependencyTreeStatic();
+}
+
+function isGuard(guard: unknown): guard is RateLimitGuard {
+  return guard instanceof RateLimitGuard;
 }
 
 function isSubclass(metatype: unknown): boolean {
