@@ -10,6 +10,7 @@ import {
   type RateLimitModuleOptions,
   type RateLimitStore,
   RedisStore,
+  type Verdict,
 } from 'nestjs-floodgate';
 import { limited } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -122,6 +123,30 @@ describe('with a store or client of the application', () => {
     expect(limiter.stats().sources).toMatchObject({ store: 2, 'denial-cache': 3 });
     await limiter.reset(ONE, ADA);
     expect((await limiter.consume(ONE, ADA)).allowed).toBe(true);
+  });
+
+  it('a store that answers with a promise of another kind decides with denialCacheMs, too', async () => {
+    const memory = new MemoryStore();
+    const consume: RateLimitStore['consume'] = (charges) => {
+      const verdict = memory.consume(charges);
+      // What makes it a promise is `then`, which may return nothing.
+      // oxlint-disable-next-line unicorn/no-thenable -- that is the point
+      return { then: (resolve: (answer: Verdict) => void) => setImmediate(resolve, verdict) } as never;
+    };
+    const store = { consume, reset: () => undefined };
+    await using app = await limited('Express', Routes, { store, denialCacheMs: 500 });
+    const limiter = app.app.get(RateLimiter);
+    const decisions = [
+      await limiter.consume(ONE, ADA),
+      await limiter.consume(ONE, ADA),
+      await limiter.consume(ONE, ADA),
+    ];
+    expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual([
+      [true, 'store'],
+      [false, 'store'],
+      [false, 'store'],
+    ]);
+    expect(app.logs.of('warn')).toEqual([]);
   });
 
   it('a store that answers no verdict fails with denialCacheMs, too', async () => {

@@ -13,7 +13,7 @@ export class NotedStore implements RateLimitStore {
     const sentAt = performance.now();
     const answer = this.store.consume(charges);
     return isPromise(answer)
-      ? answer.then((verdict) => this.noted(charges, verdict, sentAt))
+      ? Promise.resolve(answer).then((verdict) => this.noted(charges, verdict, sentAt))
       : this.noted(charges, answer, sentAt);
   }
 
