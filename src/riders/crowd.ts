@@ -20,7 +20,7 @@ export interface CrowdOptions {
 export interface Answer {
   /** The HTTP status; 0 without an answer. */
   readonly status: number;
-  /** The driver whom matching found. */
+  /** The driver that the matching service found. */
   readonly driverId?: string;
   /** The policy that rejected the request. */
   readonly policy?: string;

@@ -40,8 +40,3 @@ export function chargeOf(
     shardKeys: policy.shardKeys,
   };
 }
-
-/** Whether the request only looks: its answer is no decision. */
-export function isPeek(charges: readonly PolicyCharge[]): boolean {
-  return charges[0]!.mode === 'peek';
-}

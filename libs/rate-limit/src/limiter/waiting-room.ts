@@ -4,7 +4,7 @@ import { LimiterClosedError, WaitingRoomFullError } from './errors.js';
 /** A connection or a response, which closes when the client has gone. */
 export interface Closable {
   readonly destroyed?: boolean;
-  /** Of a response that was sent before the guard was done, by a timeout for example. */
+  /** Whether the response was sent before the guard was done, by a timeout for example. */
   readonly writableEnded?: boolean;
   on(event: 'close', listener: () => void): unknown;
   off(event: 'close', listener: () => void): unknown;

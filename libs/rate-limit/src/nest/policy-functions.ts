@@ -1,10 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { UserFunctions } from '../limiter/user-functions.js';
+import { DEFAULT_COST } from '../policy/policy-options.js';
 import type { BoundPolicy } from './types.js';
 import type { Route } from './route-policies.js';
-
-/** A cost function that fails charges what a policy without a cost charges. */
-const DEFAULT_COST = 1;
 
 /** The functions of a request's policies: which policies there are, which of them it skips, and what it costs. */
 export class PolicyFunctions {
@@ -17,6 +15,7 @@ export class PolicyFunctions {
     return policies.filter((_, i) => !skipped[i]);
   }
 
+  /** A cost function that fails charges what a policy without a cost charges. */
   async costOf({ name, cost }: BoundPolicy, context: ExecutionContext): Promise<number> {
     if (typeof cost === 'number') return cost;
     return this.functions.call<number>(

@@ -9,6 +9,7 @@ import { RequestRecord } from '../limiter/request-record.js';
 import type { Closable } from '../limiter/waiting-room.js';
 import type { BoundPolicy } from './types.js';
 import type { Decision } from '../policy/decision.js';
+import { allInOrder } from '../util/all-in-order.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
@@ -215,15 +216,6 @@ export class RateLimitGuard implements CanActivate {
     }
     throw exception;
   }
-}
-
-/** Waits for all of them. Of several failures the first in their order is thrown, whichever came first. */
-async function allInOrder<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(promises);
-  return settled.map((one) => {
-    if (one.status === 'rejected') throw one.reason;
-    return one.value;
-  });
 }
 
 function notInjected({ constructor }: object): RateLimitConfigError {

@@ -9,6 +9,7 @@ import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { PolicyScope } from '../policy/policy.js';
 import { canStandTogether, checkChoice, type Choice, isChooser, standingTogether } from './policy-choices.js';
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './types.js';
+import { allInOrder } from '../util/all-in-order.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import type { Logger } from '../util/logger.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
@@ -156,14 +157,7 @@ export class RoutePolicies implements RoutePolicySource {
       fixed: undefined,
       given: undefined,
       policies: async (context) => {
-        // Every choice is a promise that settles, so that a failure leaves no rejection behind that is not handled.
-        const chosen = await Promise.allSettled(choices.map(async (choose) => choose(context)));
-        const policies = standingTogether(
-          chosen.map((one) => {
-            if (one.status === 'rejected') throw one.reason;
-            return one.value;
-          }),
-        );
+        const policies = standingTogether(await allInOrder(choices.map(async (choose) => choose(context))));
         checkTogether(policies, site.text);
         return policies;
       },

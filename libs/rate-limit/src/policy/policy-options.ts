@@ -34,10 +34,13 @@ export const POLICY_OPTIONS = {
   shards: whole(1, 1, MAX_SHARDS),
 } as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost'>, OptionRule>;
 
+/** The cost of a request to a policy that gives none. */
+export const DEFAULT_COST = 1;
+
 /** @param maxCost the largest cost that ever fits */
 export function costRule(maxCost: number): OptionRule {
   return {
-    default: 1,
+    default: DEFAULT_COST,
     valid: (value) =>
       isFunction(value) || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxCost),
     wanted: `a whole number from 0 to ${maxCost} (what can ever fit), or a function`,
