@@ -55,6 +55,9 @@ export const base = {
 };
 
 export default {
+  // Jest does not free the ES modules of the files that it has run: one process for all of them runs out of memory. With a limit
+  // Jest runs even a single worker as a process of its own, and replaces it between two files.
+  workerIdleMemoryLimit: '1GB',
   projects: [
     { ...base, displayName: 'unit', testMatch: specsIn(UNIT) },
     ...Object.entries(PROJECTS).map(([displayName, { folders, setup }]) => ({
