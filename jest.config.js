@@ -34,6 +34,7 @@ export const base = {
   moduleNameMapper: {
     // The sources and not what npm links or a build has left.
     '^nestjs-floodgate$': '<rootDir>/libs/rate-limit/src/index.ts',
+    '^nestjs-floodgate/(client|testing|throttler)$': '<rootDir>/libs/rate-limit/src/$1/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   transform: {

@@ -9,7 +9,7 @@ import { transform } from '@swc/core';
 if (isMainThread) register(import.meta.url);
 
 const ROOT = new URL('../../', import.meta.url);
-const LIBRARY = new URL('libs/rate-limit/src/index.ts', ROOT).href;
+const LIBRARY = new URL('libs/rate-limit/src/', ROOT).href;
 const OPTIONS = {
   jsc: {
     target: 'es2023',
@@ -22,7 +22,8 @@ const OPTIONS = {
 };
 
 export function resolve(specifier, context, next) {
-  if (specifier === 'nestjs-floodgate') return { url: LIBRARY, shortCircuit: true };
+  const [, entry] = /^nestjs-floodgate((?:\/\w+)?)$/.exec(specifier) ?? [];
+  if (entry !== undefined) return { url: new URL(`.${entry}/index.ts`, LIBRARY).href, shortCircuit: true };
   const relative = specifier.startsWith('.') && context.parentURL?.endsWith('.ts');
   return next(relative ? specifier.replace(/\.js$/, '.ts') : specifier, context);
 }

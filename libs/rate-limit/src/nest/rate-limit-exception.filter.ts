@@ -1,8 +1,8 @@
 import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
 import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
-import { rateLimitHeaders, retryAfterSeconds } from '../http/headers.js';
 import { LimiterUnavailableError } from '../limiter/errors.js';
 import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
+import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 
 type Caught = RateLimitExceededException | RateLimitUnavailableException | LimiterUnavailableError;
@@ -34,20 +34,12 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
     if (!RateLimitExceededException.isAnswered(exception) && httpAdapter.isHeadersSent(response) !== true) {
-      for (const [name, value] of this.headersOf(exception)) httpAdapter.setHeader(response, name, value);
+      if (exception instanceof RateLimitUnavailableException) {
+        setRetryAfter(httpAdapter, response, exception.retryAfter);
+      } else {
+        setDecisionHeaders(httpAdapter, response, exception.decision, this.runtime.options);
+      }
     }
     super.catch(exception, host);
-  }
-
-  private headersOf(exception: RateLimitExceededException | RateLimitUnavailableException): [string, string][] {
-    if (exception instanceof RateLimitUnavailableException) return [['Retry-After', String(exception.retryAfter)]];
-    const { decision } = exception;
-    const headers: [string, string][] = [];
-    if (this.runtime.options.headers && decision.policies.length > 0) {
-      const { limit, remaining, reset } = rateLimitHeaders(decision, Date.now());
-      headers.push(['X-RateLimit-Limit', limit], ['X-RateLimit-Remaining', remaining], ['X-RateLimit-Reset', reset]);
-    }
-    if (decision.retryAfterMs !== null) headers.push(['Retry-After', String(retryAfterSeconds(decision.retryAfterMs))]);
-    return headers;
   }
 }

@@ -1,7 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { closablesOf } from '../http/closables.js';
-import { rateLimitHeaders, retryAfterSeconds } from '../http/headers.js';
 import { ResolvedIdentities } from '../identity/resolved-identities.js';
 import { Admission, type Transport } from '../limiter/admission.js';
 import type { PolicyCharge } from '../limiter/policy-charge.js';
@@ -13,6 +12,7 @@ import { allInOrder } from '../util/all-in-order.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
+import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
 import { requestOf, responseOf } from './http-context.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from './route-policies.js';
@@ -77,17 +77,7 @@ export class RateLimitGuard implements CanActivate {
 
   /** Sets the headers of an allowed or rejected request. The policies of the module's `middleware` come first in the decision. */
   protected setHeaders(context: ExecutionContext, decision: Decision): void {
-    const { httpAdapter } = this.adapterHost;
-    const response = responseOf(context);
-    if (this.runtime.options.headers) {
-      const { limit, remaining, reset } = rateLimitHeaders(decision, Date.now());
-      httpAdapter.setHeader(response, 'X-RateLimit-Limit', limit);
-      httpAdapter.setHeader(response, 'X-RateLimit-Remaining', remaining);
-      httpAdapter.setHeader(response, 'X-RateLimit-Reset', reset);
-    }
-    if (!decision.allowed && decision.retryAfterMs !== null) {
-      httpAdapter.setHeader(response, 'Retry-After', String(retryAfterSeconds(decision.retryAfterMs)));
-    }
+    setDecisionHeaders(this.adapterHost.httpAdapter, responseOf(context), decision, this.runtime.options);
   }
 
   /** Answers a rejected request, by throwing. */
@@ -212,7 +202,7 @@ export class RateLimitGuard implements CanActivate {
     const { httpAdapter } = this.adapterHost;
     const response = responseOf(context);
     if (exception instanceof RateLimitUnavailableException && httpAdapter.isHeadersSent(response) !== true) {
-      httpAdapter.setHeader(response, 'Retry-After', String(exception.retryAfter));
+      setRetryAfter(httpAdapter, response, exception.retryAfter);
     }
     throw exception;
   }
