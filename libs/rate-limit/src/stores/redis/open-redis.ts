@@ -1,6 +1,6 @@
 import dns from 'node:dns';
-import type { RedisOptions } from 'ioredis';
-import { RateLimitConfigError } from '../../util/config-error.js';
+import type { Redis, RedisOptions } from 'ioredis';
+import { optionalPackageError } from '../../util/optional-package.js';
 import { PingingConnector } from './connector.js';
 import { checkIoredisOptions } from './ioredis-options.js';
 import { addressesOf, queuedLookup } from './lookup.js';
@@ -74,17 +74,27 @@ export interface OpenedRedis {
  * @throws {RateLimitConfigError} when ioredis is not installed, or does not know an option
  */
 export async function openRedis(redis: string | RedisOptions): Promise<OpenedRedis> {
-  const { Redis } = await import('ioredis').catch(() => {
-    throw new RateLimitConfigError('RateLimitModule', 'redis needs the package ioredis: npm install ioredis@6');
-  });
+  const Client = await redisClass();
   if (typeof redis === 'string') {
     const { url, ignored } = withoutPromised(redis);
-    return { client: queueLookups(new Redis(url, { ...DEFAULTS, ...PROMISED, ...CONNECTOR })), ignored };
+    return { client: queueLookups(new Client(url, { ...DEFAULTS, ...PROMISED, ...CONNECTOR })), ignored };
   }
-  checkIoredisOptions(redis, new Redis({ lazyConnect: true }).options);
+  checkIoredisOptions(redis, new Client({ lazyConnect: true }).options);
   const options = { ...DEFAULTS, ...defined(redis), ...PROMISED, retryStrategy: endless(redis.retryStrategy) };
-  const client = new Redis(opensItself(options) ? options : { ...options, ...CONNECTOR });
+  const client = new Client(opensItself(options) ? options : { ...options, ...CONNECTOR });
   return { client: queueLookups(client), ignored: differences(PROMISED, redis) };
+}
+
+async function redisClass(): Promise<typeof Redis> {
+  try {
+    return (await import('ioredis')).Redis;
+  } catch (error) {
+    throw optionalPackageError(error, {
+      name: 'ioredis',
+      where: 'RateLimitModule, redis',
+      versions: '^5.4.2 || ^6.0.0',
+    });
+  }
 }
 
 /** Removes overruled options from a URL's query: ioredis prefers the query to the options beside the URL. */
