@@ -41,6 +41,12 @@ export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
 
+export {
+  graphqlContext,
+  type GraphqlContextOptions,
+  type GraphqlCount,
+  type GraphqlFieldInfo,
+} from './nest/contexts/graphql.js';
 export type {
   ContextAdapter,
   ContextRequest,

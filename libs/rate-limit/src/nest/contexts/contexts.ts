@@ -1,6 +1,7 @@
 import type { Type } from '@nestjs/common';
 import type { Handler } from '../route.js';
 import type { ContextAdapter } from './context-adapter.js';
+import { graphqlContext } from './graphql.js';
 import { HTTP } from './http.js';
 import { rpcContext } from './rpc.js';
 
@@ -10,7 +11,7 @@ export class Contexts implements Iterable<ContextAdapter> {
   private readonly prepared = new Map<ContextAdapter, Promise<void>>();
 
   constructor(own: readonly ContextAdapter[]) {
-    this.adapters = new Map([HTTP, rpcContext(), ...own].map((adapter) => [adapter.type, adapter]));
+    this.adapters = new Map([HTTP, graphqlContext(), rpcContext(), ...own].map((adapter) => [adapter.type, adapter]));
   }
 
   of(type: string): ContextAdapter | undefined {
