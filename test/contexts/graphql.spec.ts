@@ -103,7 +103,8 @@ describe.each(DRIVERS)('with %s', (driver) => {
         }) as unknown,
       }),
     ]);
-    if (driver !== 'Apollo over Fastify') expect(headers.get('retry-after')).toBe('3600');
+    // Apollo's integration of Fastify gives the context no way to the response.
+    expect(headers.get('retry-after')).toBe(driver === 'Apollo over Fastify' ? null : '3600');
     expect(app.http.logs.of('error')).toEqual([]);
   });
 

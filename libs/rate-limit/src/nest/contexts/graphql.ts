@@ -142,7 +142,7 @@ function infoOf(context: ExecutionContext): GraphqlFieldInfo | undefined {
 function contextOf(context: ExecutionContext): GraphqlContext {
   const args = context.getArgs<unknown[]>();
   const given = args.length === 3 ? args[1] : args[2];
-  return (given ?? {}) as GraphqlContext;
+  return given ?? {};
 }
 
 /** The HTTP request that brought the operation, or the one that opened its WebSocket. */
