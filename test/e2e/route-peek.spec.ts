@@ -55,9 +55,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.peekRoute', (platform) => {
       new TypeError('Shop.chosen has policies that a function chooses: there is none without a request'),
     );
     for (const method of ['noRoute', 'nothing', 'constructor']) {
-      await expect(limiter.peekRoute(Shop, method, ADA)).rejects.toThrow(
-        `Shop.${method} is no handler of an HTTP route`,
-      );
+      await expect(limiter.peekRoute(Shop, method, ADA)).rejects.toThrow(`Shop.${method} is no handler of a request`);
     }
   });
 });

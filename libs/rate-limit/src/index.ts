@@ -41,6 +41,19 @@ export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
 
+export {
+  graphqlContext,
+  type GraphqlContextOptions,
+  type GraphqlCount,
+  type GraphqlFieldInfo,
+} from './nest/contexts/graphql.js';
+export type {
+  ContextAdapter,
+  ContextRequest,
+  HandlerPlace,
+  RateLimitException,
+} from './nest/contexts/context-adapter.js';
+
 export type { Identity, OnMissingIdentity } from './identity/identity.js';
 export type { ResolvedIdentities } from './identity/resolved-identities.js';
 export { identityTag } from './identity/identity-tag.js';

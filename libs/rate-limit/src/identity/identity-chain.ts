@@ -30,6 +30,8 @@ export interface Peer<Context> {
   readonly address: SyncIdentityResolver<Context>;
   /** Whether a request without an address lost it: its client closed the connection. */
   hasGone(context: Context): boolean;
+  /** The error for a request that came over something without addresses; undefined where such requests share one state. */
+  unaddressed?(context: Context): Error | undefined;
 }
 
 const LACKING = {
@@ -88,6 +90,7 @@ export class IdentityChain<Context> {
    * @param resolved what other policies of the request found; undefined where there is one policy
    * @throws {IdentityMissingError} when the request has no such identity and `onMissingIdentity` is `'refuse'`
    * @throws {RateLimitConfigError} when the request has no such identity and `onMissingIdentity` is `'throw'`
+   * @throws {RateLimitConfigError} when an address would count, and the request came over something without addresses
    * @throws {ClientGoneError} when the client has closed the connection, so that there is no address
    * @throws {TypeError} when a function returned a value that is no identity
    */
@@ -216,6 +219,8 @@ export class IdentityChain<Context> {
     // The answer of a request whose client has gone is never read. If it counted as unknown, clients that reset their
     // connections would have a second bucket.
     if (this.peer.hasGone(context)) throw new ClientGoneError();
+    const problem = this.peer.unaddressed?.(context);
+    if (problem !== undefined) throw problem;
     return identityTag(UNKNOWN);
   }
 }

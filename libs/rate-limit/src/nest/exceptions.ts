@@ -52,6 +52,17 @@ export class RateLimitIdentityMissingException extends UnauthorizedException {
   }
 }
 
+/** Whether the guard would throw it, by itself. */
+export function isRateLimitException(
+  error: unknown,
+): error is RateLimitExceededException | RateLimitUnavailableException | RateLimitIdentityMissingException {
+  return (
+    error instanceof RateLimitExceededException ||
+    error instanceof RateLimitUnavailableException ||
+    error instanceof RateLimitIdentityMissingException
+  );
+}
+
 /** Maps the engine's errors to HTTP exceptions. Other errors stay as they are. */
 export function toHttpException(error: unknown): unknown {
   if (error instanceof IdentityMissingError) return new RateLimitIdentityMissingException(error.policy);

@@ -3,7 +3,8 @@ import type { Connections } from '../http/connections.js';
 import { type IdentityCalls, IdentityChain } from '../identity/identity-chain.js';
 import type { SyncIdentityResolver } from '../identity/identity.js';
 import { addressResolver, headerResolver, type IdentityRequest } from '../identity/resolvers.js';
-import { requestOf } from './http-context.js';
+import { RateLimitConfigError } from '../util/config-error.js';
+import { isHttp, requestOf } from './http-context.js';
 import type { CheckedOptions } from './options/check-options.js';
 import type { IdentityResolver } from './types.js';
 
@@ -53,8 +54,19 @@ export function identityChain(
 ): IdentityChain<ExecutionContext> {
   return new IdentityChain(identity, onMissingIdentity, calls, {
     address: overHttp(addressResolver({})),
-    hasGone: (context) => connections.isLost(requestOf(context)),
+    hasGone: (context) =>
+      isHttp(context) ? connections.isLost(requestOf(context)) : requestOf(context).socket !== undefined,
+    unaddressed: (context) => (isHttp(context) ? undefined : unaddressed(context)),
   });
+}
+
+/** One state for all senders would be an outage for all of them as soon as one sends too much. */
+function unaddressed(context: ExecutionContext): RateLimitConfigError {
+  return new RateLimitConfigError(
+    `${context.getClass().name}.${context.getHandler().name}`,
+    `a request of context '${context.getType()}' has no identity that its policy counts, and no address: let the policy count ` +
+      `by: 'global', or by a function of the context, or choose onMissingIdentity: 'refuse'`,
+  );
 }
 
 function overHttp({

@@ -11,16 +11,26 @@ import type { Decision } from '../policy/decision.js';
 import { allInOrder } from '../util/all-in-order.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
-import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
+import {
+  isRateLimitException,
+  RateLimitExceededException,
+  RateLimitUnavailableException,
+  toHttpException,
+} from './exceptions.js';
 import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
-import { requestOf, responseOf } from './http-context.js';
+import { ContextView } from './contexts/context-view.js';
+import { isHttp, requestOf, responseOf } from './http-context.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from './route-policies.js';
 
 /**
- * Limits the routes that `@RateLimit` on a method or a class, or the module's `defaults`, name. `RateLimitModule` registers it
- * for all routes, unless `guard: false`: then bind it, or a subclass of it, yourself. A subclass that the application binds
- * globally also answers for the module's `middleware`.
+ * Limits the handlers that `@RateLimit` on a method or a class, or the module's `defaults`, name: routes, GraphQL resolvers,
+ * message handlers and those of the module's `contexts`. `RateLimitModule` registers it for all of them, unless `guard: false`:
+ * then bind it, or a subclass of it, yourself. A subclass that the application binds globally also answers for the module's
+ * `middleware`.
+ *
+ * In every context `context.switchToHttp().getRequest()` is what stands for the request, for the guard's steps and for the
+ * functions of policies.
  *
  * Made to be extended: `shouldSkip`, `identityTag`, `setHeaders` and `refuse` are its steps.
  *
@@ -49,7 +59,7 @@ export class RateLimitGuard implements CanActivate {
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (this.runtime === undefined) throw notInjected(this);
-    if (context.getType() !== 'http') return true;
+    if (!isHttp(context)) return this.limitElsewhere(context);
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
     if (route === undefined || !RequestRecord.firstGuard(requestOf(context))) return true;
     return this.limitUnlessSkipped(route, context);
@@ -77,7 +87,11 @@ export class RateLimitGuard implements CanActivate {
 
   /** Sets the headers of an allowed or rejected request. The policies of the module's `middleware` come first in the decision. */
   protected setHeaders(context: ExecutionContext, decision: Decision): void {
-    setDecisionHeaders(this.adapterHost.httpAdapter, responseOf(context), decision, this.runtime.options);
+    const response = responseOf(context);
+    const { httpAdapter } = this.adapterHost;
+    // Other contexts may have no response, or one that is sent while their operation still runs.
+    if (!isHttp(context) && (response === undefined || httpAdapter.isHeadersSent(response) === true)) return;
+    setDecisionHeaders(httpAdapter, response, decision, this.runtime.options);
   }
 
   /** Answers a rejected request, by throwing. */
@@ -94,6 +108,23 @@ export class RateLimitGuard implements CanActivate {
     const skipped = this.shouldSkip(context);
     if (typeof skipped === 'boolean') return skipped || this.limit(route, context);
     return Promise.resolve(skipped).then((skip) => skip || this.limit(route, context));
+  }
+
+  /** Limits a handler of another context than HTTP. */
+  private async limitElsewhere(context: ExecutionContext): Promise<boolean> {
+    const { contexts, operations, routes } = this.runtime;
+    const adapter = contexts.of(context.getType());
+    if (adapter === undefined) return true;
+    const route = routes.of(context.getClass(), context.getHandler());
+    // One array of arguments belongs to one call, and all of its guards.
+    if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;
+    await contexts.prepare(adapter);
+    if (adapter.operation === undefined) {
+      return this.limitUnlessSkipped(route, new ContextView(context, adapter, undefined));
+    }
+    const operation = operations.of(adapter.operation(context));
+    const view = new ContextView(context, adapter, operation.record);
+    return operation.inTurn(() => this.limitUnlessSkipped(route, view));
   }
 
   private limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
@@ -169,8 +200,12 @@ export class RateLimitGuard implements CanActivate {
 
   private admit(context: ExecutionContext, charges: readonly PolicyCharge[]): boolean | Promise<boolean> {
     this.admission ??= new Admission(this.runtime.engine, this.runtime.waitingRoom, this.transport());
-    const record = this.runtime.middleware === undefined ? undefined : RequestRecord.of(requestOf(context));
-    return this.admission.admit(context, charges, record);
+    return this.admission.admit(context, charges, this.recordOf(context));
+  }
+
+  private recordOf(context: ExecutionContext): RequestRecord | undefined {
+    if (context instanceof ContextView) return context.record;
+    return this.runtime.middleware === undefined ? undefined : RequestRecord.of(requestOf(context));
   }
 
   private transport(): Transport<ExecutionContext> {
@@ -178,7 +213,8 @@ export class RateLimitGuard implements CanActivate {
       decided: (context, decision) => this.setHeaders(context, decision),
       reject: (context, decision) => this.reject(context, decision),
       failed: (context, error) => this.fail(context, error),
-      closables: (context): readonly Closable[] => closablesOf(requestOf(context), responseOf(context)),
+      closables: (context): readonly Closable[] =>
+        context instanceof ContextView ? context.closables : closablesOf(requestOf(context), responseOf(context)),
     };
   }
 
@@ -186,7 +222,7 @@ export class RateLimitGuard implements CanActivate {
   private reject(context: ExecutionContext, decision: Decision): never | Promise<never> {
     const answered = (error: unknown): never => {
       RateLimitExceededException.markAnswered(error);
-      throw error;
+      throw inWordsOf(context, error);
     };
     try {
       const refused = this.refuse(context, decision);
@@ -201,11 +237,20 @@ export class RateLimitGuard implements CanActivate {
     const exception = toHttpException(error);
     const { httpAdapter } = this.adapterHost;
     const response = responseOf(context);
-    if (exception instanceof RateLimitUnavailableException && httpAdapter.isHeadersSent(response) !== true) {
+    if (
+      exception instanceof RateLimitUnavailableException &&
+      response !== undefined &&
+      httpAdapter.isHeadersSent(response) !== true
+    ) {
       setRetryAfter(httpAdapter, response, exception.retryAfter);
     }
-    throw exception;
+    throw inWordsOf(context, exception);
   }
+}
+
+/** A rejection as the context's clients understand it. Errors of the application stay as they are. */
+function inWordsOf(context: ExecutionContext, error: unknown): unknown {
+  return context instanceof ContextView && isRateLimitException(error) ? context.toError(error) : error;
 }
 
 function notInjected({ constructor }: object): RateLimitConfigError {

@@ -11,6 +11,7 @@ import {
 import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
+import { MessageGuards } from './message-guards.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
 import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
@@ -53,6 +54,7 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
     RateLimitGuard,
     { provide: PLAIN_GUARD, useClass: RateLimitGuard },
     RateLimitMiddleware,
+    MessageGuards,
     RateLimitExceptionFilter,
     { provide: RATE_LIMIT_PRESENT, useValue: true },
   ],

@@ -20,7 +20,9 @@ import { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import { RateLimitConfigError } from '../util/config-error.js';
-import { decoratedInVain, httpHandlers, otherHandlers } from './boot-checks.js';
+import { decoratedInVain, limitableHandlers } from './boot-checks.js';
+import { Contexts } from './contexts/contexts.js';
+import { Operations } from './contexts/operations.js';
 import { identityChain } from './identities.js';
 import { openStore } from './open-store.js';
 import type { CheckedOptions } from './options/check-options.js';
@@ -45,6 +47,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   readonly middleware: Route | undefined;
   readonly waitingRoom: WaitingRoom;
+  readonly contexts: Contexts;
+  /** What operations of several handlers were charged. */
+  readonly operations = new Operations();
   /** Sees every limited request. */
   readonly forwarded: ForwardedWatch;
   private readonly policies: NamedPolicies<ExecutionContext>;
@@ -68,7 +73,16 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       () => trustProxyOf(adapterHost),
       (message) => logger.warn(message),
     );
-    this.routes = new RoutePolicies(this.policies, defaults, keyPrefix, this.identities, this.functions, logger);
+    this.contexts = new Contexts(options.contexts);
+    this.routes = new RoutePolicies(
+      this.policies,
+      defaults,
+      keyPrefix,
+      this.identities,
+      this.functions,
+      logger,
+      this.contexts,
+    );
     this.middleware = this.routes.beforeRouting(options.middleware);
     this.policyFunctions = new PolicyFunctions(this.functions);
     const gateway = new StoreGateway(opened, logger);
@@ -93,7 +107,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   async onModuleInit(): Promise<void> {
     if (runtimesOf(this.discovery).length > 1) throw importedTwice();
-    this.checkPolicies();
+    await this.checkPolicies();
     this.warnOfHandlers();
     this.connections.watch(serverOf(this.adapterHost));
     this.logTrustedHeaders();
@@ -118,30 +132,28 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     if (this.opened.owned) await this.opened.store.close?.();
   }
 
-  private checkPolicies(): void {
+  private async checkPolicies(): Promise<void> {
     for (const policy of this.policies) {
       for (const warning of policy.warnings) this.logger.warn(`'${policy.name}': ${warning}`);
       this.monitor.policies.of(policy);
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
-    for (const { controller, handler, name } of httpHandlers(this.discovery, this.scanner)) {
-      for (const policy of this.routes.of(controller, handler)?.fixed ?? []) this.expect(policy, name);
+    for (const { type, handler, name, adapter } of limitableHandlers(this.discovery, this.scanner, this.contexts)) {
+      const route = this.routes.of(type, handler);
+      if (route === undefined) continue;
+      for (const policy of route.fixed ?? []) this.expect(policy, name);
+      await this.contexts.prepare(adapter);
     }
   }
 
   /** Says which handlers no policy limits, though the configuration looks as if. */
   private warnOfHandlers(): void {
-    for (const name of decoratedInVain(this.discovery, this.scanner)) {
+    for (const name of decoratedInVain(this.discovery, this.scanner, this.contexts)) {
       this.logger.warn(
-        `${name}: @RateLimit has no effect there, it limits handlers of HTTP routes; count others with RateLimiter.consume`,
+        `${name}: @RateLimit has no effect there, it limits routes, resolvers and message handlers; count others with ` +
+          `RateLimiter.consume`,
       );
     }
-    const others = this.options.defaults.length > 0 ? otherHandlers(this.discovery, this.scanner) : [];
-    if (others.length === 0) return;
-    this.logger.warn(
-      `RateLimitModule, defaults: they limit HTTP routes and do not reach ${others.join(', ')}; limit these with ` +
-        `RateLimiter.consume`,
-    );
   }
 
   private logTrustedHeaders(): void {

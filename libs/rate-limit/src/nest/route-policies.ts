@@ -12,8 +12,9 @@ import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './
 import { allInOrder } from '../util/all-in-order.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import type { Logger } from '../util/logger.js';
+import type { Contexts } from './contexts/contexts.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
-import { controllerOf, type Handler, isRoute, routeOf, UniqueNames } from './route.js';
+import { controllerOf, type Handler, routeOf, UniqueNames } from './route.js';
 
 /** The policies of one handler. */
 export interface Route {
@@ -57,6 +58,7 @@ export class RoutePolicies implements RoutePolicySource {
     private readonly identities: Pick<IdentityChain, 'lackOf'>,
     private readonly functions: UserFunctions,
     private readonly logger: Pick<Logger, 'warn'>,
+    private readonly contexts: Pick<Contexts, 'adapterOf'>,
   ) {
     for (const policy of defaults) {
       if (isChooser(policy)) continue;
@@ -96,8 +98,10 @@ export class RoutePolicies implements RoutePolicySource {
   policiesOf(controller: HandlerClass, method: string): readonly BoundPolicy[] | undefined {
     const handler: unknown = (controller.prototype as Readonly<Record<string, unknown>>)[method];
     const name = `${controller.name}.${method}`;
-    if (typeof handler !== 'function' || !isRoute(handler)) {
-      throw new TypeError(`${name} is no handler of an HTTP route`);
+    if (typeof handler !== 'function' || this.contexts.adapterOf(controller as Type, handler) === undefined) {
+      throw new TypeError(
+        `${name} is no handler of a request: it has no decorator of a route, a resolver or a message`,
+      );
     }
     const route = this.of(controller as Type, handler);
     if (route === undefined) return undefined;

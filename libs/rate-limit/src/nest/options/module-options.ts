@@ -5,6 +5,7 @@ import type { RedisClient } from '../../stores/redis/redis-client.js';
 import type { RedisConnectionOptions } from '../../stores/redis/redis-options.js';
 import type { StoreStateChange } from '../../stores/store-state.js';
 import type { RateLimitStore } from '../../stores/store.js';
+import type { ContextAdapter } from '../contexts/context-adapter.js';
 import type { IdentityResolver, Policy, PolicySource } from '../types.js';
 
 /** The options of `RateLimitModule.forRoot`. All of them are optional; a wrong one stops the boot with a `RateLimitConfigError`. */
@@ -45,6 +46,13 @@ export interface RateLimitModuleOptions {
    * nothing. A policy may say otherwise.
    */
   onMissingIdentity?: OnMissingIdentity;
+  /**
+   * Adapters for kinds of contexts that the library does not know, or in place of its own for a type. Default none: routes,
+   * resolvers and message handlers are known.
+   *
+   * @example contexts: [{ type: 'job', handlers: 'a job', place: 'providers', isHandler, request }]
+   */
+  contexts?: readonly ContextAdapter[];
   /** Whether responses carry `X-RateLimit-*`. Default true. `Retry-After` stays. */
   headers?: boolean;
   /** How keys begin: 1 to 32 printable characters without blanks and braces. Default `'rl'`. */

@@ -45,6 +45,12 @@ export const MODULE_OPTIONS = {
     valid: (value) => Array.isArray(value) && value.every((one) => hasMethods(one, ['resolve']) && isKind(one.kind)),
     wanted: 'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
   },
+  contexts: {
+    default: [],
+    valid: (value) => Array.isArray(value) && value.every(isAdapter),
+    wanted:
+      'an array of ContextAdapters (objects with type, handlers, place, isHandler and request), each type once and not http',
+  },
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
   headers: oneOf([true, false], true),
   keyPrefix: {
@@ -77,6 +83,17 @@ export const MODULE_OPTIONS = {
 /** A policy without a name could not be told from another one; a name and a function have names of their own. */
 function isNamed(source: unknown): boolean {
   return !isObject(source) || 'choose' in source || source.name !== undefined;
+}
+
+/** The guard handles HTTP itself. */
+function isAdapter(value: unknown, i: number, all: readonly unknown[]): boolean {
+  if (!hasMethods(value, ['isHandler', 'request']) || !isObject(value)) return false;
+  const { type, handlers, place } = value;
+  const isOnly = all.findIndex((other) => isObject(other) && other.type === type) === i;
+  const isPlace = place === 'controllers' || place === 'providers';
+  return (
+    typeof type === 'string' && type !== '' && type !== 'http' && typeof handlers === 'string' && isPlace && isOnly
+  );
 }
 
 function isRedisUrl(redis: unknown): boolean {

@@ -1,0 +1,75 @@
+import type { ExecutionContext, Type } from '@nestjs/common';
+import type { IdentityRequest } from '../../identity/resolvers.js';
+import type { Closable } from '../../limiter/waiting-room.js';
+import type {
+  RateLimitExceededException,
+  RateLimitIdentityMissingException,
+  RateLimitUnavailableException,
+} from '../exceptions.js';
+import type { Handler } from '../route.js';
+
+/** What the guard throws: 429, 503 and 401 in HTTP. `getResponse()` is the body that HTTP sends. */
+export type RateLimitException =
+  RateLimitExceededException | RateLimitUnavailableException | RateLimitIdentityMissingException;
+
+/**
+ * What resolvers of identities read of an operation: headers with names in lower case, the client's address, the connection.
+ * Node's `IncomingMessage` and the requests of Express and Fastify fit. Only what the sender cannot write belongs in it: a
+ * message's payload does not.
+ */
+export interface ContextRequest extends IdentityRequest {
+  /** What authentication has found out, for resolvers of the application. */
+  readonly user?: unknown;
+}
+
+/** Where a context's handlers stand: Nest looks for message handlers on controllers, for resolvers and gateways on providers. */
+export type HandlerPlace = 'controllers' | 'providers';
+
+/**
+ * Teaches the guard one kind of context: HTTP, GraphQL, WebSocket, messages, or one of the application (`contexts` of the
+ * module). Everything else, policies, identities, waiting, is the same in each.
+ *
+ * @example
+ * ```ts
+ * // What ExternalContextCreator calls with the context type 'job'.
+ * const jobs: ContextAdapter = {
+ *   type: 'job',
+ *   handlers: 'a job',
+ *   place: 'providers',
+ *   isHandler: (_, handler) => Reflect.hasMetadata('job', handler),
+ *   request: (context) => ({ headers: {}, ip: context.getArgByIndex(0).sentFrom }),
+ *   toError: (exception) => new JobRejected(exception.getResponse()),
+ * };
+ * ```
+ */
+export interface ContextAdapter {
+  /** What `ExecutionContext.getType()` answers in this context, such as `'rpc'`. An adapter replaces the library's of its type. */
+  readonly type: string;
+  /** One handler in words, for messages at boot, such as `'a message handler'`. */
+  readonly handlers: string;
+  readonly place: HandlerPlace;
+  /**
+   * Whether Nest calls the method in this context, with guards. Called at boot and by `RateLimiter.peekRoute`: `@RateLimit` and
+   * `defaults` reach the handlers for which it is true, and boot warns of `@RateLimit` on other methods.
+   */
+  isHandler(type: Type, handler: Handler): boolean;
+  /**
+   * The operation that a call of a handler belongs to, where several calls may belong to one: a policy charges it once, however
+   * many handlers see it. An object that lives as long as the operation and that no other operation has. Without this method
+   * each call is an operation. However many guards see one call, it is charged once.
+   */
+  operation?(context: ExecutionContext): object;
+  /**
+   * What stands for an HTTP request. Functions of policies read it by `context.switchToHttp().getRequest()` in every context. A
+   * request without `ip` and `socket` has no address: a policy that counts one then fails, and says what is right.
+   */
+  request(context: ExecutionContext): ContextRequest;
+  /** The HTTP response that carries the headers of a decision, of the HTTP adapter's kind; undefined where there is none. */
+  response?(context: ExecutionContext): unknown;
+  /** What closes when the client no longer waits for the answer: a leaky bucket's slot is then free again. Default nothing. */
+  closables?(context: ExecutionContext): readonly Closable[];
+  /** Called once before `toError`, where the application has such handlers: a place to load optional packages. */
+  prepare?(): Promise<void>;
+  /** The error to throw, in the words of the context. Default the exception itself. */
+  toError?(exception: RateLimitException, context: ExecutionContext): unknown;
+}

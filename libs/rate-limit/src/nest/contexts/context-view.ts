@@ -1,0 +1,74 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { RequestRecord } from '../../limiter/request-record.js';
+import type { Closable } from '../../limiter/waiting-room.js';
+import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
+
+/**
+ * A context other than HTTP, as the guard's steps and the functions of policies get it: `switchToHttp().getRequest()` is the
+ * adapter's request. Nest's own would be the first argument of the handler, which is a payload in messages: a resolver that
+ * reads `request.user` would then believe whatever the client has written there.
+ */
+export class ContextView implements ExecutionContext {
+  private known: ContextRequest | undefined;
+
+  /** @param record what the operation was charged by other handlers; undefined where each call is an operation */
+  constructor(
+    private readonly context: ExecutionContext,
+    readonly adapter: ContextAdapter,
+    readonly record: RequestRecord | undefined,
+  ) {}
+
+  get request(): ContextRequest {
+    return (this.known ??= this.adapter.request(this.context));
+  }
+
+  get response(): unknown {
+    return this.adapter.response?.(this.context);
+  }
+
+  get closables(): readonly Closable[] {
+    return this.adapter.closables?.(this.context) ?? [];
+  }
+
+  toError(exception: RateLimitException): unknown {
+    return this.adapter.toError === undefined ? exception : this.adapter.toError(exception, this.context);
+  }
+
+  // Nest's methods have type parameters of the caller's choice: `never` fits each of them.
+
+  getType(): never {
+    return this.context.getType() as never;
+  }
+
+  getClass(): never {
+    return this.context.getClass() as never;
+  }
+
+  getHandler(): ReturnType<ExecutionContext['getHandler']> {
+    return this.context.getHandler();
+  }
+
+  getArgs(): never {
+    return this.context.getArgs() as never;
+  }
+
+  getArgByIndex(index: number): never {
+    return this.context.getArgByIndex(index) as never;
+  }
+
+  switchToRpc(): ReturnType<ExecutionContext['switchToRpc']> {
+    return this.context.switchToRpc();
+  }
+
+  switchToWs(): ReturnType<ExecutionContext['switchToWs']> {
+    return this.context.switchToWs();
+  }
+
+  switchToHttp(): ReturnType<ExecutionContext['switchToHttp']> {
+    return {
+      getRequest: () => this.request as never,
+      getResponse: () => this.response as never,
+      getNext: () => undefined as never,
+    };
+  }
+}

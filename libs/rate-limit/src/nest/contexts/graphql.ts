@@ -1,0 +1,177 @@
+import type { ExecutionContext, Type } from '@nestjs/common';
+import { closablesOf } from '../../http/closables.js';
+import type { HttpRequest } from '../../http/request.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { checkNames } from '../../util/option-rules.js';
+import type { Handler } from '../route.js';
+import type { ContextAdapter, ContextRequest } from './context-adapter.js';
+import { toGraphqlError } from './graphql-error.js';
+
+/**
+ * What a policy charges once in GraphQL:
+ * - `'operation'`: an operation, however many fields and aliases ask for the same
+ * - `'root-field'`: each field at the top of an operation, with all fields below it; each alias is one
+ * - `'field'`: each call of a resolver, each alias and each item of a list
+ *
+ * A batch of operations is charged for each of them.
+ */
+export type GraphqlCount = 'operation' | 'root-field' | 'field';
+
+/** What a function of `count` gets: the part of graphql-js's `GraphQLResolveInfo` that says where a field stands. */
+export interface GraphqlFieldInfo {
+  readonly fieldName: string;
+  /** `name` is the type that has the field: `'Query'`, `'Rider'`. */
+  readonly parentType: { readonly name: string };
+  readonly operation: { readonly operation: string };
+  readonly path: ResponsePath;
+  /** Made anew for each operation, while its document may be kept for many. */
+  readonly variableValues: object;
+}
+
+interface ResponsePath {
+  readonly prev: ResponsePath | undefined;
+  /** The alias or name of a field, or the index of an item. */
+  readonly key: string | number;
+}
+
+export interface GraphqlContextOptions {
+  /**
+   * What a policy charges once, or a function of the field that says it. Default: each root field of a mutation, and otherwise
+   * an operation. A mutation can repeat a root field under any number of aliases, and each of them acts: 100 logins in one
+   * operation are 100 attempts.
+   *
+   * @example count: ({ fieldName }) => (fieldName === 'coupon' ? 'field' : 'operation')
+   */
+  count?: GraphqlCount | ((field: GraphqlFieldInfo) => GraphqlCount);
+}
+
+/** What Nest's drivers and the applications put into GraphQL's context. */
+interface GraphqlContext {
+  /** Nest's drivers set it. Over WebSocket, Apollo's is the context of graphql-ws. */
+  readonly req?: Source & { readonly res?: unknown };
+  readonly res?: unknown;
+  /** Mercurius; over WebSocket only its request. */
+  readonly reply?: { readonly request?: unknown; readonly header?: unknown };
+  readonly extra?: Source['extra'];
+  readonly request?: unknown;
+}
+
+/** The context of graphql-ws: `extra` has the request that opened the connection. */
+interface Source {
+  readonly extra?: { readonly request?: unknown; readonly user?: unknown };
+}
+
+/** What @nestjs/graphql leaves on classes and methods. */
+const TYPE = 'graphql:resolver_type';
+const PROPERTY = 'graphql:resolve_property';
+const REFERENCE = 'graphql:resolve_reference';
+const ROOT_TYPES: readonly unknown[] = ['Query', 'Mutation', 'Subscription'];
+/** Nest never calls guards for the method that tells the type of a union's member. */
+const RESOLVE_TYPE = '__resolveType';
+
+const COUNTS: readonly unknown[] = ['operation', 'root-field', 'field'] satisfies GraphqlCount[];
+
+/**
+ * Resolvers of queries, mutations and subscriptions, and of fields where `fieldResolverEnhancers` contains `'guards'`: with
+ * Apollo's and Mercurius's drivers of @nestjs/graphql. Known without being named; name it to choose what is counted.
+ *
+ * @throws {RateLimitConfigError} for a wrong or unknown option
+ * @example RateLimitModule.forRoot({ contexts: [graphqlContext({ count: 'field' })] })
+ */
+export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdapter {
+  checkNames(options, ['count'], 'graphqlContext');
+  const { count = rootFieldsOfMutations } = options;
+  if (typeof count !== 'function' && !COUNTS.includes(count)) throw wrongCount(count);
+  const units = new WeakMap<object, Map<string, object>>();
+  return {
+    type: 'graphql',
+    handlers: 'a resolver',
+    place: 'providers',
+    isHandler: (type, handler) => isRootField(type, handler) || isField(handler),
+    operation(context) {
+      const info = infoOf(context);
+      // A call's arguments belong to it alone.
+      if (typeof info?.variableValues !== 'object') return context.getArgs();
+      const counted = typeof count === 'function' ? count(info) : count;
+      if (!COUNTS.includes(counted)) throw wrongCount(counted);
+      if (counted === 'field') return context.getArgs();
+      return counted === 'operation' ? info.variableValues : unitOf(units, info);
+    },
+    request: requestOf,
+    response: responseOf,
+    closables(context) {
+      const request = requestOf(context) as Partial<HttpRequest>;
+      return request.socket === undefined ? [] : closablesOf(request as HttpRequest, responseOf(context));
+    },
+    toError: toGraphqlError,
+  };
+}
+
+/** Whether the method is the resolver of a field of another type than the root types: an option decides on its guards. */
+export function isField(handler: Handler): boolean {
+  if (handler.name === RESOLVE_TYPE) return false;
+  return Reflect.hasMetadata(PROPERTY, handler) || Reflect.hasMetadata(REFERENCE, handler);
+}
+
+function isRootField(type: Type, handler: Handler): boolean {
+  if (ROOT_TYPES.includes(Reflect.getMetadata(TYPE, handler))) return true;
+  return isField(handler) && ROOT_TYPES.includes(Reflect.getMetadata(TYPE, type));
+}
+
+const rootFieldsOfMutations = ({ operation }: GraphqlFieldInfo): GraphqlCount =>
+  operation.operation === 'mutation' ? 'root-field' : 'operation';
+
+/** The object that stands for a root field of an operation. */
+function unitOf(units: WeakMap<object, Map<string, object>>, { variableValues, path }: GraphqlFieldInfo): object {
+  let root = path;
+  while (root.prev !== undefined) root = root.prev;
+  let ofOperation = units.get(variableValues);
+  if (ofOperation === undefined) units.set(variableValues, (ofOperation = new Map()));
+  const key = String(root.key);
+  let unit = ofOperation.get(key);
+  if (unit === undefined) ofOperation.set(key, (unit = {}));
+  return unit;
+}
+
+/** A reference resolver of a federation gets no arguments of a field: [reference, context, info]. */
+function infoOf(context: ExecutionContext): GraphqlFieldInfo | undefined {
+  const args = context.getArgs<unknown[]>();
+  return (args.length === 3 ? args[2] : args[3]) as GraphqlFieldInfo | undefined;
+}
+
+function contextOf(context: ExecutionContext): GraphqlContext {
+  const args = context.getArgs<unknown[]>();
+  const given = args.length === 3 ? args[1] : args[2];
+  return given ?? {};
+}
+
+/** The HTTP request that brought the operation, or the one that opened its WebSocket. */
+function requestOf(context: ExecutionContext): ContextRequest {
+  const { req, reply, extra, request } = contextOf(context);
+  const opened = [extra, req?.extra].find((source) => isRequest(source?.request));
+  const found = [req, reply?.request, opened?.request, request].find(isRequest);
+  if (found === undefined) return { headers: {} };
+  if (found !== opened?.request || opened.user === undefined) return found;
+  // Its own properties are getters of the prototype: a copy would lack them.
+  return Object.create(found, { user: { value: opened.user } }) as ContextRequest;
+}
+
+function isRequest(value: unknown): value is ContextRequest {
+  const { headers } = (value ?? {}) as { readonly headers?: unknown };
+  return typeof headers === 'object' && headers !== null;
+}
+
+/** Express links a request to its response, Fastify does not: without Mercurius, its application puts `reply` into the context. */
+function responseOf(context: ExecutionContext): unknown {
+  const { req, res, reply } = contextOf(context);
+  if (typeof reply?.header === 'function') return reply;
+  const response = res ?? req?.res;
+  return typeof (response as { setHeader?: unknown } | undefined)?.setHeader === 'function' ? response : undefined;
+}
+
+function wrongCount(count: unknown): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'graphqlContext',
+    `count must be 'operation', 'root-field', 'field', or a function that returns one of them, got ${shown(count)}`,
+  );
+}

@@ -1,0 +1,18 @@
+import { closablesOf } from '../../http/closables.js';
+import { isRoute } from '../route.js';
+import type { ContextAdapter } from './context-adapter.js';
+import type { HttpRequest } from '../../http/request.js';
+
+/**
+ * Routes of controllers, server-sent events among them. The guard handles this context itself, by the same rules and without
+ * an allocation for each request; what it does there, this adapter says for boot checks and for other code.
+ */
+export const HTTP: ContextAdapter = {
+  type: 'http',
+  handlers: 'a route',
+  place: 'controllers',
+  isHandler: (_, handler) => isRoute(handler),
+  request: (context) => context.getArgByIndex<HttpRequest>(0),
+  response: (context) => context.getArgByIndex<unknown>(1),
+  closables: (context) => closablesOf(context.getArgByIndex<HttpRequest>(0), context.getArgByIndex<unknown>(1)),
+};
