@@ -8,6 +8,7 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
+import { GatewayGuard, RateLimitGateways } from './rate-limit.gateways.js';
 import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
@@ -53,6 +54,8 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
     RateLimitGuard,
     { provide: PLAIN_GUARD, useClass: RateLimitGuard },
     RateLimitMiddleware,
+    GatewayGuard,
+    RateLimitGateways,
     RateLimitExceptionFilter,
     { provide: RATE_LIMIT_PRESENT, useValue: true },
   ],
