@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import express from 'express';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { forwardedAddress, proxyTrust } from './forwarded-address.js';
 
 /** The address that Express finds by the same setting. */

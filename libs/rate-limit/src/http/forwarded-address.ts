@@ -37,7 +37,7 @@ export function forwardedAddress({ headers, socket }: IdentityRequest, trusts: P
   if (direct === undefined) return undefined;
   const header = headers['x-forwarded-for'];
   const forwarded = (Array.isArray(header) ? header.join(',') : (header ?? '')).split(',');
-  const addresses = [direct, ...forwarded.map((text) => text.trim()).reverse()].filter((text) => text !== '');
+  const addresses = [direct, ...forwarded.map((text) => text.trim()).toReversed()].filter((text) => text !== '');
   const client = addresses.findIndex((address, hop) => !trusts(address, hop));
   return addresses[client === -1 ? addresses.length - 1 : client];
 }

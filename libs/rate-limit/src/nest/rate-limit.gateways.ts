@@ -138,16 +138,16 @@ export class RateLimitGateways implements OnModuleInit {
     const global = preferredGuard(globalGuards(this.application));
     if (global !== undefined) return global;
     const bound = guardsOf(metatype as Type).map((guard) =>
-      typeof guard === 'function' ? (host?.injectables.get(guard)?.instance as unknown) : guard,
+      typeof guard === 'function' ? host?.injectables.get(guard)?.instance : guard,
     );
     return bound.find((guard): guard is RateLimitGuard => guard instanceof RateLimitGuard);
   }
 
   /** What the client is told: the body of a rejection, and nothing of other errors. */
   private bodyOf(error: unknown): unknown {
-    const { getError, getResponse } = error as { getError?(): unknown; getResponse?(): unknown };
-    if (typeof getError === 'function') return getError.call(error);
-    if (typeof getResponse === 'function') return getResponse.call(error);
+    const told = error as { getError?(): unknown; getResponse?(): unknown };
+    if (typeof told.getError === 'function') return told.getError();
+    if (typeof told.getResponse === 'function') return told.getResponse();
     new Logger('RateLimit').error(error);
     return { status: 'error', message: 'Internal server error' };
   }

@@ -107,6 +107,7 @@ export function turnAway(client: WsClient, body: unknown): void {
 function requestOf(client: WsClient, trust: ProxyTrust): ContextRequest {
   const native = isNative(client);
   const upgrade = native ? connections.get(client)?.upgrade : client.request;
+  // oxlint-disable-next-line no-underscore-dangle -- the name is that of ws
   const socket = upgrade?.socket ?? (native ? client._socket : undefined);
   const { headers = {}, rawHeaders = [] } = upgrade ?? {};
   const user = client.user ?? (native ? undefined : client.data?.user) ?? upgrade?.user;
@@ -115,7 +116,7 @@ function requestOf(client: WsClient, trust: ProxyTrust): ContextRequest {
     headers,
     rawHeaders,
     user,
-    ...(socket !== undefined && { socket: socket as NonNullable<ContextRequest['socket']> }),
+    ...(socket !== undefined && { socket }),
     ...(address !== undefined && { ip: address }),
   };
 }
