@@ -55,9 +55,14 @@ export function identityChain(
   return new IdentityChain(identity, onMissingIdentity, calls, {
     address: overHttp(addressResolver({})),
     hasGone: (context) =>
-      isHttp(context) ? connections.isLost(requestOf(context)) : requestOf(context).socket !== undefined,
-    unaddressed: (context) => (isHttp(context) ? undefined : unaddressed(context)),
+      overServer(context) ? connections.isLost(requestOf(context)) : requestOf(context).socket !== undefined,
+    unaddressed: (context) => (overServer(context) ? undefined : unaddressed(context)),
   });
+}
+
+/** Whether a client's connection came over an HTTP server, which may also listen on a UNIX domain socket without addresses. */
+function overServer(context: ExecutionContext): boolean {
+  return isHttp(context) || (context.getType() === 'ws' && requestOf(context).socket !== undefined);
 }
 
 /** One state for all senders would be an outage for all of them as soon as one sends too much. */

@@ -115,6 +115,7 @@ export class RateLimitGuard implements CanActivate {
     const { contexts, operations, routes } = this.runtime;
     const adapter = contexts.of(context.getType());
     if (adapter === undefined) return true;
+    await adapter.opened?.(context);
     const route = routes.of(context.getClass(), context.getHandler());
     // One array of arguments belongs to one call, and all of its guards.
     if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;

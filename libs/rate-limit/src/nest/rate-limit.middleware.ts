@@ -5,6 +5,7 @@ import { RequestRecord } from '../limiter/request-record.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { reasonOf } from '../util/rationed-warning.js';
+import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from './application-guard.js';
 import { beforeRouting, type Middleware } from './before-routing.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
@@ -12,8 +13,6 @@ import type { Route } from './route-policies.js';
 
 /** A `RateLimitGuard` that the application does not replace, as its tests may replace the one for routes. */
 export const PLAIN_GUARD = Symbol('RateLimitGuard of the middleware');
-
-type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
  * Limits all HTTP traffic by the module's `middleware` policies before it is routed. The application's guard answers: a
@@ -79,10 +78,9 @@ export class RateLimitMiddleware implements OnModuleInit {
    * library's own. It is looked for at the first request: `useGlobalGuards` comes after boot.
    */
   private guardOfApplication(): RateLimitGuard {
-    const global = this.application.getGlobalGuards().filter(isGuard);
-    const provided = this.discovery.getProviders().filter((wrapper) => !isMadeAnew(wrapper));
-    const guards = global.length > 0 ? global : provided.map(({ instance }): unknown => instance).filter(isGuard);
-    return guards.find(({ constructor }) => constructor !== RateLimitGuard) ?? this.plainGuard;
+    const global = globalGuards(this.application);
+    const guard = preferredGuard(global.length > 0 ? global : providedGuards(this.discovery));
+    return guard === undefined || guard.constructor === RateLimitGuard ? this.plainGuard : guard;
   }
 
   private warnOfScopes(): void {
@@ -96,15 +94,6 @@ export class RateLimitMiddleware implements OnModuleInit {
       );
     }
   }
-}
-
-/** Whether Nest makes a provider for each request or place. What it shows of such a provider is not injected. */
-function isMadeAnew(wrapper: ProviderWrapper): boolean {
-  return wrapper.isTransient || !wrapper.isDependencyTreeStatic();
-}
-
-function isGuard(guard: unknown): guard is RateLimitGuard {
-  return guard instanceof RateLimitGuard;
 }
 
 function isSubclass(metatype: unknown): boolean {

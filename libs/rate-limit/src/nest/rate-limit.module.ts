@@ -8,6 +8,7 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
+import { GatewayGuard, RateLimitGateways } from './rate-limit.gateways.js';
 import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
@@ -55,6 +56,8 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
     { provide: PLAIN_GUARD, useClass: RateLimitGuard },
     RateLimitMiddleware,
     MessageGuards,
+    GatewayGuard,
+    RateLimitGateways,
     RateLimitExceptionFilter,
     { provide: RATE_LIMIT_PRESENT, useValue: true },
   ],

@@ -8,6 +8,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import { Connections, takesUpgrades } from '../http/connections.js';
+import { proxyTrust } from '../http/forwarded-address.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
 import { Fallback } from '../limiter/fallback.js';
 import { Limiter } from '../limiter/limiter.js';
@@ -73,7 +74,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       () => trustProxyOf(adapterHost),
       (message) => logger.warn(message),
     );
-    this.contexts = new Contexts(options.contexts);
+    this.contexts = new Contexts(options.contexts, () => proxyTrust(trustProxyOf(adapterHost)));
     this.routes = new RoutePolicies(
       this.policies,
       defaults,
@@ -113,8 +114,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.logTrustedHeaders();
     if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
       this.logger.warn(
-        `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them in ` +
-          `the gateway's handleConnection, with RateLimiter.consume`,
+        `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them ` +
+          `with @RateLimit on the gateway's handleConnection`,
       );
     }
     for (const warning of [trustProxyWarning(trustProxyOf(this.adapterHost)), this.opened.warning]) {

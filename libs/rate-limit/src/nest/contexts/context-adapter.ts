@@ -60,6 +60,11 @@ export interface ContextAdapter {
    */
   operation?(context: ExecutionContext): object;
   /**
+   * What a call waits for before it is limited, such as the decision on its connection. A rejection rejects the call. Called for
+   * each handler of the context, limited or not. Default nothing.
+   */
+  opened?(context: ExecutionContext): Promise<unknown> | undefined;
+  /**
    * What stands for an HTTP request. Functions of policies read it by `context.switchToHttp().getRequest()` in every context. A
    * request without `ip` and `socket` has no address: a policy that counts one then fails, and says what is right.
    */

@@ -4,14 +4,17 @@ import type { ContextAdapter } from './context-adapter.js';
 import { graphqlContext } from './graphql.js';
 import { HTTP } from './http.js';
 import { rpcContext } from './rpc.js';
+import { wsContext } from './ws.js';
+import type { ProxyTrust } from '../../http/forwarded-address.js';
 
 /** The adapters of an application: the library's, and its own, which replace those of the same type. */
 export class Contexts implements Iterable<ContextAdapter> {
   private readonly adapters: ReadonlyMap<string, ContextAdapter>;
   private readonly prepared = new Map<ContextAdapter, Promise<void>>();
 
-  constructor(own: readonly ContextAdapter[]) {
-    this.adapters = new Map([HTTP, graphqlContext(), rpcContext(), ...own].map((adapter) => [adapter.type, adapter]));
+  /** @param trust the proxies that the platform trusts */
+  constructor(own: readonly ContextAdapter[], trust: () => ProxyTrust) {
+    this.adapters = new Map([HTTP, graphqlContext(), rpcContext(), wsContext(trust), ...own].map((adapter) => [adapter.type, adapter]));
   }
 
   of(type: string): ContextAdapter | undefined {

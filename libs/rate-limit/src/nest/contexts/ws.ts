@@ -1,0 +1,151 @@
+import type { IncomingMessage } from 'node:http';
+import type { ExecutionContext, Type } from '@nestjs/common';
+import { forwardedAddress, type ProxyTrust } from '../../http/forwarded-address.js';
+import type { Closable } from '../../limiter/waiting-room.js';
+import { optionalPackageError } from '../../util/optional-package.js';
+import type { Handler } from '../route.js';
+import type { ContextAdapter, ContextRequest } from './context-adapter.js';
+
+/** What `@WebSocketGateway` leaves on classes, and `@SubscribeMessage` on methods. */
+const GATEWAY = 'websockets:is_gateway';
+const MESSAGE = 'websockets:message_mapping';
+
+/** The upgrade that opened a connection. */
+type Upgrade = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket'> & { readonly user?: unknown };
+
+/** A client of the `ws` driver: a socket of the WebSocket standard. */
+interface NativeClient extends Closable {
+  readonly readyState: number;
+  send(text: string): void;
+  close(code: number, reason: string): void;
+  readonly user?: unknown;
+  /** The connection below. It is no public property of ws, and stands in where the upgrade was not seen. */
+  readonly _socket?: Upgrade['socket'];
+}
+
+/** A client of the socket.io driver. */
+interface SocketIoClient {
+  readonly request: Upgrade;
+  readonly conn: Closable;
+  readonly data?: { readonly user?: unknown };
+  readonly user?: unknown;
+  emit(event: string, body: unknown): void;
+  disconnect(close: true): void;
+}
+
+export type WsClient = NativeClient | SocketIoClient;
+
+type WsExceptionClass = new (body: string | object) => Error;
+
+/** What is known of connections that are open. */
+interface Connection {
+  readonly upgrade?: Upgrade | undefined;
+  /** Settles when the connection is admitted; undefined where no policy limits it. */
+  admitted?: Promise<unknown> | undefined;
+}
+
+const connections = new WeakMap<object, Connection>();
+
+/** WebSocket gateways, over socket.io and ws: their messages, and `handleConnection`. */
+export function wsContext(trust: () => ProxyTrust): ContextAdapter {
+  let WsException: WsExceptionClass | undefined;
+  return {
+    type: 'ws',
+    handlers: 'a handler of a WebSocket gateway',
+    place: 'providers',
+    isHandler: (type, handler) =>
+      isGateway(type) && (Reflect.hasMetadata(MESSAGE, handler) || handler === connectionHandlerOf(type)),
+    opened: (context) => connections.get(clientOf(context))?.admitted,
+    request: (context) => requestOf(clientOf(context), trust()),
+    closables: (context) => {
+      const client = clientOf(context);
+      return [isNative(client) ? client : client.conn];
+    },
+    prepare: async () => {
+      WsException = await wsExceptionClass();
+    },
+    toError: (exception) => (WsException === undefined ? exception : new WsException(exception.getResponse())),
+  };
+}
+
+export function isGateway(type: Type): boolean {
+  return Reflect.hasMetadata(GATEWAY, type);
+}
+
+/** The method that Nest calls for a new connection. */
+export function connectionHandlerOf(type: Type): Handler | undefined {
+  return (type.prototype as { readonly handleConnection?: Handler }).handleConnection;
+}
+
+/**
+ * Notes a new connection. With ws the upgrade's request comes with the connection alone: messages have no other way to its
+ * headers.
+ *
+ * @param args what Nest passes to `handleConnection`
+ */
+export function connectionOpened([client, upgrade]: readonly unknown[]): Connection {
+  const connection: Connection = { upgrade: isUpgrade(upgrade) ? upgrade : undefined };
+  connections.set(client as object, connection);
+  return connection;
+}
+
+/**
+ * Tells a client why its connection ends, and ends it. A WebSocket closes with the code 1013, "try again later".
+ *
+ * Source: https://www.iana.org/assignments/websocket/websocket.xhtml#close-code-number
+ */
+export function turnAway(client: WsClient, body: unknown): void {
+  if (isNative(client)) {
+    client.send(JSON.stringify({ event: 'exception', data: body }));
+    client.close(1013, 'rate limit');
+  } else {
+    client.emit('exception', body);
+    client.disconnect(true);
+  }
+}
+
+function requestOf(client: WsClient, trust: ProxyTrust): ContextRequest {
+  const native = isNative(client);
+  const upgrade = native ? connections.get(client)?.upgrade : client.request;
+  // oxlint-disable-next-line no-underscore-dangle -- the name is that of ws
+  const socket = upgrade?.socket ?? (native ? client._socket : undefined);
+  const { headers = {}, rawHeaders = [] } = upgrade ?? {};
+  const user = client.user ?? (native ? undefined : client.data?.user) ?? upgrade?.user;
+  const address = socket === undefined ? undefined : forwardedAddress({ headers, socket: remoteOf(socket) }, trust);
+  return {
+    headers,
+    rawHeaders,
+    user,
+    ...(socket !== undefined && { socket }),
+    ...(address !== undefined && { ip: address }),
+  };
+}
+
+function remoteOf({ remoteAddress }: Upgrade['socket']): { readonly remoteAddress?: string } {
+  return remoteAddress === undefined ? {} : { remoteAddress };
+}
+
+function clientOf(context: ExecutionContext): WsClient {
+  return context.getArgByIndex<WsClient>(0);
+}
+
+/** `ws` has the numeric `readyState` of the WebSocket standard; a client of socket.io has none. */
+function isNative(client: WsClient): client is NativeClient {
+  return typeof (client as Partial<NativeClient>).readyState === 'number';
+}
+
+function isUpgrade(value: unknown): value is Upgrade {
+  return typeof (value as Partial<Upgrade> | undefined)?.headers === 'object';
+}
+
+async function wsExceptionClass(): Promise<WsExceptionClass> {
+  try {
+    return (await import('@nestjs/websockets')).WsException;
+  } catch (error) {
+    throw optionalPackageError(error, {
+      name: '@nestjs/websockets',
+      where: 'RateLimitModule',
+      versions: '^11.1.4 || ^12.0.0',
+    });
+  }
+}
