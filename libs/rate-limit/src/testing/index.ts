@@ -14,3 +14,11 @@ export {
 export type { HttpApplicationLike, LimitReply } from './expect/http-client.js';
 export type { IdentityHeaders, TestIdentity } from './expect/identity-headers.js';
 export type { ApplicationLike } from './runtime-of.js';
+export {
+  type ConformanceCase,
+  describeRateLimitStore,
+  rateLimitStoreConformance,
+  type StoreUnderTest,
+  type TestFramework,
+} from './conformance/conformance.js';
+export type { OpenStore, StoreSettings } from './conformance/timeline.js';
