@@ -5,7 +5,7 @@ import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { timeOf, useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
-import { MINUTE, ORIGIN, SECOND } from './conformance.js';
+import { MINUTE, ORIGIN, SECOND } from '../../libs/rate-limit/src/testing/conformance/instants.js';
 
 /** A policy, a cost that is charged at `ORIGIN`, and the microseconds until the state means the same as none. */
 const LIFETIMES: readonly (readonly [policy: Policy, cost: number, lifetime: number])[] = [

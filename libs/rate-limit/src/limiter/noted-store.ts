@@ -1,5 +1,5 @@
 import type { Denials } from '../stores/observers.js';
-import type { Charge, ChargeReceipt, ChargeVerdict, RateLimitStore, Verdict } from '../stores/store.js';
+import type { Charge, ChargeReceipt, ChargeVerdict, RateLimitStore, Timer, Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
 
 /** A store whose rejections are noted in a denial cache. `RedisStore` notes its own; this is for any other store. */
@@ -8,6 +8,10 @@ export class NotedStore implements RateLimitStore {
     private readonly store: RateLimitStore,
     private readonly denials: Denials,
   ) {}
+
+  get timer(): Timer | undefined {
+    return this.store.timer;
+  }
 
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
     const sentAt = performance.now();

@@ -1,4 +1,5 @@
 import { ClientGoneError } from '../identity/errors.js';
+import { processTimer, type Timer } from '../stores/timer.js';
 import { LimiterClosedError, WaitingRoomFullError } from './errors.js';
 
 /** A connection or a response, which closes when the client has gone. */
@@ -19,7 +20,7 @@ export interface WaitingRoomLimits {
 }
 
 interface WaitingRequest {
-  timer: NodeJS.Timeout;
+  readonly cancel: () => void;
   readonly leave: (error: Error) => void;
 }
 
@@ -29,9 +30,6 @@ interface Watch {
   readonly closed: () => void;
 }
 
-/** setTimeout takes no more. A longer wait is armed again. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** Where requests wait for a leaky bucket's departure slots. A request reserves a place before the store is asked. */
 export class WaitingRoom {
   private readonly waiting = new Set<WaitingRequest>();
@@ -40,7 +38,11 @@ export class WaitingRoom {
   private reserved = 0;
   private closed = false;
 
-  constructor(private readonly limits: WaitingRoomLimits) {}
+  /** @param timer lets waiting requests pass; the store's own where its clock is not that of the process */
+  constructor(
+    private readonly limits: WaitingRoomLimits,
+    private readonly timer: Timer = processTimer,
+  ) {}
 
   /** How many requests wait. */
   get size(): number {
@@ -80,8 +82,7 @@ export class WaitingRoom {
   }
 
   /**
-   * Waits until `delayMs` after now and never less: timers fire early by up to a millisecond, so the clock is read again.
-   * The timers do not keep a process alive.
+   * Waits until `delayMs` after now and never less. The timer does not keep a process alive.
    *
    * @param leftBy what closes when the client has gone
    * @throws {LimiterClosedError} once `close` was called
@@ -89,28 +90,21 @@ export class WaitingRoom {
    */
   async wait(delayMs: number, leftBy: readonly Closable[] = []): Promise<void> {
     if (delayMs <= 0) return;
-    const departsAt = performance.now() + delayMs;
     if (this.closed) throw new LimiterClosedError();
     if (leftBy.some(({ destroyed, writableEnded }) => destroyed === true || writableEnded === true)) {
       throw new ClientGoneError();
     }
     await new Promise<void>((resolve, reject) => {
-      const arm = (ms: number): NodeJS.Timeout => setTimeout(check, Math.min(Math.ceil(ms), MAX_TIMER_MS)).unref();
-      const check = (): void => {
-        const left = departsAt - performance.now();
-        if (left > 0) {
-          request.timer = arm(left);
-          return;
-        }
+      const depart = (): void => {
         this.forget(request, leftBy);
         resolve();
       };
       const leave = (error: Error): void => {
-        clearTimeout(request.timer);
+        request.cancel();
         this.forget(request, leftBy);
         reject(error);
       };
-      const request: WaitingRequest = { timer: arm(delayMs), leave };
+      const request: WaitingRequest = { cancel: this.timer(delayMs, depart), leave };
       this.waiting.add(request);
       for (const closable of leftBy) this.watch(closable, request);
     });

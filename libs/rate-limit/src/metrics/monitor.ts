@@ -38,6 +38,7 @@ export class Monitor {
   private timing: boolean;
   private readonly onDecision: MonitorSettings['onDecision'];
   private readonly sampling: number;
+  private readonly observers = new Set<(event: DecisionEvent) => void>();
   private readonly hookFailed: RationedWarning;
 
   constructor({ onDecision, decisionSampling = 1 }: MonitorSettings, logger: Pick<Logger, 'warn'>) {
@@ -50,6 +51,13 @@ export class Monitor {
   /** From now on it takes the time of every decision. */
   takeTimes(): void {
     this.timing = true;
+  }
+
+  /** Notifies `observer` of every decision as well, whatever `decisionSampling` is. Returns what ends it. */
+  observe(observer: (event: DecisionEvent) => void): () => void {
+    this.takeTimes();
+    this.observers.add(observer);
+    return () => this.observers.delete(observer);
   }
 
   /** The instant at which a decision begins, for the methods below; 0 where the times are not taken. */
@@ -157,8 +165,11 @@ export class Monitor {
     const durationMs = performance.now() - since;
     if (source === 'store') this.latency.observe(durationMs);
     // At random: every n-th decision would be the same client's or policy's where these take turns.
-    if (this.onDecision === undefined || (this.sampling < 1 && Math.random() >= this.sampling)) return;
+    const onDecision = this.sampling < 1 && Math.random() >= this.sampling ? undefined : this.onDecision;
+    if (onDecision === undefined && this.observers.size === 0) return;
     const event: DecisionEvent = { decision, source, route: handler && routeName(handler), durationMs };
-    notify(this.onDecision, event, (error) => this.hookFailed.warn(`onDecision failed: ${reasonOf(error)}`));
+    for (const observer of this.observers) observer(event);
+    if (onDecision === undefined) return;
+    notify(onDecision, event, (error) => this.hookFailed.warn(`onDecision failed: ${reasonOf(error)}`));
   }
 }

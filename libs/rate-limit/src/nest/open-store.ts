@@ -28,6 +28,12 @@ interface OpenedStore {
   readonly warning?: string;
 }
 
+/**
+ * The token of a store that decides in place of the one that the module's options ask for: null unless a test overrides it. No
+ * connection is opened then.
+ */
+export const RATE_LIMIT_STORE = Symbol.for('nestjs-floodgate: the store that decides');
+
 type Option = keyof RateLimitModuleOptions;
 
 /** Options that need a store outside of this process. */
@@ -81,6 +87,12 @@ function givenStore(store: RateLimitStore, { given, denialCacheMs, deadlineMs }:
   }
   const denials = new DenialCache(denialCacheMs);
   return { ...opened, store: new NotedStore(store, denials), denials };
+}
+
+/** A store that a test has put in place of the application's. The options of the application's own store rest. */
+export function overridingStore(store: RateLimitStore, { deadlineMs }: CheckedOptions): OpenedStore {
+  const description = `Limits are kept in ${nameOf(store)}, which overrides the store of the module's options`;
+  return { store, deadlines: new Deadlines(deadlineMs), keepsTime: false, owned: false, description };
 }
 
 function memoryStore({ given, deadlineMs }: CheckedOptions): OpenedStore {

@@ -18,6 +18,8 @@ import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
+import type { RateLimitStore } from '../stores/store.js';
+import { RATE_LIMIT_STORE } from './open-store.js';
 
 /**
  * Rate limiting for the whole application. Import it once, in the root module.
@@ -39,6 +41,7 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
         MetadataScanner,
         HttpAdapterHost,
         { token: CONFIGURED, optional: true },
+        RATE_LIMIT_STORE,
       ],
       useFactory: (
         options: RateLimitModuleOptions,
@@ -46,12 +49,14 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
         scanner: MetadataScanner,
         adapterHost: HttpAdapterHost,
         configured: true | undefined,
+        override: RateLimitStore | null,
       ) => {
         if (configured === undefined) throw importedPlain();
-        return RateLimitRuntime.create(checkOptions(options), discovery, scanner, adapterHost);
+        return RateLimitRuntime.create(checkOptions(options), discovery, scanner, adapterHost, override);
       },
     },
     { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },
+    { provide: RATE_LIMIT_STORE, useValue: null },
     RateLimitGuard,
     { provide: PLAIN_GUARD, useClass: RateLimitGuard },
     RateLimitMiddleware,

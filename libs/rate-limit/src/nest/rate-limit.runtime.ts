@@ -20,12 +20,13 @@ import { WaitingRoom } from '../limiter/waiting-room.js';
 import { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
+import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { decoratedInVain, limitableHandlers } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
 import { identityChain } from './identities.js';
-import { openStore } from './open-store.js';
+import { openStore, overridingStore } from './open-store.js';
 import type { CheckedOptions } from './options/check-options.js';
 import { serverOf, trustProxyOf } from './platform.js';
 import { PolicyFunctions } from './policy-functions.js';
@@ -69,7 +70,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.functions = new UserFunctions(deadlineMs, monitor, logger);
     this.policies = new NamedPolicies(options.policies);
     this.identities = identityChain(options, this.functions, this.connections);
-    this.waitingRoom = new WaitingRoom(options);
+    this.waitingRoom = new WaitingRoom(options, opened.store.timer);
     this.forwarded = new ForwardedWatch(
       () => trustProxyOf(adapterHost),
       (message) => logger.warn(message),
@@ -92,17 +93,24 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom);
   }
 
+  /** The store that decides. */
+  get store(): RateLimitStore {
+    return this.opened.store;
+  }
+
+  /** @param override decides in place of the store that the options ask for; none is opened then */
   static async create(
     options: CheckedOptions,
     discovery: DiscoveryService,
     scanner: MetadataScanner,
     adapterHost: HttpAdapterHost,
+    override: RateLimitStore | null,
   ): Promise<RateLimitRuntime> {
     // Nest calls no hook of a module that is loaded lazily, so the check of `onModuleInit` would not come.
     if (runtimesOf(discovery).length > 0) throw importedTwice();
     const logger = new Logger('RateLimit');
     const monitor = new Monitor(options, logger);
-    const opened = await openStore(options, monitor, logger);
+    const opened = override === null ? await openStore(options, monitor, logger) : overridingStore(override, options);
     return new RateLimitRuntime(options, opened, monitor, logger, discovery, scanner, adapterHost);
   }
 

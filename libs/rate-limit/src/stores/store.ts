@@ -3,6 +3,8 @@ export type { Charge, ChargeMode } from './charge.js';
 import type { ChargeReceipt } from './receipt.js';
 export type { ChargeReceipt } from './receipt.js';
 export type { StoreStateChange } from './store-state.js';
+import type { Timer } from './timer.js';
+export type { Timer } from './timer.js';
 
 /** What a store says about one charge of a request. Times are whole microseconds. */
 export interface ChargeVerdict {
@@ -46,6 +48,11 @@ export interface RateLimitStore {
    * as `store` is left open: close it where you made it.
    */
   close?(): Promise<void>;
+  /**
+   * Lets delayed requests wait by this store's clock, for a store whose clock is not that of the process, such as one of a test.
+   * Default the process's own timer.
+   */
+  readonly timer?: Timer;
 }
 
 /** The store could not decide: its server is unavailable or too slow, or the state under a key is unreadable. */

@@ -125,6 +125,14 @@ export class Entries {
     if (entry !== undefined) this.forget(key, entry);
   }
 
+  /** Forgets all entries and shared states. */
+  clear(): void {
+    this.entries.clear();
+    this.shared.clear();
+    this.hand = this.entries.entries();
+    this.toSweep = this.estimate = 0;
+  }
+
   /** Checks a few entries for expiry, and forgets the expired ones. */
   tidy(now: number): void {
     for (let looks = 0; this.toSweep >= 1 && looks < MAX_SWEEP; looks++, this.toSweep--) {

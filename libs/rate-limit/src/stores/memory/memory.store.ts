@@ -111,6 +111,11 @@ export class MemoryStore implements RateLimitStore {
     for (const key of keys) this.entries.delete(key);
   }
 
+  /** Forgets the states of all keys, such as between two tests. */
+  clear(): void {
+    this.entries.clear();
+  }
+
   refund(receipts: readonly ChargeReceipt[]): void {
     const now = this.clock();
     for (const { key, algorithm, cost, at, resetAt } of receipts) {

@@ -30,6 +30,10 @@ export class SharedStates {
     return entry;
   }
 
+  clear(): void {
+    this.entries.clear();
+  }
+
   private forgetOldest(): void {
     const [policy, { algorithm, state }] = this.entries.entries().next().value!;
     this.entries.delete(policy);

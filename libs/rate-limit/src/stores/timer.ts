@@ -1,0 +1,22 @@
+/**
+ * Runs `task` once, `ms` milliseconds from now and never earlier, without keeping the process alive.
+ *
+ * @returns cancels the task
+ */
+export type Timer = (ms: number, task: () => void) => () => void;
+
+/** setTimeout takes no more. A longer wait is armed again. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The timer of the process. Node's timers fire early by up to a millisecond, so the clock is read again. */
+export const processTimer: Timer = (ms, task) => {
+  const dueAt = performance.now() + ms;
+  const arm = (left: number): NodeJS.Timeout => setTimeout(check, Math.min(Math.ceil(left), MAX_TIMER_MS)).unref();
+  const check = (): void => {
+    const left = dueAt - performance.now();
+    if (left > 0) timeout = arm(left);
+    else task();
+  };
+  let timeout = arm(ms);
+  return () => clearTimeout(timeout);
+};

@@ -1,0 +1,103 @@
+import { MILLISECOND, MINUTE, pass, reject, repeat, SECOND, type Tables } from '../instants.js';
+
+const threeASecond = { algorithm: 'fixed-window', limit: 3, window: 1_000 } as const;
+const DAY = 1_440 * MINUTE;
+
+/** The instants of a fixed window. */
+export const FIXED_WINDOW: Tables = {
+  'admits its limit in each window, at any time in it': {
+    policy: threeASecond,
+    steps: [
+      [0, 1, pass(2, SECOND)],
+      [0, 1, pass(1, SECOND)],
+      [400_000, 1, pass(0, 600_000)],
+      [400_000, 1, reject(0, 600_000, 600_000)],
+      [999_999, 1, reject(0, 1, 1)],
+      [1_000_000, 1, pass(2, SECOND)],
+    ],
+  },
+  'admits twice its limit within 2 microseconds around the edge of a window (its known weakness)': {
+    policy: threeASecond,
+    steps: [
+      ...repeat(3, (i) => [999_999, 1, pass(2 - i, 1)]),
+      [999_999, 1, reject(0, 1, 1)],
+      ...repeat(3, (i) => [1_000_000, 1, pass(2 - i, SECOND)]),
+      [1_000_000, 1, reject(0, SECOND, SECOND)],
+    ],
+  },
+  'aligns its windows to the clock, not to the first request': {
+    policy: threeASecond,
+    steps: [
+      [700_000, 3, pass(0, 300_000)],
+      [1_000_000, 3, pass(0, SECOND)],
+    ],
+  },
+  'admits the whole limit at once, and never more': {
+    policy: threeASecond,
+    steps: [
+      [0, 4, reject(3, SECOND, Infinity)],
+      [0, 3, pass(0, SECOND)],
+      [500_000, 3, reject(0, 500_000, 500_000)],
+      [500_000, 4, reject(0, 500_000, Infinity)],
+      [1_000_000, 2, pass(1, SECOND)],
+      [1_000_000, 2, reject(1, SECOND, SECOND)],
+      [1_000_000, 1, pass(0, SECOND)],
+    ],
+  },
+  'answers cost 0 as it would cost 1, and charges nothing': {
+    policy: threeASecond,
+    steps: [
+      [250_000, 0, pass(3, 750_000)],
+      [250_000, 3, pass(0, 750_000)],
+      [250_000, 0, reject(0, 750_000, 750_000)],
+      [1_000_000, 0, pass(3, SECOND)],
+    ],
+  },
+  'counts in windows of a millisecond': {
+    policy: { algorithm: 'fixed-window', limit: 1, window: 1 },
+    steps: [
+      [999, 1, pass(0, 1)],
+      [MILLISECOND, 1, pass(0, MILLISECOND)],
+      [2 * MILLISECOND - 1, 1, reject(0, 1, 1)],
+      [2 * MILLISECOND, 1, pass(0, MILLISECOND)],
+    ],
+  },
+  'counts to 1e12 in windows of a day': {
+    policy: { algorithm: 'fixed-window', limit: 1_000_000_000_000, window: '1d' },
+    steps: [
+      [0, 999_999_999_999, pass(1, DAY)],
+      [1, 1, pass(0, DAY - 1)],
+      [DAY - 1, 1, reject(0, 1, 1)],
+      [DAY, 1_000_000_000_000, pass(0, DAY)],
+    ],
+  },
+  'forgets an earlier window, however far the clock leaps': {
+    policy: threeASecond,
+    steps: [
+      [0, 3, pass(0, SECOND)],
+      [1_000 * DAY, 3, pass(0, SECOND)],
+      [1_000 * DAY, 1, reject(0, SECOND, SECOND)],
+    ],
+  },
+  'moves the count into the current window if the clock steps back': {
+    policy: threeASecond,
+    steps: [
+      [10 * SECOND, 2, pass(1, SECOND)],
+      [9_900_000, 1, pass(0, 100_000)],
+      [9_900_000, 1, reject(0, 100_000, 100_000)],
+      [10 * SECOND, 3, pass(0, SECOND)],
+    ],
+  },
+  'continues the later window if the clock steps back within the skew': {
+    policy: threeASecond,
+    maxSkewMs: 100,
+    steps: [
+      [10 * SECOND, 2, pass(1, SECOND)],
+      [9_900_000, 1, pass(0, 1_100_000)],
+      [9_900_000, 1, reject(0, 1_100_000, 1_100_000)],
+      [10 * SECOND, 1, reject(0, SECOND, SECOND)],
+      [9_899_999, 1, reject(0, 100_001, 100_001)],
+      [10 * SECOND, 1, pass(2, SECOND)],
+    ],
+  },
+};

@@ -1,0 +1,69 @@
+import type { Algorithm } from '../../algorithms/algorithm.js';
+import { type ChargeReceipt, receiptsOf } from '../../stores/receipt.js';
+import type { Charge, ChargeVerdict, Clock, RateLimitStore, Verdict } from '../../stores/store.js';
+import { ORIGIN } from './instants.js';
+
+/** What a store under test is opened with. */
+export interface StoreSettings {
+  /** The store has to decide by it, and by no other clock. */
+  readonly clock: Clock;
+  /** Milliseconds that a stored instant may lie ahead of the clock before it is rebased: the store hands it to its algorithms. */
+  readonly maxSkewMs: number;
+}
+
+/** Opens a new, empty store. */
+export type OpenStore = (settings: StoreSettings) => RateLimitStore | Promise<RateLimitStore>;
+
+/** A charge of a case: an algorithm, a cost, and a key; default `'key'`. */
+export type Asked = readonly [algorithm: Algorithm, cost: number, key?: string];
+
+/** The module's default prefix: the server under test may allow only these keys. */
+const KEY_PREFIX = 'rl:';
+
+/** A store whose clock the case sets. */
+export class Timeline {
+  private constructor(
+    private readonly time: { now: number },
+    private readonly store: RateLimitStore,
+  ) {}
+
+  static async open(open: OpenStore, maxSkewMs = 0): Promise<Timeline> {
+    const time = { now: ORIGIN };
+    return new Timeline(time, await open({ clock: () => time.now, maxSkewMs }));
+  }
+
+  /** Decides one request at an instant counted from `ORIGIN`. */
+  async ask(at: number, ...charges: readonly Asked[]): Promise<Verdict> {
+    this.time.now = ORIGIN + at;
+    return this.store.consume(charges.map(chargeOf));
+  }
+
+  /** One charge's verdict. */
+  async charge(at: number, algorithm: Algorithm, cost: number, key?: string): Promise<ChargeVerdict> {
+    const { charges } = await this.ask(at, [algorithm, cost, key]);
+    return charges[0]!;
+  }
+
+  async reset(...keys: string[]): Promise<void> {
+    await this.store.reset(keys.map((key) => KEY_PREFIX + key));
+  }
+
+  /** Whether the store refunds: it may leave the method out. */
+  get refunds(): boolean {
+    return this.store.refund !== undefined;
+  }
+
+  /** Charges, and returns the receipt. */
+  async take(at: number, ...asked: readonly Asked[]): Promise<readonly ChargeReceipt[]> {
+    return receiptsOf(asked.map(chargeOf), await this.ask(at, ...asked));
+  }
+
+  async refund(at: number, receipts: readonly ChargeReceipt[]): Promise<void> {
+    this.time.now = ORIGIN + at;
+    await this.store.refund?.(receipts);
+  }
+}
+
+function chargeOf([algorithm, cost, key = 'key']: Asked): Charge {
+  return { key: KEY_PREFIX + key, algorithm, cost };
+}

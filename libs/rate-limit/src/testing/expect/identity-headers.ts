@@ -1,0 +1,52 @@
+import { shown } from '../../util/config-error.js';
+
+/** Identities of a request by their kinds. */
+export type TestIdentity = Readonly<Record<string, string>>;
+
+/** The headers by which the application knows these identities. */
+export type IdentityHeaders = (
+  identity: TestIdentity,
+) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
+
+/** The parts of an identity resolver that tell its header. */
+interface HeaderIdentity {
+  readonly kind: string;
+  readonly header?: string;
+}
+
+/**
+ * Headers for identities that the module's `identity` reads from headers.
+ *
+ * @param resolvers the module's `identity`
+ * @throws {TypeError} for a kind that no header brings
+ */
+export function headersFor(resolvers: readonly HeaderIdentity[]): IdentityHeaders {
+  return (identity) => {
+    const headers: Record<string, string> = {};
+    for (const [given, value] of Object.entries(identity)) {
+      // The option is called by: 'api-key', so tests are likely to name that kind.
+      const kind = given === 'api-key' ? 'key' : given;
+      const header = resolvers.find((resolver) => resolver.kind === kind && resolver.header !== undefined)?.header;
+      if (header === undefined) throw unknownKind(given, resolvers);
+      headers[header] = value;
+    }
+    return headers;
+  };
+}
+
+/** @throws {TypeError} when it is no object of texts */
+export function checkIdentity(identity: unknown): void {
+  const isObject = typeof identity === 'object' && identity !== null && !Array.isArray(identity);
+  const values = isObject ? Object.values(identity) : [];
+  if (values.length > 0 && values.every((value) => typeof value === 'string' && value !== '')) return;
+  throw new TypeError(`expectLimit, as: takes identities by kind such as { user: 'ada' }, got ${shown(identity)}`);
+}
+
+function unknownKind(kind: string, resolvers: readonly HeaderIdentity[]): TypeError {
+  const known = resolvers.filter(({ header }) => header !== undefined).map((one) => `${one.kind} (${one.header})`);
+  const others = known.length === 0 ? "the module's identity reads no headers" : `headers bring ${known.join(', ')}`;
+  return new TypeError(
+    `expectLimit, as: no header brings an identity of kind ${shown(kind)} (${others}). Say how your application knows it: ` +
+      `expectLimit(app, { as: ({ ${/^\w+$/.test(kind) ? kind : `'${kind}': value`} }) => ({ authorization: ... }) })`,
+  );
+}

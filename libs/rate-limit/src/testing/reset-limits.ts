@@ -1,0 +1,20 @@
+import { MemoryStore } from '../stores/memory/memory.store.js';
+import { type ApplicationLike, runtimeOf } from './runtime-of.js';
+
+/**
+ * Forgets what the application's limits have counted, such as between two tests.
+ *
+ * @throws {TypeError} when the application has no `RateLimitModule`, or its limits are not kept in the process: empty a test's
+ *   Redis with `FLUSHDB`
+ * @example beforeEach(() => resetLimits(app));
+ */
+export function resetLimits(app: ApplicationLike): void {
+  const { store } = runtimeOf('resetLimits', app);
+  if (!(store instanceof MemoryStore)) {
+    throw new TypeError(
+      `resetLimits: the limits are kept in ${store.constructor?.name || 'a store of your own'}, not in this process: ` +
+        `use overrideRateLimitStore(builder, clock), or empty the store yourself`,
+    );
+  }
+  store.clear();
+}

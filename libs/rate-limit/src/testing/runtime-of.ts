@@ -1,0 +1,29 @@
+import { RateLimitRuntime } from '../nest/rate-limit.runtime.js';
+
+/** What the kit uses of a Nest application or testing module. */
+export interface ApplicationLike {
+  get(token: unknown, options: { readonly strict: false }): unknown;
+}
+
+/**
+ * The limiter of an application.
+ *
+ * @param place how the error message begins
+ * @throws {TypeError} when the application has none
+ */
+export function runtimeOf(place: string, app: ApplicationLike): RateLimitRuntime {
+  if (typeof app?.get !== 'function') {
+    throw new TypeError(
+      `${place}: takes a Nest application, as NestFactory.create or createNestApplication returns it`,
+    );
+  }
+  try {
+    return app.get(RateLimitRuntime, { strict: false }) as RateLimitRuntime;
+  } catch (error) {
+    throw new TypeError(
+      `${place}: the application has no RateLimitModule. If it imports one, two copies of nestjs-floodgate are loaded, one with ` +
+        `import and one with require: load the module and the kit in the same way`,
+      { cause: error },
+    );
+  }
+}

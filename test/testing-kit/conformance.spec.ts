@@ -1,0 +1,191 @@
+import { AssertionError } from 'node:assert';
+import { describe, expect, it, test } from '@jest/globals';
+import type { Charge, RateLimitStore, Verdict } from 'nestjs-floodgate';
+import {
+  describeRateLimitStore,
+  rateLimitStoreConformance,
+  type StoreSettings,
+  type StoreUnderTest,
+  VirtualClock,
+  VirtualStore,
+} from 'nestjs-floodgate/testing';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RacingStore, Table, TableStore } from './support/example-stores.js';
+
+const tableStore = (settings: StoreSettings): RateLimitStore => new TableStore(new Table(), settings);
+
+describeRateLimitStore({ name: 'a right store of an author', open: tableStore }, { describe, test });
+
+/** The cases that a store fails, with their errors. */
+async function failures(store: StoreUnderTest): Promise<Map<string, AssertionError>> {
+  const failed = new Map<string, AssertionError>();
+  for (const { name, run } of rateLimitStoreConformance(store)) {
+    try {
+      await run();
+    } catch (error) {
+      if (!(error instanceof AssertionError)) throw error;
+      failed.set(name, error);
+    }
+  }
+  return failed;
+}
+
+/** A store with one mistake. */
+function mistaken(change: (store: RateLimitStore, settings: StoreSettings) => Partial<RateLimitStore>): StoreUnderTest {
+  return {
+    name: 'mistaken',
+    open: (settings) => {
+      const store = new MemoryStore(settings);
+      return {
+        consume: (charges) => store.consume(charges),
+        reset: (keys) => store.reset(keys),
+        refund: (receipts) => store.refund(receipts),
+        ...change(store, settings),
+      };
+    },
+  };
+}
+
+describe('the conformance suite', () => {
+  it('has a case of its own name for each law and algorithm', () => {
+    const names = rateLimitStoreConformance({ name: 'any', open: tableStore }).map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.length).toBeGreaterThan(110);
+  });
+
+  it('fails a store that decides without a transaction, by its concurrent requests alone', async () => {
+    const failed = await failures({ name: 'racing', open: (settings) => new RacingStore(new Table(), settings) });
+    expect([...failed.keys()].every((name) => name.startsWith('concurrent requests: '))).toBe(true);
+    expect(failed.size).toBeGreaterThanOrEqual(5);
+    expect(
+      failed.get('concurrent requests: fixed-window: admits exactly its limit of concurrent requests')?.message,
+    ).toBe('of 25 concurrent requests\n  expected: { allowed: 4 }\n  got:      { allowed: 25 }');
+  });
+
+  it.each<[string, string, StoreUnderTest]>([
+    [
+      'a limit that is one too large',
+      'token bucket: admits a burst of its capacity, then exactly its rate',
+      mistaken((store) => {
+        let spared = 0;
+        return {
+          consume: async (charges: readonly Charge[]): Promise<Verdict> => {
+            const verdict = await store.consume(charges);
+            if (verdict.allowed || spared++ > 0) return verdict;
+            return { ...verdict, allowed: true, charges: verdict.charges.map((one) => ({ ...one, allowed: true })) };
+          },
+        };
+      }),
+    ],
+    [
+      'charges of a rejected request',
+      'several policies: charges all policies or none, and returns the verdict of each',
+      mistaken((store) => ({
+        consume: async (charges: readonly Charge[]): Promise<Verdict> => {
+          const verdicts = [];
+          for (const charge of charges) verdicts.push(await store.consume([charge]));
+          return {
+            allowed: verdicts.every(({ allowed }) => allowed),
+            at: verdicts[0]!.at,
+            charges: verdicts.flatMap((verdict) => verdict.charges),
+          };
+        },
+      })),
+    ],
+    [
+      'a clock of its own',
+      'every algorithm: decides at the instant of its clock, and returns it',
+      { name: 'own clock', open: ({ maxSkewMs }) => new MemoryStore({ maxSkewMs }) },
+    ],
+    [
+      'a reset of all keys',
+      'every algorithm: fixed-window: resets the given keys only',
+      mistaken((store, settings) => {
+        let current = store;
+        return {
+          consume: (charges) => current.consume(charges),
+          reset: () => {
+            current = new MemoryStore(settings);
+          },
+        };
+      }),
+    ],
+    [
+      'no skew',
+      'leaky bucket: keeps every slot that was given if the clock steps back within the skew',
+      { name: 'no skew', open: ({ clock }) => new MemoryStore({ clock }) },
+    ],
+    [
+      'refunds that forget the whole state',
+      'refunds: token-bucket: a late refund, or one of a key that was reset, gives nothing beyond the limit',
+      mistaken((store) => ({ refund: (receipts) => store.reset(receipts.map(({ key }) => key)) })),
+    ],
+    [
+      'no verdict',
+      'every algorithm: token-bucket: a peek changes nothing',
+      mistaken(() => ({ consume: () => ({ charges: [{}] }) as never })),
+    ],
+  ])('fails %s', async (_, name, store) => {
+    expect([...(await failures(store)).keys()]).toContain(name);
+  });
+
+  it('says at which step of a table a store differs', async () => {
+    const failed = await failures({ name: 'no skew', open: ({ clock }) => new MemoryStore({ clock }) });
+    expect(
+      failed.get('fixed window: continues the later window if the clock steps back within the skew')?.message,
+    ).toBe(
+      'step 2 of 6: cost 1 at 9900000 microseconds, fixed-window of limit 3, window 1000 ms\n' +
+        '  expected: { allowed: true, remaining: 0, resetAfter: 1100000, retryAfter: 0, delay: 0 }\n' +
+        '  got:      { allowed: true, remaining: 0, resetAfter: 100000, retryAfter: 0, delay: 0 }',
+    );
+  });
+
+  it('does without refunds', async () => {
+    const failed = await failures({
+      name: 'without',
+      open: (settings) => {
+        const store = new MemoryStore(settings);
+        return { consume: (charges) => store.consume(charges), reset: (keys) => store.reset(keys) };
+      },
+    });
+    expect([...failed]).toEqual([]);
+  });
+
+  it('closes every store that it has opened, also after a failure', async () => {
+    let open = 0;
+    const store: StoreUnderTest = {
+      name: 'counted',
+      open: async ({ clock }) => {
+        open++;
+        return new MemoryStore({ clock });
+      },
+      close: async () => void open--,
+    };
+    expect((await failures(store)).size).toBeGreaterThan(0);
+    expect(open).toBe(0);
+  });
+
+  it('is passed by the store of the kit', async () => {
+    const open = ({ clock, maxSkewMs }: StoreSettings): RateLimitStore => {
+      const virtual = new VirtualClock(new Date(0));
+      const store = new VirtualStore(virtual, { maxSkewMs });
+      const follow = (): void => {
+        const behind = clock() - virtual.nowMicroseconds;
+        if (behind >= 0) virtual.advanceMicroseconds(behind);
+        else virtual.stepBack(`${-behind / 1000}ms`);
+      };
+      return {
+        consume: (charges) => (follow(), store.consume(charges)),
+        reset: (keys) => store.reset(keys),
+        refund: (receipts) => (follow(), store.refund(receipts)),
+      };
+    };
+    expect([...(await failures({ name: 'virtual', open }))]).toEqual([]);
+  });
+
+  it('names what is missing', () => {
+    expect(() => rateLimitStoreConformance({ name: 'none' } as StoreUnderTest)).toThrow(
+      'rateLimitStoreConformance: open must be a function that opens a store, got undefined',
+    );
+  });
+});

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { describe, expect, it, test } from '@jest/globals';
+import { rateLimitStoreConformance } from 'nestjs-floodgate/testing';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { limitTests } from './runners/limits.js';
+
+// The same tests under each framework: here, and in a process of each of the others.
+limitTests({ describe, test });
+
+/** The tests of `limits.ts`: two of an application, and the suite of stores. */
+const TESTS = 2 + rateLimitStoreConformance({ name: 'any', open: (settings) => new MemoryStore(settings) }).length;
+
+const FRAMEWORKS = {
+  Vitest: {
+    args: ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/testing-kit/runners/vitest.config.js'],
+    passed: (output: string) =>
+      (JSON.parse(output.slice(output.indexOf('{'))) as { numPassedTests: number }).numPassedTests,
+  },
+  'node:test': {
+    args: [
+      '--import',
+      './test/support/typescript-loader.js',
+      '--test-reporter=tap',
+      'test/testing-kit/runners/limits.node-test.ts',
+    ],
+    passed: (output: string) => Number(/^# pass (\d+)$/m.exec(output)?.[1]),
+  },
+};
+
+interface Run {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+function run(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Run> {
+  // Jest's own options would reach the process.
+  const { NODE_OPTIONS: _, NODE_ENV: __, ...env } = process.env;
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { env: { ...env, ...environment } });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, output }));
+  });
+}
+
+describe.each(Object.entries(FRAMEWORKS))('under %s', (_, { args, passed }) => {
+  it('the tests of the kit pass', async () => {
+    const { code, output } = await run(args, {});
+    expect({ code, passed: passed(output) }).toEqual({ code: 0, passed: TESTS });
+  }, 60_000);
+
+  it('a wrong limit fails with the message of the kit', async () => {
+    const { code, output } = await run(args, { WRONG_LIMIT: '1' });
+    expect({ code, passed: passed(output) }).toEqual({ code: 1, passed: TESTS - 1 });
+    expect(output).toContain('21 requests admitted, then request 22 rejected with 429');
+    expect(output).toContain('request 21 was rejected');
+  }, 60_000);
+});

@@ -1,0 +1,4 @@
+import { describe, test } from 'vitest';
+import { limitTests } from './limits.js';
+
+limitTests({ describe, test });

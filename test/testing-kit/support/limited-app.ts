@@ -1,0 +1,118 @@
+import { Body, Controller, Get, HttpCode, Module, Post, UnauthorizedException } from '@nestjs/common';
+import type { INestApplication, Type } from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import {
+  apiKeyIdentity,
+  ipIdentity,
+  RateLimit,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  userIdentity,
+} from 'nestjs-floodgate';
+import { overrideRateLimitStore, VirtualClock } from 'nestjs-floodgate/testing';
+import type { Platform } from '../../support/http-app.js';
+
+/** One route for each algorithm, and some that answer otherwise. */
+@Controller()
+export class Routes {
+  @Get('bucket')
+  @RateLimit({ name: 'bucket', algorithm: 'token-bucket', capacity: 20, refill: 10 })
+  bucket(): string {
+    return 'ok';
+  }
+
+  @Get('thirds')
+  @RateLimit({ name: 'thirds', algorithm: 'token-bucket', capacity: 2, refill: 3 })
+  thirds(): string {
+    return 'ok';
+  }
+
+  @Get('single')
+  @RateLimit({ name: 'single', algorithm: 'token-bucket', capacity: 1, refill: 3 })
+  single(): string {
+    return 'ok';
+  }
+
+  @Get('dear')
+  @RateLimit({ name: 'dear', algorithm: 'token-bucket', capacity: 21, refill: 10, cost: 2 })
+  dear(): string {
+    return 'ok';
+  }
+
+  @Get('leaky')
+  @RateLimit({ name: 'leaky', algorithm: 'leaky-bucket', capacity: 3, drain: 10 })
+  leaky(): string {
+    return 'ok';
+  }
+
+  @Get('window')
+  @RateLimit({ name: 'window', algorithm: 'fixed-window', limit: 5, window: '1m' })
+  window(): string {
+    return 'ok';
+  }
+
+  @Get('log')
+  @RateLimit({ name: 'log', algorithm: 'sliding-window-log', limit: 5, window: '1m' })
+  log(): string {
+    return 'ok';
+  }
+
+  @Get('counter')
+  @RateLimit({ name: 'counter', algorithm: 'sliding-window-counter', limit: 5, window: '1m' })
+  counter(): string {
+    return 'ok';
+  }
+
+  @Get('both')
+  @RateLimit(
+    { name: 'second', algorithm: 'fixed-window', limit: 3, window: '1s' },
+    { name: 'day', algorithm: 'fixed-window', limit: 9, window: '24h' },
+  )
+  both(): string {
+    return 'ok';
+  }
+
+  @Get('free')
+  free(): string {
+    return 'ok';
+  }
+
+  @Post('login')
+  @HttpCode(200)
+  @RateLimit({ name: 'login', algorithm: 'fixed-window', limit: 5, window: '15m' })
+  login(@Body() body: { readonly password?: string }): string {
+    if (body.password !== 'right') throw new UnauthorizedException();
+    return 'ok';
+  }
+}
+
+/** A root module as an application has it: its limits live in Redis. */
+export function appModule(options: RateLimitModuleOptions, controllers: readonly Type[] = [Routes]): Type {
+  @Module({ imports: [RateLimitModule.forRoot(options)], controllers: [...controllers] })
+  class AppModule {}
+  return AppModule;
+}
+
+/** Clients as `FROM_HEADERS` knows them. */
+export const IDENTITY = [apiKeyIdentity(), userIdentity(), ipIdentity()];
+
+/** Nothing listens there: an application that opened its Redis would say so. */
+export const NO_REDIS = 'redis://127.0.0.1:1';
+
+/** An application whose Redis the kit has overridden, not listening yet. */
+export async function openApp(
+  platform: Platform,
+  options: RateLimitModuleOptions = {},
+  controllers?: readonly Type[],
+): Promise<{ app: INestApplication; clock: VirtualClock }> {
+  const clock = new VirtualClock();
+  const root = appModule({ redis: NO_REDIS, identity: IDENTITY, ...options }, controllers);
+  const builder = overrideRateLimitStore(Test.createTestingModule({ imports: [root] }), clock);
+  const testingModule = await builder.compile();
+  const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
+  const app = testingModule.createNestApplication(adapter as ExpressAdapter, { logger: false });
+  await app.init();
+  return { app, clock };
+}

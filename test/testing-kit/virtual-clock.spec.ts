@@ -1,0 +1,119 @@
+import { describe, expect, it } from '@jest/globals';
+import { VirtualClock } from 'nestjs-floodgate/testing';
+
+const START = '2026-01-01T00:00:00.000Z';
+
+describe('a virtual clock', () => {
+  it('starts at a fixed midnight, or where the test says, and stands still', async () => {
+    const clock = new VirtualClock();
+    expect(clock.now.toISOString()).toBe(START);
+    expect(clock.nowMicroseconds).toBe(Date.parse(START) * 1000);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(clock.read()).toBe(Date.parse(START) * 1000);
+    expect(new VirtualClock('2024-02-29T12:00:00+01:00').now.toISOString()).toBe('2024-02-29T11:00:00.000Z');
+    expect(new VirtualClock(new Date(0)).nowMicroseconds).toBe(0);
+  });
+
+  it('advances by exact microseconds', () => {
+    const clock = new VirtualClock(new Date(0));
+    clock.advance('1m');
+    expect(clock.nowMicroseconds).toBe(60_000_000);
+    clock.advanceMs(1.5);
+    clock.advanceMicroseconds(1);
+    expect(clock.nowMicroseconds).toBe(60_001_501);
+    expect(clock.nowMs).toBe(60_001.501);
+    clock.advanceTo(new Date(90_000));
+    clock.advance('24h');
+    expect(clock.nowMicroseconds).toBe(86_490_000_000);
+    clock.stepBack('10s');
+    expect(clock.nowMicroseconds).toBe(86_480_000_000);
+  });
+
+  it('takes every whole number of microseconds as milliseconds', () => {
+    for (let us = 0; us < 3_000_000; us += 997) {
+      const clock = new VirtualClock(new Date(0));
+      clock.advanceMs(us / 1000);
+      expect(clock.nowMicroseconds).toBe(us);
+    }
+  });
+
+  it.each([60, '60', '', '0s', '-1m', 'soon', undefined, null, '0.0001ms'])('does not advance by %p', (given) => {
+    const clock = new VirtualClock();
+    expect(() => clock.advance(given as string)).toThrow(TypeError);
+    expect(() => clock.advance(given as string)).toThrow(
+      /^VirtualClock\.advance: takes text with a unit such as '500ms', '1m' or '24h', got /,
+    );
+    expect(clock.now.toISOString()).toBe(START);
+  });
+
+  it('names the methods that take numbers', () => {
+    expect(() => new VirtualClock().advance(60 as unknown as string)).toThrow('use advanceMs or advanceMicroseconds');
+  });
+
+  it.each([-1, 0.0001, NaN, Infinity, '1', undefined])('does not advance by %p milliseconds', (given) => {
+    expect(() => new VirtualClock().advanceMs(given as number)).toThrow('VirtualClock.advanceMs: takes milliseconds');
+  });
+
+  it.each([-1, 0.5, NaN, '1'])('does not advance by %p microseconds', (given) => {
+    expect(() => new VirtualClock().advanceMicroseconds(given as number)).toThrow('takes a whole number from 0');
+  });
+
+  it('never moves back unless it is asked', () => {
+    const clock = new VirtualClock();
+    expect(() => clock.advanceTo('2025-12-31T23:59:59Z')).toThrow(
+      "VirtualClock.advanceTo: 2025-12-31T23:59:59.000Z is before the clock's 2026-01-01T00:00:00.000Z; stepBack('1s')",
+    );
+    expect(() => clock.advanceTo('tomorrow')).toThrow(
+      "takes a Date or text such as '2026-01-01T00:00:00Z', got 'tomorrow'",
+    );
+    expect(() => new VirtualClock(0 as unknown as Date)).toThrow('new VirtualClock: takes a Date or text');
+  });
+
+  it('runs tasks in the order of their instants, each at its own', () => {
+    const clock = new VirtualClock(new Date(0));
+    const ran: [string, number][] = [];
+    const task = (name: string) => (): void => void ran.push([name, clock.nowMicroseconds]);
+    clock.timer(20, task('third'));
+    clock.timer(0.001, task('first'));
+    clock.timer(20, task('fourth'));
+    const cancel = clock.timer(3, task('cancelled'));
+    clock.timer(10, () => clock.timer(5.5, task('second')));
+    expect(clock.waiting).toBe(5);
+    cancel();
+    cancel();
+    clock.advanceMicroseconds(0);
+    expect(ran).toEqual([]);
+    clock.advanceMs(19.999);
+    expect(ran).toEqual([
+      ['first', 1],
+      ['second', 15_500],
+    ]);
+    clock.advanceMicroseconds(1);
+    expect(ran.slice(2)).toEqual([
+      ['third', 20_000],
+      ['fourth', 20_000],
+    ]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('keeps tasks waiting as long as before when it steps back', () => {
+    const clock = new VirtualClock(new Date(100_000));
+    let ran = 0;
+    clock.timer(50, () => void ran++);
+    clock.stepBack('1m');
+    clock.advanceMs(49.999);
+    expect(ran).toBe(0);
+    clock.advanceMicroseconds(1);
+    expect(ran).toBe(1);
+  });
+
+  it('says when enough tasks wait, and when they do not', async () => {
+    const clock = new VirtualClock();
+    await expect(clock.untilWaiting(1, { withinMs: 5 })).rejects.toThrow('untilWaiting: 0 of 1 wait after 5 ms');
+    const both = clock.untilWaiting(2);
+    clock.timer(1, () => undefined);
+    clock.timer(2, () => undefined);
+    await both;
+    await clock.untilWaiting();
+  });
+});
