@@ -10,7 +10,10 @@ const UNIT = ['libs', 'lua', 'src', 'surge', 'simulate'].filter(isFolder);
 /** The folders of each project, and the file in test/support/setup that checks the programs which they need. */
 const PROJECTS = {
   conformance: { folders: ['test/conformance', 'test/equivalence'], setup: 'redis' },
-  http: { folders: ['test/bypass', 'test/contexts', 'test/e2e', 'test/metrics', 'test/testing-kit'], setup: 'redis' },
+  http: {
+    folders: ['test/bypass', 'test/client', 'test/contexts', 'test/e2e', 'test/metrics', 'test/testing-kit'],
+    setup: 'redis',
+  },
   faults: {
     folders: ['test/chaos', 'test/concurrency', 'test/faults', 'test/memory', 'test/support', 'tools'],
     setup: 'faults',
