@@ -10,7 +10,7 @@ const UNIT = ['libs', 'lua', 'src', 'surge', 'simulate'].filter(isFolder);
 /** The folders of each project, and the file in test/support/setup that checks the programs which they need. */
 const PROJECTS = {
   conformance: { folders: ['test/conformance', 'test/equivalence'], setup: 'redis' },
-  http: { folders: ['test/bypass', 'test/e2e', 'test/metrics'], setup: 'redis' },
+  http: { folders: ['test/bypass', 'test/e2e', 'test/metrics', 'test/throttler'], setup: 'redis' },
   faults: {
     folders: ['test/chaos', 'test/concurrency', 'test/faults', 'test/memory', 'test/support', 'tools'],
     setup: 'faults',
