@@ -127,10 +127,7 @@ export function checkResolvables(
     const value = numberOf(given[option]);
     return typeof value === 'function' ? undefined : (value as number | undefined);
   };
-  checkThrottlerNumbers(
-    { limit: read('limit'), ttl: read('ttl'), blockDuration: read('blockDuration') },
-    where,
-  );
+  checkThrottlerNumbers({ limit: read('limit'), ttl: read('ttl'), blockDuration: read('blockDuration') }, where);
 }
 
 /** The options of `RateLimitModule` among those of `ThrottlerModule`. */
