@@ -11,7 +11,15 @@ const UNIT = ['libs', 'lua', 'src', 'surge', 'simulate'].filter(isFolder);
 const PROJECTS = {
   conformance: { folders: ['test/conformance', 'test/equivalence'], setup: 'redis' },
   http: {
-    folders: ['test/bypass', 'test/client', 'test/contexts', 'test/e2e', 'test/metrics', 'test/testing-kit'],
+    folders: [
+      'test/bypass',
+      'test/client',
+      'test/contexts',
+      'test/e2e',
+      'test/metrics',
+      'test/testing-kit',
+      'test/throttler',
+    ],
     setup: 'redis',
   },
   faults: {

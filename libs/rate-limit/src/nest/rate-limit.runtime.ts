@@ -40,6 +40,8 @@ import type { IdentityChain } from './types.js';
 @Injectable()
 export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   readonly engine: Limiter;
+  /** The same engine without metrics and `onDecision`: for charges that are no decision on a request. */
+  readonly unobserved: Limiter;
   readonly limiter: RateLimiter;
   readonly identities: IdentityChain;
   readonly routes: RoutePolicies;
@@ -88,7 +90,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.middleware = this.routes.beforeRouting(options.middleware);
     this.policyFunctions = new PolicyFunctions(this.functions);
     const gateway = new StoreGateway(opened, logger);
-    this.engine = new Limiter(keyPrefix, gateway, new Fallback(options, logger), monitor);
+    const fallback = new Fallback(options, logger);
+    this.engine = new Limiter(keyPrefix, gateway, fallback, monitor);
+    this.unobserved = new Limiter(keyPrefix, gateway, fallback, new Monitor({}, logger));
     const named = new LimiterPolicies(this.policies, keyPrefix, logger);
     this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom);
   }

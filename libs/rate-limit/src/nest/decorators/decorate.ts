@@ -2,7 +2,7 @@ import { type Type, UseFilters } from '@nestjs/common';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import type { PolicySource } from '../types.js';
 import { RATE_LIMIT } from './metadata.js';
-import { presenceCheck } from './presence.js';
+import { presenceCheck, RATE_LIMIT_PRESENT } from './presence.js';
 
 /** Leaves `sources` on a class or a method. A second decorator there would silently replace the first, and is an error. */
 export function decorate(decorator: string, sources: readonly PolicySource[]): ClassDecorator & MethodDecorator {
@@ -21,7 +21,10 @@ export function decorate(decorator: string, sources: readonly PolicySource[]): C
     }
     Reflect.defineMetadata(RATE_LIMIT, sources, decorated);
     if (sources.length === 0) return;
-    const check = UseFilters(presenceCheck(place));
+    const missing =
+      `${place}: @RateLimit has no effect, because RateLimitModule is not imported: add RateLimitModule.forRoot() to the ` +
+      `imports of the root module`;
+    const check = UseFilters(presenceCheck(RATE_LIMIT_PRESENT, missing));
     if (property === undefined) check(target as Type);
     else check(target, property, descriptor!);
   };

@@ -11,18 +11,15 @@ class Never {}
  * the module is missing, because a decorator then has no effect. It does not stop the boot: a test of a controller alone needs
  * no limiter.
  *
- * @param where class and method of the decorator
+ * @param token what the module provides for the whole application
+ * @param warning names the decorator and its place, and what would be right
  */
-export function presenceCheck(where: string): Type<ExceptionFilter> {
+export function presenceCheck(token: symbol, warning: string): Type<ExceptionFilter> {
   @Injectable()
   @Catch(Never)
   class RateLimitPresence implements ExceptionFilter {
-    constructor(@Optional() @Inject(RATE_LIMIT_PRESENT) present: true | undefined) {
-      if (present !== undefined) return;
-      new Logger('RateLimit').warn(
-        `${where}: @RateLimit has no effect, because RateLimitModule is not imported: add RateLimitModule.forRoot() to the ` +
-          `imports of the root module`,
-      );
+    constructor(@Optional() @Inject(token) present: true | undefined) {
+      if (present === undefined) new Logger('RateLimit').warn(warning);
     }
 
     catch(): void {}

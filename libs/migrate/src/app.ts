@@ -1,0 +1,104 @@
+import { Node, type Project, type SourceFile } from 'ts-morph';
+import { type Source, sourcesOf, THROTTLER, usesOf } from './bindings.js';
+import { type ModuleCall, readModuleCall } from './module-config.js';
+import type { Notes } from './notes.js';
+
+/** A file with names of @nestjs/throttler. */
+export interface ThrottlerFile {
+  readonly file: SourceFile;
+  readonly sources: readonly Source[];
+}
+
+/** How an application binds its guard for all routes: with `APP_GUARD`, by itself or as a class of its own. */
+export type GlobalGuard = 'plain' | 'extended' | 'none';
+
+/** What is known of the whole application before anything is changed. */
+export interface App {
+  readonly files: readonly ThrottlerFile[];
+  readonly module: ModuleCall;
+  readonly globalGuard: GlobalGuard;
+}
+
+export interface Unreadable {
+  /** What can be rewritten is unknown without the names of the throttlers. */
+  readonly unreadable: true;
+}
+
+/** Reads an application; undefined when nothing of it is to be rewritten. */
+export function readApp(project: Project, notes: Notes): App | Unreadable | undefined {
+  const files: ThrottlerFile[] = [];
+  for (const file of project.getSourceFiles()) {
+    const { sources, opaque } = sourcesOf(file, THROTTLER);
+    for (const statement of opaque)
+      notes.add(statement, 'brings in the whole package: import its names one by one, then run again');
+    if (sources.length > 0) files.push({ file, sources });
+  }
+  if (files.length === 0) return undefined;
+  const calls = files.flatMap((file) => moduleCalls(file));
+  if (calls.length !== 1) {
+    const problem =
+      calls.length === 0
+        ? 'no ThrottlerModule.forRoot or forRootAsync was found'
+        : 'ThrottlerModule is configured more than once';
+    for (const node of calls.length === 0 ? [files[0]!.sources[0]!.statement] : calls.map(({ call }) => call))
+      notes.add(node, problem);
+    return { unreadable: true };
+  }
+  const { call, isAsync } = calls[0]!;
+  const module = readModuleCall(call, isAsync);
+  if (typeof module === 'string') {
+    notes.add(call, `${module}, so the names of the throttlers are unknown, and nothing is rewritten`);
+    return { unreadable: true };
+  }
+  return { files, module, globalGuard: globalGuardOf(project, files) };
+}
+
+/** The references to an exported name in a file. */
+export function referencesTo({ file, sources }: ThrottlerFile, exported: string): Node[] {
+  return sources.flatMap(({ statement, names }) =>
+    [...names].flatMap(([local, name]) => (name === exported ? usesOf(file, local, statement) : [])),
+  );
+}
+
+function moduleCalls(file: ThrottlerFile): { call: ModuleCall['call']; isAsync: boolean }[] {
+  return referencesTo(file, 'ThrottlerModule').flatMap((reference) => {
+    const access = reference.getParent();
+    const call = access?.getParent();
+    if (!Node.isPropertyAccessExpression(access) || !Node.isCallExpression(call)) return [];
+    return ['forRoot', 'forRootAsync'].includes(access.getName())
+      ? [{ call, isAsync: access.getName() === 'forRootAsync' }]
+      : [];
+  });
+}
+
+/** Whether a node is the value of `useClass` or `useExisting` beside `provide: APP_GUARD`; then the provider. */
+export function appGuardProvider(value: Node): Node | undefined {
+  const property = value.getParent();
+  const provider = property?.getParent();
+  if (!Node.isPropertyAssignment(property) || !Node.isObjectLiteralExpression(provider)) return undefined;
+  if (!['useClass', 'useExisting'].includes(property.getName())) return undefined;
+  const token = provider.getProperty('provide');
+  const isAppGuard = Node.isPropertyAssignment(token) && token.getInitializer()?.getText() === 'APP_GUARD';
+  return isAppGuard ? provider : undefined;
+}
+
+function globalGuardOf(project: Project, files: readonly ThrottlerFile[]): GlobalGuard {
+  if (files.some((file) => referencesTo(file, 'ThrottlerGuard').some((one) => appGuardProvider(one) !== undefined)))
+    return 'plain';
+  const subclasses = new Set(files.flatMap((file) => guardClasses(file).map((one) => one.getName())));
+  for (const file of project.getSourceFiles()) {
+    for (const identifier of file.getDescendants().filter(Node.isIdentifier)) {
+      if (subclasses.has(identifier.getText()) && appGuardProvider(identifier) !== undefined) return 'extended';
+    }
+  }
+  return 'none';
+}
+
+/** The classes that extend ThrottlerGuard. */
+export function guardClasses(file: ThrottlerFile) {
+  return referencesTo(file, 'ThrottlerGuard').flatMap((reference) => {
+    const heritage = reference.getParent();
+    const owner = heritage?.getFirstAncestor(Node.isClassDeclaration);
+    return Node.isExpressionWithTypeArguments(heritage) && owner !== undefined ? [owner] : [];
+  });
+}

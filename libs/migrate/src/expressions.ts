@@ -1,0 +1,107 @@
+import { type Expression, Node, type ObjectLiteralExpression, SyntaxKind } from 'ts-morph';
+
+/** Milliseconds of the duration helpers of @nestjs/throttler, and the unit in a text such as `'10s'`. */
+const HELPERS: Readonly<Record<string, { readonly unit: string; readonly ms: number }>> = {
+  seconds: { unit: 's', ms: 1000 },
+  minutes: { unit: 'm', ms: 60_000 },
+  hours: { unit: 'h', ms: 3_600_000 },
+  days: { unit: 'd', ms: 86_400_000 },
+  weeks: { unit: 'w', ms: 604_800_000 },
+};
+
+export const isHelper = (name: string | undefined): boolean => name !== undefined && name in HELPERS;
+
+/** The initializers of an object literal by name; undefined when a part of it cannot be read. */
+export function propertiesOf(object: ObjectLiteralExpression): Map<string, Expression> | undefined {
+  const found = new Map<string, Expression>();
+  for (const property of object.getProperties()) {
+    if (Node.isPropertyAssignment(property)) {
+      const name = property.getNameNode();
+      if (Node.isComputedPropertyName(name)) return undefined;
+      found.set(
+        Node.isStringLiteral(name) ? name.getLiteralValue() : name.getText(),
+        unwrapped(property.getInitializerOrThrow()),
+      );
+    } else if (Node.isShorthandPropertyAssignment(property)) {
+      found.set(property.getName(), property.getNameNode());
+    } else return undefined;
+  }
+  return found;
+}
+
+/** An expression without parentheses and assertions of types. */
+export function unwrapped(expression: Expression): Expression {
+  if (
+    Node.isParenthesizedExpression(expression) ||
+    Node.isAsExpression(expression) ||
+    Node.isSatisfiesExpression(expression)
+  ) {
+    return unwrapped(expression.getExpression());
+  }
+  return expression;
+}
+
+/** The expression, or what a `const` of the same file stands for. */
+export function resolved(expression: Expression): Expression {
+  const bare = unwrapped(expression);
+  if (!Node.isIdentifier(bare)) return bare;
+  const declaration = bare.getSourceFile().getVariableDeclaration(bare.getText());
+  const initializer = declaration?.getInitializer();
+  return initializer === undefined ? bare : unwrapped(initializer);
+}
+
+/** Whether a value is a function of the request and not a number. */
+export function isFunction(expression: Expression): boolean {
+  return isInlineFunction(expression) || expression.getType().getCallSignatures().length > 0;
+}
+
+export function isInlineFunction(expression: Expression): boolean {
+  return Node.isArrowFunction(expression) || Node.isFunctionExpression(expression);
+}
+
+/** A call of the function that an expression stands for, with as many of the arguments as it takes. */
+export function called(expression: Expression, args: readonly string[]): string {
+  const parameters =
+    Node.isArrowFunction(expression) || Node.isFunctionExpression(expression)
+      ? expression.getParameters().length
+      : (expression.getType().getCallSignatures()[0]?.getParameters().length ?? args.length);
+  const text = isInlineFunction(expression) ? `(${expression.getText()})` : expression.getText();
+  return `${text}(${args.slice(0, parameters).join(', ')})`;
+}
+
+/** A `ttl` as the `window` of a policy. */
+export function windowText(ttl: Expression, exportedName: (local: string) => string | undefined): string {
+  const literal = Node.isStringLiteral(ttl) ? Number(ttl.getLiteralValue()) : numberOf(ttl);
+  if (literal !== undefined && !Number.isNaN(literal)) {
+    if (literal < 1000) return `'${literal}ms'`;
+    return Node.isStringLiteral(ttl) ? String(literal) : ttl.getText();
+  }
+  if (!Node.isCallExpression(ttl)) return ttl.getText();
+  const helper = HELPERS[exportedName(ttl.getExpression().getText()) ?? ''];
+  const [count] = ttl.getArguments();
+  if (helper === undefined || count === undefined) return ttl.getText();
+  const given = numberOf(count);
+  return given !== undefined && Number.isInteger(given)
+    ? `'${given}${helper.unit}'`
+    : `(${count.getText()}) * ${helper.ms.toLocaleString('en-US').replaceAll(',', '_')}`;
+}
+
+function numberOf(node: Node): number | undefined {
+  return Node.isNumericLiteral(node) ? Number(node.getLiteralValue()) : undefined;
+}
+
+/** Whether an expression means the same in another file: it names nothing but what it declares itself and globals. */
+export function isSelfContained(expression: Expression): boolean {
+  const names = [expression, ...expression.getDescendants()].filter((node) => node.isKind(SyntaxKind.Identifier));
+  return names.every((identifier) => {
+    const parent = identifier.getParent();
+    if (Node.isPropertyAccessExpression(parent) && parent.getNameNode() === identifier) return true;
+    if (Node.isPropertyAssignment(parent) && parent.getNameNode() === identifier) return true;
+    const definitions = identifier.getSymbol()?.getDeclarations() ?? [];
+    const file = expression.getSourceFile();
+    return definitions.every(
+      (one) =>
+        one.getSourceFile() !== file || (expression.getPos() <= one.getPos() && one.getEnd() <= expression.getEnd()),
+    );
+  });
+}

@@ -1,0 +1,94 @@
+import { Node, type SourceFile } from 'ts-morph';
+import { bringIn, type Source, usesOf } from './bindings.js';
+import { Edits } from './edits.js';
+
+const LIBRARY = 'nestjs-floodgate';
+
+/** The changes of one file, and the names that it needs after them. */
+export class FileRewrite {
+  readonly edits: Edits;
+  /** By package. */
+  private readonly needed = new Map<string, Map<string, boolean>>();
+
+  constructor(
+    file: SourceFile,
+    private readonly sources: readonly Source[],
+  ) {
+    this.edits = new Edits(file);
+  }
+
+  /** The text of a name that the file imports then. */
+  use(name: string, from = LIBRARY, isType = false): string {
+    const names = this.needed.get(from) ?? new Map<string, boolean>();
+    names.set(name, isType && names.get(name) !== false);
+    this.needed.set(from, names);
+    return name;
+  }
+
+  /** Removes the import of a name that nothing needs any more. */
+  forget(name: string): void {
+    for (const statement of this.edits.file.getImportDeclarations()) {
+      const named = statement.getNamedImports();
+      const found = named.find((one) => one.getName() === name);
+      if (found === undefined) continue;
+      if (named.length > 1) this.edits.removeElement(found);
+      else this.edits.remove(statement);
+    }
+  }
+
+  /** Rewrites the imports of the packages: what is still used stays, and what the file needs joins it. */
+  finish(): void {
+    if (this.edits.isEmpty) return;
+    this.forgetUnused();
+    for (const [from, names] of this.needed) if (from !== LIBRARY) this.join(from, names);
+    const own = [...(this.needed.get(LIBRARY)?.keys() ?? [])];
+    for (const [i, source] of this.sources.entries()) {
+      const kept = [...source.names].filter(([local]) => this.isUsed(local, source.statement));
+      const statements = kept.length > 0 ? [this.keep(source, kept)] : [];
+      if (i === 0 && own.length > 0) statements.push(bringIn(own, LIBRARY, source));
+      if (statements.length > 0) this.edits.replace(source.statement, statements.join('\n'));
+      else this.edits.remove(source.statement);
+    }
+  }
+
+  /** `APP_GUARD`, `UseGuards` and the like, whose last reference was removed. */
+  private forgetUnused(): void {
+    for (const name of ['APP_GUARD']) {
+      const statement = this.edits.file
+        .getImportDeclarations()
+        .find((one) => one.getNamedImports().some((named) => named.getName() === name));
+      if (statement !== undefined && !this.isUsed(name, statement)) this.forget(name);
+    }
+  }
+
+  private isUsed(local: string, statement: Node): boolean {
+    return usesOf(this.edits.file, local, statement).some((one) => !this.edits.covers(one));
+  }
+
+  private keep({ statement, isRequire }: Source, kept: readonly (readonly [string, string])[]): string {
+    const text = statement.getText();
+    const [open, close] = [text.indexOf('{'), text.indexOf('}')];
+    const as = isRequire ? ': ' : ' as ';
+    const list = kept.map(([local, name]) => (local === name ? name : `${name}${as}${local}`));
+    return `${text.slice(0, open)}{ ${list.join(', ')} ${text.slice(close)}`;
+  }
+
+  /** Adds names to an import of another package, or imports them. */
+  private join(from: string, names: ReadonlyMap<string, boolean>): void {
+    const { file } = this.edits;
+    const declaration = file
+      .getImportDeclarations()
+      .find((one) => one.getModuleSpecifierValue() === from && one.getNamedImports().length > 0 && !one.isTypeOnly());
+    const known = new Set(declaration?.getNamedImports().map((one) => one.getName()));
+    const missing = [...names]
+      .filter(([name]) => !known.has(name))
+      .map(([name, isType]) => (isType ? `type ${name}` : name));
+    if (missing.length === 0) return;
+    if (declaration !== undefined) {
+      this.edits.insert(declaration.getNamedImports()[0]!.getStart(), `${missing.join(', ')}, `);
+      return;
+    }
+    const [source] = this.sources;
+    this.edits.insert(source!.statement.getStart(), `${bringIn(missing, from, source!)}\n`);
+  }
+}

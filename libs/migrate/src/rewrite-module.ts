@@ -1,0 +1,161 @@
+import { type Expression, Node, SyntaxKind } from 'ts-morph';
+import { type App, appGuardProvider, referencesTo, type ThrottlerFile } from './app.js';
+import { called } from './expressions.js';
+import type { FileRewrite } from './file-rewrite.js';
+import type { Notes } from './notes.js';
+import { isDynamic, type PolicyWriter } from './throttlers.js';
+
+/** The guard that leaves out what `skipIf` and `ignoreUserAgents` of the module left out. */
+const SKIPPING_GUARD = 'SkippingRateLimitGuard';
+
+/** Rewrites the call of `ThrottlerModule.forRoot`, in the file that has it. */
+export class ModuleRewriter {
+  private readonly skips: boolean;
+
+  constructor(
+    private readonly app: App,
+    private readonly writer: PolicyWriter,
+    private readonly notes: Notes,
+  ) {
+    const { options } = app.module;
+    this.skips = options.has('skipIf') || options.has('ignoreUserAgents');
+  }
+
+  /** @param scoped whether a class names policies, whose routes then still count one by one */
+  rewrite(rewrite: FileRewrite, scoped: boolean): void {
+    const { call, isAsync, literal } = this.app.module;
+    const { edits } = rewrite;
+    const callee = call.getExpression();
+    if (!Node.isPropertyAccessExpression(callee)) return;
+    edits.replace(callee.getExpression(), rewrite.use('RateLimitModule'));
+    const line = callee.getStartLineNumber();
+    const indent = /^\s*/.exec(edits.file.getFullText().split('\n')[line - 1]!)![0];
+    const hasGuard = this.app.globalGuard === 'plain' && !this.skips;
+    const fields = this.fields(rewrite, scoped);
+    const isInPlace = literal.getFirstAncestor((node) => node === call) !== undefined;
+    if (!hasGuard && !isAsync) fields.unshift('guard: false');
+    if (!hasGuard && isAsync) {
+      const object = call.getArguments()[0]!.asKindOrThrow(SyntaxKind.ObjectLiteralExpression);
+      edits.insert(object.getStart() + 1, ' guard: false,');
+    }
+    const inner = `${indent}  `;
+    const text = `{\n${fields.map((field) => `${inner}${field.replaceAll('\n', `\n${inner}`)},\n`).join('')}${indent}}`;
+    if (isInPlace) edits.replace(literal, text);
+    else {
+      // A const with the options: the policies stand where it was used.
+      edits.replace(isAsync ? literal : call.getArguments()[0]!, text);
+      this.notes.add(
+        literal,
+        'the throttlers here became policies of RateLimitModule: remove them if nothing else uses them',
+      );
+    }
+    if (this.skips) this.addSkippingGuard(rewrite);
+  }
+
+  /** The guard for all routes: `RateLimitModule` brings it. Where requests are skipped it is a class of the application. */
+  rewriteProviders(rewrite: FileRewrite, file: ThrottlerFile): void {
+    for (const reference of referencesTo(file, 'ThrottlerGuard')) {
+      const provider = appGuardProvider(reference);
+      if (provider === undefined) continue;
+      const isHere = file.file === this.app.module.call.getSourceFile();
+      if (this.skips && isHere) rewrite.edits.replace(reference, SKIPPING_GUARD);
+      else if (this.skips)
+        this.notes.add(provider, `bind ${SKIPPING_GUARD} here, which stands beside RateLimitModule.forRoot now`);
+      else if (Node.isArrayLiteralExpression(provider.getParent())) rewrite.edits.removeElement(provider);
+    }
+  }
+
+  private fields(rewrite: FileRewrite, scoped: boolean): string[] {
+    const { module } = this.app;
+    const at = module.call;
+    const scope = scoped ? ["scope: 'route'"] : [];
+    const fixed = module.throttlers.filter(({ options }) => !isDynamic(options));
+    const policies = fixed.map(({ name, options, comments }) => {
+      const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : `'${name}'`;
+      return [...comments, `${key}: ${this.writer.policy(options, at, name, false, scope)},`]
+        .map((line) => `\n  ${line}`)
+        .join('');
+    });
+    const defaults = module.throttlers.map(({ name, options }) =>
+      isDynamic(options) ? this.writer.policy(options, at, name, true) : `'${name}'`,
+    );
+    const fields = [`policies: {${policies.join('')}\n}`, `defaults: [${defaults.join(', ')}]`];
+    const { options } = module;
+    const tracker = options.get('getTracker');
+    if (tracker !== undefined) {
+      const resolve = called(tracker, ['context.switchToHttp().getRequest()', 'context']);
+      fields.push(`identity: [{ kind: 'tracker', resolve: (context) => ${resolve} }]`);
+    }
+    const prefix = options.get('ipv6SubnetPrefix');
+    if (prefix !== undefined && tracker === undefined) {
+      fields.push(`identity: [${rewrite.use('ipIdentity')}({ ipv6Prefix: ${prefix.getText()} })]`);
+    }
+    const headers = options.get('setHeaders');
+    if (headers !== undefined) fields.push(`headers: ${headers.getText()}`);
+    const storage = options.get('storage');
+    if (storage !== undefined) fields.push(...this.storage(rewrite, storage));
+    this.noteLost();
+    return fields;
+  }
+
+  private storage(rewrite: FileRewrite, storage: Expression): string[] {
+    if (Node.isNewExpression(storage) && storage.getExpression().getText() === 'ThrottlerStorageRedisService') {
+      const [redis] = storage.getArguments();
+      rewrite.forget('ThrottlerStorageRedisService');
+      return [`redis: ${redis?.getText() ?? "'redis://localhost:6379'"}`];
+    }
+    this.notes.add(
+      storage,
+      'storage is dropped: give redis, or a RateLimitStore as store. Until then each process counts for itself',
+    );
+    return [];
+  }
+
+  private noteLost(): void {
+    const { options } = this.app.module;
+    const message = options.get('errorMessage');
+    if (message !== undefined) {
+      this.notes.add(
+        message,
+        'errorMessage has no counterpart: throw a RateLimitExceededException of your own in refuse of a RateLimitGuard, or write an exception filter',
+      );
+    }
+    const key = options.get('generateKey');
+    if (key !== undefined)
+      this.notes.add(
+        key,
+        'generateKey of the module is dropped: say with by and scope of a policy what counts together',
+      );
+  }
+
+  /** Puts a guard before the class of the module. */
+  private addSkippingGuard(rewrite: FileRewrite): void {
+    const { call, options } = this.app.module;
+    const statement = call
+      .getAncestors()
+      .findLast((node) => Node.isStatement(node) && Node.isSourceFile(node.getParent()));
+    const conditions: string[] = [];
+    const agents = options.get('ignoreUserAgents');
+    if (agents !== undefined) {
+      const agent = `context.switchToHttp().getRequest().headers['user-agent']`;
+      conditions.push(`${agents.getText()}.some((pattern) => pattern.test(${agent}))`);
+    }
+    const skipIf = options.get('skipIf');
+    if (skipIf !== undefined) conditions.push(called(skipIf, ['context']));
+    const isTypeScript = /\.[cm]?ts$/.test(call.getSourceFile().getFilePath());
+    const signature = isTypeScript
+      ? `protected override shouldSkip(context: ${rewrite.use('ExecutionContext', '@nestjs/common', true)}): boolean`
+      : 'shouldSkip(context)';
+    rewrite.edits.insert(
+      (statement ?? call).getStart(),
+      `@${rewrite.use('Injectable', '@nestjs/common')}()\nclass ${SKIPPING_GUARD} extends ${rewrite.use('RateLimitGuard')} {\n` +
+        `  ${signature} {\n    return ${conditions.join(' || ')};\n  }\n}\n\n`,
+    );
+    if (this.app.globalGuard !== 'plain') {
+      this.notes.add(
+        call,
+        `bind ${SKIPPING_GUARD} where ThrottlerGuard was bound: it leaves out what skipIf and ignoreUserAgents left out`,
+      );
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { type Migration, migrateSources } from './migrate.js';
+import { migratePackageFile } from './package-file.js';
+
+/** Folders that hold no sources of the application. */
+const LEFT_OUT = new Set(['node_modules', 'dist', 'build', 'coverage']);
+const SOURCE = /(?<!\.d)\.[cm]?[jt]s$/;
+const PACKAGES = /@nestjs\/throttler|nestjs-floodgate\/throttler/;
+
+export interface Run {
+  /** The folder of the application, with its package.json. */
+  readonly folder: string;
+  /** Whether nothing is written. */
+  readonly dryRun: boolean;
+  /** What `nestjs-floodgate` is required in. */
+  readonly version: string;
+  readonly print: (line: string) => void;
+}
+
+/** Migrates the application in a folder. */
+export function run({ folder, dryRun, version, print }: Run): Migration {
+  const migration = migrateSources(sourcesBelow(folder));
+  const changed: { readonly path: string; readonly after: string }[] = [...migration.changed];
+  if (changed.length > 0) changed.push(...packageFile(folder, version, migration.stillNeeded));
+  for (const { path, after } of changed) {
+    if (!dryRun) writeFileSync(path, after);
+    print(`${dryRun ? 'would rewrite' : 'rewrote'} ${relative(folder, path)}`);
+  }
+  if (!migration.found) print('No file uses @nestjs/throttler: nothing to do.');
+  if (migration.notes.length > 0) print('\nA person has to decide:');
+  for (const { file, line, message } of migration.notes) print(`  ${relative(folder, file)}:${line}  ${message}`);
+  if (changed.length > 0) {
+    print(
+      '\nA rejection differs now: no block follows it, several policies charge all or nothing, and headers and body are',
+    );
+    print(
+      "Floodgate's. docs/migration.md has the list. Install the dependencies, format the files, and run your tests.",
+    );
+  }
+  return migration;
+}
+
+/** The source files that may use throttlers, and those that may bind a guard which does. */
+function sourcesBelow(folder: string): string[] {
+  const files: string[] = [];
+  const look = (below: string): void => {
+    for (const entry of readdirSync(below, { withFileTypes: true })) {
+      const path = join(below, entry.name);
+      if (entry.isDirectory() && !LEFT_OUT.has(entry.name) && !entry.name.startsWith('.')) look(path);
+      else if (entry.isFile() && SOURCE.test(entry.name)) files.push(path);
+    }
+  };
+  look(folder);
+  const relevant = /APP_GUARD/;
+  return files.filter((path) => {
+    const text = readFileSync(path, 'utf8');
+    return PACKAGES.test(text) || relevant.test(text);
+  });
+}
+
+function packageFile(folder: string, version: string, stillNeeded: boolean): { path: string; after: string }[] {
+  const path = join(folder, 'package.json');
+  let before: string;
+  try {
+    before = readFileSync(path, 'utf8');
+  } catch {
+    return [];
+  }
+  const after = migratePackageFile(before, version, stillNeeded);
+  return after === before ? [] : [{ path, after }];
+}

@@ -1,0 +1,132 @@
+import { type ArrayLiteralExpression, type Expression, Node, type SourceFile } from 'ts-morph';
+import { called, isFunction, isSelfContained, propertiesOf, windowText } from './expressions.js';
+import type { Notes } from './notes.js';
+
+/** The options of a throttler, or of a decorator on it. */
+export type Options = ReadonlyMap<string, Expression>;
+
+/** One entry of `throttlers`. */
+export interface Throttler {
+  readonly name: string;
+  readonly options: Options;
+  /** Comments before it. */
+  readonly comments: readonly string[];
+}
+
+/** The throttlers that a list declares; undefined when a part of it cannot be read. */
+export function throttlersIn(list: ArrayLiteralExpression): Throttler[] | undefined {
+  const found: Throttler[] = [];
+  for (const element of list.getElements()) {
+    const options = Node.isObjectLiteralExpression(element) ? propertiesOf(element) : undefined;
+    const name = options?.get('name');
+    if (options === undefined || (name !== undefined && !Node.isStringLiteral(name))) return undefined;
+    const comments = element.getLeadingCommentRanges().map((comment) => comment.getText());
+    found.push({ name: name === undefined ? 'default' : name.getLiteralValue(), options, comments });
+  }
+  return found;
+}
+
+/** What stands for a window that cannot be carried over. Boot refuses it, as it refuses limit 0, so that nobody forgets it. */
+const UNDECIDED = "'?'";
+
+/** Writes policies in place of throttlers. */
+export class PolicyWriter {
+  constructor(
+    private readonly notes: Notes,
+    private readonly exportedName: (file: SourceFile, local: string) => string | undefined,
+  ) {}
+
+  /**
+   * A policy as text.
+   *
+   * @param options those of the throttler, and over them those of decorators
+   * @param at where the policy will stand
+   * @param name left out where it is a key of `policies`
+   * @param fields other fields, as `scope: 'route'`
+   */
+  policy(options: Options, at: Node, throttler: string, named: boolean, fields: readonly string[] = []): string {
+    const all = named ? [`name: '${throttler}'`] : [];
+    all.push("algorithm: 'sliding-window-log'", this.limit(options, at), this.window(options, at));
+    const text = `{ ${[...all, ...this.identity(options, at, throttler), ...this.skip(options, at), ...fields].join(', ')} }`;
+    this.noteLost(options, throttler);
+    return isDynamic(options) ? `async (context) => (${text})` : text;
+  }
+
+  private limit(options: Options, at: Node): string {
+    const limit = options.get('limit');
+    if (limit === undefined || !this.reaches(limit, at, 'limit')) return 'limit: 0';
+    if (!isFunction(limit)) return `limit: ${Node.isStringLiteral(limit) ? limit.getLiteralValue() : limit.getText()}`;
+    this.notes.add(
+      limit,
+      'limit is a function: it became a function that chooses a policy. If it fails, the defaults apply',
+    );
+    return `limit: await ${called(limit, ['context'])}`;
+  }
+
+  private window(options: Options, at: Node): string {
+    const ttl = options.get('ttl');
+    if (ttl === undefined || !this.reaches(ttl, at, 'ttl')) return `window: ${UNDECIDED}`;
+    if (!isFunction(ttl)) return `window: ${windowText(ttl, (local) => this.exportedName(ttl.getSourceFile(), local))}`;
+    this.notes.add(ttl, 'ttl is a function: it became a function that chooses a policy. Each window counts for itself');
+    return `window: await ${called(ttl, ['context'])}`;
+  }
+
+  private identity(options: Options, at: Node, throttler: string): string[] {
+    const getTracker = options.get('getTracker');
+    const generateKey = options.get('generateKey');
+    const request = 'context.switchToHttp().getRequest()';
+    const tracker =
+      getTracker !== undefined && this.reaches(getTracker, at, 'getTracker')
+        ? `await ${called(getTracker, [request, 'context'])}`
+        : undefined;
+    if (generateKey !== undefined && this.reaches(generateKey, at, 'generateKey')) {
+      this.notes.add(
+        generateKey,
+        `generateKey became the identity of a policy with scope 'app': routes whose policies have one name and one key count together. Give them names of their own where they should not`,
+      );
+      const key = called(generateKey, ['context', tracker ?? `${request}.ip`, `'${throttler}'`]);
+      return ["scope: 'app'", `by: async (context) => ({ kind: 'key-of-app', value: ${key} })`];
+    }
+    return tracker === undefined ? [] : [`by: async (context) => ({ kind: 'tracker', value: ${tracker} })`];
+  }
+
+  private skip(options: Options, at: Node): string[] {
+    const skipIf = options.get('skipIf');
+    return skipIf !== undefined && this.reaches(skipIf, at, 'skipIf') ? [`skipIf: ${skipIf.getText()}`] : [];
+  }
+
+  /** Whether an expression can be written at a place. */
+  private reaches(expression: Expression, at: Node, option: string): boolean {
+    if (expression.getSourceFile() === at.getSourceFile() || isSelfContained(expression)) return true;
+    const call = Node.isCallExpression(expression) ? expression.getExpression().getText() : '';
+    const window = windowText(expression, (local) => this.exportedName(expression.getSourceFile(), local));
+    if (call !== '' && window !== expression.getText()) return true;
+    this.notes.add(at, `${option} of the module, ${expression.getText()}, is out of reach here: write it down`);
+    return false;
+  }
+
+  private noteLost(options: Options, throttler: string): void {
+    const block = options.get('blockDuration');
+    if (block !== undefined && block.getText() !== '0') {
+      this.notes.add(
+        block,
+        `blockDuration ${block.getText()} has no counterpart: a rejected client passes again as soon as its oldest request leaves the window`,
+      );
+    }
+    const headers = options.get('setHeaders');
+    if (headers !== undefined)
+      this.notes.add(headers, `setHeaders of '${throttler}': headers are an option of the module alone`);
+    const agents = options.get('ignoreUserAgents');
+    if (agents !== undefined) {
+      this.notes.add(agents, `ignoreUserAgents of '${throttler}': write a skipIf for its policy`);
+    }
+  }
+}
+
+/** Whether the numbers depend on the request. */
+export function isDynamic(options: Options): boolean {
+  return ['limit', 'ttl'].some((option) => {
+    const value = options.get(option);
+    return value !== undefined && isFunction(value);
+  });
+}

@@ -1,0 +1,95 @@
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit, type Type } from '@nestjs/common';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { DEFAULT_NAME } from '../policy/parse-policy.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { checkResolvables, numberOf, throttlersOf } from './check-options.js';
+import { InjectThrottlerOptions, overridesOf, skipsOf } from './decorators.js';
+import type { ThrottlerModuleOptions, ThrottlerOptions } from './options.js';
+import { isGuarded } from './throttler.guard.js';
+
+/** How the metadata of @nestjs/throttler begins. */
+const FOREIGN = 'THROTTLER:';
+/** A `ttl` below is probably meant in seconds, as @nestjs/throttler 4 had it. */
+const SHORT_TTL_MS = 1000;
+
+/** Says at boot what would have no effect, and stops it for what cannot work. */
+@Injectable()
+export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap {
+  @Inject(DiscoveryService) private readonly discovery!: DiscoveryService;
+  @Inject(MetadataScanner) private readonly scanner!: MetadataScanner;
+  private readonly logger = new Logger('RateLimit');
+
+  constructor(@InjectThrottlerOptions() private readonly options: ThrottlerModuleOptions) {}
+
+  onModuleInit(): void {
+    const throttlers = throttlersOf(this.options);
+    const names = throttlers.map(({ name = DEFAULT_NAME }) => name);
+    for (const [i, throttler] of throttlers.entries())
+      this.warnOfShortTtl(throttler, `ThrottlerModule, throttlers[${i}]`);
+    const checked = new Set<object>();
+    for (const { decorated, place } of this.decoratable()) {
+      if (checked.has(decorated)) continue;
+      checked.add(decorated);
+      this.check(decorated, place, names);
+    }
+  }
+
+  /** Guards of routes exist by now. */
+  onApplicationBootstrap(): void {
+    if (throttlersOf(this.options).length === 0 || isGuarded(this.options)) return;
+    this.logger.warn(
+      'ThrottlerModule: no ThrottlerGuard is bound, so nothing is limited: provide { provide: APP_GUARD, useClass: ' +
+        'ThrottlerGuard }, or put @UseGuards(ThrottlerGuard) on controllers, with ThrottlerGuard of nestjs-floodgate/throttler',
+    );
+  }
+
+  private check(decorated: object, place: string, names: readonly string[]): void {
+    const foreign = Reflect.getMetadataKeys(decorated).some(
+      (key) => typeof key === 'string' && key.startsWith(FOREIGN),
+    );
+    if (foreign) {
+      throw new RateLimitConfigError(
+        place,
+        'has a decorator of @nestjs/throttler, which has no effect on ThrottlerModule of nestjs-floodgate/throttler: import ' +
+          'Throttle and SkipThrottle from there',
+      );
+    }
+    for (const [name, override] of Object.entries(overridesOf(decorated))) {
+      const where = `${place}, @Throttle, ${shown(name)}`;
+      checkResolvables(override, where);
+      this.warnOfShortTtl(override, where);
+      if (!names.includes(name)) this.warnOfUnknown(where, names);
+    }
+    const skipped = Object.keys(skipsOf(decorated));
+    for (const name of skipped) {
+      if (!names.includes(name)) this.warnOfUnknown(`${place}, @SkipThrottle, ${shown(name)}`, names);
+    }
+  }
+
+  private warnOfUnknown(where: string, names: readonly string[]): void {
+    const all = names.map(shown).join(', ') || 'none';
+    this.logger.warn(`${where}: has no effect, because no throttler has this name. The throttlers are ${all}`);
+  }
+
+  private warnOfShortTtl({ ttl }: Partial<Pick<ThrottlerOptions, 'ttl'>>, where: string): void {
+    const milliseconds = numberOf(ttl);
+    if (typeof milliseconds !== 'number' || milliseconds >= SHORT_TTL_MS) return;
+    this.logger.warn(
+      `${where}: ttl is ${milliseconds} milliseconds; for ${milliseconds} seconds write seconds(${milliseconds})`,
+    );
+  }
+
+  /** Classes and methods that Nest may call. */
+  private *decoratable(): Iterable<{ readonly decorated: object; readonly place: string }> {
+    for (const { metatype } of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
+      if (typeof metatype !== 'function' || typeof metatype.prototype !== 'object' || metatype.prototype === null)
+        continue;
+      const { name, prototype } = metatype as Type;
+      yield { decorated: metatype, place: name };
+      const methods = prototype as Readonly<Record<string, object>>;
+      for (const method of this.scanner.getAllMethodNames(prototype as object)) {
+        yield { decorated: methods[method]!, place: `${name}.${method}` };
+      }
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import type { ExecutionContext, ModuleMetadata, Type } from '@nestjs/common';
+import type { RateLimitModuleOptions } from '../nest/options/module-options.js';
+import type { ThrottlerStorageRecord } from './storage.js';
+
+// The shapes of @nestjs/throttler 6, so that an application compiles after a change of its imports alone.
+
+/** A request, response or socket as a platform gives it. */
+// oxlint-disable-next-line typescript/no-explicit-any -- applications read any property of it, as they do with @nestjs/throttler
+export type PlatformObject = Record<string, any>;
+
+/** A value, or a function that finds it for each request. */
+export type Resolvable<T extends number | string | boolean> = T | ((context: ExecutionContext) => T | Promise<T>);
+
+/** Finds who is counted. `ThrottlerGuard.getTracker` is the default: the address of the client. */
+export type ThrottlerGetTrackerFunction = (req: PlatformObject, context: ExecutionContext) => Promise<string> | string;
+
+/** Finds what is counted together. `ThrottlerGuard.generateKey` is the default: a handler, a tracker and a throttler. */
+export type ThrottlerGenerateKeyFunction = (
+  context: ExecutionContext,
+  trackerString: string,
+  throttlerName: string,
+) => string;
+
+/** One throttler: at most `limit` hits, each of which counts for `ttl`. */
+export interface ThrottlerOptions {
+  /** Names the throttler in decorators and headers. Default `'default'`. Each throttler needs another name. */
+  name?: string;
+  /** Hits that pass: a whole number from 0 (none pass) to 1,000,000. */
+  limit: Resolvable<number>;
+  /** The time that a hit counts: milliseconds, from 1. */
+  ttl: Resolvable<number>;
+  /**
+   * The time that a client stays rejected once it has passed the limit: milliseconds, default the `ttl`. 0: until the oldest
+   * hit expires. A time that is shorter than the `ttl` must be at least 1,000.
+   */
+  blockDuration?: Resolvable<number>;
+  /** Requests whose `User-Agent` matches are not counted. */
+  ignoreUserAgents?: RegExp[];
+  /** Requests for which it returns true are not counted. */
+  skipIf?: (context: ExecutionContext) => boolean;
+  getTracker?: ThrottlerGetTrackerFunction;
+  generateKey?: ThrottlerGenerateKeyFunction;
+  /** Whether responses carry this throttler's headers. Default true. */
+  setHeaders?: boolean;
+}
+
+/** What a rejection is about, for messages. */
+export interface ThrottlerLimitDetail extends ThrottlerStorageRecord {
+  /** Milliseconds. */
+  ttl: number;
+  limit: number;
+  key: string;
+  tracker: string;
+}
+
+/** What `ThrottlerGuard.handleRequest` gets for each throttler of a request. */
+export interface ThrottlerRequest {
+  context: ExecutionContext;
+  limit: number;
+  /** Milliseconds. */
+  ttl: number;
+  throttler: ThrottlerOptions;
+  /** Milliseconds. */
+  blockDuration: number;
+  getTracker: ThrottlerGetTrackerFunction;
+  generateKey: ThrottlerGenerateKeyFunction;
+}
+
+/**
+ * The options of `ThrottlerModule.forRoot` as an object: those of @nestjs/throttler 6, and those of `RateLimitModule`. The
+ * latter say where hits are kept (`redis`, `store`, `onStoreFailure` ...) and serve routes that have `@RateLimit` already.
+ */
+export interface ThrottlerObjectOptions extends RateLimitModuleOptions {
+  throttlers: ThrottlerOptions[];
+  ignoreUserAgents?: RegExp[];
+  skipIf?: (context: ExecutionContext) => boolean;
+  getTracker?: ThrottlerGetTrackerFunction;
+  generateKey?: ThrottlerGenerateKeyFunction;
+  /** The message of a rejection. Default `throttlerMessage`. */
+  errorMessage?: string | ((context: ExecutionContext, throttlerLimitDetail: ThrottlerLimitDetail) => string);
+  /** Not supported: hits are kept by Floodgate. `redis` shares them among processes. */
+  storage?: never;
+  /** The bits of an IPv6 address that count: 0 to 128, default 64. */
+  ipv6SubnetPrefix?: number;
+  /** Whether responses carry headers. Default true. A throttler may say otherwise. */
+  setHeaders?: boolean;
+}
+
+/** The options of `ThrottlerModule.forRoot`: throttlers alone, or an object. */
+export type ThrottlerModuleOptions = ThrottlerOptions[] | ThrottlerObjectOptions;
+
+/** A class that makes the options, for `useClass` and `useExisting`. */
+export interface ThrottlerOptionsFactory {
+  createThrottlerOptions(): Promise<ThrottlerModuleOptions> | ThrottlerModuleOptions;
+}
+
+/** The options of `ThrottlerModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
+export interface ThrottlerAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  useExisting?: Type<ThrottlerOptionsFactory>;
+  useClass?: Type<ThrottlerOptionsFactory>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- Nest injects anything
+  useFactory?: (...args: any[]) => Promise<ThrottlerModuleOptions> | ThrottlerModuleOptions;
+  // oxlint-disable-next-line typescript/no-explicit-any -- Nest takes any token
+  inject?: any[];
+}

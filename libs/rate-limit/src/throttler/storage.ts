@@ -1,0 +1,191 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { identityTag } from '../identity/identity-tag.js';
+import { Fallback } from '../limiter/fallback.js';
+import { Limiter } from '../limiter/limiter.js';
+import type { PolicyCharge } from '../limiter/policy-charge.js';
+import { StoreGateway } from '../limiter/store-gateway.js';
+import { Monitor } from '../metrics/monitor.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { Decision } from '../policy/decision.js';
+import type { ChargeMode } from '../stores/charge.js';
+import { Deadlines } from '../stores/deadlines.js';
+import { MemoryStore } from '../stores/memory/memory.store.js';
+import type { RateLimitStore } from '../stores/store.js';
+import { RateLimitConfigError } from '../util/config-error.js';
+import { isPromise } from '../util/is-promise.js';
+import { StoragePolicies, type ThrottlerPolicies } from './storage-policies.js';
+
+/** What a throttler counted for one request. */
+export interface ThrottlerStorageRecord {
+  /** Hits that count, this one included; of a rejected request the limit and one more. */
+  totalHits: number;
+  /** Whole seconds, rounded up, until the period ends that began with the first hit. */
+  timeToExpire: number;
+  /** Whether the request is rejected. */
+  isBlocked: boolean;
+  /** Whole seconds, rounded up, until a rejected client can pass again; 0 when it passes. */
+  timeToBlockExpire: number;
+  /** Whether nobody counted, because the store was unavailable and `onStoreFailure` is `'open'`. */
+  uncounted?: boolean;
+}
+
+/** Counts a hit, and says what that means. Times are milliseconds. */
+export interface ThrottlerStorage {
+  increment(
+    key: string,
+    ttl: number,
+    limit: number,
+    blockDuration: number,
+    throttlerName: string,
+  ): Promise<ThrottlerStorageRecord>;
+}
+
+/** The token of the storage: `getStorageToken()`. */
+export const ThrottlerStorage = Symbol('nestjs-floodgate: ThrottlerStorage');
+
+/** The two ways to one store. */
+export interface StorageEngine {
+  readonly keyPrefix: string;
+  /** Counts in metrics, and notifies `onDecision`. */
+  readonly deciding: Limiter;
+  /** Does neither: for charges that are no decision on a request. */
+  readonly keeping: Limiter;
+}
+
+/** The engine's options where no module gives them. */
+const ALONE = {
+  keyPrefix: 'rl',
+  deadlineMs: 50,
+  onStoreFailure: 'local',
+  localShare: 1,
+  fallbackMaxBytes: 64_000_000,
+} as const;
+
+/**
+ * Counts hits with Floodgate's engine, in Redis or in the process, and answers as the storage of @nestjs/throttler 6 does: each
+ * hit counts for its `ttl`; the one that passes the limit blocks the client for `blockDuration`; what comes meanwhile counts for
+ * nothing; after the block the client starts afresh.
+ *
+ * `ThrottlerModule` makes it; without a module it counts in the process, or in a given store.
+ *
+ * @example new ThrottlerGuard([{ limit: 10, ttl: 60_000 }], new ThrottlerStorageService(), new Reflector())
+ */
+@Injectable()
+export class ThrottlerStorageService implements ThrottlerStorage {
+  private readonly engine: StorageEngine;
+  private readonly policies: StoragePolicies;
+
+  /** @param store where hits are kept; default a `MemoryStore` */
+  constructor(store?: RateLimitStore);
+  /** @internal */
+  constructor(engine: StorageEngine);
+  constructor(given: RateLimitStore | StorageEngine = new MemoryStore()) {
+    this.engine = 'deciding' in given ? given : engineOver(given);
+    this.policies = new StoragePolicies(this.engine.keyPrefix);
+  }
+
+  /**
+   * Counts a hit under a key.
+   *
+   * @param ttl the time that the hit counts: milliseconds, from 1
+   * @param limit hits that pass: a whole number from 0
+   * @param blockDuration milliseconds; 0: no block
+   * @throws {RateLimitConfigError} when a number is wrong
+   * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
+   */
+  async increment(
+    key: string,
+    ttl: number,
+    limit: number,
+    blockDuration: number,
+    throttlerName: string,
+  ): Promise<ThrottlerStorageRecord> {
+    const policies = this.policies.of(throttlerName, limit, ttl, blockDuration);
+    const tag = identityTag({ kind: 'throttler', value: key });
+    const { hits, block, period } = policies;
+    const charges: PolicyCharge[] = [];
+    if (hits !== undefined) charges.push(this.charge(hits, tag));
+    if (block !== undefined) charges.push(this.charge(block, tag, 'peek'));
+    charges.push(this.charge(period, tag, 'peek'));
+    // Not awaited without need: in the process a hit and what follows from it are one step.
+    const answer = this.engine.deciding.decide(charges);
+    const decision = isPromise(answer) ? await answer : answer;
+    const found = decision.policies;
+    if (found.length === 0)
+      return { totalHits: 0, timeToExpire: inSeconds(ttl), isBlocked: false, timeToBlockExpire: 0, uncounted: true };
+
+    const elapsing = found.at(-1)!.resetAfterMs;
+    const timeToExpire = inSeconds(elapsing === 0 ? ttl : elapsing);
+    if (elapsing === 0) await this.keep(period, tag);
+    if (decision.allowed && hits !== undefined) {
+      return { totalHits: limit - found[0]!.remaining, timeToExpire, isBlocked: false, timeToBlockExpire: 0 };
+    }
+    const blockedMs = await this.blockedMs(policies, decision, tag, blockDuration);
+    const timeToBlockExpire = blockedMs === undefined ? timeToExpire : inSeconds(blockedMs);
+    return { totalHits: limit + 1, timeToExpire, isBlocked: true, timeToBlockExpire };
+  }
+
+  /** @throws {RateLimitConfigError} always: the hits are in the engine's store */
+  get storage(): never {
+    throw new RateLimitConfigError(
+      'ThrottlerStorageService.storage',
+      'does not exist in nestjs-floodgate: hits are kept in a store of Floodgate. Call increment, or give a store of your own as `store`',
+    );
+  }
+
+  /**
+   * Milliseconds for which a rejected client stays rejected. Begins a block if there is none.
+   *
+   * @returns undefined when nothing that the store holds rejects the client: `limit: 0` without a block
+   */
+  private async blockedMs(
+    { hits, block, endsEarly }: ThrottlerPolicies,
+    { policies }: Decision,
+    tag: string,
+    blockDuration: number,
+  ): Promise<number | undefined> {
+    if (block === undefined) return hits === undefined ? undefined : policies[0]!.retryAfterMs!;
+    const blocked = policies.find(({ policy }) => policy === block.name)!;
+    if (!blocked.allowed) return blocked.retryAfterMs!;
+    const begun = await this.keep(block, tag);
+    // Another request was faster.
+    if (begun?.allowed === false) return begun.retryAfterMs ?? blockDuration;
+    // After the block the client starts afresh. Where the block is as long as the hits count, they expire by themselves.
+    if (begun !== undefined && endsEarly && hits !== undefined) await this.forget(this.charge(hits, tag).key);
+    return blockDuration;
+  }
+
+  /** Writes an instant. The request is decided already, so a store that fails now changes nothing about it. */
+  private async keep(policy: BoundPolicy, tag: string): Promise<Decision | undefined> {
+    try {
+      const kept = this.engine.keeping.decide([this.charge(policy, tag)]);
+      return isPromise(kept) ? await kept : kept;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Hits that stay because the store failed expire by themselves: until then the client may pass less, never more. */
+  private async forget(key: string): Promise<void> {
+    await this.engine.keeping.reset([key]).catch(() => undefined);
+  }
+
+  private charge(policy: BoundPolicy, tag: string, mode: ChargeMode = 'take'): PolicyCharge {
+    return this.engine.deciding.charge(policy, tag, 1, mode);
+  }
+}
+
+function engineOver(store: RateLimitStore): StorageEngine {
+  const logger = new Logger('RateLimit');
+  const { keyPrefix, deadlineMs } = ALONE;
+  const gateway = new StoreGateway(
+    { store, deadlines: new Deadlines(deadlineMs), keepsTime: store instanceof MemoryStore },
+    logger,
+  );
+  const limiter = new Limiter(keyPrefix, gateway, new Fallback(ALONE, logger), new Monitor({}, logger));
+  return { keyPrefix, deciding: limiter, keeping: limiter };
+}
+
+function inSeconds(milliseconds: number): number {
+  return Math.ceil(milliseconds / 1000);
+}

@@ -1,0 +1,235 @@
+import {
+  type CanActivate,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  Logger,
+  type OnModuleInit,
+  Optional,
+} from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { createHash } from 'node:crypto';
+import type { HttpRequest } from '../http/request.js';
+import { RateLimitUnavailableException, toHttpException } from '../nest/exceptions.js';
+import { RateLimitRuntime } from '../nest/rate-limit.runtime.js';
+import { DEFAULT_NAME } from '../policy/parse-policy.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { numberOf, objectOf, throttlersOf } from './check-options.js';
+import { InjectThrottlerOptions, InjectThrottlerStorage } from './decorators.js';
+import { DEFAULT_IPV6_SUBNET_PREFIX, normalizeIp } from './ip.js';
+import type {
+  PlatformObject,
+  Resolvable,
+  ThrottlerLimitDetail,
+  ThrottlerModuleOptions,
+  ThrottlerOptions,
+  ThrottlerRequest,
+} from './options.js';
+import { type RouteThrottler, RouteThrottlers } from './route-throttlers.js';
+import type { ThrottlerStorage } from './storage.js';
+import { ThrottlerException, throttlerMessage } from './throttler.exception.js';
+
+/** The options of all guards that were made: the module warns when none has its options. */
+const guarded = new WeakSet<object>();
+
+/** Whether a guard was made with these options. */
+export function isGuarded(options: ThrottlerModuleOptions): boolean {
+  return guarded.has(options);
+}
+
+/**
+ * Limits the routes that it is bound to, as the guard of @nestjs/throttler 6 does, on Floodgate's engine. The throttlers of a
+ * request are asked one after the other, the shortest `ttl` first. The first one that rejects ends the request; those before it
+ * have counted it.
+ *
+ * Made to be extended: every protected member means what it means there.
+ *
+ * @example { provide: APP_GUARD, useClass: ThrottlerGuard }
+ */
+@Injectable()
+export class ThrottlerGuard implements CanActivate, OnModuleInit {
+  protected headerPrefix = 'X-RateLimit';
+  protected logger: Logger = new Logger(ThrottlerGuard.name);
+  protected errorMessage: string = throttlerMessage;
+  protected throttlers: ThrottlerOptions[] = [];
+  protected commonOptions: Pick<
+    ThrottlerOptions,
+    'skipIf' | 'ignoreUserAgents' | 'getTracker' | 'generateKey' | 'setHeaders'
+  > = {};
+  protected ipv6SubnetPrefix: number = DEFAULT_IPV6_SUBNET_PREFIX;
+  /** Undefined in a guard that was made with new. */
+  @Optional() @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime | undefined;
+  private routes = new RouteThrottlers([]);
+
+  constructor(
+    @InjectThrottlerOptions() protected readonly options: ThrottlerModuleOptions,
+    @InjectThrottlerStorage() protected readonly storageService: ThrottlerStorage,
+    protected readonly reflector: Reflector,
+  ) {
+    if (typeof options === 'object' && options !== null) guarded.add(options);
+  }
+
+  /** Reads the options. A guard that was made with new needs a call of it. */
+  async onModuleInit(): Promise<void> {
+    this.throttlers = throttlersOf(this.options).map((throttler) => ({
+      ...throttler,
+      name: throttler.name ?? DEFAULT_NAME,
+    }));
+    this.throttlers.sort(byTtl);
+    if (this.throttlers.length === 0) {
+      this.logger.warn(
+        'ThrottlerModule has no throttlers, so nothing is limited: give at least one, as in ThrottlerModule.forRoot([{ limit: 10, ttl: 60_000 }])',
+      );
+    }
+    const { skipIf, ignoreUserAgents, getTracker, generateKey, setHeaders, ipv6SubnetPrefix } = objectOf(this.options);
+    this.commonOptions = {
+      ...(skipIf && { skipIf }),
+      ...(ignoreUserAgents && { ignoreUserAgents }),
+      ...(setHeaders !== undefined && { setHeaders }),
+      getTracker: getTracker ?? this.getTracker.bind(this),
+      generateKey: generateKey ?? this.generateKey.bind(this),
+    };
+    this.ipv6SubnetPrefix = ipv6SubnetPrefix ?? DEFAULT_IPV6_SUBNET_PREFIX;
+    this.routes = new RouteThrottlers(this.throttlers);
+  }
+
+  /**
+   * @throws {ThrottlerException} 429, when a throttler rejects the request
+   * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`
+   */
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    if (await this.shouldSkip(context)) return true;
+    let passes = true;
+    for (const route of this.routes.of(context.getClass(), context.getHandler())) {
+      if (route.skipped) continue;
+      const skipIf = route.throttler.skipIf ?? this.commonOptions.skipIf;
+      if (skipIf?.(context)) continue;
+      const request = await this.requestOf(route, context);
+      if (!(await this.handleRequest(request))) passes = false;
+    }
+    return passes;
+  }
+
+  /** Requests for which it is true are not counted. */
+  protected async shouldSkip(_context: ExecutionContext): Promise<boolean> {
+    return false;
+  }
+
+  /** Asks one throttler about a request: counts it, sets headers, and throws when the throttler rejects it. */
+  protected async handleRequest(requestProps: ThrottlerRequest): Promise<boolean> {
+    const { context, limit, ttl, throttler, blockDuration, getTracker, generateKey } = requestProps;
+    const { req, res } = this.getRequestResponse(context);
+    const ignored = throttler.ignoreUserAgents ?? this.commonOptions.ignoreUserAgents ?? [];
+    if (ignored.some((pattern) => pattern.test(req.headers['user-agent']))) return true;
+    const name = throttler.name ?? DEFAULT_NAME;
+    const tracker = await getTracker(req, context);
+    const key = generateKey(context, tracker, name);
+    const record = await this.count(res, () => this.storageService.increment(key, ttl, limit, blockDuration, name));
+    const { totalHits, timeToExpire, isBlocked, timeToBlockExpire } = record;
+    const hasHeaders = (throttler.setHeaders ?? this.commonOptions.setHeaders ?? true) && record.uncounted !== true;
+    const set = (header: string, value: number): void => {
+      if (hasHeaders) this.setResponseHeader(res, name === DEFAULT_NAME ? header : `${header}-${name}`, value);
+    };
+    if (isBlocked) {
+      set('Retry-After', timeToBlockExpire);
+      await this.throwThrottlingException(context, {
+        limit,
+        ttl,
+        key,
+        tracker,
+        totalHits,
+        timeToExpire,
+        isBlocked,
+        timeToBlockExpire,
+      });
+    }
+    set(`${this.headerPrefix}-Limit`, limit);
+    set(`${this.headerPrefix}-Remaining`, Math.max(0, limit - totalHits));
+    set(`${this.headerPrefix}-Reset`, timeToExpire);
+    return true;
+  }
+
+  /** Who is counted: the address of the client, IPv6 cut to `ipv6SubnetPrefix`. */
+  protected async getTracker(req: PlatformObject): Promise<string> {
+    if (req.headers !== undefined) this.runtime?.forwarded.see(req as HttpRequest);
+    return normalizeIp(req.ip as string, this.ipv6SubnetPrefix);
+  }
+
+  /** Sets a header on the response of Express or Fastify. */
+  protected setResponseHeader(res: PlatformObject, name: string, value: string | number): void {
+    if (typeof res.header === 'function') res.header(name, value);
+    else if (typeof res.setHeader === 'function') res.setHeader(name, value);
+  }
+
+  /** The request and the response. Contexts that are not HTTP keep them elsewhere. */
+  protected getRequestResponse(context: ExecutionContext): { req: PlatformObject; res: PlatformObject } {
+    const http = context.switchToHttp();
+    return { req: http.getRequest(), res: http.getResponse() };
+  }
+
+  /** What is counted together: a tracker's requests to one handler, for each throttler. */
+  protected generateKey(context: ExecutionContext, suffix: string, name: string): string {
+    const parts = [context.getClass().name, context.getHandler().name, name, suffix];
+    return createHash('sha256').update(parts.join('\n')).digest('hex');
+  }
+
+  /** Answers a rejected request, by throwing. A guard that does not throw lets the request pass. */
+  protected async throwThrottlingException(
+    context: ExecutionContext,
+    throttlerLimitDetail: ThrottlerLimitDetail,
+  ): Promise<void> {
+    throw new ThrottlerException(await this.getErrorMessage(context, throttlerLimitDetail));
+  }
+
+  /** The message of a rejection. */
+  protected async getErrorMessage(
+    context: ExecutionContext,
+    throttlerLimitDetail: ThrottlerLimitDetail,
+  ): Promise<string> {
+    const { errorMessage } = objectOf(this.options);
+    if (typeof errorMessage === 'function') return errorMessage(context, throttlerLimitDetail);
+    return errorMessage || this.errorMessage;
+  }
+
+  private async requestOf(route: RouteThrottler, context: ExecutionContext): Promise<ThrottlerRequest> {
+    const { throttler, overrides } = route;
+    const number = async (option: 'limit' | 'ttl' | 'blockDuration', given: Resolvable<number>): Promise<number> => {
+      const value = numberOf(typeof given === 'function' ? await given(context) : given);
+      if (typeof value === 'number' && !Number.isNaN(value)) return value;
+      throw new RateLimitConfigError(
+        `throttler ${shown(throttler.name)}`,
+        `${option} must be a number, got ${shown(value)}`,
+      );
+    };
+    const limit = await number('limit', overrides.limit ?? throttler.limit);
+    const ttl = await number('ttl', overrides.ttl ?? throttler.ttl);
+    const blockDuration = await number('blockDuration', overrides.blockDuration ?? throttler.blockDuration ?? ttl);
+    return {
+      context,
+      limit,
+      ttl,
+      throttler,
+      blockDuration,
+      getTracker: overrides.getTracker ?? throttler.getTracker ?? this.commonOptions.getTracker!,
+      generateKey: overrides.generateKey ?? throttler.generateKey ?? this.commonOptions.generateKey!,
+    };
+  }
+
+  /** Counts a hit. A store that cannot decide is a 503 that says when to retry. */
+  private async count<T>(res: PlatformObject, increment: () => Promise<T>): Promise<T> {
+    try {
+      return await increment();
+    } catch (error) {
+      const exception = toHttpException(error);
+      if (exception instanceof RateLimitUnavailableException)
+        this.setResponseHeader(res, 'Retry-After', exception.retryAfter);
+      throw exception;
+    }
+  }
+}
+
+/** The shortest first. A `ttl` that is a function stays where it is. */
+function byTtl(one: ThrottlerOptions, other: ThrottlerOptions): number {
+  if (typeof one.ttl === 'function') return 1;
+  return typeof other.ttl === 'function' ? 0 : one.ttl - other.ttl;
+}
