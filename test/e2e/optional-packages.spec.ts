@@ -27,9 +27,13 @@ it.each([
   [
     'metrics',
     'prom-client',
-    'RateLimitConfigError: RateLimitMetricsModule: needs the package prom-client: npm install prom-client@15',
+    'RateLimitConfigError: RateLimitMetricsModule: needs the package prom-client, which is not installed: npm install "prom-client@^15.0.0"',
   ],
-  ['redis', 'ioredis', 'RateLimitConfigError: RateLimitModule: redis needs the package ioredis: npm install ioredis@6'],
+  [
+    'redis',
+    'ioredis',
+    'RateLimitConfigError: RateLimitModule, redis: needs the package ioredis, which is not installed: npm install "ioredis@^5.4.2 || ^6.0.0"',
+  ],
 ])('an application that imports %s, without the package %s, prints: %s', async (imports, absent, printed) => {
   expect(await boot(imports, absent)).toBe(printed);
 });

@@ -59,3 +59,4 @@ export {
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
 export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
 export type { RedisClient } from './stores/redis/redis-client.js';
+export type { RedisConnectionOptions } from './stores/redis/redis-options.js';

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { optionalPackageError } from '../util/optional-package.js';
 import { checkNames } from '../util/option-rules.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import { type LibraryMetric, libraryMetrics } from '../metrics/prometheus.js';
@@ -121,8 +122,9 @@ function checked(options: RateLimitMetricsOptions): MetricsRegistry | undefined 
 
 /** `prom-client` is loaded here and nowhere else: applications without this module need not install it. */
 async function globalRegistry(): Promise<MetricsRegistry> {
-  const { register: global } = await import('prom-client').catch(() => {
-    throw new RateLimitConfigError(PLACE, 'needs the package prom-client: npm install prom-client@15');
-  });
-  return global;
+  try {
+    return (await import('prom-client')).register;
+  } catch (error) {
+    throw optionalPackageError(error, { name: 'prom-client', where: PLACE, versions: '^15.0.0' });
+  }
 }

@@ -1,7 +1,8 @@
 import type { DecisionEvent } from '../../metrics/decision-event.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
-import type { RedisClient, RedisOptions } from '../../stores/redis/redis-client.js';
+import type { RedisClient } from '../../stores/redis/redis-client.js';
+import type { RedisConnectionOptions } from '../../stores/redis/redis-options.js';
 import type { StoreStateChange } from '../../stores/store-state.js';
 import type { RateLimitStore } from '../../stores/store.js';
 import type { IdentityResolver, Policy, PolicySource } from '../types.js';
@@ -13,7 +14,7 @@ export interface RateLimitModuleOptions {
    * opens and closes, or a `Redis` or `Cluster` client, of which the module uses a duplicate and leaves the client open.
    * Without it, and without `store`, each process counts for itself.
    */
-  redis?: string | RedisOptions | RedisClient | undefined;
+  redis?: string | RedisConnectionOptions | RedisClient | undefined;
   /** A store of your own, or a `MemoryStore` or `RedisStore` with options. Not together with `redis`. */
   store?: RateLimitStore;
   /** Policies by name, for `@RateLimit('name')`, `defaults` and `RateLimiter`. */

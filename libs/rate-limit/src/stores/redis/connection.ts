@@ -7,7 +7,8 @@ import { ConnectionWatchdog } from './connection-watchdog.js';
 import { Health, type HealthListeners } from './health.js';
 import { backoff, opensItself } from './open-redis.js';
 import type { Probe } from './probe.js';
-import type { OwnedRedisClient, RedisOptions } from './redis-client.js';
+import type { OwnedRedisClient } from './redis-client.js';
+import type { RedisConnectionOptions } from './redis-options.js';
 import { isDisconnection, type RedisUnavailableError } from './redis-failure.js';
 import type { ClusterRouting } from './routing.js';
 
@@ -45,7 +46,7 @@ export class Connection implements Availability {
     if (routing !== undefined) {
       this.nodes = new ClusterNodes(client, routing, probe, deadlineMs, listeners);
     } else {
-      const { options = {} } = client as { options?: RedisOptions };
+      const { options = {} } = client as { options?: RedisConnectionOptions };
       this.watchdog = new ConnectionWatchdog(client, deadlineMs, opensItself(options));
     }
     client.on('error', (error) => (this.lastError = error.message || error.name));

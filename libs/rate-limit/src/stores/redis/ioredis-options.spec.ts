@@ -1,22 +1,33 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError } from '../../util/config-error.js';
-import { checkIoredisOptions, IOREDIS_OPTIONS } from './ioredis-options.js';
+import { checkIoredisOptions, IOREDIS_OPTIONS, LATER_OPTIONS } from './ioredis-options.js';
+import type { RedisConnectionOptions } from './redis-options.js';
 
-type Listed = (typeof IOREDIS_OPTIONS)[number];
-/** Compiles only while the list and ioredis's type have the same names. */
-const missing: [Exclude<keyof RedisOptions, Listed>, Exclude<Listed, keyof RedisOptions>] extends [never, never]
-  ? readonly string[]
-  : never = [];
+type Listed = (typeof IOREDIS_OPTIONS)[number] | keyof typeof LATER_OPTIONS;
+type Same<A, B> = [Exclude<A, B>, Exclude<B, A>] extends [never, never] ? readonly string[] : never;
+/** These compile only while the lists, the library's type and ioredis's type have the same names, and the types fit. */
+const missing: [Same<keyof RedisOptions, Listed>, Same<keyof RedisConnectionOptions, Listed>] = [[], []];
+const fitting = (options: RedisOptions): RedisConnectionOptions => options;
 
 const { options: defaults } = new Redis({ lazyConnect: true });
 const check = (options: object): void => checkIoredisOptions(options, defaults);
 
 describe('the options of ioredis', () => {
   it('are all known', () => {
-    expect(missing).toEqual([]);
-    const all = Object.fromEntries([...IOREDIS_OPTIONS, ...Object.keys(defaults)].map((name) => [name, undefined]));
-    expect(() => check(all)).not.toThrow();
+    expect(missing.flat()).toEqual([]);
+    const names = [...IOREDIS_OPTIONS, ...Object.keys(LATER_OPTIONS), ...Object.keys(defaults)];
+    expect(() => check(fitting(Object.fromEntries(names.map((name) => [name, undefined]))))).not.toThrow();
+  });
+
+  it('may be newer than the installed ioredis', () => {
+    const { protocol, blockingTimeoutGrace, ...older } = defaults as Record<string, unknown>;
+    expect([protocol, blockingTimeoutGrace]).not.toContain(undefined);
+    for (const name of ['protocol', 'blockingTimeout']) {
+      expect(() => checkIoredisOptions({ [name]: 3 }, older)).toThrow(
+        `RateLimitModule, redis: '${name}' is an option of a newer ioredis than the installed one: npm install ioredis@latest`,
+      );
+    }
   });
 
   it('may come from an ioredis that knows more of them', () => {

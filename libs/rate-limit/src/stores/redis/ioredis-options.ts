@@ -2,7 +2,7 @@ import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { nearestName } from '../../util/nearest-name.js';
 
 /**
- * The options of ioredis 6 (`RedisOptions`; a test compares the two). ioredis has no list of them at run time: its defaults
+ * The options of ioredis 5.4.2 (`RedisOptions`; a test compares the two). ioredis has no list of them at run time: its defaults
  * lack the options that have none, such as `tls`.
  */
 export const IOREDIS_OPTIONS = [
@@ -10,15 +10,11 @@ export const IOREDIS_OPTIONS = [
   'autoPipeliningIgnoredCommands',
   'autoResendUnfulfilledCommands',
   'autoResubscribe',
-  'blockingTimeout',
-  'blockingTimeoutGrace',
-  'clientInfoTag',
   'commandQueue',
   'commandTimeout',
   'connectTimeout',
   'connectionName',
   'db',
-  'disableClientInfo',
   'disconnectTimeout',
   'enableAutoPipelining',
   'enableOfflineQueue',
@@ -26,7 +22,6 @@ export const IOREDIS_OPTIONS = [
   'enableTLSForSentinelMode',
   'failoverDetector',
   'family',
-  'himportFieldsets',
   'host',
   'keepAlive',
   'keyPrefix',
@@ -42,10 +37,8 @@ export const IOREDIS_OPTIONS = [
   'path',
   'port',
   'preferredSlaves',
-  'protocol',
   'readOnly',
   'reconnectOnError',
-  'replyMapping',
   'retryStrategy',
   'role',
   'scripts',
@@ -65,6 +58,17 @@ export const IOREDIS_OPTIONS = [
   'username',
 ] as const;
 
+/** Later options of ioredis, each with one that has a default in every version that has both. */
+export const LATER_OPTIONS = {
+  blockingTimeout: 'blockingTimeoutGrace',
+  blockingTimeoutGrace: 'blockingTimeoutGrace',
+  clientInfoTag: 'clientInfoTag',
+  disableClientInfo: 'disableClientInfo',
+  himportFieldsets: 'himportFieldsets',
+  protocol: 'protocol',
+  replyMapping: 'replyMapping',
+} as const;
+
 /** Options of other clients, each with the way to say the same here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   url: "give the URL itself, redis: 'redis://host:6379'",
@@ -79,18 +83,23 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 /**
  * Checks the names of ioredis options. ioredis ignores a name that it does not know, and connects to localhost.
  *
- * @param defaults the options of a client without options: an ioredis newer than the list may know more names
- * @throws {RateLimitConfigError} that suggests the nearest name
+ * @param defaults the options of a client without options: an ioredis newer than the lists may know more names
+ * @throws {RateLimitConfigError} that suggests the nearest name, or a newer ioredis
  */
 export function checkIoredisOptions(options: object, defaults: object): void {
-  const known = new Set<string>([...IOREDIS_OPTIONS, ...Object.keys(defaults)]);
+  const installed = Object.entries(LATER_OPTIONS).filter(([, sign]) => sign in defaults);
+  const known = new Set<string>([...IOREDIS_OPTIONS, ...installed.map(([name]) => name), ...Object.keys(defaults)]);
   for (const name of Object.keys(options)) {
     if (known.has(name)) continue;
-    const nearest = nearestName(name, known);
-    const advice = ELSEWHERE[name] ?? (nearest === undefined ? undefined : `did you mean ${nearest}?`);
-    throw new RateLimitConfigError(
-      'RateLimitModule, redis',
-      `${shown(name)} is not an option of ioredis${advice === undefined ? '' : `: ${advice}`}`,
-    );
+    throw new RateLimitConfigError('RateLimitModule, redis', `${shown(name)} ${problemOf(name, known)}`);
   }
+}
+
+function problemOf(name: string, known: Iterable<string>): string {
+  if (Object.hasOwn(LATER_OPTIONS, name)) {
+    return 'is an option of a newer ioredis than the installed one: npm install ioredis@latest';
+  }
+  const nearest = nearestName(name, known);
+  const advice = ELSEWHERE[name] ?? (nearest === undefined ? undefined : `did you mean ${nearest}?`);
+  return `is not an option of ioredis${advice === undefined ? '' : `: ${advice}`}`;
 }

@@ -1,10 +1,11 @@
 import dns from 'node:dns';
-import type { RedisOptions } from 'ioredis';
-import { RateLimitConfigError } from '../../util/config-error.js';
+import type { Redis, RedisOptions } from 'ioredis';
+import { optionalPackageError } from '../../util/optional-package.js';
 import { PingingConnector } from './connector.js';
 import { checkIoredisOptions } from './ioredis-options.js';
 import { addressesOf, queuedLookup } from './lookup.js';
 import type { OwnedRedisClient, RedisClient } from './redis-client.js';
+import type { RedisConnectionOptions } from './redis-options.js';
 
 const MAX_BACKOFF_MS = 250;
 const CONNECT_MS = 10_000;
@@ -16,7 +17,7 @@ const SENTINEL_MS = 1000;
  * and sends nothing twice, since the first may have been charged. No timer of ioredis decides: after a stall of the event loop
  * it fires before the answers that arrived meanwhile are read.
  */
-const PROMISED: RedisOptions = {
+const PROMISED: RedisConnectionOptions = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
@@ -32,7 +33,7 @@ const PROMISED: RedisOptions = {
 };
 
 /** Options that the application may change. */
-const DEFAULTS: RedisOptions = {
+const DEFAULTS: RedisConnectionOptions = {
   connectTimeout: CONNECT_MS,
   disconnectTimeout: 200,
   // ioredis would wait as long as a loading server estimates, up to 10 s.
@@ -58,7 +59,7 @@ const CLUSTER_OPTIONS = {
   clusterRetryStrategy: backoff,
 };
 
-const CONNECTOR = { Connector: PingingConnector as unknown as NonNullable<RedisOptions['Connector']> };
+const CONNECTOR: RedisConnectionOptions = { Connector: PingingConnector };
 
 /** A client that the store opened, and the given options that it overrules. */
 export interface OpenedRedis {
@@ -73,18 +74,31 @@ export interface OpenedRedis {
  *
  * @throws {RateLimitConfigError} when ioredis is not installed, or does not know an option
  */
-export async function openRedis(redis: string | RedisOptions): Promise<OpenedRedis> {
-  const { Redis } = await import('ioredis').catch(() => {
-    throw new RateLimitConfigError('RateLimitModule', 'redis needs the package ioredis: npm install ioredis@6');
-  });
+export async function openRedis(redis: string | RedisConnectionOptions): Promise<OpenedRedis> {
+  const Client = await redisClass();
   if (typeof redis === 'string') {
     const { url, ignored } = withoutPromised(redis);
-    return { client: queueLookups(new Redis(url, { ...DEFAULTS, ...PROMISED, ...CONNECTOR })), ignored };
+    return {
+      client: queueLookups(new Client(url, { ...DEFAULTS, ...PROMISED, ...CONNECTOR } as RedisOptions)),
+      ignored,
+    };
   }
-  checkIoredisOptions(redis, new Redis({ lazyConnect: true }).options);
+  checkIoredisOptions(redis, new Client({ lazyConnect: true }).options);
   const options = { ...DEFAULTS, ...defined(redis), ...PROMISED, retryStrategy: endless(redis.retryStrategy) };
-  const client = new Redis(opensItself(options) ? options : { ...options, ...CONNECTOR });
+  const client = new Client((opensItself(options) ? options : { ...options, ...CONNECTOR }) as RedisOptions);
   return { client: queueLookups(client), ignored: differences(PROMISED, redis) };
+}
+
+async function redisClass(): Promise<typeof Redis> {
+  try {
+    return (await import('ioredis')).Redis;
+  } catch (error) {
+    throw optionalPackageError(error, {
+      name: 'ioredis',
+      where: 'RateLimitModule, redis',
+      versions: '^5.4.2 || ^6.0.0',
+    });
+  }
 }
 
 /** Removes overruled options from a URL's query: ioredis prefers the query to the options beside the URL. */
@@ -94,7 +108,7 @@ function withoutPromised(given: string): { readonly url: string; readonly ignore
   const found = names.filter((name) => url.searchParams.has(name));
   if (found.length === 0) return { url: given, ignored: [] };
   for (const name of found) url.searchParams.delete(name);
-  return { url: url.href, ignored: found.map((name) => inWords(name, PROMISED[name as keyof RedisOptions])) };
+  return { url: url.href, ignored: found.map((name) => inWords(name, PROMISED[name as keyof RedisConnectionOptions])) };
 }
 
 /**
@@ -104,7 +118,7 @@ function withoutPromised(given: string): { readonly url: string; readonly ignore
 export function duplicateRedis(client: RedisClient): OwnedRedisClient | undefined {
   const { duplicate, options = {} } = client as {
     duplicate?: (...args: unknown[]) => OwnedRedisClient;
-    options?: RedisOptions & { redisOptions?: RedisOptions; dnsLookup?: unknown };
+    options?: RedisConnectionOptions & { redisOptions?: RedisConnectionOptions; dnsLookup?: unknown };
   };
   if (typeof duplicate !== 'function') return undefined;
   const own = { ...DEFAULTS, ...PROMISED };
@@ -121,7 +135,7 @@ export function duplicateRedis(client: RedisClient): OwnedRedisClient | undefine
 
 /** The options in which the duplicate differs from the client, such as `maxRetriesPerRequest: 0`; functions by their names. */
 export function changedOptions(client: RedisClient): string[] {
-  const { options = {} } = client as { options?: RedisOptions & { redisOptions?: RedisOptions } };
+  const { options = {} } = client as { options?: RedisConnectionOptions & { redisOptions?: RedisConnectionOptions } };
   const { lazyConnect: _, ...own } = { ...DEFAULTS, ...PROMISED };
   if (client.isCluster !== true) return differences(own, options, true);
   const { lazyConnect: __, ...cluster } = CLUSTER_OPTIONS;
@@ -143,7 +157,7 @@ function inWords(name: string, value: unknown): string {
 }
 
 /** Whether ioredis, or a connector of the application, opens the connection. With Sentinel, ioredis finds the master first. */
-export function opensItself({ sentinels, Connector }: RedisOptions): boolean {
+export function opensItself({ sentinels, Connector }: RedisConnectionOptions): boolean {
   return Boolean(sentinels) || (Connector !== undefined && Connector !== CONNECTOR.Connector);
 }
 
@@ -181,7 +195,7 @@ export function backoff(attempt: number): number {
 }
 
 /** Replaces the end of a `retryStrategy` by a back-off: otherwise the process would not use Redis again until it restarts. */
-function endless(given: RedisOptions['retryStrategy']): (attempt: number) => number {
+function endless(given: RedisConnectionOptions['retryStrategy']): (attempt: number) => number {
   if (typeof given !== 'function') return backoff;
   return (attempt) => {
     const ms = given(attempt);

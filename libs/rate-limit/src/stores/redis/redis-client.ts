@@ -1,4 +1,3 @@
-import type { RedisOptions } from 'ioredis';
 import type { WatchedConnection } from './connection-watchdog.js';
 
 /** The part of a client that the store uses. ioredis's `Redis` and `Cluster` have it. */
@@ -35,8 +34,6 @@ export interface OwnedRedisClient extends RedisClient {
   on(event: 'error' | 'connecting' | 'connect' | 'close' | 'ready' | 'end', listener: (error: Error) => void): unknown;
   on(event: '+node', listener: (node: ClusterNodeConnection) => void): unknown;
 }
-
-export type { RedisOptions };
 
 /** Whether `value` is a ready client, by its methods: two copies of ioredis in a dependency tree have two classes. */
 export function isRedisClient(value: unknown): value is RedisClient {
