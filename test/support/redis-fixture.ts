@@ -1,19 +1,23 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
+import { OutsideRedis } from './outside-redis.js';
 import { RedisServer } from './redis-server.js';
 
+/** A server that may have been started outside of the tests. */
+export type AnyRedisServer = Pick<RedisServer, 'url' | 'restart' | 'stop'>;
+
 export interface RedisFixture {
-  readonly server: RedisServer;
+  readonly server: AnyRedisServer;
   readonly client: Redis;
 }
 
-/** A server for the `describe` or the file that calls this, emptied before every test. */
+/** A server for the `describe` or the file that calls this, emptied before every test. `TEST_REDIS_URL` names another one. */
 export function useRedis(args: readonly string[] = []): RedisFixture {
-  let server: RedisServer;
+  let server: AnyRedisServer;
   let client: Redis;
   beforeAll(async () => {
-    server = await RedisServer.start({ args });
+    server = OutsideRedis.given(args) ?? (await RedisServer.start({ args }));
     client = new Redis(server.url);
     await client.script('LOAD', PROGRAM); // a batch that is sent again after NOSCRIPT may be overtaken by the next one
   });

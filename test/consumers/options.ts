@@ -1,0 +1,88 @@
+import { parseArgs } from 'node:util';
+import { ROWS } from './rows.js';
+import type { Row } from './row.js';
+
+export interface ConsumersOptions {
+  readonly rows: readonly Row[];
+  /** Whether the run only prints its rows. */
+  readonly list: boolean;
+  /** How many rows run at a time. */
+  readonly parallel: number;
+  /** The file for the result, which has the field names of Jest's results. */
+  readonly json: string | undefined;
+  /** Whether the support tables are written. */
+  readonly writeReadme: boolean;
+  /** Whether the applications stay on disk. */
+  readonly keep: boolean;
+}
+
+export const USAGE = `npm run test:consumers -- [options]
+
+  --only NAME     run this row, or the rows whose names begin with NAME; may be given several times
+  --ci            run the rows that .ci/run runs
+  --list          print the rows, and do nothing
+  --parallel N    run N rows at a time, 1 to 8 (2)
+  --json FILE     write the result, as numPassedTests and numFailedTests
+  --write-readme  write the support tables of README.md and libs/rate-limit/README.md; needs a run of all rows
+  --keep          keep the applications
+  --help
+
+It packs the library, and installs it and the packages of each application from npm. It needs redis-server: npm run setup.
+`;
+
+/** Reports a wrong command line. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const OPTIONS = {
+  only: { type: 'string', multiple: true },
+  ci: { type: 'boolean' },
+  list: { type: 'boolean' },
+  parallel: { type: 'string' },
+  json: { type: 'string' },
+  'write-readme': { type: 'boolean' },
+  keep: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const;
+
+const MAX_PARALLEL = 8;
+
+/**
+ * @returns undefined when help is asked for
+ * @throws {UsageError} with the option, the given value and the expected one
+ */
+export function readOptions(args: readonly string[]): ConsumersOptions | undefined {
+  const given = parse(args);
+  if (given.help === true) return undefined;
+  const { only = [], ci = false, list = false, parallel = '2', json, keep = false } = given;
+  if (!(/^\d$/.test(parallel) && Number(parallel) >= 1 && Number(parallel) <= MAX_PARALLEL)) {
+    throw new UsageError(`--parallel must be a whole number from 1 to ${MAX_PARALLEL}, got '${parallel}'`);
+  }
+  const writeReadme = given['write-readme'] === true;
+  const rows = ROWS.filter((row) => (!ci || row.ci === true) && isAmong(row, only));
+  for (const name of only) {
+    if (!ROWS.some((row) => isAmong(row, [name]))) {
+      throw new UsageError(`--only must begin the name of a row, got '${name}'. --list prints the rows`);
+    }
+  }
+  if (rows.length === 0) throw new UsageError('No row of --only is one of --ci');
+  if (writeReadme && rows.length < ROWS.length) {
+    throw new UsageError('--write-readme needs a run of all rows: leave out --only and --ci');
+  }
+  return { rows, list, parallel: Number(parallel), json, writeReadme, keep };
+}
+
+function isAmong({ name }: Row, only: readonly string[]): boolean {
+  if (only.length === 0) return true;
+  // A whole name means that row alone: nest11-pnp is the beginning of nest11-pnpm, too.
+  return only.some((one) => (ROWS.some((row) => row.name === one) ? name === one : name.startsWith(one)));
+}
+
+function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values;
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}

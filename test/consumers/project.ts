@@ -1,0 +1,124 @@
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { filesOf } from './managers.js';
+import type { Choices, Resolution } from './row.js';
+import type { Workshop } from './workshop.js';
+
+const TEMPLATES = fileURLToPath(new URL('templates/', import.meta.url));
+
+/** The fields of generated JSON files that a row changes. */
+interface Generated {
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+  readonly compilerOptions: Record<string, unknown>;
+}
+
+/** What checks style takes long to install, and touches no line of a build, a test or a process. */
+const STYLE =
+  /^(?:@?eslint|typescript-eslint|prettier|oxlint|globals$|@nestjs\/mau|@vitest\/coverage|source-map-support)/;
+const TESTS = /jest|vitest|vite-|supertest|ts-node|tsconfig-paths|@nestjs\/testing/;
+
+/** Writes the application of a row: the project as generated, a limited route, and what the row chooses. */
+export async function writeProject(row: Choices, workshop: Workshop): Promise<string> {
+  const folder = workshop.appFolder(row.name);
+  cpSync(await workshop.scaffold(row), folder, { recursive: true });
+  const unused = row.tests ? [] : ['vitest.config.ts', 'vitest.config.e2e.ts', 'jest.config.ts'];
+  for (const name of ['src', 'test', ...unused]) rmSync(join(folder, name), { recursive: true, force: true });
+  mkdirSync(join(folder, 'src'));
+
+  edit(folder, 'package.json', (manifest) => editManifest(manifest, row, workshop));
+  edit(folder, 'tsconfig.json', ({ compilerOptions }) => editTypes(compilerOptions, row));
+  edit(folder, 'nest-cli.json', ({ compilerOptions }) => editBuild(compilerOptions, row));
+  if (row.build === 'webpack') cpSync(join(TEMPLATES, 'webpack.config.js'), join(folder, 'webpack.config.js'));
+  for (const [name, text] of Object.entries(filesOf(row.manager))) writeFileSync(join(folder, name), text);
+
+  const source = (to: string, from: string): void => {
+    writeFileSync(join(folder, 'src', to), spelled(readFileSync(join(TEMPLATES, from), 'utf8'), row));
+  };
+  source('app.module.ts', 'app.module.ts');
+  source('main.ts', `main.${row.platform}.ts`);
+  source('redis.ts', `redis/${row.redis}.ts`);
+  source('metrics.ts', `metrics/${row.metrics ? 'prom-client' : 'none'}.ts`);
+  if (row.tests) source('app.spec.ts', 'app.test.ts');
+  writeFileSync(join(folder, 'src', 'entries.ts'), entriesFile(workshop.library.entries));
+  return folder;
+}
+
+/** The names of the templates in a folder, without `.ts`. */
+export function templatesIn(folder: string): string[] {
+  return readdirSync(join(TEMPLATES, folder)).map((name) => name.replace(/\.ts$/, ''));
+}
+
+function edit(folder: string, name: string, change: (content: Generated) => void): void {
+  const file = join(folder, name);
+  const content = JSON.parse(readFileSync(file, 'utf8')) as Generated;
+  change(content);
+  writeFileSync(file, JSON.stringify(content, undefined, 2));
+}
+
+function editManifest(manifest: Generated, row: Choices, { library }: Workshop): void {
+  const { nest, platform, build, redis, ioredis, metrics, tests } = row;
+  const version = nest.includes('.') ? nest : `^${nest}`;
+  manifest.dependencies = {
+    'reflect-metadata': manifest.dependencies['reflect-metadata']!,
+    rxjs: manifest.dependencies['rxjs']!,
+    '@nestjs/common': version,
+    '@nestjs/core': version,
+    [`@nestjs/platform-${platform}`]: version,
+    'nestjs-floodgate': `file:${library.tarball}`,
+    ...(ioredis && { ioredis: pinned(ioredis) }),
+    ...(redis === 'second-copy' && { 'another-ioredis': 'npm:ioredis@^5' }),
+    ...(redis === 'iovalkey' && { iovalkey: '*' }),
+    ...(metrics && { 'prom-client': '*' }),
+  };
+  const generated = Object.entries(manifest.devDependencies).filter(
+    ([name]) => !STYLE.test(name) && (tests || !TESTS.test(name)),
+  );
+  manifest.devDependencies = {
+    ...Object.fromEntries(generated),
+    ...(tests && { '@nestjs/testing': version, [`@nestjs/platform-express`]: version }),
+    ...BUILD_PACKAGES[build],
+  };
+}
+
+const BUILD_PACKAGES: Readonly<Record<Choices['build'], Readonly<Record<string, string>>>> = {
+  tsc: {},
+  swc: { '@swc/cli': '^0.8.0', '@swc/core': '^1.15.18' },
+  webpack: { 'ts-loader': '^9.5.4' },
+  rspack: { '@rspack/core': '^2.1.10', 'webpack-node-externals': '^3.0.0', 'tsconfig-paths-webpack-plugin': '^4.2.0' },
+  esbuild: { esbuild: '*' },
+};
+
+function pinned(version: string): string {
+  return version.includes('.') ? version : `^${version}`;
+}
+
+/** The settings of each resolution. `nodenext` is what is generated. */
+const RESOLUTIONS: Readonly<Record<Resolution, Readonly<Record<string, unknown>>>> = {
+  node10: { module: 'commonjs', moduleResolution: 'node10', resolvePackageJsonExports: undefined },
+  node16: { module: 'node16', moduleResolution: 'node16' },
+  nodenext: {},
+  bundler: { module: 'esnext', moduleResolution: 'bundler' },
+};
+
+function editTypes(options: Record<string, unknown>, { resolution, libCheck, tests, modules }: Choices): void {
+  Object.assign(options, RESOLUTIONS[resolution], libCheck && { skipLibCheck: false });
+  if (!tests && modules === 'esm') options['types'] = ['node'];
+}
+
+function editBuild(options: Record<string, unknown>, { build }: Choices): void {
+  if (build === 'swc' || build === 'rspack') options['builder'] = build;
+  if (build === 'webpack') options['builder'] = { type: build, options: { configPath: 'webpack.config.js' } };
+}
+
+/** The templates name files as ES modules do. CommonJS projects, as generated, name them without an ending. */
+function spelled(source: string, { modules }: Choices): string {
+  return modules === 'esm' ? source : source.replaceAll(/(from '\.\/\w+(?:\.\w+)?)\.js'/g, "$1'");
+}
+
+/** Imports every subpath entry of the package: its types have to be found, and its code has to load. */
+function entriesFile(entries: readonly string[]): string {
+  const imports = entries.map((entry) => `import * as ${entry} from 'nestjs-floodgate/${entry}';\n`);
+  return `${imports.join('')}\nexport const entries: Record<string, object> = { ${entries.join(', ')} };\n`;
+}

@@ -1,0 +1,121 @@
+import { copyFileSync, existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Application, startApplication } from './application.js';
+import { burst, expectMetrics } from './burst.js';
+import { Log, run } from './command.js';
+import { install, type Installed } from './managers.js';
+import { writeProject } from './project.js';
+import { type RedisForRow, redisFor } from './redis-for-row.js';
+import { type Choices, choicesOf, type Result, type Row } from './row.js';
+import type { Workshop } from './workshop.js';
+
+/** Packages whose versions a result names, if they are installed. */
+const NAMED = ['@nestjs/core', 'typescript', 'ioredis', 'another-ioredis', 'iovalkey', 'prom-client', 'jest', 'vitest'];
+
+/** What Nest loads only if the application has it. A bundler has to leave it out. */
+const OPTIONAL_IN_NEST = ['@nestjs/microservices', '@nestjs/websockets', 'class-transformer', 'class-validator'];
+
+/** An ES module that esbuild makes of CommonJS packages needs the `require` that they call. */
+const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+
+interface Built {
+  readonly entry: string;
+  /** The folder in which it runs. */
+  readonly cwd: string;
+}
+
+/** Makes the application of a row, builds it and sends it a burst. It never rejects: the result tells what failed. */
+export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
+  const choices = choicesOf(row);
+  const log = new Log();
+  const began = performance.now();
+  let step = 'generate';
+  let versions: Readonly<Record<string, string>> = {};
+  let failure: string | undefined;
+  try {
+    const folder = await writeProject(choices, workshop);
+    step = 'install';
+    const app = await install(choices, folder, workshop, log);
+    versions = await versionsOf(app);
+    step = 'type check';
+    await app.bin(['tsc', '--noEmit', '-p', 'tsconfig.json']);
+    step = 'build';
+    const built = await build(choices, app, workshop);
+    await using redis = await redisFor(choices.redis);
+    if (choices.tests) {
+      step = 'test';
+      await test(choices, app, redis);
+      await redis?.empty();
+    }
+    step = 'burst';
+    await tryOut(choices, app, built, redis, { workshop, log });
+  } catch (error) {
+    failure = `${step}: ${(error as Error).message}`;
+  }
+  return { row, seconds: (performance.now() - began) / 1000, versions, failure, log: log.text };
+}
+
+async function versionsOf({ node, folder, version }: Installed): Promise<Record<string, string>> {
+  const versions: Record<string, string> = {
+    node: (await run([node[0]!, '--version'], { cwd: folder })).trim().slice(1),
+  };
+  for (const name of NAMED) {
+    const found = await version(name);
+    if (found !== undefined) versions[name] = found;
+  }
+  return versions;
+}
+
+/** @returns what `node` runs; a bundle lies where no package can be found */
+async function build({ name, build: kind, modules }: Choices, app: Installed, workshop: Workshop): Promise<Built> {
+  await app.bin(['nest', 'build']);
+  const entry = ['dist/main.js', 'dist/src/main.js']
+    .map((path) => join(app.folder, path))
+    .find((path) => existsSync(path));
+  if (entry === undefined) throw new Error('nest build wrote no main.js');
+  if (kind !== 'webpack' && kind !== 'esbuild') return { entry, cwd: app.folder };
+  const bundle = join(workshop.bundleFolder(name), modules === 'esm' ? 'main.mjs' : 'main.cjs');
+  if (kind === 'webpack') {
+    copyFileSync(entry, bundle);
+  } else {
+    const format = modules === 'esm' ? ['--format=esm', `--banner:js=${REQUIRE}`] : ['--format=cjs'];
+    const external = OPTIONAL_IN_NEST.map((one) => `--external:${one}`);
+    await app.bin(['esbuild', entry, '--bundle', '--platform=node', ...format, ...external, `--outfile=${bundle}`]);
+  }
+  return { entry: bundle, cwd: dirname(bundle) };
+}
+
+/** Runs the test runner that was generated, as its `npm test` does. */
+async function test({ nest, modules }: Choices, app: Installed, redis: RedisForRow | undefined): Promise<void> {
+  if (modules === 'esm') return app.bin(['vitest', 'run'], environmentOf(redis));
+  // Nest 12 consists of ES modules, which Jest loads with this flag only.
+  const flags: Record<string, string> = nest === '12' ? { NODE_OPTIONS: '--experimental-vm-modules' } : {};
+  await app.bin(['jest'], { ...flags, ...environmentOf(redis) });
+}
+
+async function tryOut(
+  { metrics }: Choices,
+  app: Installed,
+  { entry, cwd }: Built,
+  redis: RedisForRow | undefined,
+  { workshop, log }: { workshop: Workshop; log: Log },
+): Promise<void> {
+  const env = environmentOf(redis);
+  const started: Application[] = [];
+  try {
+    for (let i = 0; i < (redis ? 2 : 1); i++) started.push(await startApplication(app, { entry, cwd, env, log }));
+    const [first] = started as [Application];
+    const { entries } = workshop.library;
+    if (first.entries !== entries.join(' '))
+      throw new Error(`It loaded the entries '${first.entries}', expected '${entries.join(' ')}'`);
+    await burst(started.map(({ url }) => url));
+    if (metrics) await expectMetrics(first.url);
+    for (const one of started) await one.stop();
+  } finally {
+    for (const one of started) one.kill();
+  }
+}
+
+function environmentOf(redis: RedisForRow | undefined): Record<string, string> {
+  return redis ? { REDIS_URL: redis.url } : {};
+}

@@ -1,0 +1,76 @@
+/** The versions of Node that npm ships as packages: the oldest one of each line that a row runs on, and the newest of the last. */
+export const NODES = { '20.18': '20.18.0', '20.19': '20.19.0', '22.12': '22.12.0', '24': '24' } as const;
+
+export type NodeLine = keyof typeof NODES;
+export type Modules = 'commonjs' | 'esm';
+export type Resolution = 'node10' | 'node16' | 'nodenext' | 'bundler';
+export type Platform = 'express' | 'fastify';
+export type Build = 'tsc' | 'swc' | 'webpack' | 'rspack' | 'esbuild';
+export type Manager = 'npm' | 'pnpm' | 'yarn1' | 'yarn' | 'yarn-pnp';
+
+/** How the application names its Redis. Each value is a file in templates/redis. */
+export type RedisUse = 'none' | 'url' | 'options' | 'client' | 'second-copy' | 'cluster' | 'iovalkey';
+
+/** One fresh application. */
+export interface Row {
+  /** For `--only`. */
+  readonly name: string;
+  /** What this row proves and no other one does. */
+  readonly proves: string;
+  /** The version of Nest: a major, whose newest version is installed, or an exact one. */
+  readonly nest: '11' | '11.1.4' | '12';
+  readonly modules: Modules;
+  /** Default: the Node that runs this. */
+  readonly node?: NodeLine;
+  /** Default: `nodenext`, as generated. */
+  readonly resolution?: Resolution;
+  /** Default: `express`. */
+  readonly platform?: Platform;
+  /** Default: `tsc`. */
+  readonly build?: Build;
+  /** Whether the generated test runner runs a test of the application. */
+  readonly tests?: boolean;
+  /** Whether the types of packages are checked, the library's among them (`skipLibCheck: false`). */
+  readonly libCheck?: boolean;
+  /** Default: `none`. All others run two processes that share the limit. */
+  readonly redis?: RedisUse;
+  /** The version of ioredis, if it is installed. */
+  readonly ioredis?: '5' | '5.4.2' | '6';
+  /** Whether prom-client is installed and its metrics are served. */
+  readonly metrics?: boolean;
+  /** Default: `npm`. */
+  readonly manager?: Manager;
+  /** Whether `.ci/run` runs it. */
+  readonly ci?: boolean;
+}
+
+/** A row with all choices made. */
+export type Choices = Required<Omit<Row, 'node' | 'ioredis'>> & Pick<Row, 'node' | 'ioredis'>;
+
+/** Fills in the defaults. */
+export function choicesOf(row: Row): Choices {
+  return {
+    resolution: 'nodenext',
+    platform: 'express',
+    build: 'tsc',
+    tests: false,
+    libCheck: false,
+    redis: 'none',
+    metrics: false,
+    manager: 'npm',
+    ci: false,
+    ...row,
+  };
+}
+
+/** What became of a row. */
+export interface Result {
+  readonly row: Row;
+  readonly seconds: number;
+  /** The installed versions of what the row chooses, such as `@nestjs/core` and `node`. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** The step that failed and its error; undefined when the row passed. */
+  readonly failure: string | undefined;
+  /** The output of its commands. */
+  readonly log: string;
+}

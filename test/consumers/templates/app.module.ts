@@ -1,0 +1,16 @@
+import { Controller, Get, Module } from '@nestjs/common';
+import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import { metrics } from './metrics.js';
+import { redis } from './redis.js';
+
+@Controller()
+export class BurstController {
+  @Get('burst')
+  @RateLimit({ name: 'burst', algorithm: 'token-bucket', capacity: 20, refill: '1/h' })
+  burst() {
+    return { served: true };
+  }
+}
+
+@Module({ imports: [RateLimitModule.forRoot({ redis }), ...metrics], controllers: [BurstController] })
+export class AppModule {}

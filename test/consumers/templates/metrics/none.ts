@@ -1,0 +1,3 @@
+import type { ModuleMetadata } from '@nestjs/common';
+
+export const metrics: NonNullable<ModuleMetadata['imports']> = [];
