@@ -1,13 +1,4 @@
-import {
-  type CanActivate,
-  type ExecutionContext,
-  Inject,
-  Injectable,
-  Logger,
-  type OnModuleInit,
-  Optional,
-  type Type,
-} from '@nestjs/common';
+import { type CanActivate, Inject, Injectable, Logger, type OnModuleInit, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
@@ -23,26 +14,7 @@ interface Gateway {
   handleConnection?: (...args: unknown[]) => unknown;
 }
 
-/**
- * Calls the guard that is bound for all routes for a gateway's messages: Nest 11 calls no global guard there. Nest 12 does, and
- * the second of the two sees that the message is counted.
- *
- * It may stand on a class whose other application has no `RateLimitModule`, and then lets everything pass.
- */
-@Injectable()
-export class GatewayGuard implements CanActivate {
-  constructor(@Optional() @Inject(ApplicationConfig) private readonly application?: ApplicationConfig) {}
-
-  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const guard = this.application === undefined ? undefined : preferredGuard(globalGuards(this.application));
-    return guard === undefined || guard.canActivate(context);
-  }
-}
-
-/**
- * Limits WebSocket gateways where Nest's guards do not reach: their connections, and on Nest 11 the messages of a guard that is
- * bound globally.
- */
+/** Limits the connections of WebSocket gateways, which Nest's guards do not reach. */
 @Injectable()
 export class RateLimitGateways implements OnModuleInit {
   private placed = false;
@@ -51,7 +23,6 @@ export class RateLimitGateways implements OnModuleInit {
     @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
     @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
-    @Inject(GatewayGuard) private readonly guard: GatewayGuard,
     @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
   ) {
     adapterHost.init$.subscribe(() => {
@@ -78,8 +49,8 @@ export class RateLimitGateways implements OnModuleInit {
   }
 
   /**
-   * Nest initialises the adapter after all providers and just before the gateways: it then takes a gateway's `handleConnection`
-   * and its guards. Its own hooks come later.
+   * Nest initialises the adapter after all providers and just before the gateways: it then takes the gateways'
+   * `handleConnection`. Its own hooks come later.
    */
   private beforeGateways(adapter: { init?(): unknown }): void {
     const init = adapter.init?.bind(adapter);
@@ -92,7 +63,6 @@ export class RateLimitGateways implements OnModuleInit {
   private place(): void {
     this.placed = true;
     for (const wrapper of this.gateways()) {
-      this.bindGuard(wrapper);
       if (!isMadeAnew(wrapper)) this.limitConnections(wrapper);
     }
   }
@@ -101,15 +71,6 @@ export class RateLimitGateways implements OnModuleInit {
     return this.discovery
       .getProviders()
       .filter(({ metatype }) => typeof metatype === 'function' && isGateway(metatype as Type));
-  }
-
-  private bindGuard({ metatype, host }: GatewayWrapper): void {
-    const guards = guardsOf(metatype as Type);
-    if (!guards.includes(GatewayGuard)) {
-      Reflect.defineMetadata(GUARDS_METADATA, [GatewayGuard, ...guards], metatype as Type);
-    }
-    const own = this.discovery.getProviders().find(({ instance }) => instance === this.guard)!;
-    host?.injectables.set(GatewayGuard, own);
   }
 
   /** Every connection is noted, limited or not: with ws, its messages have no other way to the headers of the upgrade. */

@@ -8,11 +8,11 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
-import { GatewayGuard, RateLimitGateways } from './rate-limit.gateways.js';
+import { RateLimitGateways } from './rate-limit.gateways.js';
 import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
-import { MessageGuards } from './message-guards.js';
+import { GlobalGuards, GlobalGuardsBinder } from './global-guards.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
 import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
@@ -60,8 +60,8 @@ import { RATE_LIMIT_STORE } from './open-store.js';
     RateLimitGuard,
     { provide: PLAIN_GUARD, useClass: RateLimitGuard },
     RateLimitMiddleware,
-    MessageGuards,
-    GatewayGuard,
+    GlobalGuards,
+    GlobalGuardsBinder,
     RateLimitGateways,
     RateLimitExceptionFilter,
     { provide: RATE_LIMIT_PRESENT, useValue: true },

@@ -14,7 +14,9 @@ export class Contexts implements Iterable<ContextAdapter> {
 
   /** @param trust the proxies that the platform trusts */
   constructor(own: readonly ContextAdapter[], trust: () => ProxyTrust) {
-    this.adapters = new Map([HTTP, graphqlContext(), rpcContext(), wsContext(trust), ...own].map((adapter) => [adapter.type, adapter]));
+    this.adapters = new Map(
+      [HTTP, graphqlContext(), rpcContext(), wsContext(trust), ...own].map((adapter) => [adapter.type, adapter]),
+    );
   }
 
   of(type: string): ContextAdapter | undefined {
