@@ -30,25 +30,28 @@ function statusOf(error: unknown): number | undefined {
 
 describe('rateLimitAxios', () => {
   it('retries a 429 after the milliseconds of its body, with the same body, for every method', async () => {
-    await using with_ = await setUp([REJECTION, REJECTION]);
-    const { time, server, instance } = with_;
+    await using world = await setUp([REJECTION, REJECTION]);
+    const { time, server, instance } = world;
     const response = await time.run(instance.post(server.url, { driver: 'd1' }, { params: { zone: 'z' } }));
     expect(response.status).toBe(200);
     expect(server.seen.map(({ at }) => at)).toEqual([0, 1500, 3000]);
-    expect(server.seen.map(({ body }) => body)).toEqual(Array(3).fill('{"driver":"d1"}'));
-    expect(server.seen.map(({ path }) => path)).toEqual(Array(3).fill('/path?zone=z'));
+    expect(server.seen.map(({ body }) => body)).toEqual(Array.from({ length: 3 }).fill('{"driver":"d1"}'));
+    expect(server.seen.map(({ path }) => path)).toEqual(Array.from({ length: 3 }).fill('/path?zone=z'));
   });
 
   it('transforms the body of each attempt from the original', async () => {
     const transformRequest = [(data: unknown): string => `<${String(data)}>`];
-    await using with_ = await setUp([REJECTION], { axios: { transformRequest } });
-    await with_.time.run(with_.instance.put(with_.server.url, 'text'));
-    expect(with_.server.seen.map(({ body }) => body)).toEqual(['<text>', '<text>']);
+    await using world = await setUp([REJECTION], { axios: { transformRequest } });
+    await world.time.run(world.instance.put(world.server.url, 'text'));
+    expect(world.server.seen.map(({ body }) => body)).toEqual(['<text>', '<text>']);
   });
 
   it('ends with the error of the last 429', async () => {
-    await using with_ = await setUp(Array<Scripted>(5).fill(REJECTION), { maxAttempts: 3 });
-    const { time, server, instance } = with_;
+    await using world = await setUp(
+      Array.from({ length: 5 }, (): Scripted => REJECTION),
+      { maxAttempts: 3 },
+    );
+    const { time, server, instance } = world;
     const error: unknown = await time.run(instance.get(server.url).catch((thrown: unknown) => thrown));
     expect(statusOf(error)).toBe(429);
     expect((error as { response: { data: unknown } }).response.data).toEqual({ retry_after_ms: 1500 });
@@ -56,23 +59,23 @@ describe('rateLimitAxios', () => {
   });
 
   it('ends with the response of the last 429 where validateStatus allows it', async () => {
-    await using with_ = await setUp([REJECTION, REJECTION], { maxAttempts: 2, axios: { validateStatus: () => true } });
-    const response = await with_.time.run(with_.instance.get(with_.server.url));
+    await using world = await setUp([REJECTION, REJECTION], { maxAttempts: 2, axios: { validateStatus: () => true } });
+    const response = await world.time.run(world.instance.get(world.server.url));
     expect(response.status).toBe(429);
-    expect(with_.server.seen.map(({ at }) => at)).toEqual([0, 1500]);
+    expect(world.server.seen.map(({ at }) => at)).toEqual([0, 1500]);
   });
 
   it('waits before the next request once nothing remains, and parallel calls leave one after the other', async () => {
-    await using with_ = await setUp([EMPTY, EMPTY, EMPTY]);
-    const { time, server, instance } = with_;
+    await using world = await setUp([EMPTY, EMPTY, EMPTY]);
+    const { time, server, instance } = world;
     await time.run(instance.get(server.url));
     await time.run(Promise.all([instance.get(server.url), instance.get(server.url)]));
     expect(server.seen.map(({ at }) => at)).toEqual([0, 3000, 6000]);
   });
 
   it('rejects a call that cannot leave within maxWaitMs', async () => {
-    await using with_ = await setUp([EMPTY], { maxWaitMs: 1000 });
-    const { time, server, instance } = with_;
+    await using world = await setUp([EMPTY], { maxWaitMs: 1000 });
+    const { time, server, instance } = world;
     await time.run(instance.get(server.url));
     await expect(time.run(instance.get(server.url))).rejects.toMatchObject({
       name: 'RateLimitWaitError',
@@ -85,8 +88,8 @@ describe('rateLimitAxios', () => {
     ['after a rejection', [REJECTION]],
     ['before the first attempt', [EMPTY]],
   ])("ends a wait %s with axios's own error when the signal aborts", async (_, answers) => {
-    await using with_ = await setUp(answers);
-    const { time, server, instance } = with_;
+    await using world = await setUp(answers);
+    const { time, server, instance } = world;
     const abort = new AbortController();
     if (answers[0] === EMPTY) await time.run(instance.get(server.url));
     const ended = instance.get(server.url, { signal: abort.signal }).catch((error: unknown) => error);
@@ -100,8 +103,8 @@ describe('rateLimitAxios', () => {
   });
 
   it('passes other errors on, and the configuration of one begins another call', async () => {
-    await using with_ = await setUp([{ status: 500 }, REJECTION]);
-    const { time, server, instance } = with_;
+    await using world = await setUp([{ status: 500 }, REJECTION]);
+    const { time, server, instance } = world;
     const error: unknown = await time.run(instance.get(server.url).catch((thrown: unknown) => thrown));
     expect(statusOf(error)).toBe(500);
     const { config } = error as { config: object };
@@ -110,13 +113,13 @@ describe('rateLimitAxios', () => {
   });
 
   it('leaves the instance as it was once it is removed', async () => {
-    await using with_ = await setUp([REJECTION]);
-    with_.remove();
-    const error: unknown = await with_.time.run(
-      with_.instance.get(with_.server.url).catch((thrown: unknown) => thrown),
+    await using world = await setUp([REJECTION]);
+    world.remove();
+    const error: unknown = await world.time.run(
+      world.instance.get(world.server.url).catch((thrown: unknown) => thrown),
     );
     expect(statusOf(error)).toBe(429);
-    expect(with_.server.seen).toHaveLength(1);
+    expect(world.server.seen).toHaveLength(1);
   });
 
   it("works on the default adapter of Node, in Nest's HttpService", async () => {
@@ -130,7 +133,7 @@ describe('rateLimitAxios', () => {
     rateLimitAxios(instance);
     const response = await firstValueFrom(http.post<unknown>(server.url, { driver: 'd1' }));
     expect(response.status).toBe(200);
-    expect(server.seen.map(({ body }) => body)).toEqual(Array(3).fill('{"driver":"d1"}'));
+    expect(server.seen.map(({ body }) => body)).toEqual(Array.from({ length: 3 }).fill('{"driver":"d1"}'));
     const [first, second, third] = server.seen.map(({ at }) => at) as [number, number, number];
     expect(second - first).toBeGreaterThanOrEqual(39);
     expect(third - second).toBeGreaterThanOrEqual(39);

@@ -76,8 +76,8 @@ describe('a rejection', () => {
     { from: 'a 503 with Retry-After', answer: { status: 503, headers: { 'Retry-After': '3' } }, ms: 3000 },
     { from: 'Retry-After: 0', answer: { status: 429, headers: { 'Retry-After': '0' } }, ms: 0 },
   ])('is retried after the time of $from', async ({ answer, ms }) => {
-    await using with_ = await setUp([answer]);
-    const { time, server, limited } = with_;
+    await using world = await setUp([answer]);
+    const { time, server, limited } = world;
     const response = await time.run(limited(server.url));
     expect(response.status).toBe(200);
     expect(server.seen.map(({ at }) => at)).toEqual([0, ms]);
@@ -90,15 +90,15 @@ describe('a rejection', () => {
       [0.5, 2100],
       [0.999, 2200],
     ] as const) {
-      await using with_ = await setUp([REJECTION], { random: () => share });
-      await with_.time.run(with_.limited(with_.server.url));
-      expect(with_.server.seen[1]!.at).toBe(ms);
+      await using world = await setUp([REJECTION], { random: () => share });
+      await world.time.run(world.limited(world.server.url));
+      expect(world.server.seen[1]!.at).toBe(ms);
     }
   });
 
   it('in a row doubles the spread, beginning with the whole wait', async () => {
-    await using with_ = await setUp([REJECTION, REJECTION, REJECTION], { random: () => 0.5 });
-    const { time, server, limited } = with_;
+    await using world = await setUp([REJECTION, REJECTION, REJECTION], { random: () => 0.5 });
+    const { time, server, limited } = world;
     expect((await time.run(limited(server.url))).status).toBe(200);
     const times = server.seen.map(({ at }) => at);
     expect(times.map((at, i) => at - (times[i - 1] ?? 0))).toEqual([0, 2100, 3000, 4000]);
@@ -118,8 +118,8 @@ describe('a rejection', () => {
     { why: 'asks for more than maxWaitMs', answers: [{ status: 429, headers: { 'Retry-After': '61' } }] },
     { why: 'is the last of maxAttempts', answers: [REJECTION], options: { maxAttempts: 1 } },
   ])('is the response to the caller at once when it $why', async ({ answers, init, options }) => {
-    await using with_ = await setUp(answers, options);
-    const { time, server, limited } = with_;
+    await using world = await setUp(answers, options);
+    const { time, server, limited } = world;
     const response = await time.run(limited(server.url, init));
     expect(response.status).toBe(answers[0]!.status);
     expect(time.now()).toBe(0);
@@ -129,27 +129,33 @@ describe('a rejection', () => {
   it('reaches the caller with its body once the attempts are used up', async () => {
     const body = { error: 'rate_limit_exceeded', retry_after_ms: 900 };
     const rejection = { status: 429, headers: { 'Retry-After': '1' }, body };
-    await using with_ = await setUp(Array<Scripted>(9).fill(rejection), { maxAttempts: 3 });
-    const response = await with_.time.run(with_.limited(with_.server.url));
+    await using world = await setUp(
+      Array.from({ length: 9 }, (): Scripted => rejection),
+      { maxAttempts: 3 },
+    );
+    const response = await world.time.run(world.limited(world.server.url));
     expect(response.status).toBe(429);
     expect(await response.json()).toEqual(body);
-    expect(with_.server.seen).toHaveLength(3);
+    expect(world.server.seen).toHaveLength(3);
   });
 
   it('reaches the caller once the waiting time is used up, all waits together', async () => {
-    await using with_ = await setUp(Array<Scripted>(9).fill(REJECTION), { maxAttempts: 100, maxWaitMs: 5000 });
-    const response = await with_.time.run(with_.limited(with_.server.url));
+    await using world = await setUp(
+      Array.from({ length: 9 }, (): Scripted => REJECTION),
+      { maxAttempts: 100, maxWaitMs: 5000 },
+    );
+    const response = await world.time.run(world.limited(world.server.url));
     expect(response.status).toBe(429);
-    expect(with_.server.seen.map(({ at }) => at)).toEqual([0, 2000, 4000]);
-    expect(with_.time.now()).toBe(4000);
+    expect(world.server.seen.map(({ at }) => at)).toEqual([0, 2000, 4000]);
+    expect(world.time.now()).toBe(4000);
   });
 
   it('of a 503 to a POST is retried with retryUnsafeOn503', async () => {
     const answer = { status: 503, headers: { 'Retry-After': '1' } };
-    await using with_ = await setUp([answer], { retryUnsafeOn503: true });
-    const response = await with_.time.run(with_.limited(with_.server.url, { method: 'POST', body: 'x' }));
+    await using world = await setUp([answer], { retryUnsafeOn503: true });
+    const response = await world.time.run(world.limited(world.server.url, { method: 'POST', body: 'x' }));
     expect(response.status).toBe(200);
-    expect(with_.server.seen.map(({ body }) => body)).toEqual(['x', 'x']);
+    expect(world.server.seen.map(({ body }) => body)).toEqual(['x', 'x']);
   });
 });
 
@@ -172,28 +178,28 @@ describe('the body of a request', () => {
       (url) => [new Request(url, { method: 'POST', body: 'a' }), { body: 'payload' }],
     ],
   ])('is sent again: %s', async (_, make) => {
-    await using with_ = await setUp([REJECTION, REJECTION]);
-    const [input, init] = make(with_.server.url);
-    const response = await with_.time.run(with_.limited(input, init));
+    await using world = await setUp([REJECTION, REJECTION]);
+    const [input, init] = make(world.server.url);
+    const response = await world.time.run(world.limited(input, init));
     expect(response.status).toBe(200);
-    expect(with_.server.seen.map(({ body }) => body.includes('payload'))).toEqual([true, true, true]);
-    expect(new Set(with_.server.seen.map(({ method }) => method)).size).toBe(1);
+    expect(world.server.seen.map(({ body }) => body.includes('payload'))).toEqual([true, true, true]);
+    expect(new Set(world.server.seen.map(({ method }) => method)).size).toBe(1);
   });
 
   it('is used up as after fetch, when it is of a Request', async () => {
-    await using with_ = await setUp([REJECTION]);
-    const request = new Request(with_.server.url, { method: 'POST', body: 'payload' });
-    await with_.time.run(with_.limited(request));
+    await using world = await setUp([REJECTION]);
+    const request = new Request(world.server.url, { method: 'POST', body: 'payload' });
+    await world.time.run(world.limited(request));
     expect(request.bodyUsed).toBe(true);
   });
 
   it('is sent once when it is a stream: the caller gets the rejection', async () => {
-    await using with_ = await setUp([REJECTION]);
+    await using world = await setUp([REJECTION]);
     const stream = new Blob(['payload']).stream();
     const init = { method: 'POST', body: stream, duplex: 'half' } as RequestInit;
-    const response = await with_.time.run(with_.limited(with_.server.url, init));
+    const response = await world.time.run(world.limited(world.server.url, init));
     expect(response.status).toBe(429);
-    expect(with_.server.seen.map(({ body }) => body)).toEqual(['payload']);
+    expect(world.server.seen.map(({ body }) => body)).toEqual(['payload']);
   });
 });
 
@@ -240,8 +246,8 @@ describe('a response that leaves nothing', () => {
 
   it('makes the next call wait, and parallel calls leave one after the other', async () => {
     const left = (r: number): Scripted => ({ headers: { RateLimit: `"a";r=${r};t=3` } });
-    await using with_ = await setUp([left(0), left(2), left(1), left(0), left(0)]);
-    const { time, server, limited } = with_;
+    await using world = await setUp([left(0), left(2), left(1), left(0), left(0)]);
+    const { time, server, limited } = world;
     await time.run(limited(server.url));
     await time.run(Promise.all(Array.from({ length: 4 }, () => limited(server.url))));
     // One at 3 s, whose response lets two more go, and the last one after three seconds more.
@@ -262,8 +268,8 @@ describe('a response that leaves nothing', () => {
     { headers: { RateLimit: '"a";r=-1;t=2' }, ms: 0 },
     { headers: { RateLimit: '"a";r=1;t=30' }, ms: 0 },
   ])('$headers: the next call waits $ms ms', async ({ headers, ms }) => {
-    await using with_ = await setUp([{ headers }]);
-    const { time, server, limited } = with_;
+    await using world = await setUp([{ headers }]);
+    const { time, server, limited } = world;
     await time.run(limited(server.url));
     await time.run(limited(server.url));
     expect(server.seen.map(({ at }) => at)).toEqual([0, ms]);
@@ -271,8 +277,8 @@ describe('a response that leaves nothing', () => {
 
   it('holds back neither other paths, methods and credentials, nor a fetch with preemptive: false', async () => {
     for (const options of [{}, { preemptive: false }]) {
-      await using with_ = await setUp([EMPTY], options);
-      const { time, server, limited } = with_;
+      await using world = await setUp([EMPTY], options);
+      const { time, server, limited } = world;
       await time.run(limited(server.url));
       await time.run(limited(`${server.url}/other`));
       await time.run(limited(server.url, { method: 'POST' }));
@@ -283,16 +289,16 @@ describe('a response that leaves nothing', () => {
   });
 
   it('holds back what partition names alike', async () => {
-    await using with_ = await setUp([EMPTY], { partition: ({ url }) => url.origin });
-    const { time, server, limited } = with_;
+    await using world = await setUp([EMPTY], { partition: ({ url }) => url.origin });
+    const { time, server, limited } = world;
     await time.run(limited(server.url));
     await time.run(limited(`${server.url}/other`));
     expect(time.now()).toBe(3000);
   });
 
   it('for longer than maxWaitMs rejects the next call, which is not sent', async () => {
-    await using with_ = await setUp([{ headers: { RateLimit: '"a";r=0;t=100' } }]);
-    const { time, server, limited } = with_;
+    await using world = await setUp([{ headers: { RateLimit: '"a";r=0;t=100' } }]);
+    const { time, server, limited } = world;
     await time.run(limited(server.url));
     const error = await time.run(limited(`${server.url}?token=secret`).catch((thrown: unknown) => thrown));
     expect(error).toBeInstanceOf(RateLimitWaitError);
@@ -305,9 +311,9 @@ describe('a response that leaves nothing', () => {
   });
 
   it('rejects a call whose turn does not come within maxWaitMs', async () => {
-    const answers = Array<Scripted>(9).fill({ headers: { RateLimit: '"a";r=0;t=3' } });
-    await using with_ = await setUp(answers, { maxWaitMs: 4000 });
-    const { time, server, limited } = with_;
+    const answers = Array.from({ length: 9 }, (): Scripted => ({ headers: { RateLimit: '"a";r=0;t=3' } }));
+    await using world = await setUp(answers, { maxWaitMs: 4000 });
+    const { time, server, limited } = world;
     await time.run(limited(server.url));
     const [first, second] = await time.run(Promise.allSettled([limited(server.url), limited(server.url)]));
     expect(first).toMatchObject({ status: 'fulfilled' });
@@ -318,8 +324,8 @@ describe('a response that leaves nothing', () => {
 
 describe('a wait', () => {
   it.each(['init', 'Request'])('ends when the signal of the %s aborts, with its reason', async (where) => {
-    await using with_ = await setUp([REJECTION]);
-    const { time, server, limited } = with_;
+    await using world = await setUp([REJECTION]);
+    const { time, server, limited } = world;
     const abort = new AbortController();
     const { signal } = abort;
     const call = where === 'init' ? limited(server.url, { signal }) : limited(new Request(server.url, { signal }));
@@ -334,8 +340,8 @@ describe('a wait', () => {
   });
 
   it('that is aborted does not hold back the calls behind it', async () => {
-    await using with_ = await setUp([{ headers: { RateLimit: '"a";r=0;t=3' } }]);
-    const { time, server, limited } = with_;
+    await using world = await setUp([{ headers: { RateLimit: '"a";r=0;t=3' } }]);
+    const { time, server, limited } = world;
     await time.run(limited(server.url));
     const abort = new AbortController();
     const first = limited(server.url, { signal: abort.signal }).catch((error: unknown) => error);
@@ -348,8 +354,8 @@ describe('a wait', () => {
 
   it('is told to onWait', async () => {
     const waits: ClientWait[] = [];
-    await using with_ = await setUp([REJECTION], { onWait: (wait) => waits.push(wait) });
-    const { time, server, limited } = with_;
+    await using world = await setUp([REJECTION], { onWait: (wait) => waits.push(wait) });
+    const { time, server, limited } = world;
     await time.run(limited(server.url));
     expect(waits).toEqual([expect.objectContaining({ waitMs: 2000, attempt: 2, status: 429 })]);
     expect(waits[0]!.request).toMatchObject({ method: 'GET', url: new URL(server.url) });
