@@ -1,7 +1,7 @@
 import { HttpModule, HttpService } from '@nestjs/axios';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
-import axios, { type AxiosInstance, type CreateAxiosDefaults, isAxiosError, isCancel } from 'axios';
+import { type AxiosInstance, create, type CreateAxiosDefaults, isAxiosError, isCancel } from 'axios';
 import { rateLimitAxios, type RateLimitClientOptions } from 'nestjs-floodgate/client';
 import { firstValueFrom } from 'rxjs';
 import { type Scripted, ScriptedServer } from './support/scripted-server.js';
@@ -19,7 +19,7 @@ async function setUp(answers: readonly Scripted[], { axios: defaults, ...options
   const time = new VirtualTime();
   const server = await ScriptedServer.start(answers, time.now);
   // axios's own adapter for fetch: the clock knows which requests are on the way.
-  const instance = axios.create({ adapter: 'fetch', env: { fetch: time.fetch }, ...defaults } as CreateAxiosDefaults);
+  const instance = create({ adapter: 'fetch', env: { fetch: time.fetch }, ...defaults } as CreateAxiosDefaults);
   const remove = rateLimitAxios(instance, { time, random: () => 0, ...options });
   return { time, server, instance, remove, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
@@ -141,7 +141,7 @@ describe('rateLimitAxios', () => {
   });
 
   it('refuses a wrong option', () => {
-    expect(() => rateLimitAxios(axios.create(), { maxAttempts: 1.5 })).toThrow(
+    expect(() => rateLimitAxios(create(), { maxAttempts: 1.5 })).toThrow(
       'rateLimitAxios: maxAttempts must be a whole number from 1 to 100, got 1.5',
     );
   });

@@ -1,6 +1,6 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import got from 'got';
+import { got } from 'got';
 import ky from 'ky';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { Agent, request, RetryAgent } from 'undici';
