@@ -49,6 +49,13 @@ export default {
       from: { path: `${LIBRARY}(${ENTRIES.join('|')})/`, pathNot: SPEC },
       to: { path: LIBRARY, pathNot: [folder(...Object.keys(MAY_IMPORT)), `${LIBRARY}$1/`] },
     },
+    {
+      name: 'client-alone',
+      comment: 'The client runs in browsers: it may import util, and neither a package nor a module of Node',
+      severity: 'error',
+      from: { path: folder('client'), pathNot: SPEC },
+      to: { pathNot: folder('client', 'util') },
+    },
     ...banned('library-folders', 'A new folder of the library needs its place in the direction: add it to MAY_IMPORT', {
       path: `${LIBRARY}[^/]+/`,
       pathNot: folder(...Object.keys(MAY_IMPORT), ...ENTRIES),

@@ -29,8 +29,8 @@ export interface AxiosLike<Config, Response> {
     readonly request: AxiosInterceptorsLike<Config>;
     readonly response: AxiosInterceptorsLike<Response>;
   };
-  request(config: Config): Promise<unknown>;
-  getUri(config?: Config): string;
+  request(config: object): Promise<unknown>;
+  getUri(config?: object): string;
 }
 
 /** The state of a call in its configuration. Axios copies plain objects, and keeps instances of a class as they are. */

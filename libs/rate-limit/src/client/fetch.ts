@@ -23,7 +23,7 @@ export interface RateLimitFetchOptions extends RateLimitClientOptions {
  * @throws {RateLimitConfigError} naming the option, what was given and what would be right
  * @example const limited = rateLimitFetch({ maxWaitMs: 30_000 });
  * const response = await limited('https://api.example.com/rides');
- * @see RFC 9110, section 10.2.3; draft-ietf-httpapi-ratelimit-headers-10
+ * @see RFC 9110, section 10.2.3; draft-ietf-httpapi-ratelimit-headers-11
  */
 export function rateLimitFetch(options: RateLimitFetchOptions = {}): typeof fetch {
   const governor = new Governor(checkClientOptions(options, WHERE, ['fetch']));

@@ -32,7 +32,7 @@ const MAX_STATEMENTS = 16;
  * triple without `X-`, of older drafts.
  *
  * @param wallNow milliseconds since 1970, for a response without `Date`
- * @see draft-ietf-httpapi-ratelimit-headers-10, section 4
+ * @see draft-ietf-httpapi-ratelimit-headers-11, sections 3.1 and 4.1
  */
 export function readStatements(header: ReadHeader, wallNow: () => number): readonly Statement[] {
   const field = header('ratelimit');

@@ -42,10 +42,16 @@ export function mayRepeat(status: number, method: string, unsafeOn503: boolean):
   return status === 429 || unsafeOn503 || IDEMPOTENT.has(method);
 }
 
+interface BodyWithMs {
+  readonly retry_after_ms?: unknown;
+  readonly 'retry-after-ms'?: unknown;
+}
+
 /** The milliseconds that Floodgate's bodies carry, as `bodyMs` of an answer. */
 export function readBodyMs(body: unknown): number | null | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
-  const { retry_after_ms: ms } = body as { readonly retry_after_ms?: unknown };
+  // The second spelling is that of problem details.
+  const { retry_after_ms: ms = (body as BodyWithMs)['retry-after-ms'] } = body as BodyWithMs;
   if (ms === null) return null;
   return typeof ms === 'number' && ms >= 0 && ms <= Number.MAX_SAFE_INTEGER ? ms : undefined;
 }
