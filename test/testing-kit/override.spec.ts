@@ -204,6 +204,10 @@ describe('the kit, used wrongly', () => {
       "expectLimit, as: no header brings an identity of kind 'tenant' (the module's identity reads no headers). Say how your " +
         'application knows it: expectLimit(app, { as: ({ tenant }) => ({ authorization: ... }) })',
     );
+    const byUser = expectLimit(app, { as: ({ user }) => ({ 'X-User-Id': user }) }).get('/');
+    await expect(byUser.as({ tenant: 'one' }).toAdmit(5)).rejects.toThrow(
+      'expectLimit, as: must return texts, got undefined as X-User-Id for an identity of tenant',
+    );
     const burst = route.toAdmit(5);
     expect(() => burst.per(60 as unknown as string)).toThrow(
       "expectLimit, per: takes text with a unit such as '15m', got 60",
