@@ -1,15 +1,18 @@
 import { AssertionError } from 'node:assert';
 import type { INestApplication } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   expectLimit,
+  overrideRateLimitStore,
   recordDecisions,
   resetLimits,
   type TestIdentity,
-  type VirtualClock,
+  VirtualClock,
 } from 'nestjs-floodgate/testing';
 import { PLATFORMS } from '../support/http-app.js';
-import { openApp } from './support/limited-app.js';
+import { selfSigned } from '../support/self-signed.js';
+import { appModule, IDENTITY, openApp } from './support/limited-app.js';
 
 const ADA = { user: 'ada' };
 
@@ -173,6 +176,38 @@ describe.each(PLATFORMS)('expectLimit over %s', (platform) => {
     }
     expect(Math.min(...times)).toBeLessThan(100); // the least: the machine may be busy
   });
+});
+
+describe.each(PLATFORMS)('expectLimit over %s, for policies of the middleware', (platform) => {
+  it('holds on routes of their own policies, and where there is no route', async () => {
+    const address = { name: 'address', algorithm: 'token-bucket', capacity: 4, refill: 2, by: 'user' } as const;
+    const { app, clock } = await openApp(platform, { middleware: [address] });
+    await expectLimit(app).get('/bucket').as(ADA).toAdmit(4).perSecond(2);
+    clock.advance('2s');
+    await expectLimit(app).get('/none').as(ADA).answering(404).toAdmit(4).perSecond(2);
+    await app.close();
+  });
+
+  it('holds for a queue', async () => {
+    const queue = { name: 'queue', algorithm: 'leaky-bucket', capacity: 2, drain: 4, by: 'user' } as const;
+    const { app } = await openApp(platform, { middleware: [queue] });
+    await expectLimit(app).get('/bucket').as(ADA).toAdmit(3).perSecond(4);
+    await app.close();
+  });
+});
+
+it('expectLimit speaks to an application over TLS, which listens already', async () => {
+  const { key, cert } = selfSigned();
+  const clock = new VirtualClock();
+  const builder = overrideRateLimitStore(
+    Test.createTestingModule({ imports: [appModule({ identity: IDENTITY })] }),
+    clock,
+  );
+  const testingModule = await builder.compile();
+  const app = testingModule.createNestApplication({ httpsOptions: { key, cert }, logger: false });
+  await app.listen(0);
+  await expectLimit(app).get('/window').as(ADA).toAdmit(5).per('1m');
+  await app.close();
 });
 
 function startOfNextDay({ now }: VirtualClock): Date {

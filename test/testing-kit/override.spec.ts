@@ -69,6 +69,16 @@ describe('the store of an application, overridden', () => {
     expect(logs.text).toContain("Limits are kept in VirtualStore, which overrides the store of the module's options");
   });
 
+  it('records every decision, whatever onDecision samples', async () => {
+    let sampled = 0;
+    const options = { redis: url, identity: IDENTITY, decisionSampling: 1e-9, onDecision: () => void sampled++ };
+    const builder = Test.createTestingModule({ imports: [appModule(options)] });
+    const limited = await boot(overrideRateLimitStore(builder, new VirtualClock()));
+    const decisions = recordDecisions(limited);
+    await expectLimit(limited).get('/window').as(ADA).toAdmit(5);
+    expect([decisions.all.length, sampled]).toEqual([6, 0]);
+  });
+
   it('would have connected without the override', async () => {
     await boot(Test.createTestingModule({ imports: [appModule({ redis: url })] })).catch(() => undefined);
     expect(connections).toBeGreaterThan(0);
@@ -203,6 +213,10 @@ describe('the kit, used wrongly', () => {
     await expect(route.as({ tenant: 'one' }).send()).rejects.toThrow(
       "expectLimit, as: no header brings an identity of kind 'tenant' (the module's identity reads no headers). Say how your " +
         'application knows it: expectLimit(app, { as: ({ tenant }) => ({ authorization: ... }) })',
+    );
+    const byUser = expectLimit(app, { as: ({ user }) => ({ 'X-User-Id': user }) }).get('/');
+    await expect(byUser.as({ tenant: 'one' }).toAdmit(5)).rejects.toThrow(
+      'expectLimit, as: must return texts, got undefined as X-User-Id for an identity of tenant',
     );
     const burst = route.toAdmit(5);
     expect(() => burst.per(60 as unknown as string)).toThrow(

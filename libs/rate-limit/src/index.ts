@@ -67,6 +67,7 @@ export {
   type RateLimitStore,
   RateLimitStoreError,
   type ChargeReceipt,
+  type Timer,
   type Verdict,
 } from './stores/store.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';

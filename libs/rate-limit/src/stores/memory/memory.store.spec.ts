@@ -212,6 +212,21 @@ describe('MemoryStore when all clients are active', () => {
   });
 });
 
+describe('MemoryStore.clear', () => {
+  it('forgets the states of clients, and those that clients without room share', () => {
+    const desk = new Desk(3);
+    desk.all(names('client', 3), SMALL);
+    for (const who of names('late', 4)) desk.ask(who, SMALL);
+    const { overflowed } = desk.store;
+    expect(overflowed).toBeGreaterThan(0);
+    desk.store.clear();
+    expect([desk.store.size, desk.store.bytes, desk.store.overflowed]).toEqual([0, 0, overflowed]);
+    expect(desk.all(names('other', 3), SMALL).map(({ remaining }) => remaining)).toEqual([4, 4, 4]);
+    expect(desk.ask('late-0', SMALL).remaining).toBe(4); // of the shared state
+    expect(desk.taken(names('other', 3), SMALL)).toEqual(ones(3));
+  });
+});
+
 describe('MemoryStore at maxBytes', () => {
   it('makes room for new keys as at maxKeys', () => {
     const desk = new Desk(1_000, LOG_BYTES);

@@ -29,7 +29,7 @@ export interface ConformanceCase {
   readonly run: () => Promise<void>;
 }
 
-/** The functions of a test framework: Jest, Vitest, node:test and Mocha have them. */
+/** The functions of a test framework: Jest, Vitest and node:test have them. */
 export interface TestFramework {
   readonly describe: (name: string, body: () => void) => unknown;
   readonly test: (name: string, body: () => Promise<void>) => unknown;

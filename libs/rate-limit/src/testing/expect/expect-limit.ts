@@ -5,7 +5,13 @@ import { VirtualClock } from '../virtual-clock.js';
 import { VirtualStore } from '../virtual-store.js';
 import { Exchanges } from './exchange.js';
 import { type HttpApplicationLike, HttpClient, type LimitReply, type LimitRequest } from './http-client.js';
-import { checkIdentity, headersFor, type IdentityHeaders, type TestIdentity } from './identity-headers.js';
+import {
+  checkIdentity,
+  headersFor,
+  type IdentityHeaders,
+  identityHeaders,
+  type TestIdentity,
+} from './identity-headers.js';
 import { LimitCheck, type Renewal } from './limit-check.js';
 import { callerStack } from './report.js';
 
@@ -140,7 +146,7 @@ export class LimitExpectation {
     const { app, options, request, identity } = this.settings;
     if (identity === undefined) return request;
     const as = options.as ?? headersFor(runtimeOf('expectLimit', app).options.identity ?? []);
-    return { ...request, headers: { ...request.headers, ...(await as(identity)) } };
+    return { ...request, headers: { ...request.headers, ...(await identityHeaders(as, identity)) } };
   }
 
   private with(changed: Partial<Settings>): LimitExpectation {

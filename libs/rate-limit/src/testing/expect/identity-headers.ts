@@ -3,10 +3,10 @@ import { shown } from '../../util/config-error.js';
 /** Identities of a request by their kinds. */
 export type TestIdentity = Readonly<Record<string, string>>;
 
-/** The headers by which the application knows these identities. */
-export type IdentityHeaders = (
-  identity: TestIdentity,
-) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
+type Headers = Readonly<Record<string, string | undefined>>;
+
+/** The headers by which the application knows these identities. One that is undefined is an error. */
+export type IdentityHeaders = (identity: TestIdentity) => Headers | Promise<Headers>;
 
 /** The parts of an identity resolver that tell its header. */
 interface HeaderIdentity {
@@ -32,6 +32,23 @@ export function headersFor(resolvers: readonly HeaderIdentity[]): IdentityHeader
     }
     return headers;
   };
+}
+
+/**
+ * The headers of an identity.
+ *
+ * @throws {TypeError} when one of them is no text
+ */
+export async function identityHeaders(as: IdentityHeaders, identity: TestIdentity): Promise<Record<string, string>> {
+  const headers = await as(identity);
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    if (typeof value === 'string') continue;
+    const kinds = Object.keys(identity).join(', ');
+    throw new TypeError(
+      `expectLimit, as: must return texts, got ${shown(value)} as ${name} for an identity of ${kinds}`,
+    );
+  }
+  return headers as Record<string, string>;
 }
 
 /** @throws {TypeError} when it is no object of texts */
