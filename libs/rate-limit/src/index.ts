@@ -16,6 +16,12 @@ export {
 } from './nest/rate-limit-metrics.module.js';
 export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
 export type { RateLimitExceededBody } from './http/bodies.js';
+export type { HeaderFormat } from './http/headers.js';
+export type {
+  RateLimitExceededProblem,
+  RateLimitIdentityMissingProblem,
+  RateLimitUnavailableProblem,
+} from './http/problem.js';
 export {
   RateLimitExceededException,
   RateLimitIdentityMissingException,
@@ -32,11 +38,12 @@ export type {
   PolicyChoice,
   PolicyFunction,
   PolicySource,
+  ProblemFunction,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
 } from './nest/types.js';
-export type { OnStoreFailure, PolicyScope } from './policy/policy.js';
+export type { OnStoreFailure, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';

@@ -8,6 +8,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import { Connections, takesUpgrades } from '../http/connections.js';
+import { saysUnits } from '../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
 import { Fallback } from '../limiter/fallback.js';
 import { Limiter } from '../limiter/limiter.js';
@@ -19,7 +20,7 @@ import { WaitingRoom } from '../limiter/waiting-room.js';
 import { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
-import { RateLimitConfigError } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { decoratedInVain, httpHandlers, otherHandlers } from './boot-checks.js';
 import { identityChain } from './identities.js';
 import { openStore } from './open-store.js';
@@ -124,8 +125,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.monitor.policies.of(policy);
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
+    for (const policy of this.middleware?.given ?? []) this.warnOfUnit(policy, 'RateLimitModule, middleware');
     for (const { controller, handler, name } of httpHandlers(this.discovery, this.scanner)) {
-      for (const policy of this.routes.of(controller, handler)?.fixed ?? []) this.expect(policy, name);
+      const route = this.routes.of(controller, handler);
+      for (const policy of route?.fixed ?? []) this.expect(policy, name);
+      for (const policy of route?.given ?? []) this.warnOfUnit(policy, name);
     }
   }
 
@@ -156,6 +160,14 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   private expect(policy: BoundPolicy, where: string): void {
     this.monitor.policies.of(policy);
     this.warnOfPlaces(policy, where);
+  }
+
+  private warnOfUnit({ name, quotaUnit }: BoundPolicy, where: string): void {
+    const { headers } = this.options;
+    if (quotaUnit === 'requests' || saysUnits(headers)) return;
+    this.logger.warn(
+      `${where}: quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,
+    );
   }
 
   /** Warns if a queue is longer than the requests that may wait in a process: 503s begin before the queue is full. */

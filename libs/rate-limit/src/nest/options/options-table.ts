@@ -1,5 +1,6 @@
 import { ON_MISSING_IDENTITY } from '../../identity/identity.js';
 import { isKind } from '../../identity/identity-tag.js';
+import { HEADER_FORMATS, type HeaderFormat } from '../../http/headers.js';
 import { MAX_PROCESSES, isProcessCount } from '../../limiter/fallback.js';
 import { isKeyPrefix } from '../../policy/key.js';
 import { STORE_FAILURES } from '../../policy/policy-options.js';
@@ -46,7 +47,18 @@ export const MODULE_OPTIONS = {
     wanted: 'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
   },
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
-  headers: oneOf([true, false], true),
+  headers: oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'),
+  partitionKeySecret: {
+    default: undefined,
+    valid: (value) => typeof value === 'string' && value.length >= 16 && value.length <= 1000,
+    wanted: 'text of 16 to 1,000 characters',
+    secret: true,
+  },
+  problem: {
+    default: false,
+    valid: (value) => typeof value === 'boolean' || isFunction(value),
+    wanted: 'true, false, or a function that returns the members of the problem',
+  },
   keyPrefix: {
     default: 'rl',
     valid: isKeyPrefix,
