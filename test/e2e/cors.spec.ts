@@ -1,8 +1,10 @@
 import { type CallHandler, Controller, type ExecutionContext, Get, type NestApplicationOptions } from '@nestjs/common';
 import type { NestInterceptor } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it } from '@jest/globals';
-import { RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { HttpApp, limited, PLATFORMS, type Reply, type SendOptions } from '../support/http-app.js';
+import { RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { CapturedLogs, HttpApp, limited, PLATFORMS, type Reply, type SendOptions } from '../support/http-app.js';
 import { unhandledRejections } from '../support/node-warnings.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -43,6 +45,34 @@ function exposed({ headers }: Reply): string[] {
 const LIMITS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
 type CorsOptions = Exclude<NonNullable<NestApplicationOptions['cors']>, boolean>;
+
+/** As the adapter of Nest 11 does: it registers the plugin as it is. */
+class AdapterOfNest11 extends FastifyAdapter {
+  constructor() {
+    super();
+    Reflect.deleteProperty(this, 'corsHook');
+  }
+
+  override enableCors(options: never): void {
+    void this.register(import('@fastify/cors') as never, options);
+  }
+}
+
+it('a page reads a rejection of the middleware over Fastify in Nest 11', async () => {
+  const logger = new CapturedLogs();
+  const limits = RateLimitModule.forRoot({ store: new StillStore(), middleware: [ALL] });
+  class Root {}
+  const module = { module: Root, imports: [limits], controllers: [Routes] };
+  const nest = await NestFactory.create(module, new AdapterOfNest11(), { logger, abortOnError: false });
+  nest.enableCors({ origin: ['https://page.test'], exposedHeaders: ['ETag'] });
+  await nest.listen(0, '127.0.0.1');
+  await using app = new HttpApp(nest, logger, (nest.getHttpServer() as { address(): { port: number } }).address().port);
+  const allowed = await app.send('/free', PAGE);
+  expect([allowed.status, exposed(allowed)]).toEqual([200, ['etag', ...LIMITS]]);
+  const rejected = await app.send('/free', PAGE);
+  expect([rejected.status, rejected.headers['access-control-allow-origin']]).toEqual([429, 'https://page.test']);
+  expect(exposed(rejected)).toEqual(['etag', ...LIMITS, 'retry-after']);
+});
 
 describe.each(PLATFORMS)('over %s', (platform) => {
   const open = (cors: CorsOptions | undefined, options: RateLimitModuleOptions = {}): Promise<HttpApp> =>

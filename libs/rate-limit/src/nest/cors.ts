@@ -16,7 +16,7 @@ interface CorsAdapter {
 }
 
 /** A plugin of Fastify, or the module that has it as its default export. */
-type Plugin = (instance: object, ...rest: unknown[]) => unknown;
+type Plugin = (instance: object, options: unknown, done: (error?: Error | null) => void) => unknown;
 type PluginSource = Plugin | PromiseLike<{ readonly default: Plugin }>;
 
 /**
@@ -77,8 +77,8 @@ export class ApplicationCors {
   }
 
   /** Fastify's plugin of CORS, which adds its hook as ever. */
-  private notingHook(source: PluginSource): Plugin {
-    const noting: Plugin = async (instance, ...rest) => {
+  private notingHook(source: PluginSource): object {
+    const noting = async (instance: object, options: unknown): Promise<void> => {
       const plugin = typeof source === 'function' ? source : (await source).default;
       const noted = new Proxy(instance, {
         get: (target, property) => {
@@ -90,7 +90,9 @@ export class ApplicationCors {
           };
         },
       });
-      return new Promise((resolve) => plugin(noted, ...rest, resolve));
+      await new Promise<void>((resolve, reject) => {
+        plugin(noted, options, (error) => (error ? reject(error) : resolve()));
+      });
     };
     // As fastify-plugin does: the hook is for all routes.
     return Object.assign(noting, { [Symbol.for('skip-override')]: true });
