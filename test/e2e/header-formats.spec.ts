@@ -196,7 +196,7 @@ describe.each(PLATFORMS)('over %s', (platform) => {
   it('boot warns of a quota unit that no header says', async () => {
     await using silent = await open({});
     expect(silent.logs.of('warn')).toEqual([
-      "Routes.bytes: quotaUnit of policy 'route' has no effect on headers: 'x-ratelimit'; it needs headers: 'draft' or 'both'",
+      "Routes.bytes: quotaUnit of policy 'route' has no effect on headers: 'x-ratelimit'; it needs headers: 'draft' or 'both' RateLimit",
     ]);
     await using loud = await open({ headers: 'both' });
     expect(loud.logs.of('warn')).toEqual([]);
