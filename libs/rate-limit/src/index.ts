@@ -4,6 +4,7 @@ export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
+export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
 export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
 export type { LimiterPolicy } from './limiter/limiter-policies.js';
 export { LimiterClosedError, LimiterUnavailableError, WaitingRoomFullError } from './limiter/errors.js';
