@@ -114,7 +114,13 @@ describe.each(PLATFORMS)('over %s, a cost', (platform) => {
       const why = problem === 'never settles' ? 'it did not settle within 50 ms' : 'no body';
       expect(app.logs.of('warn')[0]).toContain(`cost of policy 'default' failed, the request costs 1: ${why}`);
       expect(app.logs.of('warn').length).toBeLessThan(3);
-      expect(app.app.get(RateLimiter).stats().functionFailures).toEqual({ policy: 0, identity: 0, cost: 3, skipIf: 0 });
+      expect(app.app.get(RateLimiter).stats().functionFailures).toEqual({
+        policy: 0,
+        identity: 0,
+        cost: 3,
+        skipIf: 0,
+        problem: 0,
+      });
     },
   );
 

@@ -47,7 +47,7 @@ class OwnFormat implements ExceptionFilter {
 }
 
 describe.each(PLATFORMS)('over %s, an exception that the application throws itself', (platform) => {
-  const imports = (headers = true) => [
+  const imports = (headers: 'x-ratelimit' | false = 'x-ratelimit') => [
     RateLimitModule.forRoot({ store: new StillStore(), policies: { mails: POLICY }, headers }),
   ];
 

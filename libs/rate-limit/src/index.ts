@@ -4,6 +4,7 @@ export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
+export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
 export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
 export type { LimiterPolicy } from './limiter/limiter-policies.js';
 export { LimiterClosedError, LimiterUnavailableError, WaitingRoomFullError } from './limiter/errors.js';
@@ -16,6 +17,12 @@ export {
 } from './nest/rate-limit-metrics.module.js';
 export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
 export type { RateLimitExceededBody } from './http/bodies.js';
+export type { HeaderFormat } from './http/headers.js';
+export type {
+  RateLimitExceededProblem,
+  RateLimitIdentityMissingProblem,
+  RateLimitUnavailableProblem,
+} from './http/problem.js';
 export {
   RateLimitExceededException,
   RateLimitIdentityMissingException,
@@ -32,11 +39,12 @@ export type {
   PolicyChoice,
   PolicyFunction,
   PolicySource,
+  ProblemFunction,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
 } from './nest/types.js';
-export type { OnStoreFailure, PolicyScope } from './policy/policy.js';
+export type { OnStoreFailure, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';

@@ -35,6 +35,11 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly limit: number;
   /** The largest cost that can ever be allowed; at least 1. */
   readonly maxCost: number;
+  /**
+   * Microseconds in which the limit is granted once: a window's length, or the time in which a bucket refills or drains its
+   * whole limit. Not always whole: for what clients are told, and never for a decision.
+   */
+  readonly window: number;
   /** The parameters that a state depends on, as text in keys: a bucket's capacity and rate, a window's length. */
   readonly rate: string;
   /** The numbers after `algorithm, ask, take` in a policy on the wire; see the header of the Lua file. */

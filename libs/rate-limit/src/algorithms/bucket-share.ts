@@ -40,6 +40,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   readonly shardable: boolean;
   readonly limit: number;
   readonly maxCost: number;
+  readonly window: number;
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength: number;
@@ -65,6 +66,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     this.wire = bucket.wire;
     this.replyLength = bucket.replyLength;
     this.processes = time.processes;
+    this.window = this.byClock(bucket.window);
   }
 
   describe(): string {

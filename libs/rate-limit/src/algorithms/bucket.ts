@@ -21,6 +21,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   abstract readonly code: string;
   abstract readonly delays: boolean;
   abstract readonly shardable: boolean;
+  readonly window: number;
   readonly rate: string;
   readonly wire: readonly number[];
   readonly replyLength = 1;
@@ -40,6 +41,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     this.ticksPerMicrosecond = exactRate.tokens;
     this.ticksPerToken = exactRate.microseconds;
     this.full = maxCost * exactRate.microseconds;
+    this.window = (limit * exactRate.microseconds) / exactRate.tokens;
     // The capacity is part of it: it bounds how far ahead an instant may lie, which reveals a clock that stepped back.
     this.rate = `${limit}@${exactRate.tokens}/${exactRate.microseconds}`;
     this.wire = [exactRate.tokens, exactRate.microseconds, this.full];

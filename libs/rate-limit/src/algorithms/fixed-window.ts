@@ -42,7 +42,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   /** @param window length in microseconds */
   constructor(
     readonly limit: number,
-    private readonly window: number,
+    readonly window: number,
   ) {
     this.maxCost = limit;
     this.rate = String(window);

@@ -48,7 +48,7 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   /** @param window length in microseconds; limit x window must stay below 2^52 */
   constructor(
     readonly limit: number,
-    private readonly window: number,
+    readonly window: number,
   ) {
     this.maxCost = limit;
     this.rate = String(window);

@@ -61,7 +61,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   /** @param window length in microseconds */
   constructor(
     readonly limit: number,
-    private readonly window: number,
+    readonly window: number,
     readonly maxCost: number,
   ) {
     this.rate = String(window);

@@ -1,36 +1,42 @@
-import type { Decision, PolicyDecision } from '../policy/decision.js';
+import type { Decision } from '../policy/decision.js';
+import { draftHeaders } from './headers/draft.js';
+import type { Header } from './headers/header.js';
+import { throttlerHeaders } from './headers/throttler.js';
+import { xRateLimitHeaders } from './headers/x-ratelimit.js';
 
-/** The values of the `X-RateLimit-*` headers of one decision. */
-export interface RateLimitHeaders {
-  /** Capacity or limit. */
-  readonly limit: string;
-  /** Requests of cost 1 that would pass now. */
-  readonly remaining: string;
-  /** Unix seconds, rounded up, at which the bucket is full or the window ends. */
-  readonly reset: string;
+export type { Header } from './headers/header.js';
+export { retryAfterSeconds } from './retry-after.js';
+
+/** The formats in which responses say what is left of the limits. */
+export const HEADER_FORMATS = ['x-ratelimit', 'draft', 'both', 'throttler'] as const;
+
+/** See the module's option `headers`. */
+export type HeaderFormat = (typeof HEADER_FORMATS)[number];
+
+/** What shapes the headers of a decision. */
+export interface HeaderSettings {
+  readonly headers: HeaderFormat | false;
+  readonly partitionKeySecret?: string | undefined;
 }
 
 /**
- * The headers of the policy with the smallest share of its limit left. Among equals a policy that rejects wins.
+ * The headers of a decision, which must have a policy.
  *
- * @param receivedAtMs milliseconds of the application's wall clock when the decision arrived. Clients compare the headers with
- *   the application's `Date`, not with the clock of Redis.
+ * @param receivedAtMs milliseconds of the application's wall clock when the decision arrived
  */
-export function rateLimitHeaders(decision: Decision, receivedAtMs: number): RateLimitHeaders {
-  const tightest = decision.policies.reduce((a, b) => (isTighter(b, a) ? b : a));
-  return {
-    limit: String(tightest.limit),
-    remaining: String(tightest.remaining),
-    reset: String(Math.ceil((receivedAtMs + tightest.resetAfterMs) / 1000)),
-  };
+export function decisionHeaders(
+  decision: Decision,
+  receivedAtMs: number,
+  { headers, partitionKeySecret }: HeaderSettings,
+): readonly Header[] {
+  if (headers === 'x-ratelimit') return xRateLimitHeaders(decision, receivedAtMs);
+  if (headers === 'draft') return draftHeaders(decision, partitionKeySecret);
+  if (headers === 'throttler') return throttlerHeaders(decision);
+  if (headers === false) return [];
+  return [...xRateLimitHeaders(decision, receivedAtMs), ...draftHeaders(decision, partitionKeySecret)];
 }
 
-function isTighter(a: PolicyDecision, b: PolicyDecision): boolean {
-  const [left, right] = [a.remaining * b.limit, b.remaining * a.limit];
-  return left < right || (left === right && !a.allowed && b.allowed);
-}
-
-/** The value of `Retry-After`: whole seconds, rounded up, at least 1. */
-export function retryAfterSeconds(retryAfterMs: number): number {
-  return Math.max(1, Math.ceil(retryAfterMs / 1000));
+/** Whether the format has what `RateLimit-Policy` and `RateLimit` alone can say: quota units and partition keys. */
+export function saysUnits(format: HeaderFormat | false): boolean {
+  return format === 'draft' || format === 'both';
 }

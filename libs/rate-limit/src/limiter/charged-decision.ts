@@ -5,6 +5,46 @@ import type { PolicyCharge } from './policy-charge.js';
 
 const MICROSECONDS = 1000;
 
+/** What one policy said, with the charge that it said it to. */
+class JudgedPolicy implements PolicyDecision {
+  // Private by the language: callers compare and print decisions.
+  readonly #charge: PolicyCharge;
+
+  constructor(
+    readonly policy: string,
+    readonly algorithm: PolicyDecision['algorithm'],
+    readonly limit: number,
+    readonly allowed: boolean,
+    readonly remaining: number,
+    readonly resetAfterMs: number,
+    readonly retryAfterMs: number | null,
+    readonly delayMs: number,
+    charge: PolicyCharge,
+  ) {
+    this.#charge = charge;
+  }
+
+  static charge(decision: PolicyDecision): PolicyCharge | undefined {
+    return #charge in decision ? decision.#charge : undefined;
+  }
+}
+
+/**
+ * The charge that a policy's decision is about: it has the policy's numbers, which the decision leaves out. Undefined for a
+ * decision that an application has put together itself.
+ */
+export function chargeOfDecision(decision: PolicyDecision): PolicyCharge | undefined {
+  return JudgedPolicy.charge(decision);
+}
+
+/** The same decision, some time later. */
+export function countedDown(decision: PolicyDecision, resetAfterMs: number): PolicyDecision {
+  const { policy, algorithm, limit, allowed, remaining, retryAfterMs, delayMs } = decision;
+  const charge = JudgedPolicy.charge(decision);
+  if (charge === undefined) return { ...decision, resetAfterMs };
+  return new JudgedPolicy(policy, algorithm, limit, allowed, remaining, resetAfterMs, retryAfterMs, delayMs, charge);
+}
+
 /** An allowed decision of the store, which knows what it charged in the store's own microseconds. */
 class ChargedDecision implements Decision {
   readonly allowed = true;
@@ -58,17 +98,19 @@ export function decisionOf(
   return { allowed, decidedBy, policies, retryAfterMs, delayMs: allowed ? delay / MICROSECONDS : 0, decidedAtMs };
 }
 
-function policyDecision({ policy, algorithm }: PolicyCharge, verdict: ChargeVerdict): PolicyDecision {
-  return {
-    policy: policy.name,
-    algorithm: algorithm.name,
-    limit: algorithm.limit,
-    allowed: verdict.allowed,
-    remaining: verdict.remaining,
-    resetAfterMs: verdict.resetAfter / MICROSECONDS,
-    retryAfterMs: milliseconds(verdict.retryAfter),
-    delayMs: verdict.delay / MICROSECONDS,
-  };
+function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDecision {
+  const { policy, algorithm } = charge;
+  return new JudgedPolicy(
+    policy.name,
+    algorithm.name,
+    algorithm.limit,
+    verdict.allowed,
+    verdict.remaining,
+    verdict.resetAfter / MICROSECONDS,
+    milliseconds(verdict.retryAfter),
+    verdict.delay / MICROSECONDS,
+    charge,
+  );
 }
 
 function milliseconds(microseconds: number): number | null {

@@ -1,5 +1,6 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 import { sameMeaning } from '../policy/meanings.js';
+import { countedDown } from './charged-decision.js';
 import type { PolicyCharge } from './policy-charge.js';
 
 const RECORD = Symbol('rate limit');
@@ -102,7 +103,7 @@ export class RequestRecord {
     // A policy that charged a difference has said more than before.
     const earlier = this.policies
       .filter(({ policy }) => !this.differences.has(policy))
-      .map((policy) => ({ ...policy, resetAfterMs: Math.max(0, policy.resetAfterMs - passed) }));
+      .map((policy) => countedDown(policy, Math.max(0, policy.resetAfterMs - passed)));
     const policies = [...earlier, ...decision.policies];
     this.policies = policies;
     this.decidedAtMs = now;

@@ -30,7 +30,7 @@ export class Monitor {
   };
   private allowed = 0;
   private storeFailures = 0;
-  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0 };
+  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0 };
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
   /** By node of a Cluster; the whole store has an empty name. */

@@ -19,5 +19,6 @@ it('sums the failures of functions over the limiters of a process, by kind', asy
     identity: 0,
     cost: 3,
     skipIf: 0,
+    problem: 0,
   });
 });

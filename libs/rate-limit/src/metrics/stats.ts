@@ -34,9 +34,9 @@ export interface RateLimitStats {
   readonly storeFailures: number;
   /**
    * Functions of the application that threw, rejected or took longer than the deadline: policy functions, identity resolvers
-   * and `by` functions, cost functions and `skipIf`.
+   * and `by` functions, cost functions, `skipIf`, and the module's `problem`.
    */
-  readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf', number>>;
+  readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'problem', number>>;
   /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */
   readonly store: StoreStats;
   /** Requests that wait for a leaky bucket's departure slot at the moment. */

@@ -1,28 +1,49 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { rateLimitHeaders, retryAfterSeconds } from '../http/headers.js';
+import { exposeHeaders } from '../http/exposed-headers.js';
+import { decisionHeaders, type Header, type HeaderSettings, retryAfterSeconds } from '../http/headers.js';
 import type { Decision } from '../policy/decision.js';
-import type { CheckedOptions } from './options/check-options.js';
 
-/** Sets the headers that the module's options ask for on the response to an allowed or rejected request. */
+/**
+ * Sets the headers that the module's options ask for on the response to an allowed or rejected request. No cache may store a
+ * rejection (RFC 6585, section 4).
+ */
 export function setDecisionHeaders(
   adapter: AbstractHttpAdapter,
   response: unknown,
   decision: Decision,
-  { headers }: CheckedOptions,
+  settings: HeaderSettings,
 ): void {
   // An exception of the application may carry a decision without policies.
-  if (headers && decision.policies.length > 0) {
-    const { limit, remaining, reset } = rateLimitHeaders(decision, Date.now());
-    adapter.setHeader(response, 'X-RateLimit-Limit', limit);
-    adapter.setHeader(response, 'X-RateLimit-Remaining', remaining);
-    adapter.setHeader(response, 'X-RateLimit-Reset', reset);
+  let headers = decision.policies.length > 0 ? decisionHeaders(decision, Date.now(), settings) : [];
+  if (!decision.allowed) {
+    if (decision.retryAfterMs !== null) headers = [...headers, retryAfter(retryAfterSeconds(decision.retryAfterMs))];
+    forbidStoring(adapter, response);
   }
-  if (!decision.allowed && decision.retryAfterMs !== null) {
-    adapter.setHeader(response, 'Retry-After', String(retryAfterSeconds(decision.retryAfterMs)));
-  }
+  setHeaders(adapter, response, headers);
 }
 
-/** @param seconds whole seconds after which the client may try again */
+/**
+ * Sets the headers of a request that could not be decided on.
+ *
+ * @param seconds whole seconds after which the client may try again
+ */
 export function setRetryAfter(adapter: AbstractHttpAdapter, response: unknown, seconds: number): void {
-  adapter.setHeader(response, 'Retry-After', String(seconds));
+  forbidStoring(adapter, response);
+  setHeaders(adapter, response, [retryAfter(seconds)]);
+}
+
+function retryAfter(seconds: number): Header {
+  return ['Retry-After', String(seconds)];
+}
+
+function setHeaders(adapter: AbstractHttpAdapter, response: unknown, headers: readonly Header[]): void {
+  if (headers.length === 0) return;
+  for (const [name, value] of headers) adapter.setHeader(response, name, value);
+  exposeHeaders(response, headers);
+}
+
+/** A `Cache-Control` of the application that forbids it as well stays. */
+function forbidStoring(adapter: AbstractHttpAdapter, response: unknown): void {
+  const given: unknown = adapter.getHeader(response, 'Cache-Control');
+  if (!/\bno-store\b/i.test(String(given))) adapter.setHeader(response, 'Cache-Control', 'no-store');
 }

@@ -1,22 +1,38 @@
-import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
+import { type ArgumentsHost, Catch, Inject, Injectable, Logger } from '@nestjs/common';
 import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
+import { exceededProblem, identityMissingProblem, PROBLEM_JSON, unavailableProblem } from '../http/problem.js';
 import { LimiterUnavailableError } from '../limiter/errors.js';
-import { RateLimitExceededException, RateLimitUnavailableException, toHttpException } from './exceptions.js';
+import { shown } from '../util/config-error.js';
+import { isPromise } from '../util/is-promise.js';
+import {
+  RateLimitExceededException,
+  RateLimitIdentityMissingException,
+  RateLimitUnavailableException,
+  toHttpException,
+} from './exceptions.js';
 import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
+import type { ProblemFunction } from './types.js';
 
-type Caught = RateLimitExceededException | RateLimitUnavailableException | LimiterUnavailableError;
+type Answered = RateLimitExceededException | RateLimitUnavailableException | RateLimitIdentityMissingException;
+type Caught = Answered | LimiterUnavailableError;
 
 /**
- * Answers the exceptions that the application throws itself, after `RateLimiter.consume` for example, with the headers that
- * the guard sets. An error of the limiter that a handler does not catch is a 503, as in the guard. Contexts other than HTTP get
- * the exceptions unchanged.
+ * Answers rejections: those of the guard and of the middleware, and the exceptions that the application throws itself, after
+ * `RateLimiter.consume` for example, which get the headers that the guard sets. An error of the limiter that a handler does not
+ * catch is a 503, as in the guard. With the option `problem` the bodies are problem details. Contexts other than HTTP get the
+ * exceptions unchanged.
  *
  * Every filter of the application comes first: Nest searches its list from the end, and this filter stands at the front. With
  * `APP_FILTER` it would stand behind the filters of the root module.
  */
 @Injectable()
-@Catch(RateLimitExceededException, RateLimitUnavailableException, LimiterUnavailableError)
+@Catch(
+  RateLimitExceededException,
+  RateLimitUnavailableException,
+  RateLimitIdentityMissingException,
+  LimiterUnavailableError,
+)
 export class RateLimitExceptionFilter extends BaseExceptionFilter {
   constructor(
     @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
@@ -30,16 +46,61 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
   override catch(caught: Caught, host: ArgumentsHost): void {
     // Nest's handlers of other protocols go on as without a filter when one returns nothing.
     if (host.getType() !== 'http') return;
-    const exception = toHttpException(caught) as RateLimitExceededException | RateLimitUnavailableException;
+    const exception = toHttpException(caught) as Answered;
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
-    if (!RateLimitExceededException.isAnswered(exception) && httpAdapter.isHeadersSent(response) !== true) {
-      if (exception instanceof RateLimitUnavailableException) {
-        setRetryAfter(httpAdapter, response, exception.retryAfter);
-      } else {
-        setDecisionHeaders(httpAdapter, response, exception.decision, this.runtime.options);
-      }
+    if (httpAdapter.isHeadersSent(response) === true) return super.catch(exception, host);
+    if (exception instanceof RateLimitUnavailableException) {
+      setRetryAfter(httpAdapter, response, exception.retryAfter);
+    } else if (exception instanceof RateLimitExceededException && !RateLimitExceededException.isAnswered(exception)) {
+      setDecisionHeaders(httpAdapter, response, exception.decision, this.runtime.options);
     }
-    super.catch(exception, host);
+    const { problem } = this.runtime.options;
+    if (problem === false) return super.catch(exception, host);
+    if (typeof problem !== 'function' || !(exception instanceof RateLimitExceededException)) {
+      return this.send(exception, host, JSON.stringify(problemOf(exception)));
+    }
+    this.runtime.functions
+      .call(
+        'problem',
+        'The problem function failed, the answer has the standard members',
+        () => bodyBy(problem, exception, host),
+        () => JSON.stringify(problemOf(exception)),
+      )
+      .then((body) => this.send(exception, host, body))
+      .catch((error: unknown) => new Logger('RateLimit').error(error));
   }
+
+  /** As text: for an object the platforms choose a content type of their own. */
+  private send(exception: Answered, host: ArgumentsHost, body: string): void {
+    const { httpAdapter } = this.adapterHost;
+    const response: unknown = host.getArgByIndex(1);
+    if (httpAdapter.isHeadersSent(response) === true) return;
+    httpAdapter.setHeader(response, 'Content-Type', PROBLEM_JSON);
+    httpAdapter.reply(response, body, exception.getStatus());
+  }
+}
+
+function problemOf(exception: Answered): object {
+  if (exception instanceof RateLimitExceededException) return exceededProblem(exception.decision);
+  if (exception instanceof RateLimitIdentityMissingException) return identityMissingProblem(exception.policy);
+  return unavailableProblem(exception.message, exception.retryAfter);
+}
+
+function bodyBy(
+  problem: ProblemFunction,
+  { decision }: RateLimitExceededException,
+  host: ArgumentsHost,
+): string | PromiseLike<string> {
+  const made = problem(decision, host);
+  return isPromise(made) ? made.then(bodyOf) : bodyOf(made);
+}
+
+/** @throws {TypeError} when JSON cannot represent the members as an object */
+function bodyOf(members: unknown): string {
+  const body: unknown =
+    typeof members === 'object' && members !== null && !Array.isArray(members) ? JSON.stringify(members) : undefined;
+  // An object may have a toJSON that returns anything.
+  if (typeof body === 'string' && body.startsWith('{')) return body;
+  throw new TypeError(`it must return an object of members, got ${shown(members)}`);
 }

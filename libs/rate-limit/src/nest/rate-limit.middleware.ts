@@ -6,6 +6,7 @@ import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { reasonOf } from '../util/rationed-warning.js';
 import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from './application-guard.js';
+import { ApplicationCors } from './cors.js';
 import { beforeRouting, type Middleware } from './before-routing.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
@@ -22,6 +23,7 @@ export const PLAIN_GUARD = Symbol('RateLimitGuard of the middleware');
 export class RateLimitMiddleware implements OnModuleInit {
   private guard: RateLimitGuard | undefined;
   private unplaced: unknown;
+  private readonly cors: ApplicationCors;
 
   private readonly use = (policies: Route, ...[request, response, next]: Parameters<Middleware>): void => {
     let passed: boolean | Promise<boolean>;
@@ -32,7 +34,7 @@ export class RateLimitMiddleware implements OnModuleInit {
       this.guard ??= this.guardOfApplication();
       passed = this.guard.limitUnlessSkipped(policies, context);
     } catch (error) {
-      next(asError(error));
+      this.reject(request, response, next, error);
       return;
     }
     if (!isPromise(passed)) {
@@ -41,7 +43,7 @@ export class RateLimitMiddleware implements OnModuleInit {
     }
     passed.then(
       () => next(),
-      (error: unknown) => next(asError(error)),
+      (error: unknown) => this.reject(request, response, next, error),
     );
   };
 
@@ -52,12 +54,14 @@ export class RateLimitMiddleware implements OnModuleInit {
     @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
+    this.cors = new ApplicationCors(runtime.functions);
     const { middleware } = runtime;
     if (middleware === undefined) return;
     const limit: Middleware = (request, response, next) => this.use(middleware, request, response, next);
     // A testing module gets its adapter late: the middleware is placed as soon as there is one.
     adapterHost.init$.subscribe(() => {
       const { httpAdapter } = adapterHost;
+      if (httpAdapter) this.cors.watch(httpAdapter);
       // An application context has none.
       if (httpAdapter && !beforeRouting(httpAdapter, limit)) this.unplaced = httpAdapter.getType();
     });
@@ -71,6 +75,11 @@ export class RateLimitMiddleware implements OnModuleInit {
       'RateLimitModule, middleware',
       `works over Express and Fastify, got ${shown(this.unplaced)}: leave it out, and limit in front of the application`,
     );
+  }
+
+  /** With the headers of CORS, which comes later: a browser lets its page read the rejection then. */
+  private reject(...[request, response, next, error]: [...Parameters<Middleware>, unknown]): void {
+    this.cors.answer(request, response, () => next(asError(error)));
   }
 
   /**

@@ -9,6 +9,7 @@ import {
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import { Connections, takesUpgrades } from '../http/connections.js';
 import { proxyTrust } from '../http/forwarded-address.js';
+import { saysUnits } from '../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
 import { Fallback } from '../limiter/fallback.js';
 import { Limiter } from '../limiter/limiter.js';
@@ -21,7 +22,7 @@ import { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import type { RateLimitStore } from '../stores/store.js';
-import { RateLimitConfigError } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { decoratedInVain, limitableHandlers } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
@@ -151,10 +152,12 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.monitor.policies.of(policy);
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
+    for (const policy of this.middleware?.given ?? []) this.warnOfUnit(policy, 'RateLimitModule, middleware');
     for (const { type, handler, name, adapter } of limitableHandlers(this.discovery, this.scanner, this.contexts)) {
       const route = this.routes.of(type, handler);
       if (route === undefined) continue;
       for (const policy of route.fixed ?? []) this.expect(policy, name);
+      for (const policy of route.given ?? []) this.warnOfUnit(policy, name);
       await this.contexts.prepare(adapter);
     }
   }
@@ -181,6 +184,14 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   private expect(policy: BoundPolicy, where: string): void {
     this.monitor.policies.of(policy);
     this.warnOfPlaces(policy, where);
+  }
+
+  private warnOfUnit({ name, quotaUnit }: BoundPolicy, where: string): void {
+    const { headers } = this.options;
+    if (quotaUnit === 'requests' || saysUnits(headers)) return;
+    this.logger.warn(
+      `${where}: quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,
+    );
   }
 
   /** Warns if a queue is longer than the requests that may wait in a process: 503s begin before the queue is full. */

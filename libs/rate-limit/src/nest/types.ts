@@ -1,7 +1,8 @@
-import type { ExecutionContext } from '@nestjs/common';
+import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type * as identity from '../identity/identity.js';
 import type { IdentityChain as GenericIdentityChain } from '../identity/identity-chain.js';
 import type * as bound from '../policy/bound-policy.js';
+import type { Decision } from '../policy/decision.js';
 import type * as policy from '../policy/policy.js';
 
 // The types whose functions take a request's context: with Nest's context, under the names that users know.
@@ -27,4 +28,12 @@ export type Policy = policy.Policy<ExecutionContext>;
 export type PolicyFunction = policy.PolicyFunction<ExecutionContext>;
 export type PolicyChoice = policy.PolicyChoice<ExecutionContext>;
 export type PolicySource = policy.PolicySource<ExecutionContext>;
+
+/**
+ * Makes the problem details of a rejection; see the module's option `problem`.
+ *
+ * @param context the context of the request as an exception filter gets it: without class and handler
+ */
+export type ProblemFunction = (decision: Decision, context: ArgumentsHost) => object | Promise<object>;
+
 export type BoundPolicy = bound.BoundPolicy<ExecutionContext>;

@@ -3,7 +3,7 @@ import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithm
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
-import type { CommonPolicyOptions, OnStoreFailure, PolicyScope } from './policy.js';
+import type { CommonPolicyOptions, OnStoreFailure, PolicyScope, QuotaUnit } from './policy.js';
 import { costRule, POLICY_OPTIONS } from './policy-options.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
@@ -24,6 +24,7 @@ export interface ParsedPolicy<Context = never> {
   readonly onStoreFailure: OnStoreFailure | undefined;
   readonly algorithm: Algorithm;
   readonly shards: number;
+  readonly quotaUnit: QuotaUnit;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
 }
@@ -71,6 +72,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,
     shards: read('shards') as number,
+    quotaUnit: read('quotaUnit') as QuotaUnit,
     warnings,
   };
   const name = (read('name') as string | undefined) ?? fallbackName;

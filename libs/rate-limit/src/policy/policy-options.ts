@@ -1,11 +1,13 @@
 import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
-import type { CommonPolicyOptions, OnStoreFailure, PolicyScope } from './policy.js';
+import type { CommonPolicyOptions, OnStoreFailure, PolicyScope, QuotaUnit } from './policy.js';
 
 /** The values of `onStoreFailure`; the first one is the default. */
 export const STORE_FAILURES: readonly OnStoreFailure[] = ['local', 'open', 'closed'];
 
+/** The values of `quotaUnit`; the first one is the default. */
+const QUOTA_UNITS: readonly QuotaUnit[] = ['requests', 'content-bytes', 'concurrent-requests'];
 const KINDS = ['client', 'ip', 'user', 'api-key', 'global'] as const;
 const SCOPES: readonly PolicyScope[] = ['route', 'controller', 'app'];
 const MAX_NAME = 64;
@@ -32,6 +34,7 @@ export const POLICY_OPTIONS = {
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, undefined),
   skipIf: { default: undefined, valid: isFunction, wanted: 'a function' },
   shards: whole(1, 1, MAX_SHARDS),
+  quotaUnit: oneOf(QUOTA_UNITS, 'requests'),
 } as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost'>, OptionRule>;
 
 /** The cost of a request to a policy that gives none. */

@@ -21,6 +21,12 @@ export type PolicyScope = 'route' | 'controller' | 'app';
  */
 export type OnStoreFailure = 'local' | 'open' | 'closed';
 
+/**
+ * What the numbers of a policy count, in the words of the registry of draft-ietf-httpapi-ratelimit-headers-11, section 10.3:
+ * requests, bytes of content, or requests that run at once.
+ */
+export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests';
+
 /** The options of every policy. */
 export interface CommonPolicyOptions<Context = never> {
   /**
@@ -65,6 +71,13 @@ export interface CommonPolicyOptions<Context = never> {
    * @example { name: 'all-rides', algorithm: 'token-bucket', capacity: 30_000, refill: 15_000, by: 'global', shards: 6 }
    */
   shards?: number;
+  /**
+   * What the policy's numbers count, for clients: the parameter `qu` of `RateLimit-Policy`. Default `'requests'`, which is not
+   * sent. It changes no decision, and needs the module's `headers: 'draft'` or `'both'`.
+   *
+   * @example { name: 'upload', algorithm: 'token-bucket', capacity: 50_000_000, refill: '1000000/s', cost: bytesOf, quotaUnit: 'content-bytes' }
+   */
+  quotaUnit?: QuotaUnit;
   /**
    * Requests for which it returns true are not counted by this policy. If it throws, rejects or takes longer than `deadlineMs`,
    * the request is counted, and at most one warning a second is logged.

@@ -1,3 +1,4 @@
+import { saysUnits } from '../../http/headers.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames, readOption } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
@@ -41,7 +42,8 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
 }
 
 /** Checks what single options cannot tell. */
-function checkTogether({ redis, store, clock = 'redis', maxSkewMs }: RateLimitModuleOptions): void {
+function checkTogether(options: RateLimitModuleOptions): void {
+  const { redis, store, clock = 'redis', maxSkewMs, headers = 'x-ratelimit', partitionKeySecret } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       WHERE,
@@ -52,6 +54,12 @@ function checkTogether({ redis, store, clock = 'redis', maxSkewMs }: RateLimitMo
     throw new RateLimitConfigError(
       WHERE,
       "maxSkewMs has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
+    );
+  }
+  if (partitionKeySecret !== undefined && !saysUnits(headers)) {
+    throw new RateLimitConfigError(
+      WHERE,
+      `partitionKeySecret has no effect on headers: ${shown(headers)}: give headers: 'draft' or 'both' with it, or leave it out`,
     );
   }
 }

@@ -5,8 +5,9 @@ import type { RedisClient } from '../../stores/redis/redis-client.js';
 import type { RedisConnectionOptions } from '../../stores/redis/redis-options.js';
 import type { StoreStateChange } from '../../stores/store-state.js';
 import type { RateLimitStore } from '../../stores/store.js';
+import type { HeaderFormat } from '../../http/headers.js';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
-import type { IdentityResolver, Policy, PolicySource } from '../types.js';
+import type { IdentityResolver, Policy, PolicySource, ProblemFunction } from '../types.js';
 
 /** The options of `RateLimitModule.forRoot`. All of them are optional; a wrong one stops the boot with a `RateLimitConfigError`. */
 export interface RateLimitModuleOptions {
@@ -53,8 +54,36 @@ export interface RateLimitModuleOptions {
    * @example contexts: [{ type: 'job', handlers: 'a job', place: 'providers', isHandler, request }]
    */
   contexts?: readonly ContextAdapter[];
-  /** Whether responses carry `X-RateLimit-*`. Default true. `Retry-After` stays. */
-  headers?: boolean;
+  /**
+   * The format in which limited responses, allowed and rejected, say what is left. `Retry-After` is in each of them:
+   * - `'x-ratelimit'` (default): `X-RateLimit-Limit`, `-Remaining` and `-Reset` of the policy with the smallest share left
+   * - `'draft'`: `RateLimit-Policy` and `RateLimit` for every policy, draft-ietf-httpapi-ratelimit-headers-11
+   * - `'both'` of them
+   * - `'throttler'`: the names of `@nestjs/throttler`, such as `X-RateLimit-Limit-short`, for a migration
+   * - `false`: none of them
+   *
+   * @example headers: 'draft'
+   */
+  headers?: HeaderFormat | false;
+  /**
+   * With `headers: 'draft'` or `'both'`: the secret that makes partition keys, the parameter `pk` of `RateLimit`, for clients that
+   * act for several users. Text of 16 to 1,000 characters, the same in all processes. Default none, and no `pk`. A partition key is an
+   * HMAC-SHA-256 of the identity, the route and the policy: without the secret it reveals none of them.
+   *
+   * @example partitionKeySecret: process.env.PARTITION_KEY_SECRET
+   */
+  partitionKeySecret?: string;
+  /**
+   * Whether rejections (429, 503 and 401) are problem details, `application/problem+json` of RFC 9457; default false. A function
+   * makes the members of a 429; the 503 and the 401 are then as with true. It gets the decision and the context of the
+   * request (`context.switchToHttp().getRequest()`), and may return a promise.
+   *
+   * If the function throws, rejects, takes longer than `deadlineMs` or returns no object that JSON can represent, the body is as
+   * with true, and at most one warning a second is logged. The status and the headers of the answer stay.
+   *
+   * @example problem: (decision) => ({ type: 'https://api.example/problems/quota', title: 'Slow down', status: 429 })
+   */
+  problem?: boolean | ProblemFunction;
   /** How keys begin: 1 to 32 printable characters without blanks and braces. Default `'rl'`. */
   keyPrefix?: string;
   /** The clock that decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */

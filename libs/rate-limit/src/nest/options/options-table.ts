@@ -1,5 +1,6 @@
 import { ON_MISSING_IDENTITY } from '../../identity/identity.js';
 import { isKind } from '../../identity/identity-tag.js';
+import { HEADER_FORMATS, type HeaderFormat } from '../../http/headers.js';
 import { MAX_PROCESSES, isProcessCount } from '../../limiter/fallback.js';
 import { isKeyPrefix } from '../../policy/key.js';
 import { STORE_FAILURES } from '../../policy/policy-options.js';
@@ -52,7 +53,18 @@ export const MODULE_OPTIONS = {
       'an array of ContextAdapters (objects with type, handlers, place, isHandler and request), each type once and not http',
   },
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
-  headers: oneOf([true, false], true),
+  headers: oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'),
+  partitionKeySecret: {
+    default: undefined,
+    valid: (value) => typeof value === 'string' && value.length >= 16 && value.length <= 1000,
+    wanted: 'text of 16 to 1,000 characters',
+    secret: true,
+  },
+  problem: {
+    default: false,
+    valid: (value) => typeof value === 'boolean' || isFunction(value),
+    wanted: 'true, false, or a function that returns the members of the problem',
+  },
   keyPrefix: {
     default: 'rl',
     valid: isKeyPrefix,

@@ -1,0 +1,281 @@
+import { describe, expect, it } from '@jest/globals';
+import { array, assert, constantFrom, double, integer, oneof, property, record, string } from 'fast-check';
+import { policyOf } from '../../../../../test/support/arbitrary-policies.js';
+import { ALL_ALGORITHMS } from '../../../../../test/support/algorithm-of.js';
+import { expectHolds, expectSame } from '../../../../../test/support/expect-same.js';
+import { histories } from '../../../../../test/support/property-runs.js';
+import { readList } from '../../../../../test/support/structured-fields.js';
+import type { Decision, PolicyDecision } from '../../policy/decision.js';
+import type { Policy } from '../../policy/policy.js';
+import { retryAfterSeconds } from '../retry-after.js';
+import { Judging } from '../../../../../test/support/judging.js';
+import { draftHeaders } from './draft.js';
+import type { Header } from './header.js';
+
+/** The two fields as they are sent. */
+function sent(decision: Decision, secret?: string): { policy: string; limit: string } {
+  const [[first, policy], [second, limit]] = draftHeaders(decision, secret) as [Header, Header];
+  expectSame([first, second], ['RateLimit-Policy', 'RateLimit']);
+  return { policy, limit };
+}
+
+const BURST: Policy = { name: 'burst', algorithm: 'token-bucket', capacity: 100, refill: '100/m' };
+const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 1000, window: '1d' };
+
+describe('the fields of the draft', () => {
+  it('list every policy, in the order of the decision', () => {
+    const judging = new Judging([BURST, DAILY]);
+    judging.take(49);
+    expect(sent(judging.take())).toEqual({
+      policy: '"burst";q=100;w=60, "daily";q=1000;w=86400',
+      limit: '"burst";r=50;t=1, "daily";r=950;t=86400',
+    });
+  });
+
+  it.each<[string, Policy, number, string, string]>([
+    ['token bucket, full rate', { algorithm: 'token-bucket', capacity: 20, refill: 10 }, 1, 'q=20;w=2', 'r=19;t=1'],
+    [
+      'token bucket, the next token',
+      { algorithm: 'token-bucket', capacity: 3, refill: '1/m' },
+      3,
+      'q=3;w=180',
+      'r=0;t=60',
+    ],
+    ['token bucket, a full one', { algorithm: 'token-bucket', capacity: 3, refill: '1/m' }, 0, 'q=3;w=180', 'r=3;t=60'],
+    [
+      'token bucket, a third of a second',
+      { algorithm: 'token-bucket', capacity: 9, refill: 3 },
+      9,
+      'q=9;w=3',
+      'r=0;t=1',
+    ],
+    [
+      'token bucket, a window below a second',
+      { algorithm: 'token-bucket', capacity: 2, refill: 50 },
+      1,
+      'q=2;w=1',
+      'r=1;t=1',
+    ],
+    [
+      'leaky bucket, the next place',
+      { algorithm: 'leaky-bucket', capacity: 3, drain: '1/m' },
+      4,
+      'q=3;w=180',
+      'r=0;t=60',
+    ],
+    [
+      'leaky bucket, an empty queue',
+      { algorithm: 'leaky-bucket', capacity: 3, drain: '1/m' },
+      0,
+      'q=3;w=180',
+      'r=3;t=0',
+    ],
+    ['fixed window, its end', { algorithm: 'fixed-window', limit: 5, window: '1h' }, 5, 'q=5;w=3600', 'r=0;t=3600'],
+    [
+      'sliding log, all of it',
+      { algorithm: 'sliding-window-log', limit: 5, window: '1h' },
+      2,
+      'q=5;w=3600',
+      'r=3;t=3600',
+    ],
+    [
+      'sliding counter, all of it',
+      { algorithm: 'sliding-window-counter', limit: 5, window: '90s' },
+      2,
+      'q=5;w=90',
+      'r=3;t=180',
+    ],
+  ])('say for a %s what its numbers mean', (_, policy, cost, quota, left) => {
+    const judging = new Judging([policy]);
+    let decision = judging.take(0);
+    for (let i = 0; i < cost; i++) decision = judging.take();
+    const { policy: policies, limit } = sent(decision);
+    expect([policies, limit]).toEqual([`"default";${quota}`, `"default";${left}`]);
+  });
+
+  it('say on a rejection when the request passes, and for the other policies nothing that ends later', () => {
+    const judging = new Judging([{ ...BURST, capacity: 2, refill: '1/7s' }, DAILY]);
+    judging.take();
+    judging.take();
+    const rejected = judging.take();
+    expect([rejected.allowed, sent(rejected).limit]).toEqual([false, '"burst";r=0;t=7, "daily";r=998']);
+    // The window of the day now ends before Retry-After.
+    const late = new Judging([{ ...BURST, capacity: 2, refill: '1/2d' }, DAILY]);
+    late.take(2);
+    expect(sent(late.take()).limit).toBe('"burst";r=0;t=172800, "daily";r=998;t=86400');
+  });
+
+  it('say no time where a request never passes: waiting is no help', () => {
+    const rejected = new Judging([{ ...BURST, capacity: 2, refill: '1/7s' }]).take(3);
+    expect([rejected.retryAfterMs, sent(rejected).limit]).toEqual([null, '"burst";r=2']);
+  });
+
+  it('name a quota unit that is not the default', () => {
+    const bytes = new Judging([{ ...BURST, quotaUnit: 'content-bytes' }]);
+    expect(sent(bytes.take(40))).toEqual({
+      policy: '"burst";q=100;qu="content-bytes";w=60',
+      limit: '"burst";r=60;t=1',
+    });
+    expect(sent(new Judging([{ ...BURST, quotaUnit: 'requests' }]).take()).policy).toBe('"burst";q=100;w=60');
+  });
+
+  it('describe the share of a process while it decides for itself', () => {
+    const judging = new Judging([BURST, DAILY]);
+    const local = judging.locally(4);
+    expect(local.decidedBy).toBe('local');
+    expect(sent(local).policy).toBe('"burst";q=25;w=60, "daily";q=250;w=86400');
+  });
+
+  it('know no window of a decision that an application has put together', () => {
+    const judging = new Judging([{ ...BURST, capacity: 2 }]);
+    const own: Decision = structuredClone({ ...judging.take() });
+    expect(sent(own)).toEqual({ policy: '"burst";q=2', limit: '"burst";r=1;t=1' });
+  });
+
+  describe('have a partition key', () => {
+    const SECRET = 'a secret of the pods';
+    const keyOf = (policies: Policy[], identity: string, secret = SECRET): unknown => {
+      const { policy, limit } = sent(new Judging(policies, identity).take(), secret);
+      expect(policy).not.toContain('pk');
+      return readList(limit)[0]![1].pk;
+    };
+
+    it('of 12 bytes that is the same for the same identity and policy, and another for each other one', () => {
+      const ada = keyOf([BURST], 'user:ada');
+      expect(Buffer.from(String(ada), 'base64')).toHaveLength(12);
+      expect(keyOf([BURST], 'user:ada')).toBe(ada);
+      const others = [
+        keyOf([BURST], 'user:bob'),
+        keyOf([BURST], 'ip:ada'),
+        keyOf([{ ...BURST, name: 'other' }], 'user:ada'),
+        keyOf([{ ...BURST, capacity: 99 }], 'user:ada'),
+        keyOf([BURST], 'user:ada', `${SECRET}2`),
+      ];
+      expect(new Set([ada, ...others]).size).toBe(6);
+    });
+
+    it('that nobody can make without the secret: it is no hash of the identity or of the key', async () => {
+      const { createHash } = await import('node:crypto');
+      const judging = new Judging([BURST], 'user:ada');
+      const key = Buffer.from(String(keyOf([BURST], 'user:ada')), 'base64').toString('hex');
+      for (const text of ['ada', 'user:ada', judging.keys[0]!, `${SECRET}${judging.keys[0]!}`]) {
+        for (const algorithm of ['md5', 'sha1', 'sha256', 'sha512']) {
+          expect(createHash(algorithm).update(text).digest('hex')).not.toContain(key);
+        }
+      }
+    });
+
+    it('only with a secret', () => {
+      expect(sent(new Judging([BURST]).take()).limit).not.toContain('pk');
+    });
+  });
+});
+
+const names = string({
+  unit: constantFrom(...Array.from({ length: 95 }, (_, i) => String.fromCharCode(0x20 + i))),
+  minLength: 1,
+  maxLength: 64,
+});
+
+describe('what a parser of RFC 9651 reads back', () => {
+  const requests = array(record({ cost: integer({ min: 0, max: 3 }), waitMs: integer({ min: 0, max: 5_000 }) }), {
+    minLength: 1,
+    maxLength: 12,
+  });
+
+  it.each(ALL_ALGORITHMS)('is the decision: %s', (name) => {
+    assert(
+      property(policyOf(name), policyOf('fixed-window'), names, requests, (policy, beside, called, asked) => {
+        const other = called === 'beside' ? 'other' : 'beside';
+        const judging = new Judging([
+          { ...policy, name: called },
+          { ...beside, name: other },
+        ]);
+        for (const { cost, waitMs } of asked) {
+          judging.clock.now += waitMs * 1000;
+          const decision = judging.take(cost);
+          const { policy: policies, limit } = sent(decision);
+          expectSame(
+            readList(policies),
+            decision.policies.map(({ policy: of, limit: q }, i) => [
+              of,
+              { q, w: Math.max(1, Math.ceil(Math.round(judging.windows[i]!) / 1_000_000)) },
+            ]),
+          );
+          const read = readList(limit);
+          expectSame(
+            read.map(([of, { r }]) => [of, r]),
+            decision.policies.map(({ policy: of, remaining }) => [of, remaining]),
+          );
+          for (const [i, [, { t }]] of read.entries())
+            expectHonest(decision, decision.policies[i]!, t, judging.windows[i]!);
+        }
+      }),
+      histories(),
+    );
+  });
+
+  it('is valid whatever an application puts into a decision', () => {
+    const anyNumber = oneof(double(), integer(), constantFrom(NaN, Infinity, -1, 2 ** 60));
+    const anyPolicy = record({
+      policy: string({ unit: 'binary' }),
+      algorithm: constantFrom('token-bucket' as const),
+      limit: anyNumber,
+      allowed: constantFrom(true, false),
+      remaining: anyNumber,
+      resetAfterMs: anyNumber,
+      retryAfterMs: oneof(anyNumber, constantFrom(null)),
+      delayMs: anyNumber,
+    });
+    assert(
+      property(array(anyPolicy, { minLength: 1, maxLength: 4 }), anyNumber, (policies, retryAfterMs) => {
+        const decision: Decision = {
+          allowed: policies.every(({ allowed }) => allowed),
+          decidedBy: 'store',
+          policies,
+          retryAfterMs,
+          delayMs: 0,
+          decidedAtMs: 0,
+        };
+        const { policy, limit } = sent(decision);
+        for (const [, { q }] of readList(policy)) expectHolds(Number(q) >= 0, () => ({ decision, policy }));
+        for (const [, { r, t = 0 }] of readList(limit))
+          expectHolds(Number(r) >= 0 && Number(t) >= 0, () => ({ decision, limit }));
+      }),
+      histories(),
+    );
+  });
+
+  it.each(['token-bucket', 'leaky-bucket', 'fixed-window'] as const)(
+    'is the first second at which more is available: %s',
+    (name) => {
+      assert(
+        property(policyOf(name), requests, (policy, asked) => {
+          const judging = new Judging([policy]);
+          for (const { cost, waitMs } of asked) {
+            judging.clock.now += waitMs * 1000;
+            const decision = judging.take(cost);
+            const { remaining, limit } = decision.policies[0]!;
+            if (!decision.allowed || remaining === limit) continue;
+            const t = Number(readList(sent(decision).limit)[0]![1].t);
+            const before = t > 1 ? judging.after(t - 1).remaining : remaining;
+            const after = judging.after(t).remaining;
+            expectHolds(before === remaining && after > remaining, () => ({ decision, t, before, after }));
+          }
+        }),
+        histories(),
+      );
+    },
+  );
+});
+
+/** `t` is what the policy says, and never ends after `Retry-After`. */
+function expectHonest(decision: Decision, policy: PolicyDecision, t: unknown, window: number): void {
+  const { allowed, retryAfterMs, resetAfterMs } = policy;
+  const latest = decision.allowed ? Infinity : retryAfterSeconds(decision.retryAfterMs ?? Infinity);
+  const most = Math.ceil(Math.max(resetAfterMs / 1000, window / 1_000_000));
+  const said = allowed
+    ? (t === undefined && !decision.allowed) || Number(t) <= Math.min(most, latest)
+    : t === (retryAfterMs === null ? undefined : retryAfterSeconds(retryAfterMs)) && Number(t ?? 0) <= latest;
+  expectHolds(said, () => ({ decision, policy, t }));
+}

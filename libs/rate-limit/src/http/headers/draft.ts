@@ -1,0 +1,162 @@
+import { createHmac } from 'node:crypto';
+import type { Algorithm } from '../../algorithms/algorithm.js';
+import { chargeOfDecision } from '../../limiter/charged-decision.js';
+import type { PolicyCharge } from '../../limiter/policy-charge.js';
+import type { Decision, PolicyDecision } from '../../policy/decision.js';
+import { retryAfterSeconds } from '../retry-after.js';
+import type { Header } from './header.js';
+
+/** The names of the format. */
+export const DRAFT = ['RateLimit-Policy', 'RateLimit'] as const;
+
+/** The largest integer of RFC 9651, section 3.3.1. */
+const MAX_INTEGER = 999_999_999_999_999;
+/** Bytes of a partition key: two states of one client meet in one key with a chance of 1 to 2^96. */
+const PARTITION_KEY_BYTES = 12;
+
+/** What the fields say of one policy; seconds are whole. */
+interface Said {
+  /** The policy's name as a String of RFC 9651. */
+  readonly name: string;
+  /** The quota, in quota units. */
+  readonly quota: number;
+  /** The quota unit; undefined: requests. */
+  readonly unit: string | undefined;
+  /** Seconds in which the quota is granted once; undefined when it is not known. */
+  readonly window: number | undefined;
+  /** The available quota, in quota units. */
+  readonly available: number;
+  /** The effective window: seconds in which the client can use no more than what is available; undefined when waiting is no help. */
+  readonly effectiveWindow: number | undefined;
+  /** Base64 of the partition key; undefined when there is none. */
+  readonly partition: string | undefined;
+}
+
+/**
+ * The spelling of the two fields. A new revision of the draft that renames a parameter changes these two lines.
+ *
+ * Source: draft-ietf-httpapi-ratelimit-headers-11 (23 May 2026), sections 3.1 and 4.1.
+ */
+const spelled = {
+  policy: ({ name, quota, unit, window }: Pick<Said, 'name' | 'quota' | 'unit' | 'window'>): string =>
+    `${name};q=${quota}${parameter('qu', unit && sfString(unit))}${parameter('w', window)}`,
+  limit: ({ name, available, effectiveWindow, partition }: Omit<Said, 'quota' | 'unit' | 'window'>): string =>
+    `${name};r=${available}${parameter('t', effectiveWindow)}${parameter('pk', partition && `:${partition}:`)}`,
+};
+
+/** What depends on a policy alone. */
+interface Constant {
+  readonly name: string;
+  /** The item of `RateLimit-Policy`. */
+  readonly item: string;
+}
+
+/** Each made once. An algorithm belongs to one policy; a process's share of it is another algorithm. */
+const constants = new WeakMap<Algorithm, Constant>();
+
+/**
+ * `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 (23 May 2026): lists of structured fields (RFC
+ * 9651) with an item for every policy of the decision. docs/http.md says what each parameter means for each algorithm.
+ *
+ * On a rejection, a policy that let the request pass has no `t` where its effective window ends after `Retry-After`: the draft
+ * wants `Retry-After` not to be earlier than `t` (section 6), and the client may retry at `Retry-After`.
+ *
+ * @param partitionKeySecret the key of the HMAC that makes partition keys; without it there are none
+ */
+export function draftHeaders(decision: Decision, partitionKeySecret?: string): readonly Header[] {
+  const latest =
+    decision.allowed || decision.retryAfterMs === null ? Infinity : retryAfterSeconds(decision.retryAfterMs);
+  let policies = '';
+  let limits = '';
+  for (const policy of decision.policies) {
+    const charge = chargeOfDecision(policy);
+    const separator = policies === '' ? '' : ', ';
+    const { name, item } = charge === undefined ? constantOf(policy) : knownConstantOf(policy, charge);
+    policies += separator + item;
+    const effectiveWindow = effectiveWindowOf(policy, charge);
+    limits +=
+      separator +
+      spelled.limit({
+        name,
+        available: integer(policy.remaining),
+        effectiveWindow: effectiveWindow === undefined || effectiveWindow > latest ? undefined : effectiveWindow,
+        partition:
+          partitionKeySecret === undefined || charge === undefined
+            ? undefined
+            : partitionKey(charge.key, partitionKeySecret),
+      });
+  }
+  return [
+    [DRAFT[0], policies],
+    [DRAFT[1], limits],
+  ];
+}
+
+function knownConstantOf(decision: PolicyDecision, charge: PolicyCharge): Constant {
+  let constant = constants.get(charge.algorithm);
+  if (constant === undefined) constants.set(charge.algorithm, (constant = constantOf(decision, charge)));
+  return constant;
+}
+
+/** @param charge undefined for a decision that an application has put together itself: its window is not known */
+function constantOf({ policy, limit }: PolicyDecision, charge?: PolicyCharge): Constant {
+  const name = sfString(policy);
+  const unit = charge?.policy.quotaUnit;
+  const item = spelled.policy({
+    name,
+    quota: integer(limit),
+    // The draft's default says nothing.
+    unit: unit === 'requests' ? undefined : unit,
+    window: charge === undefined ? undefined : Math.max(1, seconds(charge.algorithm.window / 1000)),
+  });
+  return { name, item };
+}
+
+function effectiveWindowOf(policy: PolicyDecision, charge: PolicyCharge | undefined): number | undefined {
+  if (policy.allowed) return seconds(untilMoreMs(policy, charge));
+  return policy.retryAfterMs === null ? undefined : integer(retryAfterSeconds(policy.retryAfterMs));
+}
+
+/**
+ * Milliseconds until a policy that let the request pass has more than `remaining`: for a bucket the next token or waiting place,
+ * for a fixed window its end. For a sliding window it is at most that: a decision knows only when all of the limit is back.
+ */
+function untilMoreMs({ resetAfterMs, limit, remaining }: PolicyDecision, charge: PolicyCharge | undefined): number {
+  // A shard tells the time of its own part alone.
+  if (charge === undefined || !isBucket(charge.algorithm) || charge.policy.shards > 1) return resetAfterMs;
+  const { window, delays } = charge.algorithm;
+  // A bucket is filled token by token: what is missing for `remaining + 1` is there before the rest. A departing request takes
+  // no waiting place of a queue.
+  const missingAfter = limit - remaining - (delays ? 0 : 1);
+  return resetAfterMs - (missingAfter * window) / limit / 1000;
+}
+
+function isBucket({ name }: Algorithm): boolean {
+  return name === 'token-bucket' || name === 'leaky-bucket';
+}
+
+/**
+ * Names the state that a policy counts in: the same key for the same identity, route and numbers. It reveals none of them: who
+ * does not have the secret cannot try identities.
+ */
+function partitionKey(key: string, secret: string): string {
+  return createHmac('sha256', secret).update(key).digest().subarray(0, PARTITION_KEY_BYTES).toString('base64');
+}
+
+function parameter(name: string, value: string | number | undefined): string {
+  return value === undefined ? '' : `;${name}=${value}`;
+}
+
+/** RFC 9651, section 4.1.6. A character that no string may have becomes a question mark: an application's own decision may have one. */
+function sfString(text: string): string {
+  return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** Whole seconds, rounded up from whole microseconds: the noise of a division must not add a second. */
+function seconds(ms: number): number {
+  return integer(Math.ceil(Math.round(ms * 1000) / 1_000_000));
+}
+
+function integer(value: number): number {
+  return value > 0 ? Math.min(Math.floor(value), MAX_INTEGER) : 0;
+}

@@ -1,0 +1,2 @@
+/** One header of a response. */
+export type Header = readonly [name: string, value: string];

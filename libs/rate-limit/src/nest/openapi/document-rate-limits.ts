@@ -1,0 +1,184 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { INestApplicationContext, Type } from '@nestjs/common';
+import { GUARDS_METADATA } from '@nestjs/common/constants.js';
+import { ApplicationConfig, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import {
+  type AnswerSettings,
+  rejectionResponse,
+  rejectionSchema,
+  type RejectionStatus,
+  type Schema,
+} from '../../http/openapi.js';
+import type { OnMissingIdentity } from '../../identity/identity.js';
+import type { OnStoreFailure } from '../../policy/policy.js';
+import { RateLimitGuard } from '../rate-limit.guard.js';
+import { RateLimitRuntime } from '../rate-limit.runtime.js';
+import { type Handler, isRoute } from '../route.js';
+import type { Route } from '../route-policies.js';
+import type { BoundPolicy } from '../types.js';
+import { METHODS, operationKey, operationKeysOf, type RoutedHandler } from './operation-keys.js';
+
+/** What `documentRateLimits` needs of a document: `OpenAPIObject` of `@nestjs/swagger` is one. */
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly paths: object;
+  components?: object;
+}
+
+interface Response {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly headers?: object;
+  readonly content?: object;
+}
+
+interface Operation {
+  responses?: Record<string, Response>;
+}
+
+/** The rejections of an operation, each with the names of the policies that may reject. */
+type Rejections = Map<RejectionStatus, Set<string>>;
+
+/**
+ * Adds the answers of the rate limit to an OpenAPI document: the 429 with its body and headers on exactly the operations that
+ * policies limit, the 503 where a policy's `onStoreFailure` is `'closed'` or requests wait, and the 401 where its
+ * `onMissingIdentity` is `'refuse'`. What the document already says of such an answer stays. For a policy that a function chooses,
+ * the module's options count.
+ *
+ * Call it after `setGlobalPrefix` and `enableVersioning`, as `SwaggerModule.createDocument`.
+ *
+ * @returns the document, which is changed
+ * @throws {RateLimitConfigError} for a policy that is wrong
+ * @throws {Error} of Nest when `RateLimitModule` is not imported
+ * @example SwaggerModule.setup('docs', app, documentRateLimits(SwaggerModule.createDocument(app, config), app))
+ */
+export function documentRateLimits<Document extends OpenApiDocument>(
+  document: Document,
+  app: INestApplicationContext,
+): Document {
+  const runtime = app.get(RateLimitRuntime, { strict: false });
+  const { headers, problem } = runtime.options;
+  const settings: AnswerSettings = { headers, problem: typeof problem === 'function' ? 'own' : problem };
+  const rejections = rejectionsByOperation(document, app, runtime);
+  const schemas = new Schemas(document, settings);
+  for (const [key, operation] of operationsOf(document)) {
+    for (const [status, policies] of rejections.get(key) ?? []) {
+      const known = operation.responses?.[status];
+      if (known?.$ref !== undefined) continue;
+      const ours = rejectionResponse(status, [...policies], settings, schemas.of(status));
+      const both = { ...ours, ...known, headers: { ...ours.headers, ...known?.headers } };
+      operation.responses = { ...operation.responses, [status]: both };
+    }
+  }
+  return document;
+}
+
+/** The schemas of bodies in a document: each is added to its components where it is first used. */
+class Schemas {
+  constructor(
+    private readonly document: OpenApiDocument,
+    private readonly settings: AnswerSettings,
+  ) {}
+
+  of(status: RejectionStatus): Schema {
+    const { document } = this;
+    const [name, schema] = rejectionSchema(status, this.settings, document.openapi);
+    const components: { readonly schemas?: Readonly<Record<string, Schema>> } | undefined = document.components;
+    const known = components?.schemas?.[name];
+    // The application has a schema of this name.
+    if (known !== undefined && !isDeepStrictEqual(known, schema)) return schema;
+    document.components = { ...components, schemas: { ...components?.schemas, [name]: schema } };
+    return { $ref: `#/components/schemas/${name}` };
+  }
+}
+
+function* operationsOf({ paths }: OpenApiDocument): Iterable<[key: string, operation: Operation]> {
+  for (const [path, item] of Object.entries(paths as Record<string, Record<string, Operation>>)) {
+    for (const method of METHODS) {
+      if (item[method] !== undefined) yield [operationKey(method, path), item[method]];
+    }
+  }
+}
+
+function rejectionsByOperation(
+  document: OpenApiDocument,
+  app: INestApplicationContext,
+  runtime: RateLimitRuntime,
+): Map<string, Rejections> {
+  const config = app.get(ApplicationConfig, { strict: false });
+  const modules = app.get(ModulesContainer, { strict: false });
+  const handlers = [...handlersOf(app)];
+  const keysOf = (handler: RoutedHandler, withPrefix: boolean): string[] =>
+    operationKeysOf(handler, config, modules, withPrefix);
+  const known = new Set([...operationsOf(document)].map(([key]) => key));
+  // A document may have been made without the prefix: ignoreGlobalPrefix.
+  const matches = (prefixed: boolean): number =>
+    handlers.flatMap((handler) => keysOf(handler, prefixed)).filter((key) => known.has(key)).length;
+  const withPrefix = matches(true) >= matches(false);
+  const found = new Map<string, Rejections>();
+  for (const handler of handlers) {
+    const guarded = isGuarded(handler, config) ? runtime.routes.of(handler.controller, handler.handler) : undefined;
+    for (const route of [runtime.middleware, guarded]) {
+      if (route === undefined) continue;
+      for (const key of keysOf(handler, withPrefix)) {
+        let rejections = found.get(key);
+        if (rejections === undefined) found.set(key, (rejections = new Map()));
+        addRejections(rejections, route, runtime.options);
+      }
+    }
+  }
+  return found;
+}
+
+function* handlersOf(app: INestApplicationContext): Iterable<RoutedHandler> {
+  const scanner = app.get(MetadataScanner, { strict: false });
+  for (const { metatype, host } of app.get(DiscoveryService, { strict: false }).getControllers()) {
+    if (typeof metatype !== 'function') continue;
+    const prototype = metatype.prototype as Readonly<Record<string, Handler>>;
+    for (const method of scanner.getAllMethodNames(prototype)) {
+      const handler = prototype[method]!;
+      if (isRoute(handler)) yield { controller: metatype as Type, handler, module: host?.metatype };
+    }
+  }
+}
+
+interface Defaults {
+  readonly onStoreFailure: OnStoreFailure;
+  readonly onMissingIdentity: OnMissingIdentity;
+}
+
+function addRejections(rejections: Rejections, { given }: Route, defaults: Defaults): void {
+  const add = (status: RejectionStatus, names: readonly string[]): void => {
+    const known = rejections.get(status);
+    if (known === undefined) rejections.set(status, new Set(names));
+    else for (const name of names) known.add(name);
+  };
+  const policies: readonly Partial<BoundPolicy>[] = given ?? [{}];
+  const names = (of: readonly Partial<BoundPolicy>[]): string[] => of.flatMap(({ name }) => name ?? []);
+  const unavailable = policies.filter(
+    ({ onStoreFailure, algorithm }) =>
+      (onStoreFailure ?? defaults.onStoreFailure) === 'closed' || algorithm?.delays === true,
+  );
+  const unidentified = policies.filter(
+    ({ onMissingIdentity, by }) =>
+      (onMissingIdentity ?? defaults.onMissingIdentity) === 'refuse' && !ALWAYS_FOUND.includes(by),
+  );
+  add(429, names(policies));
+  if (unavailable.length > 0) add(503, names(unavailable));
+  if (unidentified.length > 0) add(401, names(unidentified));
+}
+
+/** Every request has an address. */
+const ALWAYS_FOUND: readonly unknown[] = ['client', 'ip', 'global'];
+
+/** Whether the guard stands before the handler: without it `@RateLimit` and `defaults` limit nothing. */
+function isGuarded({ controller, handler }: RoutedHandler, config: ApplicationConfig): boolean {
+  const bound = [controller, handler].flatMap((one) => (Reflect.getMetadata(GUARDS_METADATA, one) as unknown[]) ?? []);
+  const global = config.getGlobalRequestGuards().map(({ metatype }) => metatype);
+  return [...config.getGlobalGuards(), ...global, ...bound].some(isGuard);
+}
+
+function isGuard(guard: unknown): boolean {
+  if (typeof guard !== 'function') return guard instanceof RateLimitGuard;
+  return guard === RateLimitGuard || guard.prototype instanceof RateLimitGuard;
+}

@@ -1,0 +1,60 @@
+import { decisionOf } from '../../libs/rate-limit/src/limiter/charged-decision.js';
+import { Fallback } from '../../libs/rate-limit/src/limiter/fallback.js';
+import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/limiter/policy-charge.js';
+import { bindPolicy, type BoundPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
+import type { Decision, PolicyDecision } from '../../libs/rate-limit/src/policy/decision.js';
+import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
+import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import type { ChargeMode } from '../../libs/rate-limit/src/stores/charge.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { TestClock } from './test-clock.js';
+
+/** The beginning of a day, and so of every window that divides one. */
+const MIDNIGHT = 19_900 * 86_400_000_000;
+
+/** Decides requests of one identity by some policies, as the engine does; its clock moves only by the test. */
+export class Judging {
+  readonly clock = new TestClock(MIDNIGHT);
+  private readonly policies: readonly BoundPolicy[];
+  private readonly store = new MemoryStore({ clock: this.clock.read });
+
+  constructor(
+    policies: readonly Policy[],
+    private readonly identity = 'user:ada',
+  ) {
+    this.policies = policies.map((policy) => bindPolicy(parsePolicy(policy, 'test'), 'rl', 'GET /', 'test'));
+  }
+
+  get keys(): string[] {
+    return this.charges(1, 'peek').map(({ key }) => key);
+  }
+
+  /** The policies' windows in microseconds. */
+  get windows(): number[] {
+    return this.policies.map(({ algorithm }) => algorithm.window);
+  }
+
+  take(cost = 1): Decision {
+    const charges = this.charges(cost, 'take');
+    return decisionOf(charges, this.store.consume(charges));
+  }
+
+  /** What the first policy says some seconds later. The clock stays. */
+  after(seconds: number): PolicyDecision {
+    this.clock.now += seconds * 1_000_000;
+    const charges = this.charges(0, 'peek');
+    const { policies } = decisionOf(charges, this.store.consume(charges));
+    this.clock.now -= seconds * 1_000_000;
+    return policies[0]!;
+  }
+
+  /** The decision of one of some processes without the store. */
+  locally(processes: number): Decision {
+    const settings = { onStoreFailure: 'local', localShare: processes, fallbackMaxBytes: 1_000_000 } as const;
+    return new Fallback(settings, console, this.clock.read).decide(this.charges(1, 'take'), new Error('away'));
+  }
+
+  private charges(cost: number, mode: ChargeMode): PolicyCharge[] {
+    return this.policies.map((policy) => chargeOf(policy, 'rl', this.identity, cost, mode));
+  }
+}
