@@ -40,6 +40,7 @@ export type { OnStoreFailure, PolicyScope } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
+export type { ErrorCode } from './util/error-codes.js';
 
 export type { Identity, OnMissingIdentity } from './identity/identity.js';
 export type { ResolvedIdentities } from './identity/resolved-identities.js';

@@ -1,5 +1,6 @@
 import type { Decision } from '../policy/decision.js';
 import type { StoreStateChange } from '../stores/store-state.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { notify } from '../util/notify.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
@@ -159,6 +160,8 @@ export class Monitor {
     // At random: every n-th decision would be the same client's or policy's where these take turns.
     if (this.onDecision === undefined || (this.sampling < 1 && Math.random() >= this.sampling)) return;
     const event: DecisionEvent = { decision, source, route: handler && routeName(handler), durationMs };
-    notify(this.onDecision, event, (error) => this.hookFailed.warn(`onDecision failed: ${reasonOf(error)}`));
+    notify(this.onDecision, event, (error) =>
+      this.hookFailed.warn(withHelp(`onDecision failed: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED')),
+    );
   }
 }

@@ -53,6 +53,7 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
       throw new RateLimitConfigError(
         PLACE,
         `the registry has a metric named '${metric.id}' that is not the library's: give it a registry of its own`,
+        'FG_METRIC_NAME',
       );
     }
     for (const metric of shared.metrics) registry.registerMetric(metric as never);
@@ -97,7 +98,7 @@ export class RateLimitMetricsModule {
           useFactory: async (runtime: RateLimitRuntime | undefined) => {
             const registry = checked(options) ?? (await globalRegistry());
             if (runtime === undefined)
-              throw new RateLimitConfigError(PLACE, 'needs RateLimitModule to be imported, too');
+              throw new RateLimitConfigError(PLACE, 'needs RateLimitModule to be imported, too', 'FG_MODULE_IMPORT');
             return new RateLimitMetrics(registry, runtime);
           },
         },
@@ -108,13 +109,17 @@ export class RateLimitMetricsModule {
 
 function checked(options: RateLimitMetricsOptions): MetricsRegistry | undefined {
   if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(PLACE, `options must be an object, got ${shown(options)}`);
+    throw new RateLimitConfigError(PLACE, `options must be an object, got ${shown(options)}`, 'FG_INVALID_OPTION');
   }
   checkNames(options, ['registry'], PLACE);
   const { registry } = options;
   const methods = ['registerMetric', 'getSingleMetric', 'removeSingleMetric'] as const;
   if (registry !== undefined && !methods.every((method) => typeof registry?.[method] === 'function')) {
-    throw new RateLimitConfigError(PLACE, `registry must be a Registry of prom-client, got ${shown(registry)}`);
+    throw new RateLimitConfigError(
+      PLACE,
+      `registry must be a Registry of prom-client, got ${shown(registry)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   return registry;
 }
@@ -122,7 +127,11 @@ function checked(options: RateLimitMetricsOptions): MetricsRegistry | undefined 
 /** `prom-client` is loaded here and nowhere else: applications without this module need not install it. */
 async function globalRegistry(): Promise<MetricsRegistry> {
   const { register: global } = await import('prom-client').catch(() => {
-    throw new RateLimitConfigError(PLACE, 'needs the package prom-client: npm install prom-client@15');
+    throw new RateLimitConfigError(
+      PLACE,
+      'needs the package prom-client: npm install prom-client@15',
+      'FG_MISSING_PACKAGE',
+    );
   });
   return global;
 }

@@ -20,6 +20,7 @@ import { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import { RateLimitConfigError } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import { decoratedInVain, httpHandlers, otherHandlers } from './boot-checks.js';
 import { identityChain } from './identities.js';
 import { openStore } from './open-store.js';
@@ -99,8 +100,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.logTrustedHeaders();
     if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
       this.logger.warn(
-        `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them in ` +
-          `the gateway's handleConnection, with RateLimiter.consume`,
+        withHelp(
+          `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them in ` +
+            `the gateway's handleConnection, with RateLimiter.consume`,
+          'FG_NOT_LIMITED',
+        ),
       );
     }
     for (const warning of [trustProxyWarning(trustProxyOf(this.adapterHost)), this.opened.warning]) {
@@ -120,7 +124,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   private checkPolicies(): void {
     for (const policy of this.policies) {
-      for (const warning of policy.warnings) this.logger.warn(`'${policy.name}': ${warning}`);
+      for (const warning of policy.warnings) {
+        this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
+      }
       this.monitor.policies.of(policy);
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
@@ -133,14 +139,20 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   private warnOfHandlers(): void {
     for (const name of decoratedInVain(this.discovery, this.scanner)) {
       this.logger.warn(
-        `${name}: @RateLimit has no effect there, it limits handlers of HTTP routes; count others with RateLimiter.consume`,
+        withHelp(
+          `${name}: @RateLimit has no effect there, it limits handlers of HTTP routes; count others with RateLimiter.consume`,
+          'FG_NOT_LIMITED',
+        ),
       );
     }
     const others = this.options.defaults.length > 0 ? otherHandlers(this.discovery, this.scanner) : [];
     if (others.length === 0) return;
     this.logger.warn(
-      `RateLimitModule, defaults: they limit HTTP routes and do not reach ${others.join(', ')}; limit these with ` +
-        `RateLimiter.consume`,
+      withHelp(
+        `RateLimitModule, defaults: they limit HTTP routes and do not reach ${others.join(', ')}; limit these with ` +
+          `RateLimiter.consume`,
+        'FG_NOT_LIMITED',
+      ),
     );
   }
 
@@ -164,8 +176,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const places = Math.floor(algorithm.limit / (Number(cost) || 1));
     if (!algorithm.delays || !(places > this.options[option])) return;
     this.logger.warn(
-      `${where}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +
-        `can wait in one process: ${option} is ${this.options[option]}`,
+      withHelp(
+        `${where}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +
+          `can wait in one process: ${option} is ${this.options[option]}`,
+        'FG_QUEUE_TOO_LONG',
+      ),
     );
   }
 }
@@ -178,5 +193,6 @@ function importedTwice(): RateLimitConfigError {
   return new RateLimitConfigError(
     'RateLimitModule',
     'is imported twice with options: import it once, in the root module',
+    'FG_MODULE_IMPORT',
   );
 }

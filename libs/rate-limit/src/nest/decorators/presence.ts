@@ -1,4 +1,5 @@
 import { Catch, type ExceptionFilter, Inject, Injectable, Logger, Optional, type Type } from '@nestjs/common';
+import { withHelp } from '../../util/error-codes.js';
 
 /** Provided by `RateLimitModule` for the whole application. */
 export const RATE_LIMIT_PRESENT = Symbol('RateLimitModule is imported');
@@ -20,8 +21,11 @@ export function presenceCheck(where: string): Type<ExceptionFilter> {
     constructor(@Optional() @Inject(RATE_LIMIT_PRESENT) present: true | undefined) {
       if (present !== undefined) return;
       new Logger('RateLimit').warn(
-        `${where}: @RateLimit has no effect, because RateLimitModule is not imported: add RateLimitModule.forRoot() to the ` +
-          `imports of the root module`,
+        withHelp(
+          `${where}: @RateLimit has no effect, because RateLimitModule is not imported: add RateLimitModule.forRoot() to the ` +
+            `imports of the root module`,
+          'FG_NOT_LIMITED',
+        ),
       );
     }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { histories } from '../../../../../test/support/property-runs.js';
+import { withHelp } from '../../util/error-codes.js';
 import { ClockSkew } from './clock-skew.js';
 
 const START = 1_700_000_000_000;
@@ -48,11 +49,17 @@ describe("the comparison with Redis's clock", () => {
     expect(await world.at(0)).toEqual([]);
     expect(await world.at(450)).toEqual([]);
     expect(await world.at(700)).toEqual([
-      "warn The clock of this process is 700 ms ahead of Redis's clock, more than half of maxSkewMs (1000 ms): two processes may differ by more than maxSkewMs",
+      withHelp(
+        "warn The clock of this process is 700 ms ahead of Redis's clock, more than half of maxSkewMs (1000 ms): two processes may differ by more than maxSkewMs",
+        'FG_CLOCKS_DIFFER',
+      ),
     ]);
     expect(await world.at(720)).toEqual([]);
     expect(await world.at(-3_600_000)).toEqual([
-      "warn The clock of this process is 3600000 ms behind Redis's clock, more than maxSkewMs (1000 ms): limits may admit too much",
+      withHelp(
+        "warn The clock of this process is 3600000 ms behind Redis's clock, more than maxSkewMs (1000 ms): limits may admit too much",
+        'FG_CLOCKS_DIFFER',
+      ),
     ]);
     expect(await world.at(-3_600_000)).toEqual([]);
     expect(await world.at(2)).toEqual([

@@ -91,6 +91,7 @@ export function checkIoredisOptions(options: object, defaults: object): void {
     throw new RateLimitConfigError(
       'RateLimitModule, redis',
       `${shown(name)} is not an option of ioredis${advice === undefined ? '' : `: ${advice}`}`,
+      'FG_UNKNOWN_OPTION',
     );
   }
 }

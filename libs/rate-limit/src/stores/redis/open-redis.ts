@@ -75,7 +75,11 @@ export interface OpenedRedis {
  */
 export async function openRedis(redis: string | RedisOptions): Promise<OpenedRedis> {
   const { Redis } = await import('ioredis').catch(() => {
-    throw new RateLimitConfigError('RateLimitModule', 'redis needs the package ioredis: npm install ioredis@6');
+    throw new RateLimitConfigError(
+      'RateLimitModule',
+      'redis needs the package ioredis: npm install ioredis@6',
+      'FG_MISSING_PACKAGE',
+    );
   });
   if (typeof redis === 'string') {
     const { url, ignored } = withoutPromised(redis);
