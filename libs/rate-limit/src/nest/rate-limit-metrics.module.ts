@@ -71,8 +71,8 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
 }
 
 /**
- * Prometheus metrics of the limiter, through `prom-client` 15, which has to be installed. "Metrics and health" in the README
- * lists them. The registry reads the library's counters when it is asked; the application serves it.
+ * Prometheus metrics of the limiter, through `prom-client` 15, which has to be installed. docs/metrics.md lists them. The
+ * registry reads the library's counters when it is asked; the application serves it.
  *
  * Applications that share a registry share the metrics. Importing the module twice counts nothing twice.
  *

@@ -7,12 +7,12 @@ import { RIDE } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
 
 const textOf = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
-const README = textOf('README.md');
+const DEMO = textOf('docs/demo.md');
 const RIDER = { kind: 'user', value: 'somebody' };
 
-/** The table of routes in the README: routes and the names of their policies. */
+/** The table of routes in docs/demo.md: routes and the names of their policies. */
 const TABLE = Array.from(
-  README.matchAll(/^\| ((?:`[A-Z]+ \/[^`]*`(?:, )?)+) +\| ([^|]+) +\|/gm),
+  DEMO.matchAll(/^\| ((?:`[A-Z]+ \/[^`]*`(?:, )?)+) +\| ([^|]+) +\|/gm),
   ([, routes, policies]) => ({
     routes: Array.from(routes!.matchAll(/`([^`]+)`/g), ([, route]) => route!),
     policies: Array.from(policies!.matchAll(/`([a-z-]+)`/g), ([, policy]) => policy!),
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.app.close());
 
-describe('the README', () => {
+describe('docs/demo.md', () => {
   it('lists each route under /api with all of its policies, and the routes without limits', async () => {
     const routes = service.app.get(Routes, { strict: false });
     const real = await Promise.all(
@@ -44,11 +44,11 @@ describe('the README', () => {
 
   it('shows the first lines of the table in the log', async () => {
     const lines = (await service.app.get(RouteTable, { strict: false }).text()).split('\n');
-    expect(README).toContain(`\`\`\`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`);
+    expect(DEMO).toContain(`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`);
   });
 
   it('shows a 429 that names the policy of the tour', async () => {
-    const sample = JSON.parse(/^\{"statusCode":429.*\}$/m.exec(README)![0]) as Record<string, unknown>;
+    const sample = JSON.parse(/^\{"statusCode":429.*\}$/m.exec(DEMO)![0]) as Record<string, unknown>;
     const answers = await Promise.all(
       Array.from({ length: 25 }, () =>
         request(service.url).post('/api/rides/request').set('X-User-Id', 'rider-1').send(RIDE),
@@ -69,7 +69,7 @@ describe('the README', () => {
     ];
     for (const [file, line] of quotes) {
       expect(textOf(file)).toContain(line);
-      expect(README).toContain(line);
+      expect(DEMO).toContain(line);
     }
   });
 });
