@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import type { HttpApp } from '../../support/http-app.js';
 import type { Fence } from './markdown.js';
 import { unknownCommands } from './shell.js';
+import type { SpecResults } from './specs.js';
 
 /** What differs from run to run: instants, ports, the rest of a wait. Each keeps its name, and has to be a number. */
 const VARYING: readonly [pattern: RegExp, replacement: string][] = [
@@ -95,4 +96,11 @@ export function expectKnown({ value }: Fence): void {
 /** The application of a frame answers. */
 export async function expectAlive(app: HttpApp, path: string): Promise<void> {
   expect(await app.send(path)).toMatchObject({ status: 200, text: 'ok' });
+}
+
+/** A file of tests ran, and all of its tests passed. */
+export function expectPassed(results: SpecResults, path: string): void {
+  const { assertionResults, message } = results.find(({ name }) => name === path) ?? { message: 'it did not run' };
+  expect(assertionResults?.map(({ status }) => status) ?? message).toEqual(assertionResults?.map(() => 'passed'));
+  expect(assertionResults?.length).toBeGreaterThan(0);
 }

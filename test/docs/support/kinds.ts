@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
 import type { Fence } from './markdown.js';
+import { isSpec } from './modules.js';
 import { ROOT, textOf } from './pages.js';
 
 /** What the tests do with a fenced block. */
 export type Kind =
   /** A TypeScript module, or a fragment that a frame completes: it is type-checked and run. */
   | { readonly does: 'module'; readonly frame: Frame; readonly check?: string | undefined }
+  /** A file of tests: Jest runs it, in a process of its own. */
+  | { readonly does: 'spec' }
   /** Type-checked only; says why it is not run. */
   | { readonly does: 'types' }
   /** Shell commands: their programs and npm scripts have to exist. */
@@ -45,6 +48,7 @@ export function kindOf(fence: Fence): Kind {
   if (word === 'checked' && bare !== undefined) return checkedElsewhere(bare, page, refuse);
   if (lang === 'ts') {
     if (word === 'types' && quoted !== undefined) return { does: 'types' };
+    if (annotation === '' && check === undefined && isSpec(fence)) return { does: 'spec' };
     if (value === undefined && isFrame(word ?? '')) return { does: 'module', frame: (word ?? '') as Frame, check };
   }
   if (lang === 'sh') {

@@ -51,13 +51,18 @@ ${after}
 /** Where the application of a frame answers 200. */
 export const PROBE: Readonly<Partial<Record<Frame, string>>> = { module: '/', route: '/probe' };
 
-/** The name of a snippet's file tells its place: docs-policies-L12.ts. */
-function fileOf({ page, line }: Fence): string {
-  return `${page.replace(/\.md$/, '').replaceAll('/', '-')}-L${line}.ts`;
+/** The file that a snippet names in its first line, such as `// app.module.ts`: other snippets of the page import it by that name. */
+const NAMED = /^\/\/ ((?:[\w-]+\/)*[\w.-]+\.ts)\n/;
+
+/** Where a snippet's module is written: one folder for each page, and a name that tells the place. */
+export function pathOf({ page, line, value }: Fence): string {
+  const folder = page.replace(/\.md$/, '').replaceAll('/', '-');
+  return `${ROOT}${FOLDER}/${folder}/${NAMED.exec(value)?.[1] ?? `line-${line}.ts`}`;
 }
 
-export function pathOf(fence: Fence): string {
-  return `${ROOT}${FOLDER}/${fileOf(fence)}`;
+/** Whether the snippet is a file of tests, which only Jest can run. */
+export function isSpec({ value }: Fence): boolean {
+  return NAMED.exec(value)?.[1]?.endsWith('.spec.ts') === true;
 }
 
 export function moduleOf(fence: Fence, frame: Frame): string {

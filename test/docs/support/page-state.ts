@@ -5,7 +5,15 @@ import type { Redis } from 'ioredis';
 import { RateLimiter } from 'nestjs-floodgate';
 import { CapturedLogs, type HttpApp } from '../../support/http-app.js';
 import { RIDES } from '../../../src/limits/policies.js';
-import { expectAlive, expectBurst, expectKnown, expectLogged, expectQuoted, expectShown } from './compare.js';
+import {
+  expectAlive,
+  expectBurst,
+  expectKnown,
+  expectLogged,
+  expectPassed,
+  expectQuoted,
+  expectShown,
+} from './compare.js';
 import { Demo } from './demo.js';
 import { checkFile, type Frame, type Kind } from './kinds.js';
 import type { Fence } from './markdown.js';
@@ -13,6 +21,7 @@ import { pathOf, PROBE } from './modules.js';
 import { textOf } from './pages.js';
 import { serve } from './serve.js';
 import { Shell } from './shell.js';
+import type { SpecResults } from './specs.js';
 
 /** A burst that takes too long on a busy machine finds a refilled token: the page's commands are then run again. */
 const ATTEMPTS = 4;
@@ -32,7 +41,12 @@ async function checkNamed(name: string): Promise<Check> {
 }
 
 /** Does with a block what its kind says. */
-export async function expectBlock(page: PageState, fence: Fence, kind: Kind): Promise<void> {
+export async function expectBlock(
+  page: PageState,
+  fence: Fence,
+  kind: Kind,
+  specResults: Promise<SpecResults>,
+): Promise<void> {
   switch (kind.does) {
     case 'module':
       return page.runModule(fence, kind.frame, kind.check);
@@ -49,6 +63,8 @@ export async function expectBlock(page: PageState, fence: Fence, kind: Kind): Pr
       return expectQuoted(fence, textOf(kind.file));
     case 'fail':
       throw new Error(kind.problem);
+    case 'spec':
+      return expectPassed(await specResults, pathOf(fence));
     case 'types': // checked with all others
     case 'nothing':
       return;
