@@ -37,13 +37,10 @@ beforeAll(async () => {
     if (kind.does === 'module') write(pathOf(fence), moduleOf(fence, kind.frame));
     if (kind.does === 'types' || kind.does === 'spec') write(pathOf(fence), moduleOf(fence, ''));
   }
-  const compilerOptions = { noEmit: true, rootDir: '../../..', noUnusedLocals: false, noUnusedParameters: false };
+  const compilerOptions = { noEmit: true, rootDir: '..', noUnusedLocals: false, noUnusedParameters: false };
   const include = ['**/*.ts'];
   write(`${ROOT}${FOLDER}/globals.d.ts`, GLOBALS);
-  write(
-    `${ROOT}${FOLDER}/tsconfig.json`,
-    JSON.stringify({ extends: '../../../tsconfig.json', compilerOptions, include }),
-  );
+  write(`${ROOT}${FOLDER}/tsconfig.json`, JSON.stringify({ extends: '../tsconfig.json', compilerOptions, include }));
   // Beside the runs below, each in a process of its own.
   specResults = all.some(({ kind }) => kind.does === 'spec') ? runSpecs() : Promise.resolve([]);
   specResults.catch(() => undefined); // the blocks await it

@@ -3,7 +3,7 @@ import type { Fence } from './markdown.js';
 import { ROOT } from './pages.js';
 
 /** Where the modules of the snippets are written: git, the linters and the type check of the repository leave it out. */
-export const FOLDER = 'test/docs/.snippets';
+export const FOLDER = '.snippets';
 
 const PRELUDE = `
 import { Body, Controller, Get, Injectable, Module, Post, UseGuards, type ExecutionContext } from '@nestjs/common';

@@ -29,8 +29,8 @@ declare global {
 `;
 
 const CONFIG = `
-import { base } from '../../../jest.config.js';
-export default { ...base, testMatch: ['<rootDir>/${FOLDER}/**/*.spec.ts'] };
+import { base } from '../jest.config.js';
+export default { ...base, roots: ['<rootDir>/${FOLDER}'], testMatch: ['<rootDir>/${FOLDER}/**/*.spec.ts'] };
 `;
 
 /** Runs the pages' files of tests as their readers would: with Jest, in a process of its own. */
