@@ -28,6 +28,7 @@ const PROJECTS = {
   },
   app: { folders: ['test/app', 'test/surge'], setup: 'redis' },
   deploy: { folders: ['test/deploy'], setup: 'deploy' },
+  docs: { folders: ['test/docs'], setup: 'redis' },
 };
 
 /** Has a configuration of its own: it needs a browser and the built application. */

@@ -13,7 +13,7 @@ export const RATE_LIMIT_MODES = ['on', 'riders', 'off'] as const;
 /** `watch`: the page shows the process but changes nothing; `off`: the process serves no page. */
 export const CONTROL_ROOM_MODES = ['on', 'watch', 'off'] as const;
 
-/** The schema of the environment variables: name, type, default and range. README.md explains those for operators. */
+/** The schema of the environment variables: name, type, default and range. docs/demo.md explains those for operators. */
 export class Environment {
   NODE_ENV?: string = undefined;
 

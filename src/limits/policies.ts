@@ -3,7 +3,7 @@ import type { Policy, TokenBucketPolicy } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { batchCost } from '../drivers/position-batch.js';
 
-// Every policy of the application. README.md quotes this file.
+// Every policy of the application. docs/demo.md quotes this file.
 
 const MINUTE_MS = 60_000;
 

@@ -156,7 +156,7 @@ it('a node of one slot gets requests again only after a probe succeeded there', 
   expect(changes.map(({ available }) => available)).toEqual([false, true]);
 });
 
-it('the library needs no more rights on a Cluster than the README grants', async () => {
+it('the library needs no more rights on a Cluster than docs/redis.md grants', async () => {
   const admin = new Redis(server.url);
   const rights =
     'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';

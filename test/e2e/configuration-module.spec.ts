@@ -182,6 +182,7 @@ describe('defaults that no route uses', () => {
       new RateLimitConfigError(
         'RateLimitModule, defaults',
         "there is no policy named 'typo'. The module's policies are 'burst'",
+        'FG_UNKNOWN_POLICY',
       ),
     );
   });

@@ -40,7 +40,7 @@ describe('a wrong policy stops the boot', () => {
       get(): void {}
     }
     await expect(limited('Express', FaresController)).rejects.toThrow(
-      new RateLimitConfigError('FaresController, @RateLimit', `capacity ${COUNT}, got 0`),
+      new RateLimitConfigError('FaresController, @RateLimit', `capacity ${COUNT}, got 0`, 'FG_INVALID_POLICY'),
     );
   });
 
@@ -215,7 +215,11 @@ describe('a decorator that cannot limit requests makes the declaration of its cl
       ],
     ])('%s', (_, declare, member) => {
       expect(declare).toThrow(
-        new RateLimitConfigError(member, `${name} belongs on a class or on a method that handles requests`),
+        new RateLimitConfigError(
+          member,
+          `${name} belongs on a class or on a method that handles requests`,
+          'FG_DECORATOR',
+        ),
       );
       expect(declare).toThrow(RateLimitConfigError);
     });

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, it, jest } from '@jest/globals';
 
@@ -8,6 +9,9 @@ const LOADERS = ['typescript-loader', 'absent-package'].flatMap((loader) => [
   '--import',
   `./test/support/${loader}.js`,
 ]);
+
+/** The link behind the message. */
+const HELP = / \(see https:.*#fg_missing_package\)$/;
 
 /** Boots an application with these imports and without this package, and returns its output. */
 async function boot(imports: string, absent: string): Promise<string> {
@@ -35,5 +39,11 @@ it.each([
     'RateLimitConfigError: RateLimitModule, redis: needs the package ioredis, which is not installed: npm install "ioredis@^5.4.2 || ^6.0.0"',
   ],
 ])('an application that imports %s, without the package %s, prints: %s', async (imports, absent, printed) => {
-  expect(await boot(imports, absent)).toBe(printed);
+  const answer = (await boot(imports, absent)).replace(HELP, '');
+  expect(answer).toBe(printed);
+});
+
+it('docs/errors.md shows such a message', async () => {
+  const page = readFileSync('docs/errors.md', 'utf8');
+  expect(page).toContain((await boot('metrics', 'prom-client')).replace(HELP, ''));
 });

@@ -81,7 +81,7 @@ describe('boot stops for an option that a store cannot honour', () => {
   });
 
   it('such as denialCacheMs with a MemoryStore', async () => {
-    expect(await bootError({ store: new MemoryStore(), denialCacheMs: 500 })).toBe(
+    expect(await bootError({ store: new MemoryStore(), denialCacheMs: 500 })).toContain(
       'RateLimitModule: denialCacheMs has no effect with a MemoryStore: leave it out, a MemoryStore answers as fast as the cache',
     );
     expect(await bootLine({ store: new MemoryStore(), denialCacheMs: 0 })).toContain('MemoryStore');
@@ -89,7 +89,7 @@ describe('boot stops for an option that a store cannot honour', () => {
 
   it('such as onStoreStateChange with a client that has no duplicate()', async () => {
     const client = new Redis({ lazyConnect: true });
-    expect(await bootError({ redis: plainClient(client), onStoreStateChange: () => undefined })).toBe(
+    expect(await bootError({ redis: plainClient(client), onStoreStateChange: () => undefined })).toContain(
       'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
     );
   });

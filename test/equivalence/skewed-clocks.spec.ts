@@ -51,7 +51,7 @@ describe("processes that decide by clocks up to maxSkewMs apart, with clock: 'ap
   let histories = 0;
 
   it.each(CASES)(
-    'admit at most the bound of the README: $algorithm',
+    'admit at most the bound of docs/redis.md: $algorithm',
     async (policy, beyond) => {
       const steps = fc.array(
         fc.record({

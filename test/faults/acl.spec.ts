@@ -8,7 +8,7 @@ import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(30_000);
 
-/** The rights of the README's ACL line: the program's commands, and the commands that run it. */
+/** The rights of the ACL line in docs/redis.md: the program's commands, and the commands that run it. */
 const RIGHTS = 'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info'.split(' ');
 const USER = 'floodgate';
 const PASSWORD = 'secret-of-the-test';

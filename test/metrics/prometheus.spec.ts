@@ -197,7 +197,10 @@ describe('the metrics module', () => {
     const theirs = new Counter({ name, help: 'Something else', registers: [registry] });
     await expect(app({ metrics: { registry } })).rejects.toMatchObject({
       name: 'RateLimitConfigError',
-      message: `RateLimitMetricsModule: the registry has a metric named '${name}' that is not the library's: give it a registry of its own`,
+      code: 'FG_METRIC_NAME',
+      message: expect.stringContaining(
+        `RateLimitMetricsModule: the registry has a metric named '${name}' that is not the library's: give it a registry of its own`,
+      ),
     });
     expect(registry.getMetricsAsArray()).toEqual([theirs]);
   });

@@ -48,6 +48,7 @@ export type { OnStoreFailure, PolicyScope, QuotaUnit } from './policy/policy.js'
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
+export type { ErrorCode } from './util/error-codes.js';
 
 export {
   graphqlContext,

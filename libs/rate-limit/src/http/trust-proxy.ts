@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { withHelp } from '../util/error-codes.js';
 import type { HttpRequest } from './request.js';
 
 /** The trust-proxy setting of a platform. */
@@ -32,9 +33,10 @@ export function trustProxyWarning(setting: TrustProxySetting | undefined): strin
           ? 'a list that contains every address'
           : undefined;
   if (trusting === undefined) return undefined;
-  return (
+  return withHelp(
     `trust proxy is ${trusting}: req.ip is then the leftmost address of X-Forwarded-For, which every client can forge, and with it ` +
-    `a fresh limit for each request. Right is ${RIGHT[platform]}`
+      `a fresh limit for each request. Right is ${RIGHT[platform]}`,
+    'FG_TRUST_PROXY',
   );
 }
 
@@ -70,9 +72,12 @@ export class ForwardedWatch {
     if (setting === undefined || !isOff(setting.given)) return;
     const only = header === 'x-forwarded-for' ? '' : ', and have the proxy send X-Forwarded-For, which alone is read';
     this.warn(
-      `A request came with the header ${header} while trust proxy is off. If a proxy of yours set it, all its clients share ` +
-        `the proxy's address and one limit. Right is then ${RIGHT[setting.platform]}${only}. If no proxy stands in front, a ` +
-        `client sent it, and it changes nothing`,
+      withHelp(
+        `A request came with the header ${header} while trust proxy is off. If a proxy of yours set it, all its clients share ` +
+          `the proxy's address and one limit. Right is then ${RIGHT[setting.platform]}${only}. If no proxy stands in front, a ` +
+          `client sent it, and it changes nothing`,
+        'FG_FORWARDED_HEADER',
+      ),
     );
   }
 }

@@ -10,6 +10,7 @@ import type {
   OnMissingIdentity,
 } from './identity.js';
 import { ResolvedIdentities } from './resolved-identities.js';
+import { withHelp } from '../util/error-codes.js';
 
 /** A request of a test. */
 interface Context {
@@ -136,8 +137,11 @@ describe('the identity chain, for several policies of a request', () => {
       policy('throwing', by as IdentityBy<Context>, 'throw'),
     ]);
     const problem = (by: string): string =>
-      `policy 'throwing': no identity to count by ${by}, the function failed: forged; onMissingIdentity is 'throw': let ` +
-      `authentication run before the rate limit's guard, or choose 'ip' or 'refuse'`;
+      withHelp(
+        `policy 'throwing': no identity to count by ${by}, the function failed: forged; onMissingIdentity is 'throw': let ` +
+          `authentication run before the rate limit's guard, or choose 'ip' or 'refuse'`,
+        'FG_IDENTITY_REQUIRED',
+      );
     expect(await tagsOf(chain, policies, ADA)).toEqual([
       'ip:10.0.0.1',
       new IdentityMissingError('refusing'),

@@ -205,6 +205,7 @@ export class IdentityChain<Context> {
         nameOf(policy),
         `no identity to count by ${wanted(policy)}, ${why}; onMissingIdentity is 'throw': let authentication run before ` +
           `the rate limit's guard, or choose 'ip' or 'refuse'`,
+        'FG_IDENTITY_REQUIRED',
       );
     }
     const known = resolved ?? rememberOnly(failure);

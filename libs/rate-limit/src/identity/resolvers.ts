@@ -28,7 +28,11 @@ export function headerResolver(
   checkOptions(place, options, 'header');
   const { header = defaultHeader } = options;
   if (typeof header !== 'string' || !HEADER_NAME.test(header)) {
-    throw new RateLimitConfigError(place, `header must be the name of a header, got ${shown(header)}`);
+    throw new RateLimitConfigError(
+      place,
+      `header must be the name of a header, got ${shown(header)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   const name = header.toLowerCase();
   return { kind, header, resolve: (request) => headerValue(request, name) };
@@ -74,9 +78,17 @@ const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 function checkOptions(place: string, options: object, known: string): void {
   if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(place, `options must be an object such as { ${known} }, got ${shown(options)}`);
+    throw new RateLimitConfigError(
+      place,
+      `options must be an object such as { ${known} }, got ${shown(options)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   const unknown = Object.keys(options).find((option) => option !== known);
   if (unknown === undefined) return;
-  throw new RateLimitConfigError(place, `${shown(unknown)} is not an option; the only option is ${known}`);
+  throw new RateLimitConfigError(
+    place,
+    `${shown(unknown)} is not an option; the only option is ${known}`,
+    'FG_UNKNOWN_OPTION',
+  );
 }

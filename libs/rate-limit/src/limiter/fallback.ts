@@ -7,6 +7,7 @@ import { monotonicClock } from '../stores/clock.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import type { Clock } from '../stores/store.js';
 import { shown } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import { decisionOf } from './charged-decision.js';
@@ -111,7 +112,12 @@ export class Fallback {
       if (!isProcessCount(given)) throw new TypeError(`it must return a whole number from 1, got ${shown(given)}`);
       this.time.setProcesses(given, this.clock());
     } catch (error) {
-      this.shareFailed.warn(`localShare failed, the limits are divided by ${this.time.processes}: ${reasonOf(error)}`);
+      this.shareFailed.warn(
+        withHelp(
+          `localShare failed, the limits are divided by ${this.time.processes}: ${reasonOf(error)}`,
+          'FG_FUNCTION_FAILED',
+        ),
+      );
     }
   }
 }

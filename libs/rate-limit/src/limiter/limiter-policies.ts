@@ -4,6 +4,7 @@ import type { Meanings } from '../policy/meanings.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { Policy } from '../policy/policy.js';
 import { RateLimitConfigError } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 
 const WHERE = 'RateLimiter';
@@ -46,7 +47,8 @@ export class LimiterPolicies {
 
   private bindAll(policies: LimiterPolicy | readonly LimiterPolicy[]): BoundPolicy[] {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
-    if (list.length === 0) throw new RateLimitConfigError(WHERE, 'takes at least one policy or name, got none');
+    if (list.length === 0)
+      throw new RateLimitConfigError(WHERE, 'takes at least one policy or name, got none', 'FG_INVALID_POLICY');
     const bound = list.map((policy) => this.bindOne(policy));
     checkTogether(bound, WHERE);
     return bound;
@@ -54,7 +56,7 @@ export class LimiterPolicies {
 
   private bindOne(policy: LimiterPolicy): BoundPolicy {
     const parsed = this.named.parse(policy, WHERE);
-    if (!parsed.named) throw new RateLimitConfigError(WHERE, 'a policy outside a route needs a name');
+    if (!parsed.named) throw new RateLimitConfigError(WHERE, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
     let bound = this.bound.get(parsed);
     if (bound === undefined) {
       bound = bindPolicy(parsed, this.keyPrefix, SCOPE, WHERE);
@@ -62,7 +64,10 @@ export class LimiterPolicies {
       if (conflict !== undefined) this.warnOnce(conflict);
       if (parsed.skipIf !== undefined) {
         this.warnOnce(
-          `${WHERE}: policy '${parsed.name}' has a skipIf, which needs a request: RateLimiter charges it all the same`,
+          withHelp(
+            `${WHERE}: policy '${parsed.name}' has a skipIf, which needs a request: RateLimiter charges it all the same`,
+            'FG_OPTION_WITHOUT_EFFECT',
+          ),
         );
       }
       this.bound.set(parsed, bound);

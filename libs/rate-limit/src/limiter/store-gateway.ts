@@ -9,6 +9,7 @@ import {
   type Verdict,
 } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import type { DenialCache } from './denial-cache.js';
@@ -80,7 +81,7 @@ export class StoreGateway {
     // A store of the application may throw anything.
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     if (error instanceof RedisUnavailableError) return error;
-    this.failures.warn(`The store could not decide: ${error.message}`);
+    this.failures.warn(withHelp(`The store could not decide: ${error.message}`, 'FG_STORE_UNAVAILABLE'));
     if (error instanceof RateLimitStoreError) return error;
     return new RateLimitStoreError(`the store failed: ${error.message}`, { cause: thrown });
   }

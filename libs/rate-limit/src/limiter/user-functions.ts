@@ -1,4 +1,5 @@
 import { Deadlines } from '../stores/deadlines.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { isPromise } from '../util/is-promise.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
@@ -69,6 +70,6 @@ export class UserFunctions {
   /** Counts a failure and warns of it. */
   failed(kind: FunctionKind, warning: string, error: unknown): void {
     this.observer.functionFailed(kind);
-    this.warnings.warn(`${warning}: ${reasonOf(error)}`);
+    this.warnings.warn(withHelp(`${warning}: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED'));
   }
 }

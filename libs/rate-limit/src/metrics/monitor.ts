@@ -1,5 +1,6 @@
 import type { Decision } from '../policy/decision.js';
 import type { StoreStateChange } from '../stores/store-state.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { notify } from '../util/notify.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
@@ -170,6 +171,8 @@ export class Monitor {
     const event: DecisionEvent = { decision, source, route: handler && routeName(handler), durationMs };
     for (const observer of this.observers) observer(event);
     if (onDecision === undefined) return;
-    notify(onDecision, event, (error) => this.hookFailed.warn(`onDecision failed: ${reasonOf(error)}`));
+    notify(onDecision, event, (error) =>
+      this.hookFailed.warn(withHelp(`onDecision failed: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED')),
+    );
   }
 }

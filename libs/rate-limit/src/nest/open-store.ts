@@ -10,6 +10,7 @@ import { isRedisClient, type OwnedRedisClient, type RedisClient } from '../store
 import { RedisStore } from '../stores/redis/redis.store.js';
 import type { RateLimitStore, StoreStateChange } from '../stores/store.js';
 import { RateLimitConfigError } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import type { CheckedOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
@@ -128,7 +129,10 @@ async function redisStore(
         'the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
       );
     }
-    const warning = `clock: 'app' is not compared with Redis's clock: the client has no duplicate(). Watch the clocks yourself`;
+    const warning = withHelp(
+      `clock: 'app' is not compared with Redis's clock: the client has no duplicate(). Watch the clocks yourself`,
+      'FG_CLOCKS_DIFFER',
+    );
     const store = new RedisStore(redis as RedisClient, settings);
     return { ...opened, store, owned: false, description, ...(clock === 'app' && { warning }) };
   }
@@ -149,7 +153,10 @@ async function redisStore(
     owned: true,
     description: `${description}${duplicated(redis)}`,
     ...(ignored.length > 0 && {
-      warning: `RateLimitModule, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
+      warning: withHelp(
+        `RateLimitModule, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
+        'FG_REDIS_OPTION_IGNORED',
+      ),
     }),
   };
 }
@@ -162,7 +169,11 @@ async function clientFor(
 }
 
 function noEffect(option: string, where: string, advice: string): RateLimitConfigError {
-  return new RateLimitConfigError('RateLimitModule', `${option} has no effect ${where}: ${advice}`);
+  return new RateLimitConfigError(
+    'RateLimitModule',
+    `${option} has no effect ${where}: ${advice}`,
+    'FG_OPTION_WITHOUT_EFFECT',
+  );
 }
 
 /** A store may be a plain object, or have no prototype at all. */

@@ -43,10 +43,15 @@ export function checkChoice(source: PolicyFunction | PolicyChoice, where: string
     throw new RateLimitConfigError(
       where,
       `choose must be a function that returns a policy or a name, got ${shown(choose)}`,
+      'FG_INVALID_POLICY',
     );
   }
   if (typeof fallback === 'function') {
-    throw new RateLimitConfigError(where, 'fallback must be a policy or the name of one, got a function');
+    throw new RateLimitConfigError(
+      where,
+      'fallback must be a policy or the name of one, got a function',
+      'FG_INVALID_POLICY',
+    );
   }
   return source;
 }

@@ -54,6 +54,7 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
       throw new RateLimitConfigError(
         PLACE,
         `the registry has a metric named '${metric.id}' that is not the library's: give it a registry of its own`,
+        'FG_METRIC_NAME',
       );
     }
     for (const metric of shared.metrics) registry.registerMetric(metric as never);
@@ -71,8 +72,8 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
 }
 
 /**
- * Prometheus metrics of the limiter, through `prom-client` 15, which has to be installed. "Metrics and health" in the README
- * lists them. The registry reads the library's counters when it is asked; the application serves it.
+ * Prometheus metrics of the limiter, through `prom-client` 15, which has to be installed. docs/metrics.md lists them. The
+ * registry reads the library's counters when it is asked; the application serves it.
  *
  * Applications that share a registry share the metrics. Importing the module twice counts nothing twice.
  *
@@ -98,7 +99,7 @@ export class RateLimitMetricsModule {
           useFactory: async (runtime: RateLimitRuntime | undefined) => {
             const registry = checked(options) ?? (await globalRegistry());
             if (runtime === undefined)
-              throw new RateLimitConfigError(PLACE, 'needs RateLimitModule to be imported, too');
+              throw new RateLimitConfigError(PLACE, 'needs RateLimitModule to be imported, too', 'FG_MODULE_IMPORT');
             return new RateLimitMetrics(registry, runtime);
           },
         },
@@ -109,13 +110,17 @@ export class RateLimitMetricsModule {
 
 function checked(options: RateLimitMetricsOptions): MetricsRegistry | undefined {
   if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(PLACE, `options must be an object, got ${shown(options)}`);
+    throw new RateLimitConfigError(PLACE, `options must be an object, got ${shown(options)}`, 'FG_INVALID_OPTION');
   }
   checkNames(options, ['registry'], PLACE);
   const { registry } = options;
   const methods = ['registerMetric', 'getSingleMetric', 'removeSingleMetric'] as const;
   if (registry !== undefined && !methods.every((method) => typeof registry?.[method] === 'function')) {
-    throw new RateLimitConfigError(PLACE, `registry must be a Registry of prom-client, got ${shown(registry)}`);
+    throw new RateLimitConfigError(
+      PLACE,
+      `registry must be a Registry of prom-client, got ${shown(registry)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   return registry;
 }

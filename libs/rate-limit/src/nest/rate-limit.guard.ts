@@ -258,5 +258,6 @@ function notInjected({ constructor }: object): RateLimitConfigError {
   return new RateLimitConfigError(
     constructor.name,
     'was made with new, so that Nest injected nothing: provide the class, and bind it with APP_GUARD, @UseGuards or app.get()',
+    'FG_MODULE_IMPORT',
   );
 }

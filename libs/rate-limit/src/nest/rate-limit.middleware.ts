@@ -3,6 +3,7 @@ import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/co
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { RequestRecord } from '../limiter/request-record.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import { isPromise } from '../util/is-promise.js';
 import { reasonOf } from '../util/rationed-warning.js';
 import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from './application-guard.js';
@@ -74,6 +75,7 @@ export class RateLimitMiddleware implements OnModuleInit {
     throw new RateLimitConfigError(
       'RateLimitModule, middleware',
       `works over Express and Fastify, got ${shown(this.unplaced)}: leave it out, and limit in front of the application`,
+      'FG_NOT_LIMITED',
     );
   }
 
@@ -98,8 +100,11 @@ export class RateLimitMiddleware implements OnModuleInit {
     );
     for (const name of new Set(guards.map((guard) => guard.metatype?.name))) {
       new Logger('RateLimit').warn(
-        `RateLimitModule, middleware: ${name} does not answer for it, because Nest makes that guard anew for each request or ` +
-          `place: give it the default scope`,
+        withHelp(
+          `RateLimitModule, middleware: ${name} does not answer for it, because Nest makes that guard anew for each request or ` +
+            `place: give it the default scope`,
+          'FG_OPTION_WITHOUT_EFFECT',
+        ),
       );
     }
   }

@@ -87,5 +87,6 @@ function importedPlain(): RateLimitConfigError {
   return new RateLimitConfigError(
     'RateLimitModule',
     'is imported without options: import RateLimitModule.forRoot() or RateLimitModule.forRootAsync({ ... }) in the root module',
+    'FG_MODULE_IMPORT',
   );
 }

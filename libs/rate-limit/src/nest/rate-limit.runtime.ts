@@ -23,6 +23,7 @@ import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import { decoratedInVain, limitableHandlers } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
@@ -127,8 +128,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.logTrustedHeaders();
     if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
       this.logger.warn(
-        `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them ` +
-          `with @RateLimit on the gateway's handleConnection`,
+        withHelp(
+          `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them ` +
+            `with @RateLimit on the gateway's handleConnection`,
+          'FG_NOT_LIMITED',
+        ),
       );
     }
     for (const warning of [trustProxyWarning(trustProxyOf(this.adapterHost)), this.opened.warning]) {
@@ -148,7 +152,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   private async checkPolicies(): Promise<void> {
     for (const policy of this.policies) {
-      for (const warning of policy.warnings) this.logger.warn(`'${policy.name}': ${warning}`);
+      for (const warning of policy.warnings) {
+        this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
+      }
       this.monitor.policies.of(policy);
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
@@ -166,8 +172,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   private warnOfHandlers(): void {
     for (const name of decoratedInVain(this.discovery, this.scanner, this.contexts)) {
       this.logger.warn(
-        `${name}: @RateLimit has no effect there, it limits routes, resolvers and message handlers; count others with ` +
-          `RateLimiter.consume`,
+        withHelp(
+          `${name}: @RateLimit has no effect there, it limits routes, resolvers and message handlers; count others with ` +
+            `RateLimiter.consume`,
+          'FG_NOT_LIMITED',
+        ),
       );
     }
   }
@@ -200,8 +209,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const places = Math.floor(algorithm.limit / (Number(cost) || 1));
     if (!algorithm.delays || !(places > this.options[option])) return;
     this.logger.warn(
-      `${where}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +
-        `can wait in one process: ${option} is ${this.options[option]}`,
+      withHelp(
+        `${where}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +
+          `can wait in one process: ${option} is ${this.options[option]}`,
+        'FG_QUEUE_TOO_LONG',
+      ),
     );
   }
 }
@@ -214,5 +226,6 @@ function importedTwice(): RateLimitConfigError {
   return new RateLimitConfigError(
     'RateLimitModule',
     'is imported twice with options: import it once, in the root module',
+    'FG_MODULE_IMPORT',
   );
 }

@@ -11,6 +11,7 @@ import { canStandTogether, checkChoice, type Choice, isChooser, standingTogether
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './types.js';
 import { allInOrder } from '../util/all-in-order.js';
 import { RateLimitConfigError } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import type { Contexts } from './contexts/contexts.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
@@ -212,7 +213,7 @@ export class RoutePolicies implements RoutePolicySource {
 
   /** @param chosen whether a function has chosen it for a request */
   private bind(parsed: ParsedPolicy<ExecutionContext>, site: Site, chosen: boolean): BoundPolicy {
-    for (const warning of parsed.warnings) this.warnOnce(`${site.text}: ${warning}`);
+    for (const warning of parsed.warnings) this.warnOnce(withHelp(`${site.text}: ${warning}`, 'FG_POLICY_NUMBERS'));
     this.warnOfLack(parsed, site);
     const wanted = parsed.scope ?? site.defaultScope;
     const scope = site.scopes[wanted];
@@ -220,10 +221,15 @@ export class RoutePolicies implements RoutePolicySource {
       throw new RateLimitConfigError(
         site.text,
         `policy '${parsed.name}' has scope '${wanted}', but a request has no route yet: 'app' is right, or no scope`,
+        'FG_INVALID_POLICY',
       );
     }
     if (wanted === 'app' && !parsed.named) {
-      throw new RateLimitConfigError(site.text, `a policy needs a name, got ${parsed.algorithm.name} without one`);
+      throw new RateLimitConfigError(
+        site.text,
+        `a policy needs a name, got ${parsed.algorithm.name} without one`,
+        'FG_POLICY_NAME',
+      );
     }
     const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text);
     const { meanings } = this.named;
@@ -249,7 +255,7 @@ export class RoutePolicies implements RoutePolicySource {
     const lack = this.identities.lackOf(policy);
     if (lack === undefined || this.lacking.has(policy.name) || this.lacking.size >= MAX_WARNINGS) return;
     this.lacking.add(policy.name);
-    this.logger.warn(`${site.text}: policy '${policy.name}' ${lack}`);
+    this.logger.warn(withHelp(`${site.text}: policy '${policy.name}' ${lack}`, 'FG_NO_RESOLVER'));
   }
 
   /** A function may give a policy anew for every request. */

@@ -16,12 +16,14 @@ export function checkTogether(policies: readonly ParsedPolicy[], where: string):
     throw new RateLimitConfigError(
       where,
       `at most ${MAX_TOGETHER} policies can stand together, got ${policies.length}`,
+      'FG_POLICIES_TOGETHER',
     );
   }
   if (policies.filter(({ named }) => !named).length > 1) {
     throw new RateLimitConfigError(
       where,
       `${policies.length} policies stand together and not all have a name: give each its own`,
+      'FG_POLICY_NAME',
     );
   }
   const names = policies.map(({ name }) => name);
@@ -30,12 +32,14 @@ export function checkTogether(policies: readonly ParsedPolicy[], where: string):
     throw new RateLimitConfigError(
       where,
       `two policies are named '${twice}' and would count under one key: give each its own name`,
+      'FG_POLICY_NAME',
     );
   }
   if (policies.filter(({ algorithm }) => algorithm.delays).length > 1) {
     throw new RateLimitConfigError(
       where,
       'at most one leaky-bucket policy can delay a request, got several: name one of them a token-bucket',
+      'FG_POLICIES_TOGETHER',
     );
   }
 }

@@ -28,6 +28,7 @@ export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, whe
       where,
       `the route, name and rate of policy '${policy.name}' take ${tail.length} bytes in keys, at most ${room} fit: ` +
         `give it a shorter name or path, or scope 'app' and a name`,
+      'FG_KEY_TOO_LONG',
     );
   }
   return tail;

@@ -1,4 +1,5 @@
 import { RateLimitConfigError } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 interface Claim {
@@ -25,7 +26,7 @@ export class Meanings {
    */
   claim(scope: string, policy: ParsedPolicy, where: string): void {
     const conflict = this.conflict(stateOf(scope, policy), scope, policy, where);
-    if (conflict !== undefined) throw new RateLimitConfigError(where, conflict);
+    if (conflict !== undefined) throw new RateLimitConfigError(where, conflict, 'FG_SHARED_STATE');
   }
 
   /**
@@ -40,7 +41,7 @@ export class Meanings {
     const conflict = this.conflict(state, scope, policy, where);
     if (conflict === undefined || this.warned.has(state)) return undefined;
     this.warned.add(state);
-    return `${where}: ${conflict}`;
+    return withHelp(`${where}: ${conflict}`, 'FG_SHARED_STATE');
   }
 
   private conflict(state: string, scope: string, policy: ParsedPolicy, where: string): string | undefined {

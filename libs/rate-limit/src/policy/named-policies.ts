@@ -26,9 +26,13 @@ export class NamedPolicies<Context = never> {
     for (const [name, policy] of Object.entries(policies)) {
       const where = `RateLimitModule, policies.${name}`;
       const rule = POLICY_OPTIONS.name;
-      if (!rule.valid(name)) throw new RateLimitConfigError(where, `a name must be ${rule.wanted}`);
+      if (!rule.valid(name)) throw new RateLimitConfigError(where, `a name must be ${rule.wanted}`, 'FG_POLICY_NAME');
       if (policy?.name !== undefined && policy.name !== name) {
-        throw new RateLimitConfigError(where, `name must be ${shown(name)} or left out, got ${shown(policy.name)}`);
+        throw new RateLimitConfigError(
+          where,
+          `name must be ${shown(name)} or left out, got ${shown(policy.name)}`,
+          'FG_POLICY_NAME',
+        );
       }
       const parsed = parsePolicy<Context>(policy, where, name);
       this.named.set(name, parsed);
@@ -56,6 +60,7 @@ export class NamedPolicies<Context = never> {
       throw new RateLimitConfigError(
         where,
         `there is no policy named ${shown(policy)}.${guess} The module's policies are ${all}`,
+        'FG_UNKNOWN_POLICY',
       );
     }
     if (typeof policy !== 'object' || policy === null) return parsePolicy(policy, where);

@@ -41,7 +41,7 @@ export const DEFAULT_NAME = 'default';
  */
 export function parsePolicy<Context>(policy: unknown, where: string, fallbackName?: string): ParsedPolicy<Context> {
   const fail = (problem: string): never => {
-    throw new RateLimitConfigError(where, problem);
+    throw new RateLimitConfigError(where, problem, 'FG_INVALID_POLICY');
   };
   if (typeof policy !== 'object' || policy === null || Array.isArray(policy)) {
     return fail(
@@ -77,7 +77,11 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   };
   const name = (read('name') as string | undefined) ?? fallbackName;
   if (parsed.scope === 'app' && name === undefined) {
-    fail(`name is missing: with scope 'app' all routes that use the name share one state`);
+    throw new RateLimitConfigError(
+      where,
+      `name is missing: with scope 'app' all routes that use the name share one state`,
+      'FG_POLICY_NAME',
+    );
   }
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);

@@ -1,13 +1,22 @@
+import { type ErrorCode, withHelp } from './error-codes.js';
+
 /**
  * A configuration that cannot work. It stops the boot; for a policy that a function returns at run time it is a logged 500. The
- * message names the place, the option, what was given and what would be right.
+ * message names the place, the option, what was given and what would be right. It ends with a link to the page of its `code`.
  */
 export class RateLimitConfigError extends Error {
   override readonly name = 'RateLimitConfigError';
 
-  /** @param place such as `RidesController.request, @RateLimit` */
-  constructor(place: string, problem: string) {
-    super(`${place}: ${problem}`);
+  /**
+   * @param place such as `RidesController.request, @RateLimit`
+   * @param code stable, with a section of its own in docs/errors.md
+   */
+  constructor(
+    place: string,
+    problem: string,
+    readonly code: ErrorCode = 'FG_CONFIGURATION',
+  ) {
+    super(withHelp(`${place}: ${problem}`, code));
   }
 }
 

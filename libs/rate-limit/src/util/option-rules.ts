@@ -48,7 +48,7 @@ export function readOption(given: object, option: string, rule: OptionRule, wher
   if (value === undefined) return rule.default;
   if (rule.valid(value)) return value;
   const got = rule.secret === true ? '' : `, got ${shown(value)}`;
-  throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`);
+  throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`, 'FG_INVALID_OPTION');
 }
 
 /**
@@ -66,6 +66,7 @@ export function checkNames(given: object, known: readonly string[], where: strin
     throw new RateLimitConfigError(
       where,
       `${shown(option)} is not an option${owner}.${guess} The options are ${known.join(', ')}`,
+      'FG_UNKNOWN_OPTION',
     );
   }
 }

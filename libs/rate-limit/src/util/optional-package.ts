@@ -37,7 +37,7 @@ export function optionalPackageError(error: unknown, { name, where, versions }: 
   const problem = absent
     ? `needs the package ${name}, which is not installed: npm install "${name}@${versions}"`
     : `needs the package ${name} (${versions}), which is installed but cannot be loaded: ${message}`;
-  const failure = new RateLimitConfigError(where, problem);
+  const failure = new RateLimitConfigError(where, problem, 'FG_MISSING_PACKAGE');
   failure.cause = error;
   return failure;
 }

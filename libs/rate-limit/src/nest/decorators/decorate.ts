@@ -10,7 +10,7 @@ export function decorate(decorator: string, sources: readonly PolicySource[]): C
     const owner = typeof target === 'function' ? target.name : target.constructor.name;
     const place = property === undefined ? owner : `${owner}.${String(property)}`;
     const fail = (problem: string): never => {
-      throw new RateLimitConfigError(place, `${decorator} ${problem}`);
+      throw new RateLimitConfigError(place, `${decorator} ${problem}`, 'FG_DECORATOR');
     };
     const isMethod = typeof target !== 'function' && typeof descriptor?.value === 'function';
     if (property !== undefined && !isMethod) fail('belongs on a class or on a method that handles requests');

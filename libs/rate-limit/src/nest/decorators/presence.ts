@@ -1,4 +1,5 @@
 import { Catch, type ExceptionFilter, Inject, Injectable, Logger, Optional, type Type } from '@nestjs/common';
+import { withHelp } from '../../util/error-codes.js';
 
 /** Provided by `RateLimitModule` for the whole application. */
 export const RATE_LIMIT_PRESENT = Symbol('RateLimitModule is imported');
@@ -19,7 +20,7 @@ export function presenceCheck(token: symbol, warning: string): Type<ExceptionFil
   @Catch(Never)
   class RateLimitPresence implements ExceptionFilter {
     constructor(@Optional() @Inject(token) present: true | undefined) {
-      if (present === undefined) new Logger('RateLimit').warn(warning);
+      if (present === undefined) new Logger('RateLimit').warn(withHelp(warning, 'FG_NOT_LIMITED'));
     }
 
     catch(): void {}

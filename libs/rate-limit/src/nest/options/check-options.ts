@@ -23,13 +23,14 @@ export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
 /** @throws {RateLimitConfigError} naming the option, what was given and what would be right */
 export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(WHERE, `options must be an object, got ${shown(options)}`);
+    throw new RateLimitConfigError(WHERE, `options must be an object, got ${shown(options)}`, 'FG_INVALID_OPTION');
   }
   if ('guard' in options) {
     // forRoot has taken it out by now: what a factory returns cannot register a provider.
     throw new RateLimitConfigError(
       WHERE,
       'guard is a static option: give it beside useFactory or useClass, because what these return cannot register a guard',
+      'FG_OPTION_WITHOUT_EFFECT',
     );
   }
   checkNames(options, Object.keys(MODULE_OPTIONS), WHERE);
@@ -48,12 +49,14 @@ function checkTogether(options: RateLimitModuleOptions): void {
     throw new RateLimitConfigError(
       WHERE,
       'redis and store are both given: a store of your own brings its own connection',
+      'FG_OPTION_WITHOUT_EFFECT',
     );
   }
   if (maxSkewMs !== undefined && clock === 'redis') {
     throw new RateLimitConfigError(
       WHERE,
       "maxSkewMs has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
+      'FG_OPTION_WITHOUT_EFFECT',
     );
   }
   if (partitionKeySecret !== undefined && !saysUnits(headers)) {

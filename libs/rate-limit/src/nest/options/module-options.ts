@@ -29,7 +29,7 @@ export interface RateLimitModuleOptions {
    *
    * They are a step of their own: their charge stays when the route rejects. A policy that stands on both sides charges the
    * larger of the two costs once. `skipIf` reaches them, `@SkipRateLimit` does not. Their functions run before body parsing and
-   * authentication; `getClass()` and `getHandler()` return placeholders. README, "Security", has the exceptions.
+   * authentication; `getClass()` and `getHandler()` return placeholders. docs/identity.md, "Count what no guard sees", has the exceptions.
    *
    * @example { middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 200, refill: 100, by: 'ip' }] }
    */
@@ -90,7 +90,7 @@ export interface RateLimitModuleOptions {
   clock?: 'redis' | 'app';
   /**
    * The most that the clocks of processes may differ with `clock: 'app'`: 0 to 10,000 whole milliseconds, default 1,000. The
-   * limits hold up to this skew, see "Clocks" in the README. A process warns when its clock differs from Redis's by more than
+   * limits hold up to this skew, see "Clocks" in docs/redis.md. A process warns when its clock differs from Redis's by more than
    * half of it.
    *
    * @example RateLimitModule.forRoot({ redis, clock: 'app', maxSkewMs: 200 })

@@ -5,13 +5,12 @@ import { DEFAULT_NAME } from '../../policy/parse-policy.js';
 import { costRule, POLICY_OPTIONS } from '../../policy/policy-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
 
-const README = readFileSync(new URL('../../../../../README.md', import.meta.url), 'utf8');
+const pageOf = (name: string): string =>
+  readFileSync(new URL(`../../../../../docs/${name}.md`, import.meta.url), 'utf8');
 
-/** The rows of the first table behind a heading: each option's name and its default. */
-function rowsBehind(heading: string): [name: string, otherwise: string][] {
-  const table = README.slice(README.indexOf(`\n## ${heading}\n`))
-    .split('\n| option')[1]!
-    .split('\n\n')[0]!;
+/** The rows of a page's table of options: each option's name and its default. */
+function optionsOf(page: string): [name: string, otherwise: string][] {
+  const table = pageOf(page).split('\n| option')[1]!.split('\n\n')[0]!;
   return table
     .split('\n')
     .slice(2)
@@ -29,25 +28,25 @@ function text(value: unknown): string {
   return `\`${JSON.stringify(value)}\``;
 }
 
-describe("the README's options of the module", () => {
+describe('the options of docs/module.md', () => {
   // What stands beside the options, and what the code, not the table, makes of a missing one.
   const besides = { guard: '`true`', identity: '`[ipIdentity()]`' };
 
   it('are those of the table, with their defaults', () => {
     const declared = Object.entries(MODULE_OPTIONS).map(([name, rule]) => [name, text(rule.default)]);
-    expect(Object.fromEntries(rowsBehind('The module'))).toEqual({
+    expect(Object.fromEntries(optionsOf('module'))).toEqual({
       ...Object.fromEntries(declared),
       ...besides,
     });
   });
 
   it('stand there once each', () => {
-    const names = rowsBehind('The module').map(([name]) => name);
+    const names = optionsOf('module').map(([name]) => name);
     expect(new Set(names).size).toBe(names.length);
   });
 });
 
-describe("the README's options of a policy", () => {
+describe('the options of docs/policies.md', () => {
   // What depends on where the policy stands, or on the module.
   const besides = {
     name: text(DEFAULT_NAME),
@@ -60,7 +59,7 @@ describe("the README's options of a policy", () => {
   it('are those of the table and of the algorithms, with their defaults', () => {
     const common = Object.entries(POLICY_OPTIONS).map(([name, rule]) => [name, text(rule.default)]);
     const own = ALGORITHM_NAMES.flatMap((name) => algorithmEntry(name)!.options.map((option) => [option, '']));
-    expect(Object.fromEntries(rowsBehind('Policies'))).toEqual({
+    expect(Object.fromEntries(optionsOf('policies'))).toEqual({
       ...Object.fromEntries([...common, ...own]),
       ...besides,
     });

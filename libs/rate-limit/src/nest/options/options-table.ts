@@ -25,7 +25,7 @@ const policyList: OptionRule = {
   wanted: 'an array of names, or of policies with a name',
 };
 
-/** The options of the module: each is declared here and nowhere else. The README's table is compared with it by a test. */
+/** The options of the module: each is declared here and nowhere else. A test compares docs/module.md with it. */
 export const MODULE_OPTIONS = {
   redis: {
     default: undefined,

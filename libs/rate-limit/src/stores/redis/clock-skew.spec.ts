@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { histories } from '../../../../../test/support/property-runs.js';
+import { withHelp } from '../../util/error-codes.js';
 import { ClockSkew } from './clock-skew.js';
 
 const START = 1_700_000_000_000;
@@ -48,16 +50,28 @@ describe("the comparison with Redis's clock", () => {
     expect(await world.at(0)).toEqual([]);
     expect(await world.at(450)).toEqual([]);
     expect(await world.at(700)).toEqual([
-      "warn The clock of this process is 700 ms ahead of Redis's clock, more than half of maxSkewMs (1000 ms): two processes may differ by more than maxSkewMs",
+      withHelp(
+        "warn The clock of this process is 700 ms ahead of Redis's clock, more than half of maxSkewMs (1000 ms): two processes may differ by more than maxSkewMs",
+        'FG_CLOCKS_DIFFER',
+      ),
     ]);
     expect(await world.at(720)).toEqual([]);
     expect(await world.at(-3_600_000)).toEqual([
-      "warn The clock of this process is 3600000 ms behind Redis's clock, more than maxSkewMs (1000 ms): limits may admit too much",
+      withHelp(
+        "warn The clock of this process is 3600000 ms behind Redis's clock, more than maxSkewMs (1000 ms): limits may admit too much",
+        'FG_CLOCKS_DIFFER',
+      ),
     ]);
     expect(await world.at(-3_600_000)).toEqual([]);
     expect(await world.at(2)).toEqual([
       "log The clock of this process is 2 ms ahead of Redis's clock: within half of maxSkewMs (1000 ms) again",
     ]);
+  });
+
+  it('warns as docs/errors.md shows', async () => {
+    const [line] = await new World(1000).at(700);
+    const page = readFileSync(new URL('../../../../../docs/errors.md', import.meta.url), 'utf8');
+    expect(page).toContain(line!.replace(/^warn /, '').replace(/ \(see .*/, ''));
   });
 
   it('takes a slow answer neither for skew nor for its end', async () => {

@@ -1,3 +1,4 @@
+import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 
 /** Time between two comparisons. */
@@ -69,10 +70,15 @@ export class ClockSkew {
       this.logger.log(`${skew}: within half of maxSkewMs (${maxSkewMs} ms) again`);
     } else if (this.state === 'near') {
       this.logger.warn(
-        `${skew}, more than half of maxSkewMs (${maxSkewMs} ms): two processes may differ by more than maxSkewMs`,
+        withHelp(
+          `${skew}, more than half of maxSkewMs (${maxSkewMs} ms): two processes may differ by more than maxSkewMs`,
+          'FG_CLOCKS_DIFFER',
+        ),
       );
     } else {
-      this.logger.warn(`${skew}, more than maxSkewMs (${maxSkewMs} ms): limits may admit too much`);
+      this.logger.warn(
+        withHelp(`${skew}, more than maxSkewMs (${maxSkewMs} ms): limits may admit too much`, 'FG_CLOCKS_DIFFER'),
+      );
     }
   }
 
@@ -80,7 +86,10 @@ export class ClockSkew {
     if (this.saidForbidden || !message.startsWith('NOPERM')) return;
     this.saidForbidden = true;
     this.logger.warn(
-      `The clock of this process is not compared with Redis's clock, which needs the right +time: ${message}`,
+      withHelp(
+        `The clock of this process is not compared with Redis's clock, which needs the right +time: ${message}`,
+        'FG_CLOCKS_DIFFER',
+      ),
     );
   }
 }

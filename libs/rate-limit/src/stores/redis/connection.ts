@@ -1,3 +1,4 @@
+import { withHelp } from '../../util/error-codes.js';
 import type { Charge } from '../charge.js';
 import { withinLoopTime } from '../loop-timer.js';
 import { RateLimitStoreError } from '../store.js';
@@ -138,7 +139,10 @@ export class Connection implements Availability {
     const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(memory) ?? [];
     if (policy === 'noeviction') return;
     this.listeners.logger.warn(
-      `Redis may evict keys, which resets limits: maxmemory-policy should be noeviction, is ${policy}`,
+      withHelp(
+        `Redis may evict keys, which resets limits: maxmemory-policy should be noeviction, is ${policy}`,
+        'FG_REDIS_EVICTS',
+      ),
     );
   }
 }

@@ -1,3 +1,4 @@
+import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { notify } from '../../util/notify.js';
 import { reasonOf } from '../../util/rationed-warning.js';
@@ -95,12 +96,16 @@ export class Health {
     if (open) {
       this.since = performance.now();
       this.reason = reason;
-      this.lines.warn(`${this.text}. Until it is available again, requests go by onStoreFailure`);
+      this.lines.warn(
+        withHelp(`${this.text}. Until it is available again, requests go by onStoreFailure`, 'FG_STORE_UNAVAILABLE'),
+      );
     }
     const outageMs = open ? 0 : Math.round(performance.now() - this.since);
     if (!open) this.lines.log(`${this.subject} is available again after ${outageMs} ms`);
     if (onChange === undefined) return;
     const change = { available: !open, reason: this.reason, outageMs, ...(node !== undefined && { node }) };
-    notify(onChange, change, (error) => logger.error(`onStoreStateChange failed: ${reasonOf(error)}`));
+    notify(onChange, change, (error) =>
+      logger.error(withHelp(`onStoreStateChange failed: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED')),
+    );
   }
 }

@@ -91,7 +91,11 @@ export function checkIoredisOptions(options: object, defaults: object): void {
   const known = new Set<string>([...IOREDIS_OPTIONS, ...installed.map(([name]) => name), ...Object.keys(defaults)]);
   for (const name of Object.keys(options)) {
     if (known.has(name)) continue;
-    throw new RateLimitConfigError('RateLimitModule, redis', `${shown(name)} ${problemOf(name, known)}`);
+    throw new RateLimitConfigError(
+      'RateLimitModule, redis',
+      `${shown(name)} ${problemOf(name, known)}`,
+      'FG_UNKNOWN_OPTION',
+    );
   }
 }
 

@@ -7,12 +7,12 @@ import { RIDE } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
 
 const textOf = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
-const README = textOf('README.md');
+const DEMO = textOf('docs/demo.md');
 const RIDER = { kind: 'user', value: 'somebody' };
 
-/** The table of routes in the README: routes and the names of their policies. */
+/** The table of routes in docs/demo.md: routes and the names of their policies. */
 const TABLE = Array.from(
-  README.matchAll(/^\| ((?:`[A-Z]+ \/[^`]*`(?:, )?)+) +\| ([^|]+) +\|/gm),
+  DEMO.matchAll(/^\| ((?:`[A-Z]+ \/[^`]*`(?:, )?)+) +\| ([^|]+) +\|/gm),
   ([, routes, policies]) => ({
     routes: Array.from(routes!.matchAll(/`([^`]+)`/g), ([, route]) => route!),
     policies: Array.from(policies!.matchAll(/`([a-z-]+)`/g), ([, policy]) => policy!),
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.app.close());
 
-describe('the README', () => {
+describe('docs/demo.md', () => {
   it('lists each route under /api with all of its policies, and the routes without limits', async () => {
     const routes = service.app.get(Routes, { strict: false });
     const real = await Promise.all(
@@ -44,32 +44,18 @@ describe('the README', () => {
 
   it('shows the first lines of the table in the log', async () => {
     const lines = (await service.app.get(RouteTable, { strict: false }).text()).split('\n');
-    expect(README).toContain(`\`\`\`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`);
+    expect(DEMO).toContain(`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`);
   });
 
   it('shows a 429 that names the policy of the tour', async () => {
-    const sample = JSON.parse(/^\{"statusCode":429.*\}$/m.exec(README)![0]) as Record<string, unknown>;
+    const sample = JSON.parse(/^\{"statusCode":429.*\}$/m.exec(DEMO)![0]) as Record<string, unknown>;
+    // Enough that a slow machine's refilled tokens do not let all pass.
     const answers = await Promise.all(
-      Array.from({ length: 25 }, () =>
+      Array.from({ length: 100 }, () =>
         request(service.url).post('/api/rides/request').set('X-User-Id', 'rider-1').send(RIDE),
       ),
     );
     const { body } = answers.find(({ status }) => status === 429)!;
     expect({ ...sample, retry_after_ms: 0 }).toEqual({ ...body, retry_after_ms: 0 });
-  });
-
-  it('quotes the policies and the routes as they are', () => {
-    const quotes: readonly [file: string, line: string][] = [
-      [
-        'src/limits/policies.ts',
-        "export const RIDES = { name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: 10 } as",
-      ],
-      ['src/limits/policies.ts', "export const MATCHING_LIMIT = 'matching';"],
-      ['src/rides/rides.controller.ts', '@RateLimit(RIDES, MATCHING_LIMIT)'],
-    ];
-    for (const [file, line] of quotes) {
-      expect(textOf(file)).toContain(line);
-      expect(README).toContain(line);
-    }
   });
 });

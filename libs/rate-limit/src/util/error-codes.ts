@@ -1,0 +1,45 @@
+/**
+ * The stable codes of configuration errors and warnings. Each is the heading of a section in docs/errors.md, and a test compares
+ * the two. A code is never renamed and never used for anything else: links to it stand in logs, tickets and runbooks.
+ */
+export const ERROR_CODES = [
+  // Errors that stop the boot.
+  'FG_CONFIGURATION',
+  'FG_INVALID_OPTION',
+  'FG_UNKNOWN_OPTION',
+  'FG_OPTION_WITHOUT_EFFECT',
+  'FG_MODULE_IMPORT',
+  'FG_MISSING_PACKAGE',
+  'FG_DECORATOR',
+  'FG_INVALID_POLICY',
+  'FG_UNKNOWN_POLICY',
+  'FG_POLICY_NAME',
+  'FG_POLICIES_TOGETHER',
+  'FG_SHARED_STATE',
+  'FG_KEY_TOO_LONG',
+  'FG_METRIC_NAME',
+  'FG_IDENTITY_REQUIRED',
+  // Warnings at boot.
+  'FG_NOT_LIMITED',
+  'FG_NO_RESOLVER',
+  'FG_TRUST_PROXY',
+  'FG_REDIS_OPTION_IGNORED',
+  'FG_QUEUE_TOO_LONG',
+  'FG_POLICY_NUMBERS',
+  // Warnings at run time.
+  'FG_FORWARDED_HEADER',
+  'FG_STORE_UNAVAILABLE',
+  'FG_FUNCTION_FAILED',
+  'FG_REDIS_EVICTS',
+  'FG_CLOCKS_DIFFER',
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** The page with one section for each code. */
+export const ERRORS_PAGE = 'https://github.com/floodgate-nest/floodgate/blob/main/docs/errors.md';
+
+/** A message, and behind it the link to the section of its code. */
+export function withHelp(message: string, code: ErrorCode): string {
+  return `${message} (see ${ERRORS_PAGE}#${code.toLowerCase()})`;
+}

@@ -1,0 +1,53 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { RateLimitConfigError } from 'nestjs-floodgate';
+import { ERROR_CODES, ERRORS_PAGE, withHelp } from '../../libs/rate-limit/src/util/error-codes.js';
+import { readPage } from './support/markdown.js';
+import { ROOT, textOf } from './support/pages.js';
+
+const LIBRARY = 'libs/rate-limit/src/';
+const DECLARATION = 'util/error-codes.ts';
+
+const page = readPage('docs/errors.md');
+/** The code of the library without its tests and the list of codes. */
+const source = readdirSync(`${ROOT}${LIBRARY}`, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts') && name !== DECLARATION)
+  .map((name) => textOf(`${LIBRARY}${name}`))
+  .join('\n');
+
+describe('docs/errors.md', () => {
+  it('has a section for each code, and for no other', () => {
+    expect(page.headings.filter((heading) => heading.startsWith('FG_')).toSorted()).toEqual(ERROR_CODES.toSorted());
+  });
+
+  it('has the anchors that messages link to', () => {
+    const linked = ERROR_CODES.map((code) => /#(\w+)\)$/.exec(withHelp('', code))?.[1]);
+    expect(linked.filter((anchor) => anchor === undefined || !page.anchors.has(anchor))).toEqual([]);
+    expect(ERRORS_PAGE).toMatch(/\/blob\/main\/docs\/errors\.md$/);
+  });
+
+  it('has a section for each exported error', () => {
+    const errors = Array.from(
+      textOf(`${LIBRARY}index.ts`).matchAll(/\b(\w+(?:Error|ExceededException))\b/g),
+      ([, name]) => name!,
+    );
+    expect(errors.length).toBeGreaterThan(4);
+    const missing = errors.filter((name) => name !== 'RateLimitConfigError' && !page.headings.includes(name));
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('the codes', () => {
+  it('are all in use, and all that are used are declared', () => {
+    const used = Array.from(source.matchAll(/'(FG_\w+)'/g), ([, code]) => code!);
+    // The default of an error that names none.
+    expect([...new Set(used)].toSorted()).toEqual(ERROR_CODES.toSorted());
+  });
+
+  it('stand in an error as a property, and as the link at the end of its message', () => {
+    const error = new RateLimitConfigError('Place', 'problem', 'FG_DECORATOR');
+    expect(error.code).toBe('FG_DECORATOR');
+    expect(error.message).toBe(`Place: problem (see ${ERRORS_PAGE}#fg_decorator)`);
+    expect(new RateLimitConfigError('Place', 'problem').code).toBe('FG_CONFIGURATION');
+  });
+});

@@ -1,0 +1,84 @@
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { type Page, readPage } from './support/markdown.js';
+import { OTHER_PAGES, PAGES, ROOT, textOf } from './support/pages.js';
+import { unknownCommands } from './support/shell.js';
+
+const LONGEST_README = 250;
+/** Where the repository is, so that a link to it is checked as well: the package's README has no others. */
+const REPOSITORY = /^https:\/\/github\.com\/floodgate-nest\/floodgate\/(?:blob|tree)\/main\//;
+const ELSEWHERE = /^(?:https?:|mailto:)/;
+
+/** Words that stand for something else: DESIGN.md, section 2. */
+const REPLACED: readonly [RegExp, string][] = [
+  [/\btiers?\b/i, 'plan'],
+  [/\baskers?\b/i, 'identity'],
+  [/\blifelines?\b/i, 'connection watchdog'],
+  [/\bwaiters?\b/i, 'pending request'],
+  [/\bgiveBack\b|\bgive back\b/i, 'refund'],
+  [/\bremembered refusals?\b/i, 'denial cache'],
+  [/\bleaveQueue\b|\bTakenCharge\b/, 'refund, receipt'],
+  [/\bin turn\b.*\bslots?\b/i, 'cross-slot'],
+];
+
+const pages = new Map<string, Page>();
+
+function pageOf(path: string): Page {
+  let page = pages.get(path);
+  if (page === undefined) pages.set(path, (page = readPage(path)));
+  return page;
+}
+
+/** Why a link leads nowhere; undefined when it leads somewhere, or out of the repository. */
+function problemOf(from: string, url: string): string | undefined {
+  const local = url.replace(REPOSITORY, '/');
+  if (ELSEWHERE.test(local)) return undefined;
+  const [target = '', anchor] = local.split('#');
+  const path = target === '' ? from : normalize(target.startsWith('/') ? target.slice(1) : join(dirname(from), target));
+  if (!existsSync(`${ROOT}${path}`)) return `there is no ${path}`;
+  if (anchor === undefined) return undefined;
+  if (!path.endsWith('.md') || statSync(`${ROOT}${path}`).isDirectory()) return `${path} has no anchors`;
+  return pageOf(path).anchors.has(anchor) ? undefined : `${path} has no anchor #${anchor}`;
+}
+
+describe.each([...PAGES, ...OTHER_PAGES])('%s', (path) => {
+  it('has no link and no anchor that leads nowhere', () => {
+    const problems = pageOf(path).links.flatMap(({ line, url }) => {
+      const problem = problemOf(path, url);
+      return problem === undefined ? [] : [`${path}:${line}: ${problem}`];
+    });
+    expect(problems).toEqual([]);
+  });
+});
+
+describe.each(PAGES)('%s', (path) => {
+  it('uses the words of the design', () => {
+    const lines = textOf(path).split('\n');
+    const found = lines.flatMap((line, i) =>
+      REPLACED.filter(([pattern]) => pattern.test(line)).map(
+        ([pattern, word]) => `${path}:${i + 1}: ${pattern}, say ${word}`,
+      ),
+    );
+    expect(found).toEqual([]);
+  });
+});
+
+describe.each(OTHER_PAGES)('%s', (path) => {
+  it('names only programs and npm scripts that exist', () => {
+    const blocks = pageOf(path).fences.filter(({ lang }) => lang === 'sh');
+    expect(blocks.flatMap(({ value }) => unknownCommands(value))).toEqual([]);
+  });
+});
+
+it('the README is short', () => {
+  expect(textOf('README.md').split('\n').length).toBeLessThanOrEqual(LONGEST_README);
+});
+
+it('the index of docs/ and llms.txt name every page of docs/', () => {
+  const docs = PAGES.filter((path) => path.startsWith('docs/') && path !== 'docs/README.md');
+  const linked = (from: string): string[] =>
+    pageOf(from).links.map(({ url }) => normalize(join(dirname(from), url.replace(REPOSITORY, ''))));
+  expect(docs.filter((path) => !linked('docs/README.md').includes(path))).toEqual([]);
+  expect(docs.filter((path) => !linked('llms.txt').includes(path))).toEqual([]);
+});

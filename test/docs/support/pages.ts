@@ -1,0 +1,25 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+export const textOf = (path: string): string => readFileSync(`${ROOT}${path}`, 'utf8');
+
+/** The pages whose every snippet is run. A page that is added to docs/ belongs to them at once. */
+export const PAGES: readonly string[] = [
+  'README.md',
+  ...(existsSync(`${ROOT}libs/rate-limit/README.md`) ? ['libs/rate-limit/README.md'] : []),
+  ...readdirSync(`${ROOT}docs`)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+/** Pages of which links and npm scripts are checked, and no snippets run. */
+export const OTHER_PAGES: readonly string[] = [
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  'deploy/README.md',
+  'bench/README.md',
+  'llms.txt',
+];
