@@ -39,7 +39,7 @@ function rewriteSubclass(rewrite: FileRewrite, owner: ClassDeclaration, notes: N
   const indent = ' '.repeat(tracker.getStart() - tracker.getStartLinePos());
   const args = ['context.switchToHttp().getRequest()', 'context'].slice(0, tracker.getParameters().length).join(', ');
   const context = isTypeScript ? `context: ${rewrite.use('ExecutionContext', '@nestjs/common', true)}` : 'context';
-  const policy = isTypeScript ? `_policy: ${rewrite.use('BoundPolicy')}` : '_policy';
+  const policy = isTypeScript ? `_policy: ${rewrite.use('BoundPolicy', 'nestjs-floodgate', true)}` : '_policy';
   const signature = isTypeScript
     ? `protected override async identityTag(${policy}, ${context}): Promise<string>`
     : `async identityTag(${policy}, ${context})`;
