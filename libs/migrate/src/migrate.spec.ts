@@ -291,6 +291,21 @@ exports.guards = [Guard];
   expect(printed).toContain('other.js:1  brings in the whole package');
 });
 
+it('leaves tests with throttlers of their own to a person, and guards that are made with new', () => {
+  writeFileSync(join(folder, 'package.json'), '{ "dependencies": { "@nestjs/throttler": "^6.0.0" } }');
+  const test = `import { ThrottlerModule } from '@nestjs/throttler';\nThrottlerModule.forRoot([{ limit: 1, ttl: 1 }]);\n`;
+  const { files, printed } = migrated({
+    'app.module.ts': moduleOf(TEN),
+    'app.e2e-spec.ts': test,
+    'main.ts': `import { ThrottlerGuard } from '@nestjs/throttler';\napp.useGlobalGuards(new ThrottlerGuard(a, b, c));\n`,
+  });
+  expect(files['app.module.ts']).toContain('RateLimitModule.forRoot');
+  expect(files['app.e2e-spec.ts']).toBe(test);
+  expect(printed).toContain('app.e2e-spec.ts:2  a test with throttlers of its own stays as it is');
+  expect(printed).toContain('main.ts:2  a RateLimitGuard cannot be made with new');
+  expect(readFileSync(join(folder, 'package.json'), 'utf8')).toContain('@nestjs/throttler');
+});
+
 it('goes on from a switch by import', () => {
   const { files } = migrated({
     'app.module.ts': moduleOf(TEN).replace('@nestjs/throttler', 'nestjs-floodgate/throttler'),

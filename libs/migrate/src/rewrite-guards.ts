@@ -19,6 +19,9 @@ const COUNTERPARTS: Readonly<Record<string, string>> = {
 export function rewriteGuards(rewrite: FileRewrite, file: ThrottlerFile, notes: Notes): void {
   for (const owner of guardClasses(file)) rewriteSubclass(rewrite, owner, notes);
   for (const reference of referencesTo(file, 'ThrottlerGuard')) {
+    if (Node.isNewExpression(reference.getParent())) {
+      notes.add(reference, 'a RateLimitGuard cannot be made with new: bind it with APP_GUARD, @UseGuards or app.get()');
+    }
     if (!rewrite.edits.covers(reference)) rewrite.edits.replace(reference, rewrite.use('RateLimitGuard'));
   }
 }
