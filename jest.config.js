@@ -64,7 +64,7 @@ export const base = {
       },
     ],
   },
-  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/libs/rate-limit/dist'],
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/libs/[^/]+/dist'],
 };
 
 export default {

@@ -17,7 +17,11 @@ export interface App {
   readonly files: readonly ThrottlerFile[];
   readonly module: ModuleCall;
   readonly globalGuard: GlobalGuard;
+  /** Whether files are left as they are. */
+  readonly leavesFiles: boolean;
 }
+
+const TEST = /[.-](?:spec|test)\.[cm]?[jt]s$/;
 
 export interface Unreadable {
   /** What can be rewritten is unknown without the names of the throttlers. */
@@ -34,6 +38,11 @@ export function readApp(project: Project, notes: Notes): App | Unreadable | unde
     if (sources.length > 0) files.push({ file, sources });
   }
   if (files.length === 0) return undefined;
+  const ofTests = files.filter((file) => TEST.test(file.file.getBaseName()) && moduleCalls(file).length > 0);
+  for (const test of ofTests) {
+    notes.add(moduleCalls(test)[0]!.call, 'a test with throttlers of its own stays as it is: rewrite it by hand');
+    files.splice(files.indexOf(test), 1);
+  }
   const calls = files.flatMap((file) => moduleCalls(file));
   if (calls.length !== 1) {
     const problem =
@@ -50,7 +59,7 @@ export function readApp(project: Project, notes: Notes): App | Unreadable | unde
     notes.add(call, `${module}, so the names of the throttlers are unknown, and nothing is rewritten`);
     return { unreadable: true };
   }
-  return { files, module, globalGuard: globalGuardOf(project, files) };
+  return { files, module, globalGuard: globalGuardOf(project, files), leavesFiles: ofTests.length > 0 };
 }
 
 /** The references to an exported name in a file. */

@@ -60,9 +60,13 @@ export function usesOf(file: SourceFile, local: string, statement: Node): Identi
 /** The statement that brings names into a file, as the file writes such statements. */
 export function bringIn(names: readonly string[], from: string, like: Source): string {
   const quote = like.statement.getText().includes('"') ? '"' : "'";
-  const list = [...new Set(names)].toSorted((one, other) => one.localeCompare(other)).join(', ');
+  const list = [...new Set(names)].toSorted((one, other) => bare(one).localeCompare(bare(other))).join(', ');
   const end = like.statement.getText().trimEnd().endsWith(';') ? ';' : '';
   return like.isRequire
     ? `const { ${list} } = require(${quote}${from}${quote})${end}`
     : `import { ${list} } from ${quote}${from}${quote}${end}`;
+}
+
+function bare(name: string): string {
+  return name.replace(/^type /, '');
 }

@@ -87,7 +87,7 @@ export function windowText(ttl: Expression, exportedName: (local: string) => str
 }
 
 function numberOf(node: Node): number | undefined {
-  return Node.isNumericLiteral(node) ? Number(node.getLiteralValue()) : undefined;
+  return Node.isNumericLiteral(node) ? node.getLiteralValue() : undefined;
 }
 
 /** Whether an expression means the same in another file: it names nothing but what it declares itself and globals. */

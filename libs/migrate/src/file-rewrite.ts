@@ -41,7 +41,7 @@ export class FileRewrite {
     if (this.edits.isEmpty) return;
     this.forgetUnused();
     for (const [from, names] of this.needed) if (from !== LIBRARY) this.join(from, names);
-    const own = [...(this.needed.get(LIBRARY)?.keys() ?? [])];
+    const own = [...(this.needed.get(LIBRARY) ?? [])].map(written);
     for (const [i, source] of this.sources.entries()) {
       const kept = [...source.names].filter(([local]) => this.isUsed(local, source.statement));
       const statements = kept.length > 0 ? [this.keep(source, kept)] : [];
@@ -80,9 +80,7 @@ export class FileRewrite {
       .getImportDeclarations()
       .find((one) => one.getModuleSpecifierValue() === from && one.getNamedImports().length > 0 && !one.isTypeOnly());
     const known = new Set(declaration?.getNamedImports().map((one) => one.getName()));
-    const missing = [...names]
-      .filter(([name]) => !known.has(name))
-      .map(([name, isType]) => (isType ? `type ${name}` : name));
+    const missing = [...names].filter(([name]) => !known.has(name)).map(written);
     if (missing.length === 0) return;
     if (declaration !== undefined) {
       this.edits.insert(declaration.getNamedImports()[0]!.getStart(), `${missing.join(', ')}, `);
@@ -91,4 +89,8 @@ export class FileRewrite {
     const [source] = this.sources;
     this.edits.insert(source!.statement.getStart(), `${bringIn(missing, from, source!)}\n`);
   }
+}
+
+function written([name, isType]: readonly [string, boolean]): string {
+  return isType ? `type ${name}` : name;
 }

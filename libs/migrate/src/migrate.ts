@@ -79,7 +79,7 @@ export function migrateSources(paths: readonly string[], compilerOptions: Compil
     noteTheRest(rewrite, file, notes);
     rewrite.finish();
   }
-  return concluded(rewrites, notes);
+  return concluded(rewrites, notes, app.leavesFiles);
 }
 
 /** The duration helpers that are left: each is a number of milliseconds. */
@@ -108,9 +108,13 @@ function noteTheRest({ edits }: FileRewrite, { file, sources }: ThrottlerFile, n
   }
 }
 
-function concluded(rewrites: readonly { file: ThrottlerFile; rewrite: FileRewrite }[], notes: Notes): Migration {
+function concluded(
+  rewrites: readonly { file: ThrottlerFile; rewrite: FileRewrite }[],
+  notes: Notes,
+  leavesFiles: boolean,
+): Migration {
   const changed: ChangedFile[] = [];
-  let stillNeeded = false;
+  let stillNeeded = leavesFiles;
   for (const { file, rewrite } of rewrites) {
     const before = file.file.getFullText();
     const after = rewrite.edits.result();

@@ -124,10 +124,10 @@ function merged(shared: Options = new Map(), own: Options = new Map()): Options 
   return new Map([...shared, ...own]);
 }
 
-/** One after the other where they fit a line, else each on a line of its own. */
+/** In one line where they fit it, else each on a line of its own. */
 function listed(policies: readonly string[], decorator: Decorator): string {
   const line = policies.join(', ');
-  if (line.length <= 90) return line;
+  if (line.length <= 90 || policies.length === 1) return line;
   const indent = ' '.repeat(decorator.getStart() - decorator.getStartLinePos());
   return `\n${policies.map((policy) => `${indent}  ${policy},\n`).join('')}${indent}`;
 }

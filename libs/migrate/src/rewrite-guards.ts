@@ -19,6 +19,9 @@ const COUNTERPARTS: Readonly<Record<string, string>> = {
 export function rewriteGuards(rewrite: FileRewrite, file: ThrottlerFile, notes: Notes): void {
   for (const owner of guardClasses(file)) rewriteSubclass(rewrite, owner, notes);
   for (const reference of referencesTo(file, 'ThrottlerGuard')) {
+    if (Node.isNewExpression(reference.getParent())) {
+      notes.add(reference, 'a RateLimitGuard cannot be made with new: bind it with APP_GUARD, @UseGuards or app.get()');
+    }
     if (!rewrite.edits.covers(reference)) rewrite.edits.replace(reference, rewrite.use('RateLimitGuard'));
   }
 }
@@ -39,7 +42,7 @@ function rewriteSubclass(rewrite: FileRewrite, owner: ClassDeclaration, notes: N
   const indent = ' '.repeat(tracker.getStart() - tracker.getStartLinePos());
   const args = ['context.switchToHttp().getRequest()', 'context'].slice(0, tracker.getParameters().length).join(', ');
   const context = isTypeScript ? `context: ${rewrite.use('ExecutionContext', '@nestjs/common', true)}` : 'context';
-  const policy = isTypeScript ? `_policy: ${rewrite.use('BoundPolicy')}` : '_policy';
+  const policy = isTypeScript ? `_policy: ${rewrite.use('BoundPolicy', 'nestjs-floodgate', true)}` : '_policy';
   const signature = isTypeScript
     ? `protected override async identityTag(${policy}, ${context}): Promise<string>`
     : `async identityTag(${policy}, ${context})`;

@@ -45,7 +45,9 @@ export class PolicyWriter {
    * @param fields other fields, as `scope: 'route'`
    */
   policy(options: Options, at: Node, throttler: string, named: boolean, fields: readonly string[] = []): string {
-    const all = named ? [`name: '${throttler}'`] : [];
+    // What counts across routes needs another name than what counts route by route.
+    const name = options.has('generateKey') ? `${throttler}-by-key` : throttler;
+    const all = named ? [`name: '${name}'`] : [];
     all.push("algorithm: 'sliding-window-log'", this.limit(options, at), this.window(options, at));
     const text = `{ ${[...all, ...this.identity(options, at, throttler), ...this.skip(options, at), ...fields].join(', ')} }`;
     this.noteLost(options, throttler);
@@ -82,7 +84,7 @@ export class PolicyWriter {
     if (generateKey !== undefined && this.reaches(generateKey, at, 'generateKey')) {
       this.notes.add(
         generateKey,
-        `generateKey became the identity of a policy with scope 'app': routes whose policies have one name and one key count together. Give them names of their own where they should not`,
+        `generateKey became the identity of a policy with scope 'app': policies with one name count together where their keys are equal. Give a policy a name of its own where it should count alone`,
       );
       const key = called(generateKey, ['context', tracker ?? `${request}.ip`, `'${throttler}'`]);
       return ["scope: 'app'", `by: async (context) => ({ kind: 'key-of-app', value: ${key} })`];

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,9 +27,11 @@ export interface Answer {
 export class AppFolder implements AsyncDisposable {
   private constructor(readonly path: string) {}
 
-  static async make(): Promise<AppFolder> {
+  /** @param filled false: without sources */
+  static async make(filled = true): Promise<AppFolder> {
     const path = await mkdtemp(join(tmpdir(), 'throttler-app-'));
-    await cp(FIXTURE, join(path, 'src'), { recursive: true });
+    if (filled) await cp(FIXTURE, join(path, 'src'), { recursive: true });
+    else await mkdir(join(path, 'src'));
     await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
     const dependencies = { '@nestjs/common': '^12.0.0', '@nestjs/throttler': '^6.7.1' };
     await writeFile(join(path, 'package.json'), `${JSON.stringify({ type: 'module', dependencies }, null, 2)}\n`);
