@@ -44,6 +44,24 @@ export async function timeOf(client: Redis): Promise<number> {
   return Number(seconds) * 1_000_000 + Number(microseconds);
 }
 
+/**
+ * When a key expires, in milliseconds of the server's clock: -1 without an expiry, -2 without a key. PEXPIRETIME would tell, but
+ * Redis 6.2 has no such command.
+ */
+export async function expiryOf(client: Redis, key: string): Promise<number> {
+  const millisecond = ([seconds, microseconds]: readonly [string, string]): number =>
+    Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+  for (;;) {
+    const [[, before], [, left], [, after]] = (await client.pipeline().time().pttl(key).time().exec()) as [
+      [null, [string, string]],
+      [null, number],
+      [null, [string, string]],
+    ];
+    if (left < 0) return left;
+    if (millisecond(before) === millisecond(after)) return millisecond(before) + left;
+  }
+}
+
 /** A DUMP of a list depends on its history, its entries do not. */
 const CONTENTS = `
 local contents = {}
