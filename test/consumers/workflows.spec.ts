@@ -38,7 +38,7 @@ describe('the workflows', () => {
 
   it.each(commands)('run only npm and scripts of package.json: $where, $run', ({ run }) => {
     const [, script = run] = /^npm (?:run )?(\S+)/.exec(run) ?? [];
-    if (!['ci', 'publish'].includes(script)) expect(Object.keys(scripts)).toContain(script);
+    expect(['ci', 'publish', ...Object.keys(scripts)]).toContain(script);
   });
 
   it.each(actions)('use major versions of actions: $where, $uses', ({ uses }) => {
