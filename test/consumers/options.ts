@@ -15,6 +15,8 @@ export interface ConsumersOptions {
   readonly json: string | undefined;
   /** Whether the support tables are written. */
   readonly writeReadme: boolean;
+  /** The result of an earlier run, which is not repeated. */
+  readonly from: string | undefined;
   /** Whether the applications stay on disk. */
   readonly keep: boolean;
 }
@@ -29,6 +31,7 @@ export const USAGE = `npm run test:consumers -- [options]
   --parallel N    run N rows at a time, 1 to 8 (2)
   --json FILE     write the result, as numPassedTests and numFailedTests
   --write-readme  write the support tables of README.md and libs/rate-limit/README.md; needs a run of all rows
+  --from FILE     with --write-readme: take the result of an earlier run, which --json wrote, and run nothing
   --keep          keep the applications
   --help
 
@@ -49,6 +52,7 @@ const OPTIONS = {
   parallel: { type: 'string' },
   json: { type: 'string' },
   'write-readme': { type: 'boolean' },
+  from: { type: 'string' },
   keep: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
@@ -62,7 +66,7 @@ const MAX_PARALLEL = 8;
 export function readOptions(args: readonly string[]): ConsumersOptions | undefined {
   const given = parse(args);
   if (given.help === true) return undefined;
-  const { only = [], nest, node, ci = false, list = false, parallel = '2', json, keep = false } = given;
+  const { only = [], nest, node, ci = false, list = false, parallel = '2', json, from, keep = false } = given;
   if (!(/^\d$/.test(parallel) && Number(parallel) >= 1 && Number(parallel) <= MAX_PARALLEL)) {
     throw new UsageError(`--parallel must be a whole number from 1 to ${MAX_PARALLEL}, got '${parallel}'`);
   }
@@ -85,7 +89,8 @@ export function readOptions(args: readonly string[]): ConsumersOptions | undefin
   if (writeReadme && rows.length < ROWS.length) {
     throw new UsageError('--write-readme needs a run of all rows: leave out --only, --nest, --node and --ci');
   }
-  return { rows, list, parallel: Number(parallel), json, writeReadme, keep };
+  if (from !== undefined && !writeReadme) throw new UsageError('--from needs --write-readme');
+  return { rows, list, parallel: Number(parallel), json, writeReadme, from, keep };
 }
 
 function requireOneOf(option: string, known: readonly string[], given: string | undefined): void {
