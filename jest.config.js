@@ -17,6 +17,7 @@ const PROJECTS = {
   },
   app: { folders: ['test/app', 'test/surge'], setup: 'redis' },
   deploy: { folders: ['test/deploy'], setup: 'deploy' },
+  package: { folders: ['test/package'], setup: 'package' },
 };
 
 /** Has a configuration of its own: it needs a browser and the built application. */

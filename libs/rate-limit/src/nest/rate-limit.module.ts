@@ -9,6 +9,7 @@ import {
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
 import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
+import { warnOfCopies } from './copies.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
@@ -54,7 +55,14 @@ import { RateLimiter } from '../limiter/rate-limiter.js';
     { provide: PLAIN_GUARD, useClass: RateLimitGuard },
     RateLimitMiddleware,
     RateLimitExceptionFilter,
-    { provide: RATE_LIMIT_PRESENT, useValue: true },
+    {
+      provide: RATE_LIMIT_PRESENT,
+      // It needs nothing, so that Nest makes it before it misses an injected class of another copy.
+      useFactory: () => {
+        warnOfCopies();
+        return true;
+      },
+    },
   ],
   exports: [RateLimitRuntime, RateLimiter, RateLimitGuard, RATE_LIMIT_PRESENT],
 })

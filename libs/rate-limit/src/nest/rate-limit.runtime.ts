@@ -21,6 +21,7 @@ import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { decoratedInVain, httpHandlers, otherHandlers } from './boot-checks.js';
+import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
 import { identityChain } from './identities.js';
 import { openStore } from './open-store.js';
 import type { CheckedOptions } from './options/check-options.js';
@@ -29,12 +30,16 @@ import { PolicyFunctions } from './policy-functions.js';
 import { type Route, RoutePolicies } from './route-policies.js';
 import type { IdentityChain } from './types.js';
 
+/** Marks the runtimes of any copy of the package. */
+const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
+
 /**
  * Puts the limiter together from the module's options, and gives it the module's life: it checks every route's policies at
  * boot, rejects the requests that wait before the server closes, and closes the store at shutdown.
  */
 @Injectable()
 export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
+  readonly [RUNTIME] = THIS_COPY;
   readonly engine: Limiter;
   readonly limiter: RateLimiter;
   readonly identities: IdentityChain;
@@ -84,7 +89,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     adapterHost: HttpAdapterHost,
   ): Promise<RateLimitRuntime> {
     // Nest calls no hook of a module that is loaded lazily, so the check of `onModuleInit` would not come.
-    if (runtimesOf(discovery).length > 0) throw importedTwice();
+    expectAlone([...runtimesOf(discovery), THIS_COPY]);
     const logger = new Logger('RateLimit');
     const monitor = new Monitor(options, logger);
     const opened = await openStore(options, monitor, logger);
@@ -92,7 +97,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 
   async onModuleInit(): Promise<void> {
-    if (runtimesOf(this.discovery).length > 1) throw importedTwice();
+    expectAlone(runtimesOf(this.discovery));
     this.checkPolicies();
     this.warnOfHandlers();
     this.connections.watch(serverOf(this.adapterHost));
@@ -170,13 +175,19 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 }
 
-function runtimesOf(discovery: DiscoveryService): unknown[] {
-  return discovery.getProviders().filter(({ instance }) => instance instanceof RateLimitRuntime);
+/** The copies of the package that the application's runtimes are of. */
+function runtimesOf(discovery: DiscoveryService): Copy[] {
+  return discovery.getProviders().flatMap(({ instance }) => (instance as { [RUNTIME]?: Copy } | null)?.[RUNTIME] ?? []);
 }
 
-function importedTwice(): RateLimitConfigError {
-  return new RateLimitConfigError(
+/** Two modules would charge each request twice. */
+function expectAlone(runtimes: readonly Copy[]): void {
+  if (runtimes.length <= 1) return;
+  const copies = [...new Set(runtimes.map(textOf))];
+  throw new RateLimitConfigError(
     'RateLimitModule',
-    'is imported twice with options: import it once, in the root module',
+    copies.length === 1
+      ? 'is imported twice with options: import it once, in the root module'
+      : `is imported twice, from several copies of nestjs-floodgate: ${copies.join('; ')}. ${HOW_TO_MEND}`,
   );
 }
