@@ -12,12 +12,17 @@ export interface RedisFixture {
   readonly client: Redis;
 }
 
-/** A server for the `describe` or the file that calls this, emptied before every test. `TEST_REDIS_URL` names another one. */
-export function useRedis(args: readonly string[] = []): RedisFixture {
+/**
+ * A server for the `describe` or the file that calls this, emptied before every test. `TEST_REDIS_URL` names another one.
+ *
+ * @param args of a server that this starts
+ * @param options `installed`: the server is the installed one in any case
+ */
+export function useRedis(args: readonly string[] = [], { installed = false } = {}): RedisFixture {
   let server: AnyRedisServer;
   let client: Redis;
   beforeAll(async () => {
-    server = OutsideRedis.given(args) ?? (await RedisServer.start({ args }));
+    server = (installed ? undefined : OutsideRedis.given(args)) ?? (await RedisServer.start({ args }));
     client = new Redis(server.url);
     await client.script('LOAD', PROGRAM); // a batch that is sent again after NOSCRIPT may be overtaken by the next one
   });
