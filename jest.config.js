@@ -5,7 +5,7 @@ const rootDir = fileURLToPath(new URL('.', import.meta.url));
 const isFolder = (name) => existsSync(`${rootDir}${name}`);
 
 /** The folders whose specs stand beside the code and need nothing but Node. */
-const UNIT = ['libs', 'lua', 'src', 'surge', 'simulate'].filter(isFolder);
+const UNIT = ['libs', 'lua', 'src', 'surge', 'simulate', 'test/consumers'].filter(isFolder);
 
 /** The folders of each project, and the file in test/support/setup that checks the programs which they need. */
 const PROJECTS = {
@@ -28,7 +28,7 @@ const PROJECTS = {
   },
   app: { folders: ['test/app', 'test/surge'], setup: 'redis' },
   deploy: { folders: ['test/deploy'], setup: 'deploy' },
-  docs: { folders: ['test/docs'], setup: 'redis' },
+  docs: { folders: ['test/docs', 'test/package'], setup: 'redis' },
 };
 
 /** Has a configuration of its own: it needs a browser and the built application. */
@@ -88,7 +88,7 @@ export function specsIn(folders) {
 
 /** A folder that belongs to no project would never be run. */
 function expectProjectOfEach(entries) {
-  const known = [BROWSER, ...Object.values(PROJECTS).flatMap(({ folders }) => folders)];
+  const known = [BROWSER, ...UNIT, ...Object.values(PROJECTS).flatMap(({ folders }) => folders)];
   const forgotten = entries.filter((entry) => !known.includes(entry));
   if (forgotten.length > 0) throw new Error(`jest.config.js: no project contains ${forgotten.join(', ')}`);
 }

@@ -55,6 +55,10 @@ function output(format, extension) {
     entryFileNames: `[name]${extension}`,
     chunkFileNames: `shared/[name]-[hash]${extension}`,
     sourcemap: !extension.startsWith('.d'),
+    // For src/nest/copies.ts.
+    intro: extension.startsWith('.d')
+      ? ''
+      : `const FLOODGATE_FORMAT = '${format === 'cjs' ? 'CommonJS' : 'ES module'}';`,
     // As Node does for an ES module that imports CommonJS: the default is `module.exports`.
     interop: 'default',
     exports: 'named',

@@ -12,7 +12,7 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from 'nestjs-floodgate';
-import { type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
+import { type HttpApp, isOldFastify, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -75,6 +75,8 @@ const request = (line: string, headers = '', body = ''): string =>
 const last = (line: string, headers = '', body = ''): string => request(line, `${headers}Connection: close\r\n`, body);
 const PREFLIGHT = 'Origin: http://a.test\r\nAccess-Control-Request-Method: POST\r\n';
 
+const SLASHLESS = isOldFastify ? 200 : 404;
+
 /** Requests with their status until they are rejected: of Express, and of Fastify if it differs. */
 const TRAFFIC: [string, string, number, number?][] = [
   ['a request to a route', last('GET /rides'), 200],
@@ -87,7 +89,7 @@ const TRAFFIC: [string, string, number, number?][] = [
   ['a preflight', last('OPTIONS /rides', PREFLIGHT), 204],
   ['a preflight without a route', last('OPTIONS /nothing', PREFLIGHT), 204],
   ['a request to the server as a whole', last('OPTIONS *', PREFLIGHT), 204],
-  ['a target without a slash in front', last('GET *rides'), 404],
+  ['a target without a slash in front', last('GET *rides'), 404, SLASHLESS],
   ['an absolute URI', last('GET http://other.test/rides'), 200],
   ['an absolute URI without a path', last('GET http://other.test'), 404],
   ['an absolute URI of another scheme', last('GET ftp://other.test/rides'), 200, 404],
@@ -120,7 +122,8 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
       request(line, line.startsWith('OPTIONS') ? PREFLIGHT : ''),
     );
     const answer = await exchange(app.port, kinds.join('').repeat(4) + last('GET /rides'));
-    const passing = [200, 404, 204, 404, 404, 200, 404, 204];
+    const slashless = platform === 'Fastify' ? SLASHLESS : 404;
+    const passing = [200, 404, 204, 404, slashless, 200, 404, 204];
     expect(statuses(answer)).toEqual([...passing, ...Array<number>(13).fill(429)]);
     expect(headerOfEach(answer, 'X-RateLimit-Remaining').slice(0, 9).map(Number)).toEqual([7, 6, 5, 4, 3, 2, 1, 0, 0]);
     expect(options.store.asked).toHaveLength(21);

@@ -3,7 +3,7 @@ import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.stor
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { timeOf, useRedis } from '../support/redis-fixture.js';
+import { expiryOf, timeOf, useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
 import { MINUTE, ORIGIN, SECOND } from '../../libs/rate-limit/src/testing/conformance/instants.js';
 
@@ -37,7 +37,7 @@ describe('expiry in Redis', () => {
   it.each(CASES)('with the Redis clock: at the end of the second, for $title', async ({ algorithm, cost }) => {
     const store = new RedisStore(redis.client);
     const { at, charges } = await store.consume([{ key: 'key', algorithm, cost }]);
-    const expiresAt = await redis.client.pexpiretime('key');
+    const expiresAt = await expiryOf(redis.client, 'key');
     const ends = Math.ceil((at + charges[0]!.resetAfter) / SECOND) * 1000;
     const isOver = expiresAt === -2 && (await timeOf(redis.client)) >= ends * 1000;
     expect(isOver ? ends : expiresAt).toBe(ends);
@@ -47,7 +47,7 @@ describe('expiry in Redis', () => {
     const store = new RedisStore(redis.client, { clock: () => ORIGIN });
     const before = Date.now();
     await store.consume([{ key: 'key', algorithm, cost }]);
-    const expiresAt = await redis.client.pexpiretime('key');
+    const expiresAt = await expiryOf(redis.client, 'key');
     const kept = Math.ceil(lifetime / 1000) + 60_000;
     expect(expiresAt).toBeGreaterThanOrEqual(before + kept);
     expect(expiresAt).toBeLessThanOrEqual(Date.now() + kept);

@@ -41,7 +41,7 @@ export async function startApplication(
   const ended = new Promise<void>((resolve) => void child.once('close', () => resolve()));
   const ready = new Promise<string>((resolve, reject) => {
     child.stdout!.on('data', () => {
-      const [, found] = /^listening (\S+)$/m.exec(own.text) ?? [];
+      const [, found] = /^listening (\S+)\n/m.exec(own.text) ?? [];
       if (found !== undefined) resolve(found);
     });
     child.once('error', reject);

@@ -1,9 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { requirePrograms } from '../../tools/programs.js';
 import { endAll, Log } from './command.js';
 import { type ConsumersOptions, readOptions, USAGE, UsageError } from './options.js';
 import { describeRow, printFailure, resultLine } from './report.js';
 import type { Result, Row } from './row.js';
+import { ROWS } from './rows.js';
 import { runRow } from './row-run.js';
 import { PAGES, supportTable, writeTable } from './support-table.js';
 import { Workshop } from './workshop.js';
@@ -42,6 +43,17 @@ function reportOf(results: readonly Result[]): object {
   };
 }
 
+/** The rows that passed in an earlier run. */
+function passedIn(file: string): Row[] {
+  const { rows } = JSON.parse(readFileSync(file, 'utf8')) as { rows: { name: string; passed: boolean }[] };
+  const passed = new Set(rows.filter((row) => row.passed).map(({ name }) => name));
+  return ROWS.filter(({ name }) => passed.has(name));
+}
+
+function writeTables(rows: readonly Row[]): void {
+  for (const page of PAGES) writeTable(page, supportTable(rows));
+}
+
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
   if (options === undefined) {
@@ -50,6 +62,10 @@ async function main(): Promise<number> {
   }
   if (options.list) {
     for (const row of options.rows) console.log(describeRow(row));
+    return 0;
+  }
+  if (options.from !== undefined) {
+    writeTables(passedIn(options.from));
     return 0;
   }
   try {
@@ -73,7 +89,7 @@ async function main(): Promise<number> {
     const results = await runRows(options, workshop);
     const passed = results.filter(({ failure }) => failure === undefined);
     if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(reportOf(results), undefined, 2));
-    if (options.writeReadme) for (const page of PAGES) writeTable(page, supportTable(passed.map(({ row }) => row)));
+    if (options.writeReadme) writeTables(passed.map(({ row }) => row));
     console.log(`\n${passed.length} passed, ${results.length - passed.length} failed`);
     return passed.length === results.length ? 0 : 1;
   } finally {

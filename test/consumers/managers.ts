@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Log, run } from './command.js';
+import { type CommandOptions, type Log, run } from './command.js';
 import type { Choices, Manager } from './row.js';
 import { NPM, QUIET, type Workshop } from './workshop.js';
 
@@ -15,8 +15,8 @@ export interface Installed {
   readonly nodeFolder: string;
   /** Its `node`, able to find its packages. */
   readonly node: readonly string[];
-  /** Runs a program of one of its packages. */
-  bin(command: readonly string[], env?: Readonly<Record<string, string>>): Promise<void>;
+  /** Runs a program of one of its packages: by its own Node, unless another one is given. */
+  bin(command: readonly string[], options?: Pick<CommandOptions, 'env' | 'nodeFolder'>): Promise<void>;
   /** The installed version of a package, undefined if it is absent. */
   readonly version: (name: string) => Promise<string | undefined>;
 }
@@ -65,15 +65,17 @@ export async function install(row: Choices, folder: string, workshop: Workshop, 
   await run(await commands[row.manager](), at);
 
   if (row.manager === 'yarn-pnp') {
-    const program = [node, await yarn()];
+    const path = await yarn();
     return {
       folder,
       nodeFolder,
       node: [node, '--require', './.pnp.cjs', '--experimental-loader', './.pnp.loader.mjs'],
-      bin: async (command, more) =>
-        void (await run([...program, 'run', ...command], { ...at, env: { ...env, ...more } })),
+      bin: async (command, options) => {
+        const other = join(options?.nodeFolder ?? nodeFolder, 'node');
+        await run([other, path, 'run', ...command], { ...at, ...options, env: { ...env, ...options?.env } });
+      },
       version: async (name) => {
-        const info = await run([...program, 'info', '--json', name], { ...at, log: undefined }).catch(() => '');
+        const info = await run([node, path, 'info', '--json', name], { ...at, log: undefined }).catch(() => '');
         return /"Version":"([^"]+)"/.exec(info)?.[1];
       },
     };
@@ -82,8 +84,9 @@ export async function install(row: Choices, folder: string, workshop: Workshop, 
     folder,
     nodeFolder,
     node: [node],
-    bin: async ([name, ...args], more) => {
-      await run([join(folder, 'node_modules', '.bin', name!), ...args], { ...at, env: { ...env, ...more } });
+    bin: async ([name, ...args], options) => {
+      const program = join(folder, 'node_modules', '.bin', name!);
+      await run([program, ...args], { ...at, ...options, env: { ...env, ...options?.env } });
     },
     version: async (name) => versionIn(join(folder, 'node_modules', name, 'package.json')),
   };

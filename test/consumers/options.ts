@@ -1,6 +1,9 @@
 import { parseArgs } from 'node:util';
+import { choicesOf, MAJORS, NODES, type Row } from './row.js';
 import { ROWS } from './rows.js';
-import type { Row } from './row.js';
+
+/** In this order: numbers would come first. */
+const LINES = Object.keys(NODES).toSorted();
 
 export interface ConsumersOptions {
   readonly rows: readonly Row[];
@@ -12,6 +15,8 @@ export interface ConsumersOptions {
   readonly json: string | undefined;
   /** Whether the support tables are written. */
   readonly writeReadme: boolean;
+  /** The result of an earlier run, which is not repeated. */
+  readonly from: string | undefined;
   /** Whether the applications stay on disk. */
   readonly keep: boolean;
 }
@@ -19,11 +24,14 @@ export interface ConsumersOptions {
 export const USAGE = `npm run test:consumers -- [options]
 
   --only NAME     run this row, or the rows whose names begin with NAME; may be given several times
+  --nest MAJOR    run the rows of this Nest, ${MAJORS.join(' or ')}
+  --node LINE     run the rows of this Node, ${LINES.join(', ')}
   --ci            run the rows that .ci/run runs
   --list          print the rows, and do nothing
   --parallel N    run N rows at a time, 1 to 8 (2)
   --json FILE     write the result, as numPassedTests and numFailedTests
   --write-readme  write the support tables of README.md and libs/rate-limit/README.md; needs a run of all rows
+  --from FILE     with --write-readme: take the result of an earlier run, which --json wrote, and run nothing
   --keep          keep the applications
   --help
 
@@ -37,11 +45,14 @@ export class UsageError extends Error {
 
 const OPTIONS = {
   only: { type: 'string', multiple: true },
+  nest: { type: 'string' },
+  node: { type: 'string' },
   ci: { type: 'boolean' },
   list: { type: 'boolean' },
   parallel: { type: 'string' },
   json: { type: 'string' },
   'write-readme': { type: 'boolean' },
+  from: { type: 'string' },
   keep: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
@@ -55,22 +66,42 @@ const MAX_PARALLEL = 8;
 export function readOptions(args: readonly string[]): ConsumersOptions | undefined {
   const given = parse(args);
   if (given.help === true) return undefined;
-  const { only = [], ci = false, list = false, parallel = '2', json, keep = false } = given;
+  const { only = [], nest, node, ci = false, list = false, parallel = '2', json, from, keep = false } = given;
   if (!(/^\d$/.test(parallel) && Number(parallel) >= 1 && Number(parallel) <= MAX_PARALLEL)) {
     throw new UsageError(`--parallel must be a whole number from 1 to ${MAX_PARALLEL}, got '${parallel}'`);
   }
   const writeReadme = given['write-readme'] === true;
-  const rows = ROWS.filter((row) => (!ci || row.ci === true) && isAmong(row, only));
   for (const name of only) {
     if (!ROWS.some((row) => isAmong(row, [name]))) {
       throw new UsageError(`--only must begin the name of a row, got '${name}'. --list prints the rows`);
     }
   }
-  if (rows.length === 0) throw new UsageError('No row of --only is one of --ci');
+  requireOneOf('--nest', MAJORS, nest);
+  requireOneOf('--node', LINES, node);
+  const rows = ROWS.filter(
+    (row) =>
+      isAmong(row, only) &&
+      (nest === undefined || choicesOf(row).major === nest) &&
+      (node === undefined || lineOf(row) === node) &&
+      (!ci || row.ci === true),
+  );
+  if (rows.length === 0) throw new UsageError('No row fits all of --only, --nest, --node and --ci');
   if (writeReadme && rows.length < ROWS.length) {
-    throw new UsageError('--write-readme needs a run of all rows: leave out --only and --ci');
+    throw new UsageError('--write-readme needs a run of all rows: leave out --only, --nest, --node and --ci');
   }
-  return { rows, list, parallel: Number(parallel), json, writeReadme, keep };
+  if (from !== undefined && !writeReadme) throw new UsageError('--from needs --write-readme');
+  return { rows, list, parallel: Number(parallel), json, writeReadme, from, keep };
+}
+
+function requireOneOf(option: string, known: readonly string[], given: string | undefined): void {
+  if (given !== undefined && !known.includes(given)) {
+    throw new UsageError(`${option} must be one of ${known.join(', ')}, got '${given}'`);
+  }
+}
+
+/** A row without a Node of its own runs on this process's. */
+function lineOf({ node }: Row): string | undefined {
+  return node ?? LINES.find((line) => process.versions.node.startsWith(`${line}.`));
 }
 
 function isAmong({ name }: Row, only: readonly string[]): boolean {

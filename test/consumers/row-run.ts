@@ -16,7 +16,7 @@ const NAMED = ['@nestjs/core', 'typescript', 'ioredis', 'another-ioredis', 'iova
 const OPTIONAL_IN_NEST = ['@nestjs/microservices', '@nestjs/websockets', 'class-transformer', 'class-validator'];
 
 /** An ES module that esbuild makes of CommonJS packages needs the `require` that they call. */
-const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+const REQUIRE = 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);';
 
 interface Built {
   readonly entry: string;
@@ -67,8 +67,13 @@ async function versionsOf({ node, folder, version }: Installed): Promise<Record<
 }
 
 /** @returns what `node` runs; a bundle lies where no package can be found */
-async function build({ name, build: kind, modules }: Choices, app: Installed, workshop: Workshop): Promise<Built> {
-  await app.bin(['nest', 'build']);
+async function build(
+  { name, major, build: kind, modules }: Choices,
+  app: Installed,
+  workshop: Workshop,
+): Promise<Built> {
+  // @nestjs/schematics 12, which the command loads, asks for Node 22.22 or 24.15, whatever runs the application.
+  await app.bin(['nest', 'build'], major === '12' ? { nodeFolder: await workshop.nodeFolder('24') } : {});
   const entry = ['dist/main.js', 'dist/src/main.js']
     .map((path) => join(app.folder, path))
     .find((path) => existsSync(path));
@@ -86,11 +91,11 @@ async function build({ name, build: kind, modules }: Choices, app: Installed, wo
 }
 
 /** Runs the test runner that was generated, as its `npm test` does. */
-async function test({ nest, modules }: Choices, app: Installed, redis: RedisForRow | undefined): Promise<void> {
-  if (modules === 'esm') return app.bin(['vitest', 'run'], environmentOf(redis));
+async function test({ major, modules }: Choices, app: Installed, redis: RedisForRow | undefined): Promise<void> {
+  if (modules === 'esm') return app.bin(['vitest', 'run'], { env: environmentOf(redis) });
   // Nest 12 consists of ES modules, which Jest loads with this flag only.
-  const flags: Record<string, string> = nest === '12' ? { NODE_OPTIONS: '--experimental-vm-modules' } : {};
-  await app.bin(['jest'], { ...flags, ...environmentOf(redis) });
+  const flags: Record<string, string> = major === '12' ? { NODE_OPTIONS: '--experimental-vm-modules' } : {};
+  await app.bin(['jest'], { env: { ...flags, ...environmentOf(redis) } });
 }
 
 async function tryOut(

@@ -1,6 +1,9 @@
 /** The versions of Node that npm ships as packages: the oldest one of each line that a row runs on, and the newest of the last. */
 export const NODES = { '20.18': '20.18.0', '20.19': '20.19.0', '22.12': '22.12.0', '24': '24' } as const;
 
+/** The majors of Nest. */
+export const MAJORS = ['11', '12'] as const;
+
 export type NodeLine = keyof typeof NODES;
 export type Modules = 'commonjs' | 'esm';
 export type Resolution = 'node10' | 'node16' | 'nodenext' | 'bundler';
@@ -45,7 +48,9 @@ export interface Row {
 }
 
 /** A row with all choices made. */
-export type Choices = Required<Omit<Row, 'node' | 'ioredis'>> & Pick<Row, 'node' | 'ioredis'>;
+export interface Choices extends Required<Omit<Row, 'node' | 'ioredis'>>, Pick<Row, 'node' | 'ioredis'> {
+  readonly major: (typeof MAJORS)[number];
+}
 
 /** Fills in the defaults. */
 export function choicesOf(row: Row): Choices {
@@ -60,6 +65,7 @@ export function choicesOf(row: Row): Choices {
     manager: 'npm',
     ci: false,
     ...row,
+    major: row.nest === '12' ? '12' : '11',
   };
 }
 

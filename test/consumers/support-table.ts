@@ -1,11 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Choices, choicesOf, type Row } from './row.js';
+import { type Choices, choicesOf, MAJORS, type Row } from './row.js';
 
 const fileAt = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** The pages that contain the table. */
-export const PAGES = ['README.md', 'libs/rate-limit/README.md'].map(fileAt);
+export const PAGES = ['README.md', 'libs/rate-limit/README.md'].map(fileAt).filter((page) => existsSync(page));
 
 const BEGIN = '<!-- support:begin -->';
 const END = '<!-- support:end -->';
@@ -100,13 +100,12 @@ const LINES: readonly Line[] = [
 /** What the given rows prove, as Markdown: one column for each major version of Nest. */
 export function supportTable(rows: readonly Row[]): string {
   const chosen = rows.map(choicesOf);
-  const majors = ['11', '12'];
-  const columns = majors.map((major) => chosen.filter(({ nest }) => nest.split('.')[0] === major));
+  const columns = MAJORS.map((one) => chosen.filter(({ major }) => major === one));
   const cells = LINES.map(({ title, valuesOf }) => [
     title,
     ...columns.map((column) => valuesOf(column).join(', ') || NONE),
   ]);
-  const all = [['', ...majors.map((major) => `with Nest ${major}`)], ...cells];
+  const all = [['', ...MAJORS.map((major) => `with Nest ${major}`)], ...cells];
   const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
   const padded = all.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`);
   const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -71,8 +71,7 @@ export class Workshop {
   }
 
   /** The project that `nest new` generates. The schematic is what `nest new` calls, which asks for the modules in a terminal only. */
-  scaffold({ nest, modules }: Pick<Choices, 'nest' | 'modules'>): Promise<string> {
-    const major = nest.split('.')[0]!;
+  scaffold({ major, modules }: Pick<Choices, 'major' | 'modules'>): Promise<string> {
     return this.once(`generated-${major}-${modules}`, async () => {
       const bin = join(await this.tool(`nest-cli-${major}`, `@nestjs/cli@${major}`), '.bin', 'schematics');
       const cwd = join(this.folder, 'generated', major);
@@ -112,7 +111,8 @@ function named(tarball: string): string {
 function entriesOf(): string[] {
   const file = join(LIBRARY, 'package.json');
   const { exports } = JSON.parse(readFileSync(file, 'utf8')) as { exports: Record<string, unknown> };
-  return Object.keys(exports).flatMap((path) => /^\.\/(\w+)$/.exec(path)?.slice(1) ?? []);
+  const entries = Object.keys(exports).flatMap((path) => /^\.\/(\w+)$/.exec(path)?.slice(1) ?? []);
+  return entries.filter((entry) => existsSync(join(LIBRARY, 'src', entry)));
 }
 
 /** The scripts that `npm pack` runs print before its report. */

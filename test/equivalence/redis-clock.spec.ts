@@ -8,7 +8,7 @@ import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { ALL_ALGORITHMS, algorithmOf, policyWith, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
-import { contentsOf, timeOf, useRedis } from '../support/redis-fixture.js';
+import { contentsOf, expiryOf, timeOf, useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
 
 const MINUTE = 60_000_000;
@@ -89,7 +89,7 @@ describe('with the Redis clock', () => {
           const key = `${algorithm.limit}:${i % 40}`;
           const { at, allowed, charges } = await store.consume([{ key, algorithm, cost: 1 + (i % 3) }]);
           const ends = Math.ceil((at + charges[0]!.resetAfter) / 1_000_000) * 1000;
-          expect([allowed || i >= 40, await redis.client.pexpiretime(key)]).toEqual([true, ends]);
+          expect([allowed || i >= 40, await expiryOf(redis.client, key)]).toEqual([true, ends]);
         }
       }
     },
@@ -121,7 +121,7 @@ describe('with the Redis clock', () => {
         const [rebased] = await contentsOf(redis.client, [key]);
         expect(rebased).not.toBe(stored);
         const ends = Math.ceil((verdict.at + verdict.charges[0]!.resetAfter) / 1_000_000) * 1000;
-        expect(await redis.client.pexpiretime(key)).toBe(ends);
+        expect(await expiryOf(redis.client, key)).toBe(ends);
         // The rebased state is not written again: the bucket refills from it.
         await store.consume([charge]);
         expect(await contentsOf(redis.client, [key])).toEqual([rebased]);

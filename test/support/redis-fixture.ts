@@ -12,12 +12,17 @@ export interface RedisFixture {
   readonly client: Redis;
 }
 
-/** A server for the `describe` or the file that calls this, emptied before every test. `TEST_REDIS_URL` names another one. */
-export function useRedis(args: readonly string[] = []): RedisFixture {
+/**
+ * A server for the `describe` or the file that calls this, emptied before every test. `TEST_REDIS_URL` names another one.
+ *
+ * @param args of a server that this starts
+ * @param options `installed`: the server is the installed one in any case
+ */
+export function useRedis(args: readonly string[] = [], { installed = false } = {}): RedisFixture {
   let server: AnyRedisServer;
   let client: Redis;
   beforeAll(async () => {
-    server = OutsideRedis.given(args) ?? (await RedisServer.start({ args }));
+    server = (installed ? undefined : OutsideRedis.given(args)) ?? (await RedisServer.start({ args }));
     client = new Redis(server.url);
     await client.script('LOAD', PROGRAM); // a batch that is sent again after NOSCRIPT may be overtaken by the next one
   });
@@ -42,6 +47,24 @@ export function useRedis(args: readonly string[] = []): RedisFixture {
 export async function timeOf(client: Redis): Promise<number> {
   const [seconds, microseconds] = await client.time();
   return Number(seconds) * 1_000_000 + Number(microseconds);
+}
+
+/**
+ * When a key expires, in milliseconds of the server's clock: -1 without an expiry, -2 without a key. PEXPIRETIME would tell, but
+ * Redis 6.2 has no such command.
+ */
+export async function expiryOf(client: Redis, key: string): Promise<number> {
+  const millisecond = ([seconds, microseconds]: readonly [string, string]): number =>
+    Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+  for (;;) {
+    const [[, before], [, left], [, after]] = (await client.pipeline().time().pttl(key).time().exec()) as [
+      [null, [string, string]],
+      [null, number],
+      [null, [string, string]],
+    ];
+    if (left < 0) return left;
+    if (millisecond(before) === millisecond(after)) return millisecond(before) + left;
+  }
 }
 
 /** A DUMP of a list depends on its history, its entries do not. */

@@ -12,5 +12,9 @@ export class BurstController {
   }
 }
 
-@Module({ imports: [RateLimitModule.forRoot({ redis }), ...metrics], controllers: [BurstController] })
+@Module({
+  // A machine that builds another application meanwhile may take long for the first answer of Redis.
+  imports: [RateLimitModule.forRoot({ redis, deadlineMs: 5000 }), ...metrics],
+  controllers: [BurstController],
+})
 export class AppModule {}

@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import { sameCharges } from '../stores/charge.js';
 import type { Denials, KnownDenial } from '../stores/observers.js';
 import type { Charge, ChargeVerdict, Verdict } from '../stores/store.js';
 import { flatten } from '../util/own-text.js';
+import { RecentMap } from '../util/recent-map.js';
 
 interface Denial extends KnownDenial {
   readonly charges: readonly Charge[];
@@ -29,10 +29,9 @@ const DRIFT = 0.998;
  */
 export class DenialCache implements Denials {
   /** By the key of a charge that was rejected. */
-  private readonly denials = new LRUCache<string, Denial>({
-    max: MAX_DENIALS,
-    maxSize: MAX_CHARGES,
-    sizeCalculation: ({ charges }) => charges.length,
+  private readonly denials = new RecentMap<Denial>(MAX_DENIALS, {
+    max: MAX_CHARGES,
+    of: ({ charges }) => charges.length,
   });
   /** By key: monotonic milliseconds of its last reset. A denial that was sent before is not certain any more. */
   private readonly resets = new Map<string, number>();

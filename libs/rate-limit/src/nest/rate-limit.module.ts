@@ -10,6 +10,7 @@ import {
 } from './rate-limit.module-definition.js';
 import { RateLimitGateways } from './rate-limit.gateways.js';
 import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
+import { warnOfCopies } from './copies.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
 import { GlobalGuards, GlobalGuardsBinder } from './global-guards.js';
@@ -64,7 +65,14 @@ import { RATE_LIMIT_STORE } from './open-store.js';
     GlobalGuardsBinder,
     RateLimitGateways,
     RateLimitExceptionFilter,
-    { provide: RATE_LIMIT_PRESENT, useValue: true },
+    {
+      provide: RATE_LIMIT_PRESENT,
+      // It needs nothing, so that Nest makes it before it misses an injected class of another copy.
+      useFactory: () => {
+        warnOfCopies();
+        return true;
+      },
+    },
   ],
   exports: [RateLimitRuntime, RateLimiter, RateLimitGuard, RATE_LIMIT_PRESENT],
 })

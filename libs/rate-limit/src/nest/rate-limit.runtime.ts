@@ -27,6 +27,7 @@ import { withHelp } from '../util/error-codes.js';
 import { decoratedInVain, limitableHandlers } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
+import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
 import { identityChain } from './identities.js';
 import { openStore, overridingStore } from './open-store.js';
 import type { CheckedOptions } from './options/check-options.js';
@@ -35,12 +36,16 @@ import { PolicyFunctions } from './policy-functions.js';
 import { type Route, RoutePolicies } from './route-policies.js';
 import type { IdentityChain } from './types.js';
 
+/** Marks the runtimes of any copy of the package. */
+const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
+
 /**
  * Puts the limiter together from the module's options, and gives it the module's life: it checks every route's policies at
  * boot, rejects the requests that wait before the server closes, and closes the store at shutdown.
  */
 @Injectable()
 export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
+  readonly [RUNTIME] = THIS_COPY;
   readonly engine: Limiter;
   /** The same engine without metrics and `onDecision`: for charges that are no decision on a request. */
   readonly unobserved: Limiter;
@@ -113,7 +118,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     override: RateLimitStore | null,
   ): Promise<RateLimitRuntime> {
     // Nest calls no hook of a module that is loaded lazily, so the check of `onModuleInit` would not come.
-    if (runtimesOf(discovery).length > 0) throw importedTwice();
+    expectAlone([...runtimesOf(discovery), THIS_COPY]);
     const logger = new Logger('RateLimit');
     const monitor = new Monitor(options, logger);
     const opened = override === null ? await openStore(options, monitor, logger) : overridingStore(override, options);
@@ -121,7 +126,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 
   async onModuleInit(): Promise<void> {
-    if (runtimesOf(this.discovery).length > 1) throw importedTwice();
+    expectAlone(runtimesOf(this.discovery));
     await this.checkPolicies();
     this.warnOfHandlers();
     this.connections.watch(serverOf(this.adapterHost));
@@ -218,14 +223,20 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 }
 
-function runtimesOf(discovery: DiscoveryService): unknown[] {
-  return discovery.getProviders().filter(({ instance }) => instance instanceof RateLimitRuntime);
+/** The copies of the package that the application's runtimes are of. */
+function runtimesOf(discovery: DiscoveryService): Copy[] {
+  return discovery.getProviders().flatMap(({ instance }) => (instance as { [RUNTIME]?: Copy } | null)?.[RUNTIME] ?? []);
 }
 
-function importedTwice(): RateLimitConfigError {
-  return new RateLimitConfigError(
+/** Two modules would charge each request twice. */
+function expectAlone(runtimes: readonly Copy[]): void {
+  if (runtimes.length <= 1) return;
+  const copies = [...new Set(runtimes.map(textOf))];
+  throw new RateLimitConfigError(
     'RateLimitModule',
-    'is imported twice with options: import it once, in the root module',
+    copies.length === 1
+      ? 'is imported twice with options: import it once, in the root module'
+      : `is imported twice, from several copies of nestjs-floodgate: ${copies.join('; ')}. ${HOW_TO_MEND}`,
     'FG_MODULE_IMPORT',
   );
 }

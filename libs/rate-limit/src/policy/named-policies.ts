@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { nearestName } from '../util/nearest-name.js';
+import { RecentMap } from '../util/recent-map.js';
 import { Meanings } from './meanings.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';
@@ -17,7 +17,7 @@ export class NamedPolicies<Context = never> {
   /** The policies that count under each key. */
   readonly meanings = new Meanings();
   private readonly named = new Map<string, ParsedPolicy<Context>>();
-  private readonly byContent = new LRUCache<string, ParsedPolicy<Context>>({ max: MAX_PARSED });
+  private readonly byContent = new RecentMap<ParsedPolicy<Context>>(MAX_PARSED);
   private readonly functions = new WeakMap<object, number>();
   private functionCount = 0;
 

@@ -1,8 +1,8 @@
 import { Catch, type ExceptionFilter, Inject, Injectable, Logger, Optional, type Type } from '@nestjs/common';
 import { withHelp } from '../../util/error-codes.js';
 
-/** Provided by `RateLimitModule` for the whole application. */
-export const RATE_LIMIT_PRESENT = Symbol('RateLimitModule is imported');
+/** Provided by `RateLimitModule` for the whole application. The module may be of another copy of the package. */
+export const RATE_LIMIT_PRESENT = Symbol.for('nestjs-floodgate:module-is-imported');
 
 /** Never thrown. */
 class Never {}

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { build } from 'esbuild';
+import { Application, ENTRIES, nameOf } from './support/packed.js';
+
+jest.setTimeout(60_000); // each test starts processes
+
+const PEERS = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
+const FORMATS = ['mjs', 'cjs'] as const;
+
+let application: Application;
+
+beforeAll(() => {
+  application = new Application(PEERS);
+});
+afterAll(() => application.delete());
+
+const load = (format: string, entry: string): string =>
+  format === 'mjs' ? `await import('${nameOf(entry)}')` : `require('${nameOf(entry)}')`;
+
+/** The names that an entry point exports, and its classes, as a process without the optional packages sees them. */
+async function exportsOf(format: string, entry: string): Promise<{ names: string[]; classes: string[][] }> {
+  const code = `
+    const loaded = ${load(format, entry)};
+    const entries = Object.entries(loaded).filter(([name]) => name !== 'default' && name !== 'module.exports');
+    const classes = entries.filter(([, value]) => /^class /.test(String(value))).map(([name, value]) => [name, value.name]);
+    console.log(JSON.stringify({ names: entries.map(([name]) => name).toSorted(), classes }));`;
+  return JSON.parse(await application.run(application.write(`exports.${format}`, code))) as never;
+}
+
+describe.each(ENTRIES)('the entry point %s', (entry) => {
+  it('exports the same from both formats, under the names of its sources', async () => {
+    const [module, script] = await Promise.all(FORMATS.map((format) => exportsOf(format, entry)));
+    const sources = (await import(
+      `../../libs/rate-limit/src/${entry === 'index' ? '' : `${entry}/`}index.js`
+    )) as object;
+    expect(module!.names).toEqual(Object.keys(sources).toSorted());
+    expect(script!.names).toEqual(module!.names);
+    for (const [name, classNamed] of [...module!.classes, ...script!.classes]) expect(classNamed).toBe(name);
+  });
+
+  it.each(FORMATS)('is bundled by esbuild without the optional packages: %s', async (format) => {
+    const { errors, warnings, outputFiles } = await build({
+      entryPoints: [application.write(`bundled.${format}`, `globalThis.loaded = ${load(format, entry)};`)],
+      absWorkingDir: application.folder,
+      bundle: true,
+      write: false,
+      platform: 'node',
+      format: format === 'mjs' ? 'esm' : 'cjs',
+      external: PEERS.flatMap((name) => [name, `${name}/*`]),
+      logLevel: 'silent',
+    });
+    expect([errors, warnings]).toEqual([[], []]);
+    expect(outputFiles[0]!.text.length).toBeGreaterThan(1_000);
+  });
+});
+
+it.each(FORMATS)('the entry points share their classes: %s', async (format) => {
+  const code = `
+    const all = [${ENTRIES.map((entry) => load(format, entry)).join(', ')}];
+    const classes = new Map();
+    for (const one of all) {
+      for (const [name, value] of Object.entries(one)) {
+        if (/^class /.test(String(value))) classes.set(name, (classes.get(name) ?? new Set()).add(value));
+      }
+    }
+    console.log(classes.size > 10, [...classes].filter(([, values]) => values.size > 1).map(([name]) => name));`;
+  expect(await application.run(application.write(`shared.${format}`, code))).toBe('true []\n');
+});
+
+it('leads a stack trace to the sources', async () => {
+  for (const format of FORMATS) {
+    const file = application.write(
+      `trace.${format}`,
+      `const { RateLimit } = ${load(format, 'index')};\nRateLimit()(class {});`,
+    );
+    expect(await application.run(file, '--enable-source-maps')).toMatch(
+      /nestjs-floodgate\/src\/nest\/decorators\/decorate\.ts:\d+/,
+    );
+  }
+});
+
+it('the client needs no Nest', async () => {
+  if (!ENTRIES.includes('client')) return;
+  const alone = new Application([]);
+  for (const format of FORMATS) {
+    const file = alone.write(`client.${format}`, `${load(format, 'client')}; console.log('loaded');`);
+    expect(await alone.run(file)).toBe('loaded\n');
+  }
+  alone.delete();
+});
