@@ -9,8 +9,8 @@ type Caught = RateLimitExceededException | RateLimitUnavailableException | Limit
 
 /**
  * Answers the exceptions that the application throws itself, after `RateLimiter.consume` for example, with the headers that
- * the guard sets. An error of the limiter that a handler does not catch is a 503, as in the guard. Contexts other than HTTP get
- * the exceptions unchanged.
+ * the guard sets. An error of the limiter that a handler does not catch is a 503, as in the guard. In other contexts their
+ * adapters answer.
  *
  * Every filter of the application comes first: Nest searches its list from the end, and this filter stands at the front. With
  * `APP_FILTER` it would stand behind the filters of the root module.
@@ -27,10 +27,10 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     application.getGlobalFilters().unshift(this);
   }
 
-  override catch(caught: Caught, host: ArgumentsHost): void {
-    // Nest's handlers of other protocols go on as without a filter when one returns nothing.
-    if (host.getType() !== 'http') return;
+  override catch(caught: Caught, host: ArgumentsHost): unknown {
     const exception = toHttpException(caught) as RateLimitExceededException | RateLimitUnavailableException;
+    // Nest's handlers of other protocols go on as without a filter when one returns nothing.
+    if (host.getType() !== 'http') return this.runtime.contexts.of(host.getType())?.caught?.(exception, host);
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
     if (!RateLimitExceededException.isAnswered(exception) && httpAdapter.isHeadersSent(response) !== true) {
@@ -41,5 +41,6 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
       }
     }
     super.catch(exception, host);
+    return undefined;
   }
 }

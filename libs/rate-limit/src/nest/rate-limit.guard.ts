@@ -114,7 +114,10 @@ export class RateLimitGuard implements CanActivate {
   private async limitElsewhere(context: ExecutionContext): Promise<boolean> {
     const { contexts, operations, routes } = this.runtime;
     const adapter = contexts.of(context.getType());
-    if (adapter === undefined) return true;
+    if (adapter === undefined) {
+      this.runtime.warnOfContext(context);
+      return true;
+    }
     const route = routes.of(context.getClass(), context.getHandler());
     // One array of arguments belongs to one call, and all of its guards.
     if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;

@@ -104,6 +104,9 @@ export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdap
       return request.socket === undefined ? [] : closablesOf(request as HttpRequest, responseOf(context));
     },
     toError: toGraphqlError,
+    caught: (exception) => {
+      throw toGraphqlError(exception);
+    },
   };
 }
 

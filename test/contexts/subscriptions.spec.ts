@@ -1,0 +1,92 @@
+import { Int, Mutation, Query, Resolver, Subscription } from '@nestjs/graphql';
+import { describe, expect, it } from '@jest/globals';
+import { createClient } from 'graphql-ws';
+import { WebSocket } from 'undici';
+import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { StillStore } from '../support/still-store.js';
+import { type Driver, DRIVERS, type GraphqlApp, type GraphqlSettings, startGraphql } from './support/graphql-app.js';
+
+const TWENTY: Policy = { name: 'twenty', algorithm: 'fixed-window', limit: 20, window: '1h' };
+
+@Resolver()
+class Feed {
+  @Query(() => Int)
+  none(): number {
+    return 0;
+  }
+
+  @Subscription(() => Int)
+  @RateLimit(TWENTY)
+  async *ticks(): AsyncGenerator<{ ticks: number }> {
+    for (let ticks = 1; ticks <= 3; ticks++) yield { ticks };
+  }
+
+  @Mutation(() => Int)
+  @RateLimit(TWENTY)
+  login(): number {
+    return 1;
+  }
+}
+
+const WITH_SOCKETS: GraphqlSettings = {
+  apollo: { subscriptions: { 'graphql-ws': true } },
+  mercurius: { subscription: { fullWsTransport: true } },
+};
+
+function begin(driver: Driver, options: RateLimitModuleOptions, settings: GraphqlSettings = {}): Promise<GraphqlApp> {
+  const imports = [RateLimitModule.forRoot(options)];
+  return startGraphql(driver, { imports, providers: [Feed] }, { ...WITH_SOCKETS, ...settings });
+}
+
+/** What one operation over a socket came to: its data, or its errors. */
+async function all(
+  client: ReturnType<typeof createClient>,
+  query: string,
+): Promise<{ data: unknown[]; errors: readonly unknown[] }> {
+  const data: unknown[] = [];
+  const errors: unknown[] = [];
+  try {
+    for await (const result of client.iterate({ query })) {
+      if (result.data) data.push(result.data);
+      errors.push(...(result.errors ?? []));
+    }
+  } catch (error) {
+    errors.push(...(Array.isArray(error) ? error : [error]));
+  }
+  return { data, errors };
+}
+
+describe.each(DRIVERS)('over a WebSocket with %s', (driver) => {
+  const open = (app: GraphqlApp) =>
+    createClient({ url: app.url.replace('http', 'ws'), webSocketImpl: WebSocket, retryAttempts: 0 });
+
+  it('a subscription counts when it begins, and is rejected on the 21st', async () => {
+    const store = new StillStore();
+    await using app = await begin(driver, { store });
+    const client = open(app);
+    for (let i = 0; i < 20; i++) {
+      const { data, errors } = await all(client, 'subscription { ticks }');
+      expect([data, errors]).toEqual([[{ ticks: 1 }, { ticks: 2 }, { ticks: 3 }], []]);
+    }
+    const { data, errors } = await all(client, 'subscription { ticks }');
+    expect(data).toEqual([]);
+    expect(errors).toEqual([
+      expect.objectContaining({ extensions: expect.objectContaining({ code: 'RATE_LIMITED', retryAfter: 3600 }) }),
+    ]);
+    expect(store.asked).toHaveLength(21);
+    expect(store.keys).toEqual([expect.stringContaining('rl:{ip:127.0.0.1}:Feed.ticks')]);
+    await client.dispose();
+  });
+
+  it('a mutation counts as it does over HTTP, with its aliases', async () => {
+    const store = new StillStore();
+    await using app = await begin(driver, { store });
+    const client = open(app);
+    const { data } = await all(client, 'mutation { a: login b: login }');
+    expect(data).toEqual([{ a: 1, b: 1 }]);
+    await app.ask('mutation { login }');
+    expect(store.asked).toHaveLength(3);
+    expect(store.keys).toHaveLength(1);
+    await client.dispose();
+  });
+});
