@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { UseGuards } from '@nestjs/common';
 import { Args, Field, Int, Mutation, ObjectType, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql';
 import { describe, expect, it } from '@jest/globals';
@@ -313,6 +314,38 @@ describe.each(DRIVERS)('with %s', (driver) => {
     expect((await limiter.peekRoute(Riders, 'rider', client))!.policies[0]!.remaining).toBe(19);
     await limiter.resetRoute(Riders, 'rider', client);
     expect((await limiter.peekRoute(Riders, 'rider', client))!.policies[0]!.remaining).toBe(20);
+  });
+});
+
+describe('a document that is kept', () => {
+  it('by Apollo counts for each request that names its hash, which a batch may do as well', async () => {
+    const store = new StillStore();
+    await using app = await begin('Apollo over Express', { store });
+    const query = '{ rider(id: 1) { id } }';
+    const sha256Hash = createHash('sha256').update(query).digest('hex');
+    const extensions = { persistedQuery: { version: 1, sha256Hash } };
+    await app.post({ query, extensions });
+    for (let i = 0; i < 2; i++)
+      expect(await (await app.post({ extensions })).json()).toEqual({ data: { rider: { id: 1 } } });
+    await app.post([{ extensions }, { extensions }]);
+    expect(store.asked).toHaveLength(5);
+  });
+
+  it('by Mercurius, compiled, counts for each request and for each alias of a mutation', async () => {
+    const store = new StillStore();
+    const settings = { mercurius: { jit: 1 }, fieldResolverEnhancers: ['guards' as const] };
+    await using app = await begin('Mercurius', { store }, settings);
+    for (let i = 0; i < 5; i++) {
+      expect((await app.ask('{ a: first b: first }')).data).toEqual({ a: 1, b: 1 });
+    }
+    expect(store.asked).toHaveLength(5);
+    for (let i = 0; i < 3; i++) {
+      const { data } = await app.ask('mutation { a: login(password: "a") b: login(password: "bb") }');
+      expect(data).toEqual({ a: 1, b: 2 });
+    }
+    expect(store.asked).toHaveLength(11);
+    for (let i = 0; i < 3; i++) await app.ask('{ riders { label } }');
+    expect(store.asked).toHaveLength(14);
   });
 });
 

@@ -78,6 +78,28 @@ describe.each(DRIVERS)('over a WebSocket with %s', (driver) => {
     await client.dispose();
   });
 
+  it('a client behind a trusted proxy has its own address, and cannot choose one without', async () => {
+    const store = new StillStore();
+    const ask = async (app: GraphqlApp, forwarded: string): Promise<void> => {
+      const client = createClient({
+        url: app.url.replace('http', 'ws'),
+        webSocketImpl: class extends WebSocket {
+          constructor(url: string, protocols: string) {
+            super(url, { protocols, headers: { 'x-forwarded-for': forwarded } });
+          }
+        },
+        retryAttempts: 0,
+      });
+      expect((await all(client, 'mutation { login }')).errors).toEqual([]);
+      await client.dispose();
+    };
+    await using trusting = await begin(driver, { store }, { trustProxy: 'loopback, 10.0.0.0/8' });
+    await ask(trusting, '6.6.6.6, 1.2.3.4, 10.1.1.1');
+    await using other = await begin(driver, { store });
+    await ask(other, '6.6.6.6');
+    expect(store.keys.map((key) => key.split(':Feed')[0])).toEqual(['rl:{ip:1.2.3.4}', 'rl:{ip:127.0.0.1}']);
+  });
+
   it('a mutation counts as it does over HTTP, with its aliases', async () => {
     const store = new StillStore();
     await using app = await begin(driver, { store });

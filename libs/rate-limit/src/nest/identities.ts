@@ -54,10 +54,13 @@ export function identityChain(
 ): IdentityChain<ExecutionContext> {
   return new IdentityChain(identity, onMissingIdentity, calls, {
     address: overHttp(addressResolver({})),
-    hasGone: (context) =>
-      isHttp(context) ? connections.isLost(requestOf(context)) : requestOf(context).socket !== undefined,
-    unaddressed: (context) => (isHttp(context) ? undefined : unaddressed(context)),
+    hasGone: (context) => hasConnection(context) && connections.isLost(requestOf(context)),
+    unaddressed: (context) => (hasConnection(context) ? undefined : unaddressed(context)),
   });
+}
+
+function hasConnection(context: ExecutionContext): boolean {
+  return isHttp(context) || requestOf(context).socket !== undefined;
 }
 
 /** One state for all senders would be an outage for all of them as soon as one sends too much. */
