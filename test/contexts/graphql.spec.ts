@@ -271,6 +271,27 @@ describe.each(DRIVERS)('with %s', (driver) => {
     expect((await app.ask('{ free }')).data).toEqual({ free: 2 });
   });
 
+  it('a policy of a class is one for its resolvers, and an operation pays it once', async () => {
+    @Resolver()
+    @RateLimit(TWENTY)
+    class Together {
+      @Query(() => Int)
+      one(): number {
+        return 1;
+      }
+
+      @Query(() => Int)
+      two(): number {
+        return 2;
+      }
+    }
+    const store = new StillStore();
+    await using app = await begin(driver, { store }, {}, [Together]);
+    expect((await app.ask('{ one two }')).data).toEqual({ one: 1, two: 2 });
+    await app.ask('{ two }');
+    expect([store.keys.length, store.asked.length]).toEqual([1, 2]);
+  });
+
   it('a missing identity and an unavailable store have errors of their own', async () => {
     @Resolver()
     class Strict {
