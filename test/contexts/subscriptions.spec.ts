@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'undici';
 import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { FROM_HEADERS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { type Driver, DRIVERS, type GraphqlApp, type GraphqlSettings, startGraphql } from './support/graphql-app.js';
 
@@ -98,6 +99,23 @@ describe.each(DRIVERS)('over a WebSocket with %s', (driver) => {
     await using other = await begin(driver, { store });
     await ask(other, '6.6.6.6');
     expect(store.keys.map((key) => key.split(':Feed')[0])).toEqual(['rl:{ip:1.2.3.4}', 'rl:{ip:127.0.0.1}']);
+  });
+
+  it('the first message of a connection adds no identities', async () => {
+    const store = new StillStore();
+    const forged = { 'x-user-id': 'mallory', 'x-forwarded-for': '6.6.6.6', ip: '6.6.6.6' };
+    for (const connectionParams of [forged, { headers: forged, user: { id: 'mallory' } }]) {
+      await using app = await begin(driver, { store, identity: FROM_HEADERS }, { trustProxy: 'loopback' });
+      const client = createClient({
+        url: app.url.replace('http', 'ws'),
+        webSocketImpl: WebSocket,
+        retryAttempts: 0,
+        connectionParams,
+      });
+      for (let i = 0; i < 2; i++) expect((await all(client, 'subscription { ticks }')).errors).toEqual([]);
+      await client.dispose();
+    }
+    expect(store.keys).toEqual([expect.stringContaining('rl:{ip:127.0.0.1}:Feed.ticks')]);
   });
 
   it('a mutation counts as it does over HTTP, with its aliases', async () => {
