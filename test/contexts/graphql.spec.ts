@@ -338,6 +338,34 @@ describe.each(DRIVERS)('with %s', (driver) => {
   });
 });
 
+describe('the HTTP answer', () => {
+  const login = 'mutation { login(password: "a") }';
+  const rejected = async (driver: Driver, settings?: GraphqlSettings) => {
+    await using app = await begin(driver, {}, settings);
+    const passed = await app.ask(login);
+    expect([passed.status, passed.data]).toEqual([200, { login: 1 }]);
+    const reply = await app.ask(`mutation { ${aliases(21, 'login(password: "a")')} }`);
+    expect(codes(reply)).toContain('RATE_LIMITED');
+    const { status, headers, errors } = reply;
+    return { status, retryAfter: headers.get('retry-after'), http: errors![0]!.extensions!['http'] };
+  };
+
+  it("is 200 by Nest's choice with Apollo, and 429 by the application's", async () => {
+    expect(await rejected('Apollo over Express')).toEqual({ status: 200, retryAfter: '3600', http: undefined });
+    const apollo = { preserveHttpStatusForExecutionErrors: false };
+    expect(await rejected('Apollo over Express', { apollo })).toMatchObject({ status: 429, retryAfter: '3600' });
+  });
+
+  it('has headers over Fastify where the context has the reply', async () => {
+    const apollo = { context: (req: object, reply: object) => ({ req, reply }) };
+    expect(await rejected('Apollo over Fastify', { apollo })).toMatchObject({ status: 200, retryAfter: '3600' });
+  });
+
+  it('is 429 with Mercurius where there is no data', async () => {
+    expect(await rejected('Mercurius')).toMatchObject({ status: 429, retryAfter: '3600' });
+  });
+});
+
 describe('a document that is kept', () => {
   it('by Apollo counts for each request that names its hash, which a batch may do as well', async () => {
     const store = new StillStore();
