@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { UseGuards } from '@nestjs/common';
 import { Args, Field, Int, Mutation, ObjectType, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql';
 import { describe, expect, it } from '@jest/globals';
@@ -270,6 +271,27 @@ describe.each(DRIVERS)('with %s', (driver) => {
     expect((await app.ask('{ free }')).data).toEqual({ free: 2 });
   });
 
+  it('a policy of a class is one for its resolvers, and an operation pays it once', async () => {
+    @Resolver()
+    @RateLimit(TWENTY)
+    class Together {
+      @Query(() => Int)
+      one(): number {
+        return 1;
+      }
+
+      @Query(() => Int)
+      two(): number {
+        return 2;
+      }
+    }
+    const store = new StillStore();
+    await using app = await begin(driver, { store }, {}, [Together]);
+    expect((await app.ask('{ one two }')).data).toEqual({ one: 1, two: 2 });
+    await app.ask('{ two }');
+    expect([store.keys.length, store.asked.length]).toEqual([1, 2]);
+  });
+
   it('a missing identity and an unavailable store have errors of their own', async () => {
     @Resolver()
     class Strict {
@@ -313,6 +335,66 @@ describe.each(DRIVERS)('with %s', (driver) => {
     expect((await limiter.peekRoute(Riders, 'rider', client))!.policies[0]!.remaining).toBe(19);
     await limiter.resetRoute(Riders, 'rider', client);
     expect((await limiter.peekRoute(Riders, 'rider', client))!.policies[0]!.remaining).toBe(20);
+  });
+});
+
+describe('the HTTP answer', () => {
+  const login = 'mutation { login(password: "a") }';
+  const rejected = async (driver: Driver, settings?: GraphqlSettings) => {
+    await using app = await begin(driver, {}, settings);
+    const passed = await app.ask(login);
+    expect([passed.status, passed.data]).toEqual([200, { login: 1 }]);
+    const reply = await app.ask(`mutation { ${aliases(21, 'login(password: "a")')} }`);
+    expect(codes(reply)).toContain('RATE_LIMITED');
+    const { status, headers, errors } = reply;
+    return { status, retryAfter: headers.get('retry-after'), http: errors![0]!.extensions!['http'] };
+  };
+
+  it("is 200 by Nest's choice with Apollo, and 429 by the application's", async () => {
+    expect(await rejected('Apollo over Express')).toEqual({ status: 200, retryAfter: '3600', http: undefined });
+    const apollo = { preserveHttpStatusForExecutionErrors: false };
+    expect(await rejected('Apollo over Express', { apollo })).toMatchObject({ status: 429, retryAfter: '3600' });
+  });
+
+  it('has headers over Fastify where the context has the reply', async () => {
+    const apollo = { context: (req: object, reply: object) => ({ req, reply }) };
+    expect(await rejected('Apollo over Fastify', { apollo })).toMatchObject({ status: 200, retryAfter: '3600' });
+  });
+
+  it('is 429 with Mercurius where there is no data', async () => {
+    expect(await rejected('Mercurius')).toMatchObject({ status: 429, retryAfter: '3600' });
+  });
+});
+
+describe('a document that is kept', () => {
+  it('by Apollo counts for each request that names its hash, which a batch may do as well', async () => {
+    const store = new StillStore();
+    await using app = await begin('Apollo over Express', { store });
+    const query = '{ rider(id: 1) { id } }';
+    const sha256Hash = createHash('sha256').update(query).digest('hex');
+    const extensions = { persistedQuery: { version: 1, sha256Hash } };
+    await app.post({ query, extensions });
+    for (let i = 0; i < 2; i++)
+      expect(await (await app.post({ extensions })).json()).toEqual({ data: { rider: { id: 1 } } });
+    await app.post([{ extensions }, { extensions }]);
+    expect(store.asked).toHaveLength(5);
+  });
+
+  it('by Mercurius, compiled, counts for each request and for each alias of a mutation', async () => {
+    const store = new StillStore();
+    const settings = { mercurius: { jit: 1 }, fieldResolverEnhancers: ['guards' as const] };
+    await using app = await begin('Mercurius', { store }, settings);
+    for (let i = 0; i < 5; i++) {
+      expect((await app.ask('{ a: first b: first }')).data).toEqual({ a: 1, b: 1 });
+    }
+    expect(store.asked).toHaveLength(5);
+    for (let i = 0; i < 3; i++) {
+      const { data } = await app.ask('mutation { a: login(password: "a") b: login(password: "bb") }');
+      expect(data).toEqual({ a: 1, b: 2 });
+    }
+    expect(store.asked).toHaveLength(11);
+    for (let i = 0; i < 3; i++) await app.ask('{ riders { label } }');
+    expect(store.asked).toHaveLength(14);
   });
 });
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { Controller, UseGuards } from '@nestjs/common';
 import { EventPattern, MessagePattern, Payload } from '@nestjs/microservices';
 import { describe, expect, it } from '@jest/globals';
@@ -53,6 +55,19 @@ describe('a message over TCP', () => {
     });
     expect(await app.client.send({ cmd: 'free' })).toEqual({ answer: 'free' });
     expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it('of a sender that resets its connection counts under no other identity', async () => {
+    const store = new StillStore();
+    await using app = await MessageApp.start(limitedWith({ store }));
+    const socket = connect(app.port, '127.0.0.1');
+    await once(socket, 'connect');
+    const packet = JSON.stringify({ pattern: 'quote', data: { km: 1 }, id: '1' });
+    socket.write(`${packet.length}#${packet}`, () => socket.resetAndDestroy());
+    await once(socket, 'close');
+    for (let i = 0; i < 3; i++) await app.client.send({ cmd: 'free' });
+    // Whether the message is read before the reset is a matter of luck.
+    expect([[], ['rl:{ip:127.0.0.1}:Rides.quote:twenty:fw:3600000000']]).toContainEqual(store.keys);
   });
 
   it('counts by the address of its connection, whatever its payload says', async () => {

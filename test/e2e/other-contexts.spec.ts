@@ -29,7 +29,7 @@ class Routes {
 
 describe('a decorator without effect', () => {
   const warned = (app: HttpApp): string[] =>
-    app.logs.of('warn').map((text) => text.replace(/: @RateLimit has no effect there, it limits routes, .*$/, ''));
+    app.logs.of('warn').map((text) => text.replace(/: @RateLimit has no effect there: it limits routes, .*$/, ''));
 
   it('causes a warning at boot, on methods of providers and on methods of controllers that are no routes', async () => {
     @Injectable()
@@ -112,6 +112,10 @@ describe.each(PLATFORMS)('over %s, a context other than HTTP', (platform) => {
       for (let i = 0; i < 3; i++) expect(await app.app.get(RateLimitGuard).canActivate(context)).toBe(true);
     }
     expect(store.asked).toEqual([]);
+    expect(app.logs.of('warn')).toContain(
+      "Handlers.handle: contexts of type 'anything' are not limited, because no adapter knows them: give one in the option " +
+        'contexts of RateLimitModule RateLimit',
+    );
   });
 
   it('passes the application-wide guard uncounted when ExternalContextCreator makes it', async () => {

@@ -59,7 +59,7 @@ const BROKEN: RateLimitStore = {
 };
 
 describe.each(PLATFORMS)('in an application over %s', (platform) => {
-  it.each(['rpc', 'graphql', 'job'])('an exception outside of HTTP reaches its caller unchanged: %s', async (type) => {
+  it.each(['rpc', 'job'])('an exception that no context answers reaches its caller unchanged: %s', async (type) => {
     await using app = await start(platform, {
       imports: [RateLimitModule.forRoot({ store: new StillStore(), policies: { mails: MAILS } })],
       providers: [Mails],

@@ -3,6 +3,7 @@ import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { PolicySource } from './types.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
 import type { ContextAdapter } from './contexts/context-adapter.js';
+import { isField } from './contexts/graphql.js';
 import type { Handler } from './route.js';
 
 /** A method that Nest calls for a request, a message or a field. */
@@ -32,12 +33,21 @@ export function* limitableHandlers(
   }
 }
 
-/** Where `@RateLimit` has no effect, as `Jobs.send`: on methods that no context calls, and on classes without any other. */
+/** Where `@RateLimit` has no effect. */
+export interface InVain {
+  readonly type: Type;
+  /** Undefined where it stands on the class. */
+  readonly handler: Handler | undefined;
+  /** As `Jobs.send`. */
+  readonly name: string;
+}
+
+/** Where `@RateLimit` has no effect: on methods that no context calls, and on classes without any other. */
 export function decoratedInVain(
   discovery: DiscoveryService,
   scanner: MetadataScanner,
   contexts: Iterable<ContextAdapter>,
-): string[] {
+): InVain[] {
   const limitable = new Map<Type, Set<Handler>>();
   for (const { type, handler } of limitableHandlers(discovery, scanner, contexts)) {
     const handlers = limitable.get(type);
@@ -48,17 +58,69 @@ export function decoratedInVain(
   return [...all].flatMap((type) => inVainIn(type, limitable.get(type) ?? new Set(), scanner));
 }
 
-function inVainIn(type: Type, limitable: ReadonlySet<Handler>, scanner: MetadataScanner): string[] {
+function inVainIn(type: Type, limitable: ReadonlySet<Handler>, scanner: MetadataScanner): InVain[] {
   const prototype = type.prototype as Readonly<Record<string, Handler>>;
   const methods = scanner.getAllMethodNames(prototype);
   const inVain = methods.filter((method) => !limitable.has(prototype[method]!) && isLimited(prototype[method]!));
-  const names = inVain.map((method) => `${type.name}.${method}`);
-  return limitable.size === 0 && isLimited(type) ? [type.name, ...names] : names;
+  const places = inVain.map((method) => ({ type, handler: prototype[method], name: `${type.name}.${method}` }));
+  const onClass = { type, handler: undefined, name: type.name };
+  return limitable.size === 0 && isLimited(type) ? [onClass, ...places] : places;
 }
 
-/** `@SkipRateLimit` leaves no policies, and is right wherever nothing is limited. */
+/** What Nest's packages leave on classes and methods that are called, but not for a request that a guard could see. */
+const CALLED_OTHERWISE: Readonly<Record<string, string>> = {
+  SCHEDULER_TYPE: 'a scheduled job, which runs for no client',
+  EVENT_LISTENER_METADATA: 'a listener of events inside the process',
+  'bullmq:processor_metadata': 'a processor of a queue',
+  'bullmq:worker_events_metadata': 'a processor of a queue',
+  'bullmq:queue_events_metadata': 'a listener of a queue',
+  'bull:module_queue_process': 'a processor of a queue',
+  'bull:module_queue': 'a processor of a queue',
+  __commandHandler__: 'a handler of commands inside the process',
+  __queryHandler__: 'a handler of queries inside the process',
+  __eventsHandler__: 'a handler of events inside the process',
+  'CommandBuilder:Command:Meta': 'a command of the command line',
+};
+
+/** Why `@RateLimit` has no effect on a class or a method of it, for a warning. */
+export function whyInVain({ type, handler }: InVain): string {
+  for (const [key, what] of Object.entries(CALLED_OTHERWISE)) {
+    if (Reflect.hasMetadata(key, type) || (handler !== undefined && Reflect.hasMetadata(key, handler))) {
+      return `it is ${what}, and no guard sees it; count it with RateLimiter.consume`;
+    }
+  }
+  return 'it limits routes, resolvers and message handlers; count others with RateLimiter.consume';
+}
+
+/**
+ * Resolvers of fields that have `@RateLimit` and no guards: GraphQL calls them, but Nest does so without guards unless the
+ * options of its GraphQL module name them.
+ */
+export function unguardedFields(
+  discovery: DiscoveryService,
+  scanner: MetadataScanner,
+  contexts: Iterable<ContextAdapter>,
+): string[] {
+  const modules = discovery.getProviders().filter(({ token }) => token === 'GqlModuleOptions');
+  const guards = modules.some(({ instance }) =>
+    (instance as { fieldResolverEnhancers?: readonly string[] } | undefined)?.fieldResolverEnhancers?.includes(
+      'guards',
+    ),
+  );
+  if (guards) return [];
+  return [...limitableHandlers(discovery, scanner, contexts)]
+    .filter(({ adapter, handler }) => adapter.type === 'graphql' && isField(handler) && isLimited(handler))
+    .map(({ name }) => name);
+}
+
+/** The policies of a decorator on a class or a method: undefined without one, none for `@SkipRateLimit`. */
+export function decoratedWith(decorated: object): readonly PolicySource[] | undefined {
+  return Reflect.getMetadata(RATE_LIMIT, decorated) as readonly PolicySource[] | undefined;
+}
+
+/** `@SkipRateLimit` is right wherever nothing is limited. */
 function isLimited(decorated: object): boolean {
-  return ((Reflect.getMetadata(RATE_LIMIT, decorated) as readonly PolicySource[] | undefined) ?? []).length > 0;
+  return (decoratedWith(decorated) ?? []).length > 0;
 }
 
 /** The classes behind controllers or providers. A provider may also be a value, or made by an arrow function. */

@@ -54,15 +54,13 @@ export function identityChain(
 ): IdentityChain<ExecutionContext> {
   return new IdentityChain(identity, onMissingIdentity, calls, {
     address: overHttp(addressResolver({})),
-    hasGone: (context) =>
-      overServer(context) ? connections.isLost(requestOf(context)) : requestOf(context).socket !== undefined,
-    unaddressed: (context) => (overServer(context) ? undefined : unaddressed(context)),
+    hasGone: (context) => hasConnection(context) && connections.isLost(requestOf(context)),
+    unaddressed: (context) => (hasConnection(context) ? undefined : unaddressed(context)),
   });
 }
 
-/** Whether a client's connection came over an HTTP server, which may also listen on a UNIX domain socket without addresses. */
-function overServer(context: ExecutionContext): boolean {
-  return isHttp(context) || (context.getType() === 'ws' && requestOf(context).socket !== undefined);
+function hasConnection(context: ExecutionContext): boolean {
+  return isHttp(context) || requestOf(context).socket !== undefined;
 }
 
 /** One state for all senders would be an outage for all of them as soon as one sends too much. */

@@ -1,5 +1,6 @@
 import type { HttpAdapterHost } from '@nestjs/core';
 import type { HttpServer } from '../http/connections.js';
+import { type TrustsHop, trustsHop } from '../http/client-address.js';
 import type { TrustProxySetting } from '../http/trust-proxy.js';
 
 /** The application's HTTP server; undefined in an application context, which has no adapter. */
@@ -16,6 +17,15 @@ export function trustProxyOf({ httpAdapter }: HttpAdapterHost): TrustProxySettin
   }
   if (platform === 'fastify') return { platform, given: fastifyOptions(httpAdapter.getInstance<object>())?.trustProxy };
   return undefined;
+}
+
+/** Which hops the platform trusts; none where there is no platform. */
+export function trustsHopOf(host: HttpAdapterHost): TrustsHop {
+  const setting = trustProxyOf(host);
+  if (setting?.platform === 'fastify') return trustsHop(setting.given);
+  if (setting === undefined) return trustsHop(false);
+  // Express compiles what it was given.
+  return trustsHop(host.httpAdapter.getInstance<{ get(name: string): unknown }>().get('trust proxy fn'));
 }
 
 /** Fastify keeps the options it was made with under a symbol; its public `initialConfig` leaves `trustProxy` out. */

@@ -20,8 +20,8 @@ type Caught = Answered | LimiterUnavailableError;
 /**
  * Answers rejections: those of the guard and of the middleware, and the exceptions that the application throws itself, after
  * `RateLimiter.consume` for example, which get the headers that the guard sets. An error of the limiter that a handler does not
- * catch is a 503, as in the guard. With the option `problem` the bodies are problem details. Contexts other than HTTP get the
- * exceptions unchanged.
+ * catch is a 503, as in the guard. With the option `problem` the bodies are problem details. In other contexts their adapters
+ * answer.
  *
  * Every filter of the application comes first: Nest searches its list from the end, and this filter stands at the front. With
  * `APP_FILTER` it would stand behind the filters of the root module.
@@ -43,10 +43,15 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     application.getGlobalFilters().unshift(this);
   }
 
-  override catch(caught: Caught, host: ArgumentsHost): void {
-    // Nest's handlers of other protocols go on as without a filter when one returns nothing.
-    if (host.getType() !== 'http') return;
+  override catch(caught: Caught, host: ArgumentsHost): unknown {
     const exception = toHttpException(caught) as Answered;
+    // Nest's handlers of other protocols go on as without a filter when one returns nothing.
+    if (host.getType() !== 'http') return this.runtime.contexts.of(host.getType())?.caught?.(exception, host);
+    this.answer(exception, host);
+    return undefined;
+  }
+
+  private answer(exception: Answered, host: ArgumentsHost): void {
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
     if (httpAdapter.isHeadersSent(response) === true) return super.catch(exception, host);

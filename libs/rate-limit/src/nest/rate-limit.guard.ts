@@ -1,5 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import type { TrustsHop } from '../http/client-address.js';
 import { closablesOf } from '../http/closables.js';
 import { ResolvedIdentities } from '../identity/resolved-identities.js';
 import { Admission, type Transport } from '../limiter/admission.js';
@@ -18,7 +19,9 @@ import {
   toHttpException,
 } from './exceptions.js';
 import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
+import type { ContextAdapter } from './contexts/context-adapter.js';
 import { ContextView } from './contexts/context-view.js';
+import { trustsHopOf } from './platform.js';
 import { isHttp, requestOf, responseOf } from './http-context.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from './route-policies.js';
@@ -49,6 +52,7 @@ export class RateLimitGuard implements CanActivate {
   // Injected as properties, so that a subclass has a constructor of its own.
   @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime;
   @Inject(HttpAdapterHost) protected readonly adapterHost!: HttpAdapterHost;
+  private trustsHop: TrustsHop | undefined;
   private admission: Admission<ExecutionContext> | undefined;
 
   /**
@@ -114,18 +118,25 @@ export class RateLimitGuard implements CanActivate {
   private async limitElsewhere(context: ExecutionContext): Promise<boolean> {
     const { contexts, operations, routes } = this.runtime;
     const adapter = contexts.of(context.getType());
-    if (adapter === undefined) return true;
+    if (adapter === undefined) {
+      this.runtime.warnOfContext(context);
+      return true;
+    }
     await adapter.opened?.(context);
     const route = routes.of(context.getClass(), context.getHandler());
     // One array of arguments belongs to one call, and all of its guards.
     if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;
     await contexts.prepare(adapter);
     if (adapter.operation === undefined) {
-      return this.limitUnlessSkipped(route, new ContextView(context, adapter, undefined));
+      return this.limitUnlessSkipped(route, this.view(context, adapter, undefined));
     }
     const operation = operations.of(adapter.operation(context));
-    const view = new ContextView(context, adapter, operation.record);
+    const view = this.view(context, adapter, operation.record);
     return operation.inTurn(() => this.limitUnlessSkipped(route, view));
+  }
+
+  private view(context: ExecutionContext, adapter: ContextAdapter, record: RequestRecord | undefined): ContextView {
+    return new ContextView(context, adapter, record, () => (this.trustsHop ??= trustsHopOf(this.adapterHost)));
   }
 
   private limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {

@@ -24,7 +24,7 @@ import { NamedPolicies } from '../policy/named-policies.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
-import { decoratedInVain, limitableHandlers } from './boot-checks.js';
+import { decoratedInVain, decoratedWith, limitableHandlers, unguardedFields, whyInVain } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
 import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
@@ -65,6 +65,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly forwarded: ForwardedWatch;
   private readonly policies: NamedPolicies<ExecutionContext>;
   private readonly connections = new Connections();
+  private readonly unknownContexts = new Set<string>();
 
   private constructor(
     readonly options: CheckedOptions,
@@ -155,6 +156,22 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     if (this.opened.owned) await this.opened.store.close?.();
   }
 
+  /** Warns once of a kind of contexts without an adapter, where a policy looks as if it limited a handler. */
+  warnOfContext(context: ExecutionContext): void {
+    const type = context.getType<string>();
+    const handler = context.getHandler();
+    const sources = decoratedWith(handler) ?? decoratedWith(context.getClass()) ?? this.options.defaults;
+    if (sources.length === 0 || this.unknownContexts.has(type)) return;
+    this.unknownContexts.add(type);
+    this.logger.warn(
+      withHelp(
+        `${context.getClass().name}.${handler.name}: contexts of type '${type}' are not limited, because no adapter knows them: ` +
+          `give one in the option contexts of RateLimitModule`,
+        'FG_NOT_LIMITED',
+      ),
+    );
+  }
+
   private async checkPolicies(): Promise<void> {
     for (const policy of this.policies) {
       for (const warning of policy.warnings) {
@@ -166,20 +183,24 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     for (const policy of this.middleware?.given ?? []) this.warnOfUnit(policy, 'RateLimitModule, middleware');
     for (const { type, handler, name, adapter } of limitableHandlers(this.discovery, this.scanner, this.contexts)) {
       const route = this.routes.of(type, handler);
-      if (route === undefined) continue;
-      for (const policy of route.fixed ?? []) this.expect(policy, name);
-      for (const policy of route.given ?? []) this.warnOfUnit(policy, name);
+      for (const policy of route?.fixed ?? []) this.expect(policy, name);
+      for (const policy of route?.given ?? []) this.warnOfUnit(policy, name);
       await this.contexts.prepare(adapter);
     }
   }
 
   /** Says which handlers no policy limits, though the configuration looks as if. */
   private warnOfHandlers(): void {
-    for (const name of decoratedInVain(this.discovery, this.scanner, this.contexts)) {
+    for (const place of decoratedInVain(this.discovery, this.scanner, this.contexts)) {
+      this.logger.warn(
+        withHelp(`${place.name}: @RateLimit has no effect there: ${whyInVain(place)}`, 'FG_NOT_LIMITED'),
+      );
+    }
+    for (const name of unguardedFields(this.discovery, this.scanner, this.contexts)) {
       this.logger.warn(
         withHelp(
-          `${name}: @RateLimit has no effect there, it limits routes, resolvers and message handlers; count others with ` +
-            `RateLimiter.consume`,
+          `${name}: @RateLimit has no effect there: Nest calls resolvers of fields without guards, unless the options of ` +
+            `GraphQLModule have fieldResolverEnhancers: ['guards']`,
           'FG_NOT_LIMITED',
         ),
       );

@@ -1,4 +1,4 @@
-import type { ExecutionContext, Type } from '@nestjs/common';
+import type { ArgumentsHost, ExecutionContext, Type } from '@nestjs/common';
 import type { IdentityRequest } from '../../identity/resolvers.js';
 import type { Closable } from '../../limiter/waiting-room.js';
 import type {
@@ -77,4 +77,9 @@ export interface ContextAdapter {
   prepare?(): Promise<void>;
   /** The error to throw, in the words of the context. Default the exception itself. */
   toError?(exception: RateLimitException, context: ExecutionContext): unknown;
+  /**
+   * Answers an exception that a handler has thrown by itself, after `RateLimiter.consume` for example. What an exception filter of
+   * the context returns or throws. Default: Nest goes on as without a filter.
+   */
+  caught?(exception: RateLimitException, host: ArgumentsHost): unknown;
 }

@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { clientAddress, type TrustsHop } from '../../http/client-address.js';
 import type { RequestRecord } from '../../limiter/request-record.js';
 import type { Closable } from '../../limiter/waiting-room.js';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
@@ -11,15 +12,19 @@ import type { ContextAdapter, ContextRequest, RateLimitException } from './conte
 export class ContextView implements ExecutionContext {
   private known: ContextRequest | undefined;
 
-  /** @param record what the operation was charged by other handlers; undefined where each call is an operation */
+  /**
+   * @param record what the operation was charged by other handlers; undefined where each call is an operation
+   * @param trusts which proxies may name a client
+   */
   constructor(
     private readonly context: ExecutionContext,
     readonly adapter: ContextAdapter,
     readonly record: RequestRecord | undefined,
+    private readonly trusts: () => TrustsHop,
   ) {}
 
   get request(): ContextRequest {
-    return (this.known ??= this.adapter.request(this.context));
+    return (this.known ??= this.withAddress(this.adapter.request(this.context)));
   }
 
   get response(): unknown {
@@ -32,6 +37,13 @@ export class ContextView implements ExecutionContext {
 
   toError(exception: RateLimitException): unknown {
     return this.adapter.toError === undefined ? exception : this.adapter.toError(exception, this.context);
+  }
+
+  /** The platform tells the address of requests that pass through it. Node's own request knows its connection alone. */
+  private withAddress(request: ContextRequest): ContextRequest {
+    if (request.ip !== undefined || request.headers['x-forwarded-for'] === undefined) return request;
+    const ip = clientAddress(request, this.trusts());
+    return ip === undefined ? request : (Object.create(request, { ip: { value: ip } }) as ContextRequest);
   }
 
   // Nest's methods have type parameters of the caller's choice: `never` fits each of them.

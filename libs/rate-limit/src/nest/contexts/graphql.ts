@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { closablesOf } from '../../http/closables.js';
 import type { HttpRequest } from '../../http/request.js';
@@ -69,6 +70,9 @@ const ROOT_TYPES: readonly unknown[] = ['Query', 'Mutation', 'Subscription'];
 /** Nest never calls guards for the method that tells the type of a union's member. */
 const RESOLVE_TYPE = '__resolveType';
 
+/** In place of a context that an application leaves out. */
+const NONE: GraphqlContext = {};
+
 const COUNTS: readonly unknown[] = ['operation', 'root-field', 'field'] satisfies GraphqlCount[];
 
 /**
@@ -82,7 +86,7 @@ export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdap
   checkNames(options, ['count'], 'graphqlContext');
   const { count = rootFieldsOfMutations } = options;
   if (typeof count !== 'function' && !COUNTS.includes(count)) throw wrongCount(count);
-  const units = new WeakMap<object, Map<string, object>>();
+  const units = new Units();
   return {
     type: 'graphql',
     handlers: 'a resolver',
@@ -95,7 +99,8 @@ export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdap
       const counted = typeof count === 'function' ? count(info) : count;
       if (!COUNTS.includes(counted)) throw wrongCount(counted);
       if (counted === 'field') return context.getArgs();
-      return counted === 'operation' ? info.variableValues : unitOf(units, info);
+      const of = contextOf(context);
+      return counted === 'operation' ? units.operation(of, info) : units.rootField(of, info);
     },
     request: requestOf,
     response: responseOf,
@@ -104,6 +109,9 @@ export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdap
       return request.socket === undefined ? [] : closablesOf(request as HttpRequest, responseOf(context));
     },
     toError: toGraphqlError,
+    caught: (exception) => {
+      throw toGraphqlError(exception);
+    },
   };
 }
 
@@ -121,16 +129,31 @@ function isRootField(type: Type, handler: Handler): boolean {
 const rootFieldsOfMutations = ({ operation }: GraphqlFieldInfo): GraphqlCount =>
   operation.operation === 'mutation' ? 'root-field' : 'operation';
 
-/** The object that stands for a root field of an operation. */
-function unitOf(units: WeakMap<object, Map<string, object>>, { variableValues, path }: GraphqlFieldInfo): object {
-  let root = path;
-  while (root.prev !== undefined) root = root.prev;
-  let ofOperation = units.get(variableValues);
-  if (ofOperation === undefined) units.set(variableValues, (ofOperation = new Map()));
-  const key = String(root.key);
-  let unit = ofOperation.get(key);
-  if (unit === undefined) ofOperation.set(key, (unit = {}));
-  return unit;
+/**
+ * The objects that stand for operations and their root fields. The variables alone would do for graphql-js, which makes them anew
+ * for each execution. The context, which is made for each request, keeps requests apart even if an executor had one object for all
+ * operations without variables.
+ */
+class Units {
+  private readonly operations = new WeakMap<object, WeakMap<object, Map<string, object>>>();
+
+  operation(context: object, { variableValues }: GraphqlFieldInfo): Map<string, object> {
+    let ofContext = this.operations.get(context);
+    if (ofContext === undefined) this.operations.set(context, (ofContext = new WeakMap()));
+    let operation = ofContext.get(variableValues);
+    if (operation === undefined) ofContext.set(variableValues, (operation = new Map()));
+    return operation;
+  }
+
+  rootField(context: object, info: GraphqlFieldInfo): object {
+    let root = info.path;
+    while (root.prev !== undefined) root = root.prev;
+    const key = String(root.key);
+    const fields = this.operation(context, info);
+    let unit = fields.get(key);
+    if (unit === undefined) fields.set(key, (unit = {}));
+    return unit;
+  }
 }
 
 /** A reference resolver of a federation gets no arguments of a field: [reference, context, info]. */
@@ -142,18 +165,30 @@ function infoOf(context: ExecutionContext): GraphqlFieldInfo | undefined {
 function contextOf(context: ExecutionContext): GraphqlContext {
   const args = context.getArgs<unknown[]>();
   const given = args.length === 3 ? args[1] : args[2];
-  return given ?? {};
+  return typeof given === 'object' && given !== null ? given : NONE;
 }
 
 /** The HTTP request that brought the operation, or the one that opened its WebSocket. */
 function requestOf(context: ExecutionContext): ContextRequest {
   const { req, reply, extra, request } = contextOf(context);
+  if (reply !== undefined && typeof reply.header !== 'function' && isRequest(reply.request))
+    return asOpened(reply.request);
   const opened = [extra, req?.extra].find((source) => isRequest(source?.request));
   const found = [req, reply?.request, opened?.request, request].find(isRequest);
   if (found === undefined) return { headers: {} };
   if (found !== opened?.request || opened.user === undefined) return found;
   // Its own properties are getters of the prototype: a copy would lack them.
   return Object.create(found, { user: { value: opened.user } }) as ContextRequest;
+}
+
+/**
+ * The request that opened a WebSocket of Mercurius, as it came. Mercurius adds to its headers those that the client names in the
+ * first message: a gateway that removes a header would not keep clients from sending it.
+ */
+function asOpened(request: ContextRequest): ContextRequest {
+  const { user } = request;
+  const { headersDistinct, rawHeaders, socket } = (request.raw ?? request) as IncomingMessage;
+  return { headers: headersDistinct, rawHeaders, socket, user };
 }
 
 function isRequest(value: unknown): value is ContextRequest {

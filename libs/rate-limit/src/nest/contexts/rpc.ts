@@ -1,4 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
+import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type { Closable } from '../../limiter/waiting-room.js';
 import { optionalPackageError } from '../../util/optional-package.js';
 import type { ContextAdapter, ContextRequest } from './context-adapter.js';
@@ -17,14 +17,18 @@ interface TransportContext {
   getHeaders?(): unknown;
 }
 
-type RpcExceptionClass = new (payload: string | object) => Error;
+/** The part of @nestjs/microservices that answers. */
+interface Microservices {
+  readonly RpcException: new (payload: string | object) => Error;
+  readonly BaseRpcExceptionFilter: new () => { catch(exception: unknown, host: ArgumentsHost): unknown };
+}
 
 /**
  * Handlers of messages and events, over each transport of @nestjs/microservices. Over TCP a message has the address of its
  * connection. Over a broker (Redis, NATS, RabbitMQ, Kafka, MQTT) and over gRPC it has none.
  */
 export function rpcContext(): ContextAdapter {
-  let RpcException: RpcExceptionClass | undefined;
+  let loaded: Microservices | undefined;
   return {
     type: 'rpc',
     handlers: 'a message handler',
@@ -33,17 +37,21 @@ export function rpcContext(): ContextAdapter {
     request,
     closables: (context) => [socketOf(context)].filter((socket) => socket !== undefined),
     prepare: async () => {
-      RpcException = await rpcExceptionClass();
+      loaded = await microservices();
     },
     // Nest logs each RpcException of an event, because nobody is there to get it: a flood of events would flood the log.
     toError: (exception, context) =>
-      RpcException === undefined || isEvent(context) ? exception : new RpcException(exception.getResponse()),
+      loaded === undefined || isEvent(context) ? exception : new loaded.RpcException(exception.getResponse()),
+    caught(exception, host) {
+      if (loaded === undefined) return undefined;
+      return new loaded.BaseRpcExceptionFilter().catch(new loaded.RpcException(exception.getResponse()), host);
+    },
   };
 }
 
-async function rpcExceptionClass(): Promise<RpcExceptionClass> {
+async function microservices(): Promise<Microservices> {
   try {
-    return (await import('@nestjs/microservices')).RpcException;
+    return await import('@nestjs/microservices');
   } catch (error) {
     throw optionalPackageError(error, {
       name: '@nestjs/microservices',

@@ -3,8 +3,8 @@ import type { PolicySource } from '../types.js';
 import { decorate } from './decorate.js';
 
 /**
- * Limits a route, or all routes of a controller: by a policy, by the name of one of the module's `policies`, or by a function
- * that chooses one for each request. Several policies are one atomic step: all of them charge a request, or none.
+ * Limits a handler, or all handlers of a class: a route, a GraphQL resolver, a message handler. By a policy, by the name of one of
+ * the module's `policies`, or by a function that chooses one for each request. Several policies are one atomic step: all of them charge a request, or none.
  *
  * A method's decorator replaces that of its class, and the class's replaces the module's `defaults`.
  *

@@ -3,7 +3,7 @@ import { decorate } from './decorate.js';
 import { SKIPPED } from './metadata.js';
 
 /**
- * Leaves a route, or all routes of a controller, unlimited: neither the class's policies nor the module's `defaults` apply.
+ * Leaves a handler, or all handlers of a class, unlimited: neither the class's policies nor the module's `defaults` apply.
  * `@RateLimit` on a method of a skipped class limits that method.
  *
  * @example

@@ -21,7 +21,7 @@ export interface RateLimitModuleOptions {
   store?: RateLimitStore;
   /** Policies by name, for `@RateLimit('name')`, `defaults` and `RateLimiter`. */
   policies?: Readonly<Record<string, Policy>>;
-  /** The policies of every route that has none of its own and is not skipped: names, or policies with a name. */
+  /** The policies of every route, resolver and message handler without its own or `@SkipRateLimit`: names, or policies with a name. */
   defaults?: readonly PolicySource[];
   /**
    * The policies of all HTTP traffic before it is routed: names, or policies with a name, of scope `'app'`. They also count what
