@@ -1,11 +1,3 @@
-interface Entry<V> {
-  readonly key: string;
-  readonly value: V;
-  readonly weight: number;
-  newer: Entry<V> | undefined;
-  older: Entry<V> | undefined;
-}
-
 /**
  * A bounded map of the entries that were used last (LRU). Beyond a bound it drops the entries whose last `get` or `set` is the
  * longest ago.
@@ -16,10 +8,14 @@ interface Entry<V> {
  * ```
  */
 export class RecentMap<V> {
-  private readonly entries = new Map<string, Entry<V>>();
-  // Entries are linked by their last use. Deleting and setting again in the Map would order them as well, at five times the cost.
-  private newest: Entry<V> | undefined;
-  private oldest: Entry<V> | undefined;
+  private readonly places = new Map<string, number>();
+  /** By place, from 1. */
+  private readonly keys: string[];
+  private readonly values: (V | undefined)[];
+  private readonly free: number[] = [];
+  // The places in a ring, by their last use. Place 0 stands between the newest and the oldest. Objects would take 32 bytes more.
+  private readonly newer: Uint32Array;
+  private readonly older: Uint32Array;
   private weight = 0;
 
   /**
@@ -29,53 +25,65 @@ export class RecentMap<V> {
   constructor(
     private readonly maxSize: number,
     private readonly weights?: { readonly max: number; readonly of: (value: V) => number },
-  ) {}
+  ) {
+    const places = maxSize + 2; // one more entry stands in the ring until another one is dropped for it
+    // Arrays that grow would reserve up to half as much again.
+    this.keys = Array.from({ length: places });
+    this.values = Array.from({ length: places });
+    this.newer = new Uint32Array(places);
+    this.older = new Uint32Array(places);
+  }
 
   get size(): number {
-    return this.entries.size;
+    return this.places.size;
   }
 
   get(key: string): V | undefined {
-    const entry = this.entries.get(key);
-    if (entry === undefined) return undefined;
-    if (entry !== this.newest) {
-      this.unlink(entry);
-      this.link(entry);
+    const place = this.places.get(key);
+    if (place === undefined) return undefined;
+    if (place !== this.older[0]) {
+      this.unlink(place);
+      this.link(place);
     }
-    return entry.value;
+    return this.values[place];
   }
 
   set(key: string, value: V): void {
     this.delete(key);
-    const entry = { key, value, weight: this.weights?.of(value) ?? 0, newer: undefined, older: undefined };
-    this.entries.set(key, entry);
-    this.weight += entry.weight;
-    this.link(entry);
-    while (this.entries.size > this.maxSize || this.weight > (this.weights?.max ?? 0)) this.delete(this.oldest!.key);
+    const place = this.free.pop() ?? this.places.size + 1;
+    this.places.set(key, place);
+    this.keys[place] = key;
+    this.values[place] = value;
+    this.weight += this.weights?.of(value) ?? 0;
+    this.link(place);
+    while (this.places.size > this.maxSize || this.weight > (this.weights?.max ?? 0)) {
+      this.delete(this.keys[this.newer[0]!]!);
+    }
   }
 
   delete(key: string): void {
-    const entry = this.entries.get(key);
-    if (entry === undefined) return;
-    this.entries.delete(key);
-    this.weight -= entry.weight;
-    this.unlink(entry);
+    const place = this.places.get(key);
+    if (place === undefined) return;
+    this.places.delete(key);
+    this.unlink(place);
+    this.weight -= this.weights?.of(this.values[place]!) ?? 0;
+    this.keys[place] = '';
+    this.values[place] = undefined;
+    this.free.push(place);
   }
 
-  private link(entry: Entry<V>): void {
-    entry.older = this.newest;
-    if (this.newest === undefined) this.oldest = entry;
-    else this.newest.newer = entry;
-    this.newest = entry;
+  private link(place: number): void {
+    const newest = this.older[0]!;
+    this.newer[newest] = place;
+    this.older[place] = newest;
+    this.newer[place] = 0;
+    this.older[0] = place;
   }
 
-  private unlink(entry: Entry<V>): void {
-    const { newer, older } = entry;
-    if (newer === undefined) this.newest = older;
-    else newer.older = older;
-    if (older === undefined) this.oldest = newer;
-    else older.newer = newer;
-    entry.newer = undefined;
-    entry.older = undefined;
+  private unlink(place: number): void {
+    const newer = this.newer[place]!;
+    const older = this.older[place]!;
+    this.older[newer] = older;
+    this.newer[older] = newer;
   }
 }
