@@ -11,7 +11,7 @@ import { Workshop } from './workshop.js';
 
 const EXIT_INTERRUPTED = 130;
 
-async function runRows({ rows, parallel }: ConsumersOptions, workshop: Workshop): Promise<Result[]> {
+async function runRows({ rows, parallel, keep }: ConsumersOptions, workshop: Workshop): Promise<Result[]> {
   const results: Result[] = [];
   const left = [...rows];
   const work = async (): Promise<void> => {
@@ -20,6 +20,8 @@ async function runRows({ rows, parallel }: ConsumersOptions, workshop: Workshop)
       results.push(result);
       console.log(resultLine(result));
       if (result.failure !== undefined) printFailure(result);
+      // At once: to remove all of them, some half a million files, takes minutes.
+      if (!keep) await workshop.remove(row.name);
     }
   };
   await Promise.all(Array.from({ length: parallel }, work));

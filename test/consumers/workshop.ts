@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,6 +44,11 @@ export class Workshop {
   /** The folder of an application. */
   appFolder(name: string): string {
     return join(this.folder, 'apps', name);
+  }
+
+  /** Removes an application. */
+  async remove(name: string): Promise<void> {
+    await rm(this.appFolder(name), { recursive: true, force: true });
   }
 
   /** A folder for a bundle, from which no node_modules is found. */
