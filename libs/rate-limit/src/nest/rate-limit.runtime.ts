@@ -8,7 +8,6 @@ import {
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import { Connections, takesUpgrades } from '../http/connections.js';
-import { proxyTrust } from '../http/forwarded-address.js';
 import { saysUnits } from '../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
 import { Fallback } from '../limiter/fallback.js';
@@ -85,7 +84,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       () => trustProxyOf(adapterHost),
       (message) => logger.warn(message),
     );
-    this.contexts = new Contexts(options.contexts, () => proxyTrust(trustProxyOf(adapterHost)));
+    this.contexts = new Contexts(options.contexts);
     this.routes = new RoutePolicies(
       this.policies,
       defaults,

@@ -5,17 +5,15 @@ import { graphqlContext } from './graphql.js';
 import { HTTP } from './http.js';
 import { rpcContext } from './rpc.js';
 import { wsContext } from './ws.js';
-import type { ProxyTrust } from '../../http/forwarded-address.js';
 
 /** The adapters of an application: the library's, and its own, which replace those of the same type. */
 export class Contexts implements Iterable<ContextAdapter> {
   private readonly adapters: ReadonlyMap<string, ContextAdapter>;
   private readonly prepared = new Map<ContextAdapter, Promise<void>>();
 
-  /** @param trust the proxies that the platform trusts */
-  constructor(own: readonly ContextAdapter[], trust: () => ProxyTrust) {
+  constructor(own: readonly ContextAdapter[]) {
     this.adapters = new Map(
-      [HTTP, graphqlContext(), rpcContext(), wsContext(trust), ...own].map((adapter) => [adapter.type, adapter]),
+      [HTTP, graphqlContext(), rpcContext(), wsContext(), ...own].map((adapter) => [adapter.type, adapter]),
     );
   }
 

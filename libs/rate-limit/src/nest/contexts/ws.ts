@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import type { ExecutionContext, Type } from '@nestjs/common';
-import { forwardedAddress, type ProxyTrust } from '../../http/forwarded-address.js';
 import type { Closable } from '../../limiter/waiting-room.js';
 import { optionalPackageError } from '../../util/optional-package.js';
 import type { Handler } from '../route.js';
@@ -47,7 +46,7 @@ interface Connection {
 const connections = new WeakMap<object, Connection>();
 
 /** WebSocket gateways, over socket.io and ws: their messages, and `handleConnection`. */
-export function wsContext(trust: () => ProxyTrust): ContextAdapter {
+export function wsContext(): ContextAdapter {
   let WsException: WsExceptionClass | undefined;
   return {
     type: 'ws',
@@ -56,7 +55,7 @@ export function wsContext(trust: () => ProxyTrust): ContextAdapter {
     isHandler: (type, handler) =>
       isGateway(type) && (Reflect.hasMetadata(MESSAGE, handler) || handler === connectionHandlerOf(type)),
     opened: (context) => connections.get(clientOf(context))?.admitted,
-    request: (context) => requestOf(clientOf(context), trust()),
+    request: (context) => requestOf(clientOf(context)),
     closables: (context) => {
       const client = clientOf(context);
       return [isNative(client) ? client : client.conn];
@@ -104,25 +103,19 @@ export function turnAway(client: WsClient, body: unknown): void {
   }
 }
 
-function requestOf(client: WsClient, trust: ProxyTrust): ContextRequest {
+function requestOf(client: WsClient): ContextRequest {
   const native = isNative(client);
   const upgrade = native ? connections.get(client)?.upgrade : client.request;
   // oxlint-disable-next-line no-underscore-dangle -- the name is that of ws
   const socket = upgrade?.socket ?? (native ? client._socket : undefined);
   const { headers = {}, rawHeaders = [] } = upgrade ?? {};
   const user = client.user ?? (native ? undefined : client.data?.user) ?? upgrade?.user;
-  const address = socket === undefined ? undefined : forwardedAddress({ headers, socket: remoteOf(socket) }, trust);
   return {
     headers,
     rawHeaders,
     user,
     ...(socket !== undefined && { socket }),
-    ...(address !== undefined && { ip: address }),
   };
-}
-
-function remoteOf({ remoteAddress }: Upgrade['socket']): { readonly remoteAddress?: string } {
-  return remoteAddress === undefined ? {} : { remoteAddress };
 }
 
 function clientOf(context: ExecutionContext): WsClient {
