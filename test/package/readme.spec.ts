@@ -74,9 +74,9 @@ describe.each(['es6', 'commonjs'] as const)('the README of the package, in an ap
     expect(printed).toContain(`STATUSES ${counted.flat().join(' ')}`);
     const headers = JSON.parse(/^HEADERS (.*)$/m.exec(printed)![1]!) as Record<string, string>;
     for (const [, name, value] of answer.matchAll(/^([\w-]+): (.*)$/gm)) {
-      expect(headers[name!.toLowerCase()]).toEqual(
-        name === 'X-RateLimit-Reset' ? expect.stringMatching(/^\d{10}$/) : value,
-      );
+      const sent = headers[name!.toLowerCase()]!;
+      // The shown instant is that of another day.
+      expect(name === 'X-RateLimit-Reset' ? sent.replace(/^\d{10}$/, value!) : sent).toBe(value);
     }
     const body = JSON.parse(/^BODY (.*)$/m.exec(printed)![1]!) as object;
     const shown = JSON.parse(/^\{.*\}$/m.exec(answer)![0]) as object;

@@ -20,7 +20,7 @@ function ours(given: unknown, remoteAddress: string, forwarded: string | undefin
   return clientAddress({ headers, socket: { remoteAddress } }, trustsHop(given));
 }
 
-const address = fc.oneof(
+const anyAddress = fc.oneof(
   fc.constantFrom(
     '127.0.0.1',
     '::1',
@@ -44,10 +44,15 @@ const setting = fc.oneof(
 describe('clientAddress', () => {
   it('finds what Express finds by the same setting', () => {
     fc.assert(
-      fc.property(setting, address, fc.option(fc.array(address, { maxLength: 4 })), (given, remote, forwarded) => {
-        const header = forwarded === null ? undefined : forwarded.join(', ');
-        expect(ours(given, remote, header)).toBe(byExpress(given, remote, header));
-      }),
+      fc.property(
+        setting,
+        anyAddress,
+        fc.option(fc.array(anyAddress, { maxLength: 4 })),
+        (given, remote, forwarded) => {
+          const header = forwarded === null ? undefined : forwarded.join(', ');
+          expect(ours(given, remote, header)).toBe(byExpress(given, remote, header));
+        },
+      ),
       { numRuns: 2000 },
     );
   });

@@ -50,7 +50,9 @@ export function textOf({ format, file }: Copy): string {
 
 /** `import.meta` would say it, but esbuild warns of it in CommonJS. */
 function thisFile(): string {
-  const { prepareStackTrace, stackTraceLimit } = Error;
+  const { stackTraceLimit } = Error;
+  // oxlint-disable-next-line unbound-method -- it is put back, not called
+  const { prepareStackTrace } = Error;
   try {
     Error.stackTraceLimit = 1;
     Error.prepareStackTrace = (_, [caller]) => caller?.getFileName();

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { RecentMap } from './recent-map.js';
 
 /** The same, with the entries in an array: the one that was used last at its end. */
