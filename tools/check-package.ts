@@ -1,7 +1,7 @@
 // `npm run check:package`: checks the package as npm would publish it, with publint and attw. An argument names its tarball;
 // without one it is packed.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

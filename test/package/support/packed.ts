@@ -18,15 +18,10 @@ interface Manifest {
 
 export const MANIFEST = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as Manifest;
 
-/** The entry points, as their files in dist are called. Those that have no sources yet are left out. */
+/** The entry points, as their files in dist are called. */
 export const ENTRIES = Object.keys(MANIFEST.exports)
   .filter((path) => path !== './package.json')
-  .map((path) => (path === '.' ? 'index' : path.slice(2)))
-  .filter((entry) => existsSync(fileURLToPath(new URL(sourceOf(entry), import.meta.url))));
-
-function sourceOf(entry: string): string {
-  return `../../../libs/rate-limit/src/${entry === 'index' ? '' : `${entry}/`}index.ts`;
-}
+  .map((path) => (path === '.' ? 'index' : path.slice(2)));
 
 /** How an application names an entry point. */
 export const nameOf = (entry: string): string => (entry === 'index' ? 'nestjs-floodgate' : `nestjs-floodgate/${entry}`);
