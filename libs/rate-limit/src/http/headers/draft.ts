@@ -152,9 +152,12 @@ function sfString(text: string): string {
   return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Whole seconds, rounded up from whole microseconds: the noise of a division must not add a second. */
+/** More than a double loses in a division of microseconds, and less than the parts of a microsecond that algorithms count. */
+const NOISE_US = 1e-3;
+
+/** Whole seconds, rounded up. A part of a microsecond counts, but the noise of a division must not add a second. */
 function seconds(ms: number): number {
-  return integer(Math.ceil(Math.round(ms * 1000) / 1_000_000));
+  return integer(Math.ceil(Math.ceil(ms * 1000 - NOISE_US) / 1_000_000));
 }
 
 function integer(value: number): number {
