@@ -246,6 +246,11 @@ describe('what a parser of RFC 9651 reads back', () => {
     );
   });
 
+  it('is a second where the next token is there after a part of a microsecond', () => {
+    const judging = new Judging([{ algorithm: 'token-bucket', capacity: 3, refill: 3_000_000 }]);
+    expect(readList(sent(judging.take(3)).limit)[0]![1]).toMatchObject({ r: 0, t: 1 });
+  });
+
   it.each(['token-bucket', 'leaky-bucket', 'fixed-window'] as const)(
     'is the first second at which more is available: %s',
     (name) => {
