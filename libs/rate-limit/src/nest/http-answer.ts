@@ -38,12 +38,22 @@ function retryAfter(seconds: number): Header {
 
 function setHeaders(adapter: AbstractHttpAdapter, response: unknown, headers: readonly Header[]): void {
   if (headers.length === 0) return;
-  for (const [name, value] of headers) adapter.setHeader(response, name, value);
+  for (const [name, value] of headers) setHeader(adapter, response, name, value);
   exposeHeaders(response, headers);
 }
 
 /** A `Cache-Control` of the application that forbids it as well stays. */
 function forbidStoring(adapter: AbstractHttpAdapter, response: unknown): void {
   const given: unknown = adapter.getHeader(response, 'Cache-Control');
-  if (!/\bno-store\b/i.test(String(given))) adapter.setHeader(response, 'Cache-Control', 'no-store');
+  if (!/\bno-store\b/i.test(String(given))) setHeader(adapter, response, 'Cache-Control', 'no-store');
+}
+
+/** Fastify's middleware gets Node's own response, on which the adapter of Nest 11 fails. */
+function setHeader(adapter: AbstractHttpAdapter, response: unknown, name: string, value: string): void {
+  const { header, setHeader: setOnNode } = response as {
+    header?: unknown;
+    setHeader?(name: string, value: string): unknown;
+  };
+  if (header === undefined && setOnNode !== undefined) setOnNode.call(response, name, value);
+  else adapter.setHeader(response, name, value);
 }
