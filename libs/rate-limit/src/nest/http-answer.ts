@@ -49,7 +49,7 @@ function forbidStoring(adapter: AbstractHttpAdapter, response: unknown): void {
 }
 
 /** Fastify's middleware gets Node's own response, on which the adapter of Nest 11 fails. */
-function setHeader(adapter: AbstractHttpAdapter, response: unknown, name: string, value: string): void {
+export function setHeader(adapter: AbstractHttpAdapter, response: unknown, name: string, value: string): void {
   const { header, setHeader: setOnNode } = response as {
     header?: unknown;
     setHeader?(name: string, value: string): unknown;

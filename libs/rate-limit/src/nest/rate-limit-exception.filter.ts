@@ -10,7 +10,7 @@ import {
   RateLimitUnavailableException,
   toHttpException,
 } from './exceptions.js';
-import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
+import { setDecisionHeaders, setHeader, setRetryAfter } from './http-answer.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { ProblemFunction } from './types.js';
 
@@ -81,7 +81,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
     if (httpAdapter.isHeadersSent(response) === true) return;
-    httpAdapter.setHeader(response, 'Content-Type', PROBLEM_JSON);
+    setHeader(httpAdapter, response, 'Content-Type', PROBLEM_JSON);
     httpAdapter.reply(response, body, exception.getStatus());
   }
 }
