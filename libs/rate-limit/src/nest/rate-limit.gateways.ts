@@ -4,6 +4,7 @@ import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/co
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { globalGuards, isMadeAnew, preferredGuard } from './application-guard.js';
 import { connectionHandlerOf, connectionOpened, isGateway, turnAway, type WsClient } from './contexts/ws.js';
+import { withHelp } from '../util/error-codes.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 
@@ -44,7 +45,12 @@ export class RateLimitGateways implements OnModuleInit {
           ? 'a gateway that Nest makes anew for each connection'
           : undefined;
       if (why === undefined) continue;
-      logger.warn(`${type.name}.handleConnection: connections are not limited in ${why}; limit the gateway's messages`);
+      logger.warn(
+        withHelp(
+          `${type.name}.handleConnection: connections are not limited in ${why}; limit the gateway's messages`,
+          'FG_NOT_LIMITED',
+        ),
+      );
     }
   }
 
