@@ -28,7 +28,8 @@ const PROJECTS = {
   },
   app: { folders: ['test/app', 'test/surge'], setup: 'redis' },
   deploy: { folders: ['test/deploy'], setup: 'deploy' },
-  docs: { folders: ['test/docs', 'test/package'], setup: 'redis' },
+  docs: { folders: ['test/docs'], setup: 'redis' },
+  package: { folders: ['test/package'], setup: 'package' },
 };
 
 /** Has a configuration of its own: it needs a browser and the built application. */

@@ -10,7 +10,7 @@ import { firstValueFrom } from 'rxjs';
 import { type Scripted, ScriptedServer } from './support/scripted-server.js';
 
 const PAGE = readFileSync(new URL('../../docs/client.md', import.meta.url), 'utf8');
-const SNIPPETS = [...PAGE.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+const SNIPPETS = [...PAGE.matchAll(/```ts[^\n]*\n(.*?)```/gs)].map(([, code]) => code!);
 const PACKAGES: Readonly<Record<string, object>> = {
   '@nestjs/axios': nestAxios,
   '@nestjs/common': nest,

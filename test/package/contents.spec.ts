@@ -17,7 +17,7 @@ describe('the tarball', () => {
     const built = ENTRIES.flatMap((entry) => ['.js', '.cjs', '.d.ts', '.d.cts'].map((end) => `dist/${entry}${end}`));
     expect(files).toEqual(expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...built]));
     const known =
-      /^(?:CHANGELOG\.md|LICENSE|README\.md|package\.json|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
+      /^(?:CHANGELOG\.md|LICENSE|README\.md|package\.json|bin\/nestjs-floodgate\.c?js|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
     expect(files.filter((file) => !known.test(file))).toEqual([]);
   });
 

@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Application } from './support/packed.js';
+import { Application, PACKAGE } from './support/packed.js';
 
 jest.setTimeout(60_000); // each test starts processes
 
@@ -50,14 +52,23 @@ afterEach(() => application.delete());
 const start = (library: string, metadata: string): Promise<string> =>
   application.run(application.write('main.mjs', main(library, metadata)));
 
+/** The file of the package that has the runtime: entry points share it. */
+function fileOf(extension: '.js' | '.cjs'): string {
+  const files = readdirSync(join(PACKAGE, 'dist'), { recursive: true, encoding: 'utf8' });
+  return files.find(
+    (file) =>
+      file.endsWith(extension) && readFileSync(join(PACKAGE, 'dist', file), 'utf8').includes('nestjs-floodgate:copies'),
+  )!;
+}
+
 const warning = (own: string, other: string): string =>
   `nestjs-floodgate is loaded 2 times, with classes of their own: ES module from ${own} (of the RateLimitModule that boots); ${other}.`;
 
 describe('a copy of the package beside the one of RateLimitModule', () => {
   const path = (file: string): string => `${application.folder}/node_modules/${file}`;
-  const esm = (): string => path('nestjs-floodgate/dist/index.js');
-  const cjs = (): string => `CommonJS from ${path('nestjs-floodgate/dist/index.cjs')}`;
-  const nested = (): string => `CommonJS from ${path('library/node_modules/nestjs-floodgate/dist/index.cjs')}`;
+  const esm = (): string => path(`nestjs-floodgate/dist/${fileOf('.js')}`);
+  const cjs = (): string => `CommonJS from ${path(`nestjs-floodgate/dist/${fileOf('.cjs')}`)}`;
+  const nested = (): string => `CommonJS from ${path(`library/node_modules/nestjs-floodgate/dist/${fileOf('.cjs')}`)}`;
 
   it.each([
     ['in the other format', './library.cjs', cjs],

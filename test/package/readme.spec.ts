@@ -7,7 +7,7 @@ import { Application, PACKAGE } from './support/packed.js';
 jest.setTimeout(60_000); // starts processes
 
 const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
-const BLOCKS = Array.from(README.matchAll(/^```(\w*)\n(.*?)^```$/gms), ([, language, text]) => ({
+const BLOCKS = Array.from(README.matchAll(/^```(\w*)[^\n]*\n(.*?)^```$/gms), ([, language, text]) => ({
   language,
   text: text!,
 }));
@@ -67,7 +67,7 @@ describe.each(['es6', 'commonjs'] as const)('the README of the package, in an ap
   it('leads to a 429', async () => {
     const files = { 'main.ts': MAIN, 'app.module.ts': module, 'hello.controller.ts': controller };
     const printed = await run(format, files);
-    const [statuses, answer] = blocks('') as [string, string];
+    const [statuses, answer] = blocks('text') as [string, string];
     const counted = Array.from(statuses.matchAll(/(\d+) (\d+)/g), ([, count, status]) =>
       Array.from({ length: Number(count) }, () => status),
     );

@@ -29,6 +29,8 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly code: string;
   /** Whether allowed requests wait for a departure slot. */
   readonly delays: boolean;
+  /** Whether the limit comes back unit by unit, as in a bucket; otherwise a window ends. */
+  readonly refills: boolean;
   /** Whether a policy can split its state into shards that decide independently. */
   readonly shardable: boolean;
   /** The capacity or limit of the policy; at least 1. */

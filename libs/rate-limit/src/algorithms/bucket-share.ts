@@ -37,6 +37,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   readonly name: AlgorithmName;
   readonly code: string;
   readonly delays: boolean;
+  readonly refills = true;
   readonly shardable: boolean;
   readonly limit: number;
   readonly maxCost: number;

@@ -20,6 +20,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   abstract readonly name: AlgorithmName;
   abstract readonly code: string;
   abstract readonly delays: boolean;
+  readonly refills = true;
   abstract readonly shardable: boolean;
   readonly window: number;
   readonly rate: string;

@@ -32,6 +32,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   readonly name = 'fixed-window';
   readonly code = 'fw';
   readonly delays = false;
+  readonly refills = false;
   readonly shardable = true;
   readonly maxCost: number;
   readonly rate: string;

@@ -38,6 +38,7 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   readonly name = 'sliding-window-counter';
   readonly code = 'swc';
   readonly delays = false;
+  readonly refills = false;
   readonly shardable = true;
   readonly maxCost: number;
   readonly rate: string;

@@ -52,6 +52,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   readonly name = 'sliding-window-log';
   readonly code = 'swl';
   readonly delays = false;
+  readonly refills = false;
   readonly shardable = true;
   readonly rate: string;
   readonly wire: readonly number[];

@@ -57,6 +57,18 @@ describe('clientAddress', () => {
     );
   });
 
+  it('takes an empty header, and a text that is no address, as Express does', () => {
+    for (const header of ['', ' ', ',', 'unknown', '1.2.3.4:80', 'a, b', '10.0.0.1,,', '10.0.0.1, ']) {
+      for (const given of [true, 1, 'loopback', '0.0.0.0/1']) {
+        expect([header, given, ours(given, '127.0.0.1', header)]).toEqual([
+          header,
+          given,
+          byExpress(given, '127.0.0.1', header),
+        ]);
+      }
+    }
+  });
+
   it.each([
     [undefined, false, '10.0.0.1'],
     ['6.6.6.6', false, '10.0.0.1'],

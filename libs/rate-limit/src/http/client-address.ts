@@ -18,7 +18,7 @@ export function clientAddress({ headers, socket }: ForwardedRequest, trusts: Tru
   const forwarded = headers['x-forwarded-for'];
   if (peer === undefined || forwarded === undefined) return peer;
   const named = [forwarded].flat().join(',').split(',');
-  const hops = [peer, ...named.map((hop) => hop.trim()).toReversed()];
+  const hops = [peer, ...named.map((hop) => hop.trim()).toReversed()].filter((hop) => hop !== '');
   const last = hops.findIndex((hop, i) => i === hops.length - 1 || !trusts(hop, i));
   return hops[last];
 }

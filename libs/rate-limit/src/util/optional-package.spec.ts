@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError } from './config-error.js';
+import { withHelp } from './error-codes.js';
 import { optionalPackageError } from './optional-package.js';
 
 const PACKAGE = { name: 'ioredis', where: 'RateLimitModule, redis', versions: '^5.4.2 || ^6.0.0' };
@@ -25,7 +26,7 @@ describe('a package that cannot be loaded', () => {
     const error = failure(message, code);
     const made = optionalPackageError(error, PACKAGE);
     expect(made).toBeInstanceOf(RateLimitConfigError);
-    expect(made.message).toBe(notInstalled);
+    expect(made.message).toBe(withHelp(notInstalled, 'FG_MISSING_PACKAGE'));
     expect(made.cause).toBe(error);
   });
 
@@ -41,12 +42,16 @@ describe('a package that cannot be loaded', () => {
       'require() of ES Module /app/node_modules/ioredis/index.js not supported',
     ],
   ])('%s, and the message gives the reason', (_, code, message) => {
-    expect(optionalPackageError(failure(message, code), PACKAGE).message).toBe(broken + message);
+    expect(optionalPackageError(failure(message, code), PACKAGE).message).toBe(
+      withHelp(broken + message, 'FG_MISSING_PACKAGE'),
+    );
   });
 
   it('may throw anything while it loads', () => {
-    expect(optionalPackageError('no reason', PACKAGE).message).toBe(`${broken}no reason`);
-    expect(optionalPackageError(undefined, PACKAGE).message).toBe(`${broken}undefined`);
+    expect(optionalPackageError('no reason', PACKAGE).message).toBe(
+      withHelp(`${broken}no reason`, 'FG_MISSING_PACKAGE'),
+    );
+    expect(optionalPackageError(undefined, PACKAGE).message).toBe(withHelp(`${broken}undefined`, 'FG_MISSING_PACKAGE'));
   });
 });
 

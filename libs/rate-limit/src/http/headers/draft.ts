@@ -123,16 +123,12 @@ function effectiveWindowOf(policy: PolicyDecision, charge: PolicyCharge | undefi
  */
 function untilMoreMs({ resetAfterMs, limit, remaining }: PolicyDecision, charge: PolicyCharge | undefined): number {
   // A shard tells the time of its own part alone.
-  if (charge === undefined || !isBucket(charge.algorithm) || charge.policy.shards > 1) return resetAfterMs;
+  if (charge === undefined || !charge.algorithm.refills || charge.policy.shards > 1) return resetAfterMs;
   const { window, delays } = charge.algorithm;
   // A bucket is filled token by token: what is missing for `remaining + 1` is there before the rest. A departing request takes
   // no waiting place of a queue.
   const missingAfter = limit - remaining - (delays ? 0 : 1);
   return resetAfterMs - (missingAfter * window) / limit / 1000;
-}
-
-function isBucket({ name }: Algorithm): boolean {
-  return name === 'token-bucket' || name === 'leaky-bucket';
 }
 
 /**
