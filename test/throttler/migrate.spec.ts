@@ -42,6 +42,37 @@ function differences(lines: readonly Line[], before: readonly Answer[], after: r
   return found;
 }
 
+const OF_LIMITS = /^(x-ratelimit|retry-after)/;
+
+/** The headers of limits in answers of one status, by name without the policy: how often a value is the same, higher or lower. */
+function headerDifferences(before: readonly Answer[], after: readonly Answer[], ofStatus: (status: number) => boolean) {
+  const found: Record<string, Record<string, number>> = {};
+  for (const [i, was] of before.entries()) {
+    const is = after[i]!;
+    if (was.status !== is.status || !ofStatus(was.status)) continue;
+    const [old, renamed] = [limitsOf(was), limitsOf(is)];
+    for (const name of new Set([...Object.keys(old), ...Object.keys(renamed)])) {
+      const counts = (found[name.replace(/-(short|hourly)$/, '')] ??= {});
+      const change = changeOf(old[name], renamed[name]);
+      counts[change] = (counts[change] ?? 0) + 1;
+    }
+  }
+  return found;
+}
+
+/** The headers of limits. A policy that the codemod has named anew has its former name here. */
+function limitsOf({ headers }: Answer): Record<string, string> {
+  const limits = Object.entries(headers).filter(([name]) => OF_LIMITS.test(name));
+  return Object.fromEntries(limits.map(([name, value]) => [name.replace('-default-by-key', ''), value]));
+}
+
+function changeOf(was: string | undefined, is: string | undefined): string {
+  if (was === is) return 'same';
+  if (was === undefined) return 'new';
+  if (is === undefined) return 'gone';
+  return Number(is) > Number(was) ? 'higher' : 'lower';
+}
+
 /**
  * What differs for clients that do not wait. They pass earlier, because no block follows a rejection. What they spend then is
  * missing a little later; and throttler forgets the hits of `DELETE /payments/card` after a block that is shorter than its ttl.
@@ -71,7 +102,7 @@ const FOR_THE_IMPATIENT = {
 describe('an application of 30 routes that the codemod has rewritten', () => {
   let folder: AppFolder;
   let before: { impatient: Answer[]; polite: Awaited<ReturnType<typeof askPolitely>> };
-  let after: { impatient: Answer[]; polite: Answer[] };
+  let after: { impatient: Answer[]; polite: Answer[]; logged: string };
   let printed: string;
   let dryRun: string;
   let untouched: boolean;
@@ -92,7 +123,15 @@ describe('an application of 30 routes that the codemod has rewritten', () => {
     again = { printed: await migrate(folder), same: false };
     again.same = JSON.stringify(await filesOf(folder)) === JSON.stringify(rewritten);
     const { lines } = before.polite;
-    after = { impatient: await held((app) => app.hold(CONVERSATION)), polite: await held((app) => app.hold(lines)) };
+    let logged = '';
+    const heard = (said: readonly Line[]) =>
+      held(async (app) => {
+        const answers = await app.hold(said);
+        logged += app.logged;
+        return answers;
+      });
+    after = { impatient: await heard(CONVERSATION), polite: await heard(lines), logged: '' };
+    after.logged = logged;
   }, TIMEOUT_MS);
 
   afterAll(() => folder[Symbol.asyncDispose]());
@@ -117,21 +156,61 @@ describe('an application of 30 routes that the codemod has rewritten', () => {
     expect(differences(CONVERSATION, before.impatient, after.impatient)).toEqual(FOR_THE_IMPATIENT);
   });
 
-  it("rejects with Floodgate's body, and with one set of headers", () => {
+  it("rejects with Floodgate's body, and with the longest wait as Retry-After for every client", () => {
     const rejected = after.impatient.filter(({ status }) => status === 429);
     for (const { body, headers } of rejected) {
       expect(JSON.parse(body)).toMatchObject({ statusCode: 429, error: 'rate_limit_exceeded' });
       expect(Number(headers['retry-after'])).toBe((JSON.parse(body) as { retry_after: number }).retry_after);
+      expect(headers['cache-control']).toBe('no-store');
     }
-    const names = new Set(
-      after.impatient.flatMap(({ headers }) => Object.keys(headers).filter((name) => /limit|retry/.test(name))),
-    );
-    expect([...names].toSorted()).toEqual([
-      'retry-after',
-      'x-ratelimit-limit',
-      'x-ratelimit-remaining',
-      'x-ratelimit-reset',
-    ]);
+    expect(rejected.length).toBeGreaterThan(100);
+  });
+
+  it("keeps throttler's names of headers, but for a policy with a name of its own", () => {
+    const { lines, answers } = before.polite;
+    const names = (answer: Answer): string[] => Object.keys(answer.headers).filter((name) => OF_LIMITS.test(name));
+    const others = new Set<string>();
+    for (const [i, line] of lines.entries()) {
+      const [was, is] = [answers[i]!, after.polite[i]!];
+      if (was.status !== is.status) continue;
+      const expected = new Set(names(was));
+      if (is.status === 429) expected.add('retry-after');
+      if (names(is).toSorted().join() !== [...expected].toSorted().join()) others.add(routeOf(line));
+    }
+    // A generateKey became a policy `default-by-key`.
+    expect([...others]).toEqual(['PATCH /accounts/me', 'POST /accounts/me/avatar']);
+  });
+
+  it('keeps the values of the headers of requests that pass, but for a later Reset', () => {
+    expect(headerDifferences(before.polite.answers, after.polite, (status) => status !== 429)).toEqual({
+      'x-ratelimit-limit': { same: 1171 },
+      'x-ratelimit-remaining': { same: 1171 },
+      'x-ratelimit-reset': { same: 869, higher: 302 },
+    });
+  });
+
+  it('says in the headers of rejections that nothing is charged and that no block follows', () => {
+    expect(headerDifferences(before.polite.answers, after.polite, (status) => status === 429)).toEqual({
+      'x-ratelimit-limit': { same: 117 },
+      'x-ratelimit-remaining': { higher: 117 },
+      'x-ratelimit-reset': { same: 98, higher: 8, lower: 11 },
+      // New: the plain one beside that of a policy. Lower: no block. Higher: a block that was shorter than the ttl.
+      'retry-after': { same: 144, new: 71, lower: 45, higher: 5 },
+    });
+    const remaining = before.polite.answers.flatMap(({ status, headers }, i) => {
+      const is = after.polite[i]!;
+      if (status !== 429 || is.status !== 429) return [];
+      return Object.entries(headers)
+        .filter(([name]) => name.startsWith('x-ratelimit-remaining'))
+        .map(([name, value]) => Number(is.headers[name]) - Number(value));
+    });
+    expect(new Set(remaining)).toEqual(new Set([1]));
+  });
+
+  it('boots without a warning, and warns at run time of the limit that is a function', () => {
+    const warnings = after.logged.split('\n').filter((line) => line !== '');
+    expect(warnings).toHaveLength(2); // one of each process
+    for (const warning of warnings) expect(warning).toMatch(/AccountsController\.orders, .*#fg_shared_state/);
   });
 
   it(

@@ -2,6 +2,7 @@ import { Node, type Project, type SourceFile } from 'ts-morph';
 import { type Source, sourcesOf, THROTTLER, usesOf } from './bindings.js';
 import { type ModuleCall, readModuleCall } from './module-config.js';
 import type { Notes } from './notes.js';
+import { inOrder } from './throttlers.js';
 
 /** A file with names of @nestjs/throttler. */
 export interface ThrottlerFile {
@@ -59,7 +60,16 @@ export function readApp(project: Project, notes: Notes): App | Unreadable | unde
     notes.add(call, `${module}, so the names of the throttlers are unknown, and nothing is rewritten`);
     return { unreadable: true };
   }
-  return { files, module, globalGuard: globalGuardOf(project, files), leavesFiles: ofTests.length > 0 };
+  const sources = files.find(({ file }) => file === call.getSourceFile())?.sources ?? [];
+  const throttlers = inOrder(module.throttlers, (local) =>
+    sources.map(({ names }) => names.get(local)).find((name) => name !== undefined),
+  );
+  return {
+    files,
+    module: { ...module, throttlers },
+    globalGuard: globalGuardOf(project, files),
+    leavesFiles: ofTests.length > 0,
+  };
 }
 
 /** The references to an exported name in a file. */

@@ -86,6 +86,19 @@ export function windowText(ttl: Expression, exportedName: (local: string) => str
     : `(${count.getText()}) * ${helper.ms.toLocaleString('en-US').replaceAll(',', '_')}`;
 }
 
+/** The milliseconds of a `ttl`; undefined when only the running application knows them. */
+export function millisecondsOf(
+  ttl: Expression,
+  exportedName: (local: string) => string | undefined,
+): number | undefined {
+  const found = resolved(ttl);
+  if (!Node.isCallExpression(found)) return numberOf(found);
+  const helper = HELPERS[exportedName(found.getExpression().getText()) ?? ''];
+  const [count] = found.getArguments();
+  const given = count && numberOf(count);
+  return helper === undefined || given === undefined ? undefined : given * helper.ms;
+}
+
 function numberOf(node: Node): number | undefined {
   return Node.isNumericLiteral(node) ? node.getLiteralValue() : undefined;
 }

@@ -54,6 +54,7 @@ import { RateLimitModule } from 'nestjs-floodgate';
       default: { algorithm: 'sliding-window-log', limit: 10, window: '60s' },
     },
     defaults: ['default'],
+    headers: 'throttler',
   })],
   providers: [],
 })
@@ -85,22 +86,47 @@ import { RateLimitModule } from "nestjs-floodgate"
     const importing = `import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';`;
     const { files, printed } = migrated({ 'app.module.ts': moduleOf(redis, 'ThrottlerGuard', importing) });
     expect(files['app.module.ts']).toContain('redis: process.env.REDIS_URL,');
-    expect(files['app.module.ts']).not.toContain('throttler');
+    expect(files['app.module.ts']).not.toMatch(/throttler-storage|@nestjs\/throttler|ThrottlerStorage/);
     expect(printed).not.toContain('A person has to decide');
     const own = migrated({ 'app.module.ts': moduleOf(`{ throttlers: ${TEN}, storage: new OwnStorage() }`) });
     expect(own.printed).toContain('app.module.ts:6  storage is dropped: give redis');
   });
 
-  it('carries the tracker, the bits of an address and the choice of headers over', () => {
-    const tracker = `{ throttlers: ${TEN}, getTracker: (req) => req.user.id, setHeaders: false }`;
+  it('carries the tracker and the bits of an address over', () => {
+    const tracker = `{ throttlers: ${TEN}, getTracker: (req) => req.user.id }`;
     const { files } = migrated({ 'app.module.ts': moduleOf(tracker) });
     expect(files['app.module.ts']).toContain(
       `identity: [{ kind: 'tracker', resolve: (context) => ((req) => req.user.id)(context.switchToHttp().getRequest()) }]`,
     );
-    expect(files['app.module.ts']).toContain('headers: false');
     const bits = migrated({ 'app.module.ts': moduleOf(`{ throttlers: ${TEN}, ipv6SubnetPrefix: 56 }`) });
     expect(bits.files['app.module.ts']).toContain('identity: [ipIdentity({ ipv6Prefix: 56 })]');
     expect(bits.files['app.module.ts']).toContain(`import { ipIdentity, RateLimitModule } from 'nestjs-floodgate';`);
+  });
+
+  it.each([
+    ['', "headers: 'throttler',"],
+    [', setHeaders: true', "headers: 'throttler',"],
+    [', setHeaders: false', 'headers: false,'],
+    [', setHeaders: (false as boolean)', 'headers: false,'],
+    [", setHeaders: process.env.QUIET !== '1'", "headers: (process.env.QUIET !== '1') ? 'throttler' : false,"],
+    [', setHeaders', "headers: (setHeaders) ? 'throttler' : false,"],
+  ])("keeps throttler's headers: with %j it has %s", (option, expected) => {
+    const { files } = migrated({ 'app.module.ts': moduleOf(`{ throttlers: ${TEN}${option} }`) });
+    expect(files['app.module.ts']!.match(/headers: .*/g)).toEqual([expected]);
+  });
+
+  it('has the policies in the order in which ThrottlerGuard asked: by their ttl', () => {
+    const day = 'const DAY = 86_400_000;';
+    const throttlers = `[
+    { name: 'day', limit: 9, ttl: DAY },
+    { name: 'burst', limit: 2, ttl: 1500 },
+    { name: 'minute', limit: 3, ttl: seconds(60) },
+    { name: 'same', limit: 4, ttl: 60_000 },
+  ]`;
+    const { files } = migrated({ 'app.module.ts': moduleOf(throttlers, 'ThrottlerGuard', day) });
+    expect(files['app.module.ts']).toContain("defaults: ['burst', 'minute', 'same', 'day']");
+    const unknown = migrated({ 'app.module.ts': moduleOf(throttlers.replace('1500', 'Number(process.env.TTL)')) });
+    expect(unknown.files['app.module.ts']).toContain("defaults: ['day', 'burst', 'minute', 'same']");
   });
 
   it('names what has no counterpart', () => {

@@ -90,8 +90,7 @@ export class ModuleRewriter {
     if (prefix !== undefined && tracker === undefined) {
       fields.push(`identity: [${rewrite.use('ipIdentity')}({ ipv6Prefix: ${prefix.getText()} })]`);
     }
-    const headers = options.get('setHeaders');
-    if (headers !== undefined) fields.push(`headers: ${headers.getText()}`);
+    fields.push(`headers: ${headersOf(options.get('setHeaders'))}`);
     const storage = options.get('storage');
     if (storage !== undefined) fields.push(...this.storage(rewrite, storage));
     this.noteLost();
@@ -158,4 +157,11 @@ export class ModuleRewriter {
       );
     }
   }
+}
+
+/** The option `headers` for an option `setHeaders`: clients go on seeing throttler's header names. */
+function headersOf(setHeaders: Expression | undefined): string {
+  if (setHeaders === undefined || Node.isTrueLiteral(setHeaders)) return "'throttler'";
+  if (Node.isFalseLiteral(setHeaders)) return 'false';
+  return `(${setHeaders.getText()}) ? 'throttler' : false`;
 }

@@ -1,5 +1,5 @@
 import { type ArrayLiteralExpression, type Expression, Node, type SourceFile } from 'ts-morph';
-import { called, isFunction, isSelfContained, propertiesOf, windowText } from './expressions.js';
+import { called, isFunction, isSelfContained, millisecondsOf, propertiesOf, windowText } from './expressions.js';
 import type { Notes } from './notes.js';
 
 /** The options of a throttler, or of a decorator on it. */
@@ -24,6 +24,23 @@ export function throttlersIn(list: ArrayLiteralExpression): Throttler[] | undefi
     found.push({ name: name === undefined ? 'default' : name.getLiteralValue(), options, comments });
   }
   return found;
+}
+
+/**
+ * The throttlers as `ThrottlerGuard` asks them: the shortest `ttl` first. With `headers: 'throttler'` a rejection shows those that
+ * stand before it. They keep their order where a `ttl` is not known here.
+ */
+export function inOrder(
+  throttlers: readonly Throttler[],
+  exportedName: (local: string) => string | undefined,
+): readonly Throttler[] {
+  const known = throttlers.flatMap((throttler) => {
+    const ttl = throttler.options.get('ttl');
+    const ms = ttl && millisecondsOf(ttl, exportedName);
+    return ms === undefined ? [] : [{ throttler, ms }];
+  });
+  if (known.length < throttlers.length) return throttlers;
+  return known.toSorted((a, b) => a.ms - b.ms).map(({ throttler }) => throttler);
 }
 
 /** What stands for a window that cannot be carried over. Boot refuses it, as it refuses limit 0, so that nobody forgets it. */
