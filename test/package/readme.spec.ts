@@ -6,6 +6,7 @@ import { Application, PACKAGE } from './support/packed.js';
 
 jest.setTimeout(60_000); // starts processes
 
+/** As libs/rate-limit/README.md is packed. */
 const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
 const BLOCKS = Array.from(README.matchAll(/^```(\w*)[^\n]*\n(.*?)^```$/gms), ([, language, text]) => ({
   language,

@@ -50,10 +50,7 @@ function forbidStoring(adapter: AbstractHttpAdapter, response: unknown): void {
 
 /** Fastify's middleware gets Node's own response, on which the adapter of Nest 11 fails. */
 export function setHeader(adapter: AbstractHttpAdapter, response: unknown, name: string, value: string): void {
-  const { header, setHeader: setOnNode } = response as {
-    header?: unknown;
-    setHeader?(name: string, value: string): unknown;
-  };
-  if (header === undefined && setOnNode !== undefined) setOnNode.call(response, name, value);
+  const node = response as { header?: unknown; setHeader?(name: string, value: string): unknown };
+  if (node.header === undefined && node.setHeader !== undefined) node.setHeader(name, value);
   else adapter.setHeader(response, name, value);
 }
