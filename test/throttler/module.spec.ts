@@ -62,6 +62,14 @@ async function statuses(app: HttpApp, path: string, count: number, headers = {})
   return seen;
 }
 
+it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+  'counts by a throttler that is called %s',
+  async (name) => {
+    await using app = await throttled([{ ...TWO, name }]);
+    expect(await statuses(app, '/one', 3)).toEqual([200, 200, 429]);
+  },
+);
+
 it('exports what @nestjs/throttler exports, but for the interval of a sweep that does not exist', () => {
   expect(Object.keys(ours).toSorted()).toEqual(
     Object.keys(theirs)

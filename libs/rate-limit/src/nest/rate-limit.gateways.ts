@@ -1,9 +1,26 @@
-import { type CanActivate, Inject, Injectable, Logger, type OnModuleInit, type Type } from '@nestjs/common';
+import {
+  type CanActivate,
+  ForbiddenException,
+  Inject,
+  Injectable,
+  Logger,
+  type OnModuleInit,
+  type Type,
+} from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { globalGuards, isMadeAnew, preferredGuard } from './application-guard.js';
-import { connectionHandlerOf, connectionOpened, isGateway, turnAway, type WsClient } from './contexts/ws.js';
+import {
+  connectionHandlerOf,
+  connectionOpened,
+  end,
+  isGateway,
+  isOpen,
+  turnAway,
+  waitFor,
+  type WsClient,
+} from './contexts/ws.js';
 import { withHelp } from '../util/error-codes.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
@@ -13,11 +30,13 @@ type GatewayWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 /** A gateway's instance, whose method Nest binds when it registers the gateway. */
 interface Gateway {
   handleConnection?: (...args: unknown[]) => unknown;
+  handleDisconnect?: (...args: unknown[]) => unknown;
 }
 
 /** Limits the connections of WebSocket gateways, which Nest's guards do not reach. */
 @Injectable()
 export class RateLimitGateways implements OnModuleInit {
+  private readonly logger = new Logger('RateLimit');
   private placed = false;
 
   constructor(
@@ -34,7 +53,6 @@ export class RateLimitGateways implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    const logger = new Logger('RateLimit');
     for (const wrapper of this.gateways()) {
       const type = wrapper.metatype as Type;
       const handler = connectionHandlerOf(type);
@@ -45,7 +63,7 @@ export class RateLimitGateways implements OnModuleInit {
           ? 'a gateway that Nest makes anew for each connection'
           : undefined;
       if (why === undefined) continue;
-      logger.warn(
+      this.logger.warn(
         withHelp(
           `${type.name}.handleConnection: connections are not limited in ${why}; limit the gateway's messages`,
           'FG_NOT_LIMITED',
@@ -83,43 +101,67 @@ export class RateLimitGateways implements OnModuleInit {
   private limitConnections(wrapper: GatewayWrapper): void {
     const type = wrapper.metatype as Type;
     const gateway = wrapper.instance as Gateway;
-    const own = gateway.handleConnection?.bind(gateway);
-    const handler = connectionHandlerOf(type);
+    // An arrow function stands on the instance alone.
+    const handler = connectionHandlerOf(type) ?? gateway.handleConnection;
+    const connect = gateway.handleConnection?.bind(gateway);
+    const disconnect = gateway.handleDisconnect?.bind(gateway);
+    /** The clients that the gateway's own method has seen. */
+    const connected = new WeakSet<object>();
     gateway.handleConnection = (...args) => {
       const connection = connectionOpened(args);
-      const guard = handler === undefined ? undefined : this.guardOf(wrapper);
-      if (guard === undefined || this.runtime.routes.of(type, handler!) === undefined) return own?.(...args);
+      const client = args[0] as WsClient;
+      const guard = handler === undefined ? undefined : this.guardOf(wrapper, handler);
+      if (guard === undefined || this.runtime.routes.of(type, handler!) === undefined) {
+        connected.add(client);
+        return connect?.(...args);
+      }
       const context = new ExecutionContextHost(args, type, handler);
       context.setType('ws');
-      const admitted = Promise.resolve(guard.canActivate(context));
-      connection.admitted = admitted;
+      const admitted = admit(guard, context);
+      waitFor(connection, admitted);
       return admitted.then(
-        () => own?.(...args),
-        (error: unknown) => turnAway(args[0] as WsClient, this.bodyOf(error)),
+        () => {
+          // A client that has left meanwhile would be connected after it was disconnected.
+          if (!isOpen(client)) return undefined;
+          connected.add(client);
+          return connect?.(...args);
+        },
+        (error: unknown) => this.turnAway(client, error),
       );
     };
+    if (disconnect === undefined) return;
+    gateway.handleDisconnect = (...args) => (connected.has(args[0] as object) ? disconnect(...args) : undefined);
   }
 
-  /** The guard that is bound for all routes, or on the class. */
-  private guardOf({ metatype, host }: GatewayWrapper): RateLimitGuard | undefined {
+  /** The guard that is bound for all routes, or on the class or the method. */
+  private guardOf({ metatype, host }: GatewayWrapper, handler: object): RateLimitGuard | undefined {
     const global = preferredGuard(globalGuards(this.application));
     if (global !== undefined) return global;
-    const bound = guardsOf(metatype as Type).map((guard) =>
+    const bound = [...guardsOf(metatype as Type), ...guardsOf(handler)].map((guard) =>
       typeof guard === 'function' ? host?.injectables.get(guard)?.instance : guard,
     );
     return bound.find((guard): guard is RateLimitGuard => guard instanceof RateLimitGuard);
   }
 
-  /** What the client is told: the body of a rejection, and nothing of other errors. */
-  private bodyOf(error: unknown): unknown {
-    const told = error as { getError?(): unknown; getResponse?(): unknown };
-    if (typeof told.getError === 'function') return told.getError();
-    if (typeof told.getResponse === 'function') return told.getResponse();
-    new Logger('RateLimit').error(error);
-    return { status: 'error', message: 'Internal server error' };
+  /** The client is told the body of a rejection, and nothing of other errors. Whatever fails, its connection ends. */
+  private turnAway(client: WsClient, error: unknown): void {
+    try {
+      const told = Object(error) as { getError?(): unknown; getResponse?(): unknown };
+      const body = told.getError?.() ?? told.getResponse?.();
+      if (body === undefined) this.logger.error(error);
+      turnAway(client, body ?? { status: 'error', message: 'Internal server error' });
+    } catch (failure) {
+      this.logger.error(failure);
+      end(client);
+    }
   }
 }
 
-function guardsOf(type: Type): readonly (Type | CanActivate)[] {
+/** As in Nest's own contexts, a guard that returns false rejects. */
+async function admit(guard: RateLimitGuard, context: ExecutionContextHost): Promise<void> {
+  if (!(await guard.canActivate(context))) throw new ForbiddenException('Forbidden resource');
+}
+
+function guardsOf(type: object): readonly (Type | CanActivate)[] {
   return (Reflect.getMetadata(GUARDS_METADATA, type) as readonly (Type | CanActivate)[] | undefined) ?? [];
 }

@@ -29,10 +29,15 @@ export class RouteThrottlers {
     const [skip, skipShared] = [skipsOf(handler), skipsOf(controller)];
     return this.throttlers.map((throttler) => {
       const name = throttler.name!;
-      const overrides = merged(own[name], shared[name]);
-      return { throttler, overrides, skipped: skip[name] ?? skipShared[name] ?? false };
+      const overrides = merged(ownValue(own, name), ownValue(shared, name));
+      return { throttler, overrides, skipped: ownValue(skip, name) ?? ownValue(skipShared, name) ?? false };
     });
   }
+}
+
+/** A throttler may be called `constructor`, which each object inherits. */
+function ownValue<T>(byName: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(byName, name) ? byName[name] : undefined;
 }
 
 /** Option by option, the method's before the class's. */

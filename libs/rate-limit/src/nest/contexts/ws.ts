@@ -28,6 +28,7 @@ interface SocketIoClient {
   readonly conn: Closable;
   readonly data?: { readonly user?: unknown };
   readonly user?: unknown;
+  readonly connected: boolean;
   emit(event: string, body: unknown): void;
   disconnect(close: true): void;
 }
@@ -43,6 +44,9 @@ interface Connection {
   admitted?: Promise<unknown> | undefined;
 }
 
+/** `readyState` of the WebSocket standard. */
+const OPEN = 1;
+
 const connections = new WeakMap<object, Connection>();
 
 /** WebSocket gateways, over socket.io and ws: their messages, and `handleConnection`. */
@@ -55,6 +59,9 @@ export function wsContext(): ContextAdapter {
     isHandler: (type, handler) =>
       isGateway(type) && (Reflect.hasMetadata(MESSAGE, handler) || handler === connectionHandlerOf(type)),
     opened: (context) => connections.get(clientOf(context))?.admitted,
+    // A policy that stands on several gateways of one server charges a connection once.
+    operation: (context) =>
+      (isConnection(context) ? connections.get(clientOf(context)) : undefined) ?? context.getArgs(),
     request: (context) => requestOf(clientOf(context)),
     closables: (context) => {
       const client = clientOf(context);
@@ -78,14 +85,29 @@ export function connectionHandlerOf(type: Type): Handler | undefined {
 
 /**
  * Notes a new connection. With ws the upgrade's request comes with the connection alone: messages have no other way to its
- * headers.
+ * headers. Several gateways of one server see the same connection.
  *
  * @param args what Nest passes to `handleConnection`
  */
 export function connectionOpened([client, upgrade]: readonly unknown[]): Connection {
-  const connection: Connection = { upgrade: isUpgrade(upgrade) ? upgrade : undefined };
-  connections.set(client as object, connection);
+  let connection = connections.get(client as object);
+  if (connection === undefined) {
+    connection = { upgrade: isUpgrade(upgrade) ? upgrade : undefined };
+    connections.set(client as object, connection);
+  }
   return connection;
+}
+
+/** Lets the messages of a connection wait for a gateway's decision as well. */
+export function waitFor(connection: Connection, admitted: Promise<unknown>): void {
+  const all = connection.admitted === undefined ? admitted : Promise.all([connection.admitted, admitted]);
+  all.catch(() => {}); // the connection may bring no message
+  connection.admitted = all;
+}
+
+/** Whether the client has not left yet. */
+export function isOpen(client: WsClient): boolean {
+  return isNative(client) ? client.readyState === OPEN : client.connected;
 }
 
 /**
@@ -94,13 +116,14 @@ export function connectionOpened([client, upgrade]: readonly unknown[]): Connect
  * Source: https://www.iana.org/assignments/websocket/websocket.xhtml#close-code-number
  */
 export function turnAway(client: WsClient, body: unknown): void {
-  if (isNative(client)) {
-    client.send(JSON.stringify({ event: 'exception', data: body }));
-    client.close(1013, 'rate limit');
-  } else {
-    client.emit('exception', body);
-    client.disconnect(true);
-  }
+  if (isNative(client)) client.send(JSON.stringify({ event: 'exception', data: body }));
+  else client.emit('exception', body);
+  end(client);
+}
+
+export function end(client: WsClient): void {
+  if (isNative(client)) client.close(1013, 'rate limit');
+  else client.disconnect(true);
 }
 
 function requestOf(client: WsClient): ContextRequest {
@@ -116,6 +139,10 @@ function requestOf(client: WsClient): ContextRequest {
     user,
     ...(socket !== undefined && { socket }),
   };
+}
+
+function isConnection(context: ExecutionContext): boolean {
+  return context.getHandler() === connectionHandlerOf(context.getClass());
 }
 
 function clientOf(context: ExecutionContext): WsClient {
