@@ -8,6 +8,7 @@ import {
 import { type Scripted, ScriptedServer } from './support/scripted-server.js';
 import { VirtualTime } from './support/virtual-time.js';
 
+const DAY_MS = 24 * 3_600_000;
 const DATE = 'Sun, 22 Nov 2026 08:49:37 GMT';
 const IN_5S = 'Sun, 22 Nov 2026 08:49:42 GMT';
 const REJECTION = { status: 429, headers: { 'Retry-After': '2' } };
@@ -273,6 +274,18 @@ describe('a response that leaves nothing', () => {
     await time.run(limited(server.url));
     await time.run(limited(server.url));
     expect(server.seen.map(({ at }) => at)).toEqual([0, ms]);
+  });
+
+  it.each<Scripted>([
+    { status: 429, headers: { 'Retry-After': '1795339200' } }, // an instant in the place of seconds
+    { headers: { RateLimit: '"a";r=0;t=999999999999999' } },
+    { headers: { 'X-RateLimit-Limit': '0', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9'.repeat(400) } },
+  ])('is believed for a day, and then a request asks again: %j', async (answer) => {
+    await using world = await setUp([answer], { maxWaitMs: 2 * DAY_MS });
+    const { time, server, limited } = world;
+    await time.run(limited(server.url));
+    await time.run(limited(server.url));
+    expect(server.seen.map(({ at }) => at)).toEqual([0, DAY_MS]);
   });
 
   it('holds back neither other paths, methods and credentials, nor a fetch with preemptive: false', async () => {

@@ -54,6 +54,8 @@ const RAMP = '\nramp';
 /** A ramp of this width holds nothing back any more. */
 const WIDEST_RAMP = 64;
 const LONGEST_SPREAD_MS = 30_000;
+/** The longest wait that is believed: an instant in the place of seconds would silence the client for decades. */
+const LONGEST_WAIT_MS = 24 * 3_600_000;
 /** The spread of repeated rejections counts a shorter wait as this long. */
 const SHORTEST_SPREAD_MS = 100;
 
@@ -159,8 +161,9 @@ export class Partition {
       const { retryAfterMs, exact = false } = told;
       if (retryAfterMs === undefined) this.succeed(permit, told.statements, event, now);
       else {
-        this.refill.rejected(told.statements, retryAfterMs, exact, now);
-        this.reject(permit, told.statements, retryAfterMs, event, now);
+        const delayMs = believed(retryAfterMs);
+        this.refill.rejected(told.statements, delayMs, exact, now);
+        this.reject(permit, told.statements, delayMs, event, now);
       }
     }
     this.pump();
@@ -176,7 +179,7 @@ export class Partition {
       else this.known.set(RAMP, { remaining, event: ramp.event, until: now + KNOWN_MS });
     }
     for (const statement of statements) {
-      const waitMs = statement.remaining === 0 ? this.refill.emptied(statement, permit.sentAt) : 0;
+      const waitMs = statement.remaining === 0 ? believed(this.refill.emptied(statement, permit.sentAt)) : 0;
       this.learn(permit, statement, event, now + waitMs);
       if (waitMs > 0 && this.hold(waitMs, now)) this.heldByFields = true;
     }
@@ -264,4 +267,9 @@ export class Partition {
     }
     return bound;
   }
+}
+
+/** A sum with what is not finite would make the partition forget what the time is. */
+function believed(ms: number): number {
+  return ms <= LONGEST_WAIT_MS ? ms : LONGEST_WAIT_MS;
 }
