@@ -14,6 +14,16 @@ describe('a virtual clock', () => {
     expect(new VirtualClock(new Date(0)).nowMicroseconds).toBe(0);
   });
 
+  it('never steps back when a task advances it further', () => {
+    const clock = new VirtualClock(new Date(0));
+    const seen: number[] = [];
+    clock.timer(10, () => clock.advance('1h'));
+    clock.timer(15, () => seen.push(clock.nowMicroseconds));
+    clock.advance('20ms');
+    expect(clock.nowMicroseconds).toBe(3_600_010_000);
+    expect(seen).toEqual([15_000]);
+  });
+
   it('advances by exact microseconds', () => {
     const clock = new VirtualClock(new Date(0));
     clock.advance('1m');

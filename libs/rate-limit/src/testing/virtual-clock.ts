@@ -196,10 +196,11 @@ export class VirtualClock {
     const end = this.passed + microseconds;
     for (let task = this.tasks[0]; task !== undefined && task.dueAt <= end; task = this.tasks[0]) {
       this.tasks.shift();
-      this.move(task.dueAt);
+      this.move(Math.max(task.dueAt, this.passed));
       task.run();
     }
-    this.move(end);
+    // A task may have advanced the clock further.
+    this.move(Math.max(end, this.passed));
   }
 
   private move(passed: number): void {
