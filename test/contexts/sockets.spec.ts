@@ -1,4 +1,4 @@
-import { UseGuards } from '@nestjs/common';
+import { type ExecutionContext, UseGuards } from '@nestjs/common';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
@@ -293,7 +293,7 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     }
     @WebSocketGateway()
     class Second {
-      handleConnection(): void {}
+      readonly handleConnection = (): void => {};
     }
     const store = new StillStore();
     const defaults = [{ ...TWENTY, scope: 'app' as const }];
@@ -356,6 +356,30 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     const clients = [await app.connect(), await app.connect()];
     await clients[1]!.closed;
     expect(app.http.logs.of('error').length).toBeLessThanOrEqual(2);
+  });
+
+  it('is decided by a guard of the application that asks something else first', async () => {
+    class Guard extends RateLimitGuard {
+      override async canActivate(context: ExecutionContext): Promise<boolean> {
+        await turns(1);
+        return super.canActivate(context);
+      }
+    }
+    @WebSocketGateway()
+    @UseGuards(Guard)
+    class Guarded {
+      @RateLimit({ ...TWENTY, limit: 1 })
+      handleConnection(): void {}
+
+      @SubscribeMessage('say')
+      say(): unknown {
+        return { event: 'said', data: 0 };
+      }
+    }
+    await using app = await SocketApp.start(driver, Guarded, { store: new StillStore(), guard: false });
+    expect(await ask(await app.connect(), 'say')).toEqual({ event: 'said', data: 0 });
+    const late = await app.connect();
+    expect(await late.next()).toEqual({ event: 'exception', data: BODY });
   });
 
   it('is limited where handleConnection is an arrow function', async () => {

@@ -127,10 +127,9 @@ export class RateLimitGuard implements CanActivate {
     // One array of arguments belongs to one call, and all of its guards.
     if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;
     await contexts.prepare(adapter);
-    if (adapter.operation === undefined) {
-      return this.limitUnlessSkipped(route, this.view(context, adapter, undefined));
-    }
-    const operation = operations.of(adapter.operation(context));
+    const key = adapter.operation?.(context);
+    if (key === undefined) return this.limitUnlessSkipped(route, this.view(context, adapter, undefined));
+    const operation = operations.of(key);
     const view = this.view(context, adapter, operation.record);
     return operation.inTurn(() => this.limitUnlessSkipped(route, view));
   }

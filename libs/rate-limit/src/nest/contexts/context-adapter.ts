@@ -55,10 +55,10 @@ export interface ContextAdapter {
   isHandler(type: Type, handler: Handler): boolean;
   /**
    * The operation that a call of a handler belongs to, where several calls may belong to one: a policy charges it once, however
-   * many handlers see it. An object that lives as long as the operation and that no other operation has. Without this method
-   * each call is an operation. However many guards see one call, it is charged once.
+   * many handlers see it. An object that lives as long as the operation and that no other operation has. Without this method,
+   * or where it returns undefined, each call is an operation. However many guards see one call, it is charged once.
    */
-  operation?(context: ExecutionContext): object;
+  operation?(context: ExecutionContext): object | undefined;
   /**
    * What a call waits for before it is limited, such as the decision on its connection. A rejection rejects the call. Called for
    * each handler of the context, limited or not. Default nothing.

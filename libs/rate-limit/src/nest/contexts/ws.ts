@@ -58,10 +58,10 @@ export function wsContext(): ContextAdapter {
     place: 'providers',
     isHandler: (type, handler) =>
       isGateway(type) && (Reflect.hasMetadata(MESSAGE, handler) || handler === connectionHandlerOf(type)),
-    opened: (context) => connections.get(clientOf(context))?.admitted,
+    // A connection that waited for its own decision would wait for ever.
+    opened: (context) => (isMessage(context) ? connections.get(clientOf(context))?.admitted : undefined),
     // A policy that stands on several gateways of one server charges a connection once.
-    operation: (context) =>
-      (isConnection(context) ? connections.get(clientOf(context)) : undefined) ?? context.getArgs(),
+    operation: (context) => (isMessage(context) ? undefined : connections.get(clientOf(context))),
     request: (context) => requestOf(clientOf(context)),
     closables: (context) => {
       const client = clientOf(context);
@@ -141,8 +141,9 @@ function requestOf(client: WsClient): ContextRequest {
   };
 }
 
-function isConnection(context: ExecutionContext): boolean {
-  return context.getHandler() === connectionHandlerOf(context.getClass());
+/** The other calls are those of `handleConnection`. */
+function isMessage(context: ExecutionContext): boolean {
+  return Reflect.hasMetadata(MESSAGE, context.getHandler());
 }
 
 function clientOf(context: ExecutionContext): WsClient {
