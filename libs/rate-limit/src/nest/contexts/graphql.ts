@@ -94,11 +94,10 @@ export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdap
     isHandler: (type, handler) => isRootField(type, handler) || isField(handler),
     operation(context) {
       const info = infoOf(context);
-      // A call's arguments belong to it alone.
-      if (typeof info?.variableValues !== 'object') return context.getArgs();
+      if (typeof info?.variableValues !== 'object') return undefined;
       const counted = typeof count === 'function' ? count(info) : count;
       if (!COUNTS.includes(counted)) throw wrongCount(counted);
-      if (counted === 'field') return context.getArgs();
+      if (counted === 'field') return undefined;
       const of = contextOf(context);
       return counted === 'operation' ? units.operation(of, info) : units.rootField(of, info);
     },
