@@ -1,11 +1,8 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import { type ArgumentsHost, Catch, Controller, Get, type Type, UnauthorizedException } from '@nestjs/common';
+import { type ArgumentsHost, Catch, Controller, Get, UnauthorizedException } from '@nestjs/common';
 import { APP_FILTER, BaseExceptionFilter } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import {
-  apiKeyIdentity,
   type IdentityResolver,
-  ipIdentity,
   type OnMissingIdentity,
   type Policy,
   type PolicyBy,
@@ -14,86 +11,20 @@ import {
   RateLimitIdentityMissingException,
   RateLimitModule,
   type RateLimitModuleOptions,
-  userIdentity,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { unhandledRejections } from '../support/node-warnings.js';
 import { StillStore } from '../support/still-store.js';
-
-const BUCKET: Policy = { name: 'rider', algorithm: 'token-bucket', capacity: 100, refill: '1/h' };
-
-function routeWith(policy: Partial<Policy>): Type {
-  @Controller()
-  class Rides {
-    @Get()
-    @RateLimit({ ...BUCKET, ...policy } as Policy)
-    get(): string {
-      return 'passed';
-    }
-  }
-  return Rides;
-}
-
-const failing = (error: unknown): (() => never) => {
-  return () => {
-    throw error;
-  };
-};
-const rejecting = (error: unknown) => async (): Promise<never> => {
-  await turn();
-  throw error;
-};
-const neverSettles = (): Promise<never> => new Promise(() => undefined);
-const SECRET = 'sk_live_9999-SECRET';
-
-const user = (id: () => unknown): PolicyBy => (() => ({ kind: 'user', value: id() })) as PolicyBy;
-
-/** A `by` and the module's resolvers that find no identity. */
-const NO_IDENTITY: [string, PolicyBy, IdentityResolver[] | undefined][] = [
-  ["by 'user' without a user", 'user', undefined],
-  ["by 'api-key' without a key", 'api-key', undefined],
-  ["by 'user' with resolvers that find no users", 'user', [apiKeyIdentity()]],
-  ['a resolver that finds null', 'user', [{ kind: 'user', resolve: () => null }]],
-  ['a resolver that resolves to undefined', 'user', [{ kind: 'user', resolve: () => Promise.resolve(undefined) }]],
-  ['a by function that returns undefined', () => undefined, undefined],
-  ['a by function that resolves to null', async () => null, undefined],
-  ['a by function whose value is undefined', user(() => undefined), undefined],
-  ['a by function whose value is null', user(() => null), undefined],
-  ['a by function whose value is empty', user(() => ''), undefined],
-  ['a by function without a value', (() => ({ kind: 'user' })) as unknown as PolicyBy, undefined],
-];
-
-/** The reasons in the log line. */
-const FORGED = 'token is forged';
-const NEVER_SETTLED = 'it did not settle within 50 ms';
-
-/** Functions that fail, and the reason that the log gives. */
-const FAILING: [string, PolicyBy, IdentityResolver[] | undefined, string][] = [
-  ['a by function that throws', failing(new Error(FORGED)), undefined, FORGED],
-  ['a by function that rejects', rejecting(new Error(FORGED)), undefined, FORGED],
-  ['a resolver that throws', 'user', [{ kind: 'user', resolve: failing(new Error(FORGED)) }], FORGED],
-  ['a resolver that rejects', 'user', [{ kind: 'user', resolve: rejecting(new Error(FORGED)) }], FORGED],
-  [
-    'the first resolver of a chain, which throws',
-    'client',
-    [{ kind: 'token', resolve: failing(new Error(FORGED)) }, userIdentity()],
-    FORGED,
-  ],
-  [
-    'the second resolver of a chain, which rejects',
-    'client',
-    [apiKeyIdentity({ header: 'x-none' }), { kind: 'token', resolve: rejecting(new Error(FORGED)) }],
-    FORGED,
-  ],
-  ['a by function that never settles', neverSettles, undefined, NEVER_SETTLED],
-  ['a resolver that never settles', 'user', [{ kind: 'user', resolve: neverSettles }], NEVER_SETTLED],
-  ['the address of a chain, which never settles', 'client', [{ kind: 'ip', resolve: neverSettles }], NEVER_SETTLED],
-];
-
-const WITHOUT_IDENTITY: typeof NO_IDENTITY = [
-  ...NO_IDENTITY,
-  ...FAILING.map(([name, by, identity]): (typeof NO_IDENTITY)[0] => [name, by, identity]),
-];
+import {
+  failing,
+  FAILING,
+  NO_IDENTITY,
+  rejecting,
+  routeWith,
+  SECRET,
+  BUCKET,
+  WITHOUT_IDENTITY,
+} from './support/identities.js';
 
 describe.each(PLATFORMS)('a request without the identity that a policy counts, over %s', (platform) => {
   /** Sends a request without an identity; returns its status and the identity tags that the store was asked for. */
@@ -321,55 +252,5 @@ describe.each(PLATFORMS)('onMissingIdentity over %s', (platform) => {
     await expect(limited(platform, routeWith({ onMissingIdentity }))).rejects.toThrow(
       `Rides.get, @RateLimit: ${problem}`,
     );
-  });
-});
-
-describe.each(PLATFORMS)('policies by API key and by ip, over %s', (platform) => {
-  @Controller()
-  class Paired {
-    @Get()
-    @RateLimit(
-      { ...BUCKET, name: 'key', capacity: 5, by: 'api-key' } as Policy,
-      { ...BUCKET, name: 'address', capacity: 20, by: 'ip' } as Policy,
-    )
-    get(): void {}
-  }
-
-  it('admit no more than the ip limit of requests from one address with a new API key each', async () => {
-    const store = new StillStore();
-    await using app = await limited(platform, Paired, { store, identity: FROM_HEADERS }, { trustProxy: true });
-    const statuses: number[] = [];
-    const from = (address: string, key: string) =>
-      app.send('/', { headers: { 'X-API-Key': key, 'X-Forwarded-For': address } });
-    for (let i = 0; i < 60; i++) statuses.push((await from('10.0.0.1', `invented-${i}`)).status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(20);
-    expect(statuses.slice(20)).toEqual(statuses.slice(20).map(() => 429));
-    expect((await from('10.0.0.1', 'invented-60')).body).toMatchObject({ policy: 'address' });
-    // The rejected requests charged nothing to the invented keys, and another address has its own limit.
-    expect((await from('10.0.0.2', 'invented-59')).headers['x-ratelimit-remaining']).toBe('4');
-  });
-
-  it('count requests without a key by their address, and one key from many addresses as one client', async () => {
-    await using app = await limited(
-      platform,
-      Paired,
-      { store: new StillStore(), identity: FROM_HEADERS },
-      { trustProxy: true },
-    );
-    expect(await app.crowd(7, '/', { headers: { 'X-Forwarded-For': '10.0.0.3' } })).toEqual({ 200: 5, 429: 2 });
-    const shared: number[] = [];
-    for (let i = 0; i < 7; i++) {
-      const headers = { 'X-API-Key': 'real', 'X-Forwarded-For': `10.0.1.${i}` };
-      shared.push((await app.send('/', { headers })).status);
-    }
-    expect(shared).toEqual([200, 200, 200, 200, 200, 429, 429]);
-  });
-
-  it('count each request by its key and by its address', async () => {
-    const store = new StillStore();
-    const identity = [apiKeyIdentity(), ipIdentity()];
-    await using app = await limited(platform, Paired, { store, identity });
-    await app.send('/', { headers: { 'X-API-Key': 'a' } });
-    expect(store.keys.map((key) => key.slice(4, 8))).toEqual(['key:', 'ip:1']);
   });
 });

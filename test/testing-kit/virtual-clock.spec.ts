@@ -39,6 +39,18 @@ describe('a virtual clock', () => {
     expect(clock.nowMicroseconds).toBe(86_480_000_000);
   });
 
+  it.each<[string, (clock: VirtualClock) => void]>([
+    ["advance('0ms')", (clock) => clock.advance('0ms')],
+    ["advance('0.0 h')", (clock) => clock.advance('0.0 h')],
+    ['advanceMs(0)', (clock) => clock.advanceMs(0)],
+    ['advanceMicroseconds(0)', (clock) => clock.advanceMicroseconds(0)],
+    ["stepBack('0s')", (clock) => clock.stepBack('0s')],
+  ])('stands still with %s', (_call, move) => {
+    const clock = new VirtualClock();
+    move(clock);
+    expect(clock.now.toISOString()).toBe(START);
+  });
+
   it('takes every whole number of microseconds as milliseconds', () => {
     for (let us = 0; us < 3_000_000; us += 997) {
       const clock = new VirtualClock(new Date(0));
@@ -47,7 +59,7 @@ describe('a virtual clock', () => {
     }
   });
 
-  it.each([60, '60', '', '0s', '-1m', 'soon', undefined, null, '0.0001ms'])('does not advance by %p', (given) => {
+  it.each([60, '60', '', '0', '-1m', '-0s', '0 parsecs', 'soon', undefined, null, '0.0001ms'])('does not advance by %p', (given) => {
     const clock = new VirtualClock();
     expect(() => clock.advance(given as string)).toThrow(TypeError);
     expect(() => clock.advance(given as string)).toThrow(

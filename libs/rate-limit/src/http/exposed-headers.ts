@@ -7,7 +7,7 @@ const EXPOSE = 'access-control-expose-headers';
 /** The names that a response is to expose, while its `writeHead` is wrapped. */
 const EXPOSED = Symbol('headers of the rate limit');
 
-type Values = Record<string, unknown>;
+type Entry = readonly [name: string, value: unknown];
 
 /** What this file uses of Node's response, of HTTP/1 or HTTP/2. */
 interface RawResponse {
@@ -45,14 +45,15 @@ function exposedWhenWritten(raw: RawResponse): Set<string> {
   const { writeHead } = raw;
   raw.writeHead = (...args) => {
     raw.writeHead = writeHead;
-    // Fastify keeps the headers itself, and hands them over here.
-    const last = args.findIndex((arg) => typeof arg === 'object' && arg !== null && !Array.isArray(arg));
-    const given = last === -1 ? {} : (args[last] as Values);
+    // Fastify keeps the headers itself, and hands them over here. A message may stand before them.
+    const last = args.findIndex((arg) => typeof arg === 'object' && arg !== null);
+    const given = last === -1 ? [] : entriesOf(args[last] as object);
+    // Node refuses an array that is no list of names and values.
+    if (given === undefined) return writeHead.apply(raw, args);
     const list = listWith(names, raw, given);
     if (list !== undefined) {
-      const own = keyOf(given, EXPOSE);
-      if (own === undefined) raw.setHeader(EXPOSE, list);
-      else args[last] = { ...given, [own]: list };
+      if (valuesOf(given, EXPOSE).length === 0) raw.setHeader(EXPOSE, list);
+      else args[last] = withList(args[last] as object, given, list);
     }
     return writeHead.apply(raw, args);
   };
@@ -60,18 +61,43 @@ function exposedWhenWritten(raw: RawResponse): Set<string> {
 }
 
 /** The response's list together with the names; undefined when it is to stay as it is. */
-function listWith(names: Set<string>, raw: RawResponse, given: Values): string | undefined {
-  const valueOf = (name: string): unknown => given[keyOf(given, name) ?? ''] ?? raw.getHeader(name);
-  if (valueOf(ALLOW_ORIGIN) === undefined) return undefined;
-  const own = [valueOf(EXPOSE) ?? []].flat().map(String).join(', ');
+function listWith(names: Set<string>, raw: RawResponse, given: readonly Entry[]): string | undefined {
+  const valueOf = (name: string): readonly unknown[] => {
+    const values = valuesOf(given, name);
+    return values.length > 0 ? values : [raw.getHeader(name) ?? []].flat();
+  };
+  if (valueOf(ALLOW_ORIGIN).length === 0) return undefined;
+  const own = valueOf(EXPOSE).map(String).join(', ');
   const listed = own.split(',').map((name) => name.trim().toLowerCase());
   // With credentials a browser takes the asterisk for a name.
-  if (listed.includes('*') && valueOf(ALLOW_CREDENTIALS) === undefined) return undefined;
+  if (listed.includes('*') && valueOf(ALLOW_CREDENTIALS).length === 0) return undefined;
   const missing = [...names].filter((name) => !listed.includes(name.toLowerCase()));
   if (missing.length === 0) return undefined;
   return own === '' ? missing.join(', ') : `${own}, ${missing.join(', ')}`;
 }
 
-function keyOf(values: Values, name: string): string | undefined {
-  return Object.keys(values).find((key) => key.toLowerCase() === name);
+/** The headers of an object, of `[name, value, name, value]` or of `[[name, value], [name, value]]`; undefined of another array. */
+function entriesOf(given: object): readonly Entry[] | undefined {
+  if (!Array.isArray(given)) return Object.entries(given);
+  if (Array.isArray(given[0])) return given as Entry[];
+  if (given.length % 2 !== 0) return undefined;
+  return Array.from({ length: given.length / 2 }, (_, i): Entry => [String(given[i * 2]), given[i * 2 + 1]]);
+}
+
+/** All values of a header: an array may have it several times. */
+function valuesOf(entries: readonly Entry[], name: string): readonly unknown[] {
+  return entries.filter((entry) => isNamed(entry, name)).flatMap(([, value]) => value ?? []);
+}
+
+/** The headers with one list of exposed names, in the form in which they were given. */
+function withList(given: object, entries: readonly Entry[], list: string): object {
+  const others = entries.filter((entry) => !isNamed(entry, EXPOSE));
+  const [name] = entries.find((entry) => isNamed(entry, EXPOSE))!;
+  const all: readonly Entry[] = [...others, [name, list]];
+  if (!Array.isArray(given)) return Object.fromEntries(all);
+  return Array.isArray(given[0]) ? [...all] : all.flat();
+}
+
+function isNamed([name]: Entry, wanted: string): boolean {
+  return name.toLowerCase() === wanted;
 }

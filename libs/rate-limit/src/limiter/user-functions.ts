@@ -13,7 +13,7 @@ export interface FunctionObserver {
 }
 
 /** A function of the application took longer than the deadline. */
-class FunctionTimeoutError extends Error {}
+export class FunctionTimeoutError extends Error {}
 
 /**
  * Calls the functions that the application gives. One that throws, rejects or takes longer than the deadline must not be the

@@ -84,7 +84,7 @@ export class VirtualClock {
   /**
    * Advances the clock.
    *
-   * @param duration text with a unit, such as `'500ms'`, `'1m'`, `'24h'`
+   * @param duration text with a unit, such as `'500ms'`, `'1m'`, `'24h'`; `'0ms'` runs what is due now
    * @throws {TypeError} for anything else: a number has no unit, `advanceMs` and `advanceMicroseconds` name theirs
    * @example clock.advance('1m');
    */
@@ -214,11 +214,19 @@ function isPassing(microseconds: unknown): microseconds is number {
 }
 
 function microsecondsOf(place: string, duration: unknown): number {
-  const microseconds = typeof duration === 'string' ? durationToMicroseconds(duration) : undefined;
+  const microseconds =
+    typeof duration === 'string' ? (isZero(duration) ? 0 : durationToMicroseconds(duration)) : undefined;
   if (microseconds !== undefined) return microseconds;
   const advice = typeof duration === 'number' ? `; for a number use advanceMs or advanceMicroseconds` : '';
   throw new TypeError(
     `${place}: takes text with a unit such as '500ms', '1m' or '24h', got ${shown(duration)}${advice}`,
+  );
+}
+
+/** No time with a unit. Limits refuse it, but a clock may stand still. */
+function isZero(duration: string): boolean {
+  return (
+    /^\s*0+(?:\.0*)?\s*[a-z]/i.test(duration) && durationToMicroseconds(duration.replace(/[\d.]+/, '1')) !== undefined
   );
 }
 

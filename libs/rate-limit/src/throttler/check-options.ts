@@ -1,3 +1,4 @@
+import { throttlerSuffix } from '../http/headers/throttler.js';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
 import { MODULE_OPTIONS } from '../nest/options/options-table.js';
 import type { RateLimitModuleOptions } from '../nest/options/module-options.js';
@@ -87,7 +88,11 @@ export function checkThrottlerOptions(options: ThrottlerModuleOptions): void {
     );
   }
   const names = new Set<string>();
-  given.throttlers.forEach((throttler, i) => checkThrottler(throttler, `${WHERE}, throttlers[${i}]`, names));
+  for (const [i, throttler] of given.throttlers.entries()) {
+    const where = `${WHERE}, throttlers[${i}]`;
+    checkThrottler(throttler, where, names);
+    if (throttler.setHeaders ?? given.setHeaders ?? true) checkHeaderName(throttler, where);
+  }
 }
 
 function checkThrottler(throttler: ThrottlerOptions, where: string, names: Set<string>): void {
@@ -112,6 +117,17 @@ function checkThrottler(throttler: ThrottlerOptions, where: string, names: Set<s
     if (throttler[option] === undefined) throw new RateLimitConfigError(where, `${option} is missing`);
   }
   checkResolvables(throttler, where);
+}
+
+/** Node refuses to send such a header: without this check each response would be a 500. */
+function checkHeaderName({ name = DEFAULT_NAME }: ThrottlerOptions, where: string): void {
+  const suffix = throttlerSuffix(name);
+  if (suffix === '' || suffix === `-${name}`) return;
+  throw new RateLimitConfigError(
+    where,
+    `name ${shown(name)} cannot stand in the header X-RateLimit-Limit-${name}: give a name of letters, digits and hyphens, ` +
+      `such as ${shown(suffix.slice(1))}, or setHeaders: false`,
+  );
 }
 
 /**

@@ -23,7 +23,10 @@ export type ThrottlerGenerateKeyFunction = (
 
 /** One throttler: at most `limit` hits, each of which counts for `ttl`. */
 export interface ThrottlerOptions {
-  /** Names the throttler in decorators and headers. Default `'default'`. Each throttler needs another name. */
+  /**
+   * Names the throttler in decorators and headers: 1 to 56 characters of a header's name, or any printable ones with
+   * `setHeaders: false`. Default `'default'`. Each throttler needs another name.
+   */
   name?: string;
   /** Hits that pass: a whole number from 0 (none pass) to 1,000,000. */
   limit: Resolvable<number>;
@@ -36,7 +39,7 @@ export interface ThrottlerOptions {
   blockDuration?: Resolvable<number>;
   /** Requests whose `User-Agent` matches are not counted. */
   ignoreUserAgents?: RegExp[];
-  /** Requests for which it returns true are not counted. */
+  /** Requests for which it returns true are not counted. A promise is awaited for `deadlineMs`. */
   skipIf?: (context: ExecutionContext) => boolean;
   getTracker?: ThrottlerGetTrackerFunction;
   generateKey?: ThrottlerGenerateKeyFunction;

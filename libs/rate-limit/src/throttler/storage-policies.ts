@@ -1,4 +1,5 @@
 import { durationToMicroseconds } from '../algorithms/duration.js';
+import type { CountedPolicy } from '../metrics/policy-tallies.js';
 import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
 import { parsePolicy } from '../policy/parse-policy.js';
 import { isName } from '../policy/policy-options.js';
@@ -15,6 +16,8 @@ export interface ThrottlerNumbers {
 export interface ThrottlerPolicies {
   /** The hits of the last `ttl`; undefined with `limit: 0`, where none passes. */
   readonly hits: BoundPolicy | undefined;
+  /** What metrics count in the place of `hits` with `limit: 0`. */
+  readonly none: CountedPolicy;
   /** Holds one instant while the client is blocked; undefined where a throttler does not block. */
   readonly block: BoundPolicy | undefined;
   /** Holds the instant at which the period of `X-RateLimit-Reset` began. It never rejects. */
@@ -23,6 +26,8 @@ export interface ThrottlerPolicies {
   readonly endsEarly: boolean;
 }
 
+/** Of all policies of a throttler. */
+export const HITS_ALGORITHM = 'sliding-window-log';
 const MAX_LIMIT = 1_000_000;
 /** Longer names leave no room for a suffix in the name of a policy. */
 const MAX_NAME = 56;
@@ -100,10 +105,11 @@ export class StoragePolicies {
     checkThrottlerNumbers(numbers, where);
     const { limit, ttl, blockDuration } = numbers;
     const log = (policy: string, most: number, window: number): BoundPolicy => {
-      const parsed = parsePolicy({ name: policy, algorithm: 'sliding-window-log', limit: most, window }, where);
+      const parsed = parsePolicy({ name: policy, algorithm: HITS_ALGORITHM, limit: most, window }, where);
       return bindPolicy(parsed, this.keyPrefix, 'throttler', where);
     };
     return {
+      none: { name, algorithm: { name: HITS_ALGORITHM } },
       hits: limit === 0 ? undefined : log(name, limit, ttl),
       block: blockDuration === 0 ? undefined : log(`${name} block`, 1, blockDuration),
       // Concurrent requests may both begin a period. A log that is as good as endless takes both.

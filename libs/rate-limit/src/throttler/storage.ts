@@ -1,19 +1,21 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { identityTag } from '../identity/identity-tag.js';
+import { LimiterUnavailableError } from '../limiter/errors.js';
 import { Fallback } from '../limiter/fallback.js';
 import { Limiter } from '../limiter/limiter.js';
 import type { PolicyCharge } from '../limiter/policy-charge.js';
 import { StoreGateway } from '../limiter/store-gateway.js';
 import { Monitor } from '../metrics/monitor.js';
+import type { CountedCharge } from '../metrics/policy-tallies.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import type { Decision } from '../policy/decision.js';
+import type { Decision, PolicyDecision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
-import { StoragePolicies, type ThrottlerPolicies } from './storage-policies.js';
+import { HITS_ALGORITHM, StoragePolicies, type ThrottlerPolicies } from './storage-policies.js';
 
 /** What a throttler counted for one request. */
 export interface ThrottlerStorageRecord {
@@ -50,10 +52,12 @@ export interface StorageEngine {
   readonly deciding: Limiter;
   /** Does neither: for charges that are no decision on a request. */
   readonly keeping: Limiter;
+  /** That of `deciding`. */
+  readonly monitor: Monitor;
 }
 
 /** The engine's options where no module gives them. */
-const ALONE = {
+export const ALONE = {
   keyPrefix: 'rl',
   deadlineMs: 50,
   onStoreFailure: 'local',
@@ -108,7 +112,7 @@ export class ThrottlerStorageService implements ThrottlerStorage {
     if (block !== undefined) charges.push(this.charge(block, tag, 'peek'));
     charges.push(this.charge(period, tag, 'peek'));
     // Not awaited without need: in the process a hit and what follows from it are one step.
-    const answer = this.engine.deciding.decide(charges);
+    const answer = hits === undefined ? this.decideNone(policies, charges) : this.engine.deciding.decide(charges);
     const decision = isPromise(answer) ? await answer : answer;
     const found = decision.policies;
     if (found.length === 0)
@@ -155,6 +159,33 @@ export class ThrottlerStorageService implements ThrottlerStorage {
     return blockDuration;
   }
 
+  /**
+   * Decides a request to a throttler with `limit: 0`. No policy has such a limit, and the charges are peeks, which metrics leave
+   * out. So the rejection is counted here.
+   */
+  private decideNone({ none }: ThrottlerPolicies, charges: readonly PolicyCharge[]): Decision | Promise<Decision> {
+    const { deciding, monitor } = this.engine;
+    const since = monitor.begin();
+    const counted: readonly CountedCharge[] = [{ policy: none, mode: 'take' }, ...charges];
+    const decided = (decision: Decision): Decision => {
+      const { decidedBy } = decision;
+      const seen = decidedBy === 'open' ? decision : rejection(none.name, decision);
+      monitor.decided(counted, seen, decidedBy, undefined, since);
+      return decision;
+    };
+    const failed = (error: unknown): never => {
+      if (error instanceof LimiterUnavailableError) monitor.closed(counted, error.retryAfterMs, undefined, since);
+      throw error;
+    };
+    let answer: Decision | Promise<Decision>;
+    try {
+      answer = deciding.decide(charges);
+    } catch (error) {
+      return failed(error);
+    }
+    return isPromise(answer) ? answer.then(decided, failed) : decided(answer);
+  }
+
   /** Writes an instant. The request is decided already, so a store that fails now changes nothing about it. */
   private async keep(policy: BoundPolicy, tag: string): Promise<Decision | undefined> {
     try {
@@ -182,8 +213,24 @@ function engineOver(store: RateLimitStore): StorageEngine {
     { store, deadlines: new Deadlines(deadlineMs), keepsTime: store instanceof MemoryStore },
     logger,
   );
-  const limiter = new Limiter(keyPrefix, gateway, new Fallback(ALONE, logger), new Monitor({}, logger));
-  return { keyPrefix, deciding: limiter, keeping: limiter };
+  const monitor = new Monitor({}, logger);
+  const limiter = new Limiter(keyPrefix, gateway, new Fallback(ALONE, logger), monitor);
+  return { keyPrefix, deciding: limiter, keeping: limiter, monitor };
+}
+
+/** What a throttler that lets nothing pass adds to a decision. */
+function rejection(policy: string, decision: Decision): Decision {
+  const own: PolicyDecision = {
+    policy,
+    algorithm: HITS_ALGORITHM,
+    limit: 0,
+    allowed: false,
+    remaining: 0,
+    resetAfterMs: 0,
+    retryAfterMs: null,
+    delayMs: 0,
+  };
+  return { ...decision, allowed: false, policies: [own, ...decision.policies], retryAfterMs: null, delayMs: 0 };
 }
 
 function inSeconds(milliseconds: number): number {

@@ -10,24 +10,27 @@ import {
 import { Reflector } from '@nestjs/core';
 import { createHash } from 'node:crypto';
 import type { HttpRequest } from '../http/request.js';
+import { type FunctionObserver, UserFunctions } from '../limiter/user-functions.js';
 import { RateLimitUnavailableException, toHttpException } from '../nest/exceptions.js';
 import { RateLimitRuntime } from '../nest/rate-limit.runtime.js';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
-import { RateLimitConfigError, shown } from '../util/config-error.js';
-import { numberOf, objectOf, throttlersOf } from './check-options.js';
+import { objectOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, InjectThrottlerStorage } from './decorators.js';
 import { DEFAULT_IPV6_SUBNET_PREFIX, normalizeIp } from './ip.js';
 import type {
   PlatformObject,
-  Resolvable,
   ThrottlerLimitDetail,
   ThrottlerModuleOptions,
   ThrottlerOptions,
   ThrottlerRequest,
 } from './options.js';
+import { type Defaults, RequestFunctions } from './request-functions.js';
 import { type RouteThrottler, RouteThrottlers } from './route-throttlers.js';
-import type { ThrottlerStorage } from './storage.js';
+import { ALONE, type ThrottlerStorage } from './storage.js';
 import { ThrottlerException, throttlerMessage } from './throttler.exception.js';
+
+/** A guard that was made with new has no metrics. */
+const UNOBSERVED: FunctionObserver = { functionFailed: () => undefined };
 
 /** The options of all guards that were made: the module warns when none has its options. */
 const guarded = new WeakSet<object>();
@@ -60,6 +63,12 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
   /** Undefined in a guard that was made with new. */
   @Optional() @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime | undefined;
   private routes = new RouteThrottlers([]);
+  private functions: UserFunctions | undefined;
+  /** Without the overrides of a subclass, which may be what is late. */
+  private readonly defaults: Defaults = {
+    getTracker: (req) => ThrottlerGuard.prototype.getTracker.call(this, req),
+    generateKey: (context, tracker, name) => ThrottlerGuard.prototype.generateKey.call(this, context, tracker, name),
+  };
 
   constructor(
     @InjectThrottlerOptions() protected readonly options: ThrottlerModuleOptions,
@@ -98,14 +107,22 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
    * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`
    */
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    if (await this.shouldSkip(context)) return true;
+    const functions = this.functionsOf(context);
+    const skips = functions.ask<boolean>('shouldSkip', () => this.shouldSkip(context), {
+      kind: 'skipIf',
+      name: 'ThrottlerGuard.shouldSkip',
+      instead: 'the request is counted',
+      otherwise: () => false,
+    });
+    if (await skips) return true;
     let passes = true;
     for (const route of this.routes.of(context.getClass(), context.getHandler())) {
       if (route.skipped) continue;
       const skipIf = route.throttler.skipIf ?? this.commonOptions.skipIf;
-      if (skipIf?.(context)) continue;
-      const request = await this.requestOf(route, context);
-      if (!(await this.handleRequest(request))) passes = false;
+      // @nestjs/throttler takes a promise for true, and limits nothing then.
+      if (skipIf !== undefined && (await functions.skips(route, skipIf))) continue;
+      const request = await this.requestOf(route, context, functions);
+      if (request !== undefined && !(await this.handleRequest(request))) passes = false;
     }
     return passes;
   }
@@ -123,7 +140,7 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
     if (ignored.some((pattern) => pattern.test(req.headers['user-agent']))) return true;
     const name = throttler.name ?? DEFAULT_NAME;
     const tracker = await getTracker(req, context);
-    const key = generateKey(context, tracker, name);
+    const key = await (generateKey(context, tracker, name) as string | Promise<string>);
     const record = await this.count(res, () => this.storageService.increment(key, ttl, limit, blockDuration, name));
     const { totalHits, timeToExpire, isBlocked, timeToBlockExpire } = record;
     const hasHeaders = (throttler.setHeaders ?? this.commonOptions.setHeaders ?? true) && record.uncounted !== true;
@@ -178,7 +195,17 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
     context: ExecutionContext,
     throttlerLimitDetail: ThrottlerLimitDetail,
   ): Promise<void> {
-    throw new ThrottlerException(await this.getErrorMessage(context, throttlerLimitDetail));
+    const message = this.functionsOf(context).ask<string>(
+      'getErrorMessage',
+      () => this.getErrorMessage(context, throttlerLimitDetail),
+      {
+        kind: 'problem',
+        name: 'errorMessage',
+        instead: 'the default takes its place',
+        otherwise: () => this.errorMessage,
+      },
+    );
+    throw new ThrottlerException(await message);
   }
 
   /** The message of a rejection. */
@@ -191,28 +218,29 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
     return errorMessage || this.errorMessage;
   }
 
-  private async requestOf(route: RouteThrottler, context: ExecutionContext): Promise<ThrottlerRequest> {
+  /** Undefined when a function for a number is late, and the throttler has to be left out. */
+  private async requestOf(
+    route: RouteThrottler,
+    context: ExecutionContext,
+    functions: RequestFunctions,
+  ): Promise<ThrottlerRequest | undefined> {
+    const numbers = await functions.numbers(route);
+    if (numbers === undefined) return undefined;
     const { throttler, overrides } = route;
-    const number = async (option: 'limit' | 'ttl' | 'blockDuration', given: Resolvable<number>): Promise<number> => {
-      const value = numberOf(typeof given === 'function' ? await given(context) : given);
-      if (typeof value === 'number' && !Number.isNaN(value)) return value;
-      throw new RateLimitConfigError(
-        `throttler ${shown(throttler.name)}`,
-        `${option} must be a number, got ${shown(value)}`,
-      );
-    };
-    const limit = await number('limit', overrides.limit ?? throttler.limit);
-    const ttl = await number('ttl', overrides.ttl ?? throttler.ttl);
-    const blockDuration = await number('blockDuration', overrides.blockDuration ?? throttler.blockDuration ?? ttl);
+    const getTracker = overrides.getTracker ?? throttler.getTracker ?? this.commonOptions.getTracker!;
+    const generateKey = overrides.generateKey ?? throttler.generateKey ?? this.commonOptions.generateKey!;
     return {
       context,
-      limit,
-      ttl,
+      ...numbers,
       throttler,
-      blockDuration,
-      getTracker: overrides.getTracker ?? throttler.getTracker ?? this.commonOptions.getTracker!,
-      generateKey: overrides.generateKey ?? throttler.generateKey ?? this.commonOptions.generateKey!,
+      getTracker: functions.tracker(getTracker, throttler.name!),
+      generateKey: functions.key(generateKey),
     };
+  }
+
+  private functionsOf(context: ExecutionContext): RequestFunctions {
+    this.functions ??= this.runtime?.functions ?? new UserFunctions(ALONE.deadlineMs, UNOBSERVED, this.logger);
+    return new RequestFunctions(this.functions, context, this.defaults);
   }
 
   /** Counts a hit. A store that cannot decide is a 503 that says when to retry. */

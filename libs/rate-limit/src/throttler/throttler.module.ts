@@ -72,8 +72,8 @@ function definition(options: Provider, imports: DynamicModule['imports'] = [], m
   const storage: Provider = {
     provide: getStorageToken(),
     inject: [RateLimitRuntime],
-    useFactory: ({ engine: deciding, unobserved, options: { keyPrefix } }: RateLimitRuntime) =>
-      new ThrottlerStorageService({ keyPrefix, deciding, keeping: unobserved }),
+    useFactory: ({ engine: deciding, unobserved, monitor, options: { keyPrefix } }: RateLimitRuntime) =>
+      new ThrottlerStorageService({ keyPrefix, deciding, keeping: unobserved, monitor }),
   };
   return {
     module: ThrottlerModule,

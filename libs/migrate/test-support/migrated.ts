@@ -1,0 +1,42 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { run } from '../src/run.js';
+
+/** Files as they are after a run of the codemod, and what it printed. */
+export interface Migrated {
+  readonly files: Record<string, string>;
+  readonly printed: string;
+}
+
+/** Migrates the files of a folder of their own. */
+export function migrated(files: Readonly<Record<string, string>>): Migrated {
+  const folder = mkdtempSync(join(tmpdir(), 'migrate-'));
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const lines: string[] = [];
+    run({ folder, dryRun: false, version: '^1.0.0', print: (line) => lines.push(line) });
+    const after = Object.keys(files).map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
+    return { files: Object.fromEntries(after), printed: lines.join('\n') };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** A module with a guard for all routes. */
+export const moduleOf = (
+  options: string,
+  guard = 'ThrottlerGuard',
+  more = '',
+): string => `import { Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerGuard, ThrottlerModule, seconds } from '@nestjs/throttler';
+${more}
+@Module({
+  imports: [ThrottlerModule.forRoot(${options})],
+  providers: [{ provide: APP_GUARD, useClass: ${guard} }],
+})
+export class AppModule {}
+`;
+
+export const TEN = '[{ limit: 10, ttl: seconds(60) }]';
