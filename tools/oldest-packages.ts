@@ -27,6 +27,9 @@ const OLDEST: Versions = {
   'prom-client': '15.0.0',
 };
 
+/** What Nest 11 loads where Nest 12 loads another package. */
+const ADDED: Versions = { nats: '2.29.3' };
+
 /** Packages of the application and of the tools, which no test of the library needs. */
 const LEFT_OUT = ['@nestjs/cli', '@nestjs/config', '@nestjs/terminus'];
 
@@ -94,7 +97,7 @@ function manifest(): Manifest {
     // The bench's peers are no part of the tests, and need Nest 12 as well.
     workspaces: ['libs/rate-limit'],
     dependencies: withOldest(root.dependencies),
-    devDependencies: withOldest(root.devDependencies),
+    devDependencies: { ...withOldest(root.devDependencies), ...ADDED },
   };
 }
 

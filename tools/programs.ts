@@ -16,6 +16,7 @@ const NEEDED = {
     names: ['redis-server', 'valkey-server'],
     variable: 'REDIS_SERVER_BIN',
   },
+  'nats-server': { packages: ['nats-server'], names: ['nats-server'], variable: 'NATS_SERVER_BIN' },
   libfaketime: { packages: ['libfaketime'], names: [] },
   openssl: { packages: ['openssl'], names: ['openssl'] },
   prometheus: { packages: ['prometheus'], names: ['prometheus'] },

@@ -1,11 +1,21 @@
+import { headers } from '@nats-io/transport-node';
 import { Controller } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ClientProxyFactory, MessagePattern, type MicroserviceOptions, Transport } from '@nestjs/microservices';
+import {
+  type ClientOptions,
+  type ClientProxy,
+  ClientProxyFactory,
+  MessagePattern,
+  type MicroserviceOptions,
+  NatsRecordBuilder,
+  Transport,
+} from '@nestjs/microservices';
 import { firstValueFrom } from 'rxjs';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimitModule } from 'nestjs-floodgate';
-import { CapturedLogs } from '../support/http-app.js';
-import { useRedis } from '../support/redis-fixture.js';
+import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { CapturedLogs, FROM_HEADERS } from '../support/http-app.js';
+import { NatsServer } from '../support/nats-server.js';
+import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 
 const TWENTY = { name: 'twenty', algorithm: 'fixed-window', limit: 20, window: '1h' } as const satisfies Policy;
@@ -18,10 +28,10 @@ class Rides {
     return 'all';
   }
 
-  @MessagePattern('by address')
+  @MessagePattern('address')
   @RateLimit(TWENTY)
   byAddress(): string {
-    return 'never';
+    return 'passed';
   }
 
   @MessagePattern('refused')
@@ -31,39 +41,91 @@ class Rides {
   }
 }
 
-describe('messages over Redis', () => {
-  const redis = useRedis();
+/** The options of the server, of which those of the client are a part. */
+type Transported = Extract<MicroserviceOptions, { transport?: Transport.REDIS | Transport.NATS }>;
 
-  it('count all together, and are an error where an address would count', async () => {
-    const { host, port } = redis.client.options;
-    const transport = { transport: Transport.REDIS as const, options: { host: host!, port: port! } };
+/** A broker that runs, and how Nest reaches it. */
+interface Broker extends AsyncDisposable {
+  readonly transport: Transported;
+}
+
+async function redis(): Promise<Broker> {
+  const server = await RedisServer.start();
+  const { host, port } = server;
+  return {
+    transport: { transport: Transport.REDIS, options: { host, port } },
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
+
+async function nats(): Promise<Broker> {
+  const server = await NatsServer.start();
+  return {
+    transport: { transport: Transport.NATS, options: { servers: [server.url] } },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** An application behind a broker, and its client. */
+class BrokeredApp implements AsyncDisposable {
+  private constructor(
+    readonly logs: CapturedLogs,
+    private readonly client: ClientProxy,
+    private readonly close: () => Promise<void>,
+  ) {}
+
+  static async start({ transport }: Broker, options: RateLimitModuleOptions): Promise<BrokeredApp> {
     const logs = new CapturedLogs();
-    const store = new StillStore();
     class Root {}
     const app = await NestFactory.createMicroservice<MicroserviceOptions>(
-      { module: Root, imports: [RateLimitModule.forRoot({ store })], controllers: [Rides] },
+      { module: Root, imports: [RateLimitModule.forRoot(options)], controllers: [Rides] },
       { ...transport, logger: logs, abortOnError: false },
     );
     await app.listen();
-    const client = ClientProxyFactory.create(transport);
-    const send = (pattern: string): Promise<unknown> =>
-      firstValueFrom(client.send<unknown>(pattern, { ip: '6.6.6.6' }));
-    try {
-      for (let i = 0; i < 20; i++) expect(await send('all')).toBe('all');
-      await expect(send('all')).rejects.toMatchObject({ statusCode: 429, policy: 'twenty' });
-      await expect(send('refused')).rejects.toMatchObject({ statusCode: 401, policy: 'twenty' });
-      expect(logs.of('error')).toEqual([]);
-      await expect(send('by address')).rejects.toEqual({ status: 'error', message: 'Internal server error' });
-      expect(logs.of('error')).toEqual([
-        expect.stringContaining(
-          "Rides.byAddress: a request of context 'rpc' has no identity that its policy counts, and no address: let the policy " +
-            "count by: 'global', or by a function of the context, or choose onMissingIdentity: 'refuse'",
-        ),
-      ]);
-      expect(store.keys).toHaveLength(1);
-    } finally {
-      await client.close();
-      await app.close();
-    }
+    return new BrokeredApp(logs, ClientProxyFactory.create(transport as ClientOptions), () => app.close());
+  }
+
+  send(pattern: string, data: unknown = { ip: '6.6.6.6', headers: { 'x-user-id': 'eve' } }): Promise<unknown> {
+    return firstValueFrom(this.client.send<unknown>(pattern, data));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close();
+    await this.close();
+  }
+}
+
+describe.each([
+  ['Redis', redis],
+  ['NATS', nats],
+])('messages over %s', (_, start) => {
+  it('count all together, and are an error where an address would count', async () => {
+    await using broker = await start();
+    const store = new StillStore();
+    await using app = await BrokeredApp.start(broker, { store });
+    for (let i = 0; i < 20; i++) expect(await app.send('all')).toBe('all');
+    await expect(app.send('all')).rejects.toMatchObject({ statusCode: 429, retry_after: 3600, policy: 'twenty' });
+    await expect(app.send('refused')).rejects.toMatchObject({ statusCode: 401, policy: 'twenty' });
+    expect(app.logs.of('error')).toEqual([]);
+    await expect(app.send('address')).rejects.toEqual({ status: 'error', message: 'Internal server error' });
+    expect(app.logs.of('error')).toEqual([
+      expect.stringContaining(
+        "Rides.byAddress: a request of context 'rpc' has no identity that its policy counts, and no address: let the policy " +
+          "count by: 'global', or by a function of the context, or choose onMissingIdentity: 'refuse'",
+      ),
+    ]);
+    expect(store.keys).toHaveLength(1);
+  });
+});
+
+describe('the headers of a message over NATS', () => {
+  it('name its identity where the application trusts them', async () => {
+    await using broker = await nats();
+    const store = new StillStore();
+    await using app = await BrokeredApp.start(broker, { store, identity: FROM_HEADERS });
+    const sent = headers();
+    sent.set('X-User-Id', 'ada');
+    expect(await app.send('address', new NatsRecordBuilder({}).setHeaders(sent).build())).toBe('passed');
+    expect(store.keys).toEqual([expect.stringContaining('rl:{user:ada}')]);
   });
 });

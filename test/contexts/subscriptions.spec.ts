@@ -3,8 +3,11 @@ import { describe, expect, it } from '@jest/globals';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'undici';
 import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { until } from '../support/faults/until.js';
 import { FROM_HEADERS } from '../support/http-app.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 import { StillStore } from '../support/still-store.js';
+import { LIMIT_MS } from './support/chat.js';
 import { type Driver, DRIVERS, type GraphqlApp, type GraphqlSettings, startGraphql } from './support/graphql-app.js';
 
 const TWENTY: Policy = { name: 'twenty', algorithm: 'fixed-window', limit: 20, window: '1h' };
@@ -20,6 +23,12 @@ class Feed {
   @RateLimit(TWENTY)
   async *ticks(): AsyncGenerator<{ ticks: number }> {
     for (let ticks = 1; ticks <= 3; ticks++) yield { ticks };
+  }
+
+  @Mutation(() => Int)
+  @RateLimit({ name: 'queue', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h' })
+  enter(): number {
+    return 1;
   }
 
   @Mutation(() => Int)
@@ -128,5 +137,30 @@ describe.each(DRIVERS)('over a WebSocket with %s', (driver) => {
     expect(store.asked).toHaveLength(3);
     expect(store.keys).toHaveLength(1);
     await client.dispose();
+  });
+
+  it('an operation that waits gives its departure slot back when its client goes', async () => {
+    const hours: number[] = [];
+    await using app = await begin(driver, {
+      store: new StillStore(),
+      onDecision: ({ decision }) => hours.push(decision.delayMs / 3_600_000),
+    });
+    const { waitingRoom } = app.http.app.get(RateLimitRuntime);
+    const [leaver, stayer] = [open(app), open(app)];
+    const enter = (client: ReturnType<typeof createClient>): void => {
+      // It ends with its connection, and not before.
+      void all(client, 'mutation { enter }');
+    };
+    await all(stayer, 'mutation { enter }');
+    enter(leaver);
+    await until('the operation waits', LIMIT_MS, () => waitingRoom.size === 1);
+    leaver.terminate();
+    await until('the operation has left', LIMIT_MS, () => waitingRoom.size === 0);
+    enter(stayer);
+    await until('the other operation waits', LIMIT_MS, () => waitingRoom.size === 1);
+    expect([hours, waitingRoom.places]).toEqual([[0, 1, 1], 1]);
+    stayer.terminate();
+    await until('nothing is left', LIMIT_MS, () => waitingRoom.places === 0);
+    expect(app.http.logs.of('error')).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
-import { Controller, Inject } from '@nestjs/common';
+import { type ArgumentsHost, Catch, Controller, Inject, UseFilters } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
 import { MessagePattern } from '@nestjs/microservices';
+import { BaseWsExceptionFilter, SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
 import {
   LimiterUnavailableError,
@@ -10,6 +11,7 @@ import {
   type RateLimitModuleOptions,
 } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
+import { ask, DRIVERS as SOCKET_DRIVERS, SocketApp } from './support/socket-app.js';
 import { DRIVERS, startGraphql } from './support/graphql-app.js';
 import { MessageApp } from './support/message-app.js';
 
@@ -58,6 +60,35 @@ class Messages extends Asking {
   }
 }
 
+@WebSocketGateway()
+class Gateway extends Asking {
+  @SubscribeMessage('mail')
+  async mail(): Promise<unknown> {
+    return { event: 'mailed', data: await this.send() };
+  }
+
+  @SubscribeMessage('broken')
+  broken(): never {
+    throw new LimiterUnavailableError('gone');
+  }
+
+  @SubscribeMessage('other')
+  other(): never {
+    throw new WsException({ mine: true });
+  }
+}
+
+@Catch(RateLimitExceededException)
+class OwnFilter extends BaseWsExceptionFilter {
+  override catch(exception: RateLimitExceededException, host: ArgumentsHost): void {
+    super.catch(new WsException({ retry: exception.decision.retryAfterMs }), host);
+  }
+}
+
+@WebSocketGateway()
+@UseFilters(OwnFilter)
+class Filtered extends Gateway {}
+
 describe('an exception that a handler throws itself', () => {
   it.each(DRIVERS)("is the guard's error of GraphQL with %s", async (driver) => {
     await using app = await startGraphql(driver, { imports: imports(), providers: [Resolvers] });
@@ -78,5 +109,30 @@ describe('an exception that a handler throws itself', () => {
     expect(await app.client.send('mail')).toMatchObject({ error: { statusCode: 429, retry_after: 3600 } });
     expect(await app.client.send('broken')).toMatchObject({ error: { statusCode: 503, retry_after: 1 } });
     expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it.each(SOCKET_DRIVERS)("is the guard's event over %s", async (driver) => {
+    const policies = { mails: { algorithm: 'fixed-window', limit: 1, window: '1h' } } as const;
+    await using app = await SocketApp.start(driver, Gateway, { store: new StillStore(), policies });
+    const client = await app.connect();
+    expect(await ask(client, 'mail')).toEqual({ event: 'mailed', data: 1 });
+    expect(await ask(client, 'mail')).toEqual({
+      event: 'exception',
+      data: expect.objectContaining({ statusCode: 429, retry_after: 3600, policy: 'mails' }),
+    });
+    expect(await ask(client, 'broken')).toEqual({
+      event: 'exception',
+      data: expect.objectContaining({ statusCode: 503, retry_after: 1 }),
+    });
+    expect(await ask(client, 'other')).toEqual({ event: 'exception', data: { mine: true } });
+    expect(app.http.logs.of('error')).toEqual([]);
+  });
+
+  it.each(SOCKET_DRIVERS)("is what the gateway's own filter says over %s", async (driver) => {
+    const policies = { mails: { algorithm: 'fixed-window', limit: 1, window: '1h' } } as const;
+    await using app = await SocketApp.start(driver, Filtered, { store: new StillStore(), policies });
+    const client = await app.connect();
+    await ask(client, 'mail');
+    expect(await ask(client, 'mail')).toEqual({ event: 'exception', data: { retry: 3_600_000 } });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import express from 'express';
 import * as fc from 'fast-check';
-import { clientAddress, trustsHop } from './client-address.js';
+import { clientAddress, peerAddress, trustsHop } from './client-address.js';
 
 /** The address that Express finds by the same setting. */
 function byExpress(setting: unknown, remoteAddress: string, forwarded: string | undefined): string | undefined {
@@ -94,5 +94,28 @@ describe('clientAddress', () => {
 
   it('is unknown when the connection has gone, whatever a header says', () => {
     expect(clientAddress({ headers: { 'x-forwarded-for': '6.6.6.6' }, socket: {} }, trustsHop(true))).toBe(undefined);
+  });
+});
+
+describe('the address of a gRPC peer', () => {
+  it.each([
+    ['ipv4:192.0.2.1:5678', '192.0.2.1'],
+    ['192.0.2.1:5678', '192.0.2.1'],
+    ['192.0.2.1', '192.0.2.1'],
+    ['ipv6:[::1]:5', '::1'],
+    ['ipv6:%5B2001:db8::1%5D:50051', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['::1:50051', '::1'],
+    ['::ffff:192.0.2.1:50051', '::ffff:192.0.2.1'],
+    ['fe80::1%eth0:50051', 'fe80::1%eth0'],
+    ['2001:db8:1:2:3:4:5:6:50051', '2001:db8:1:2:3:4:5:6'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2:3:4:5:6'],
+    ['unix:/run/rides.sock', undefined],
+    ['unix:/run/192.0.2.1:5678', undefined],
+    ['unix-abstract:rides', undefined],
+    ['unknown', undefined],
+    ['', undefined],
+  ])('of %j is %s', (peer, expected) => {
+    expect(peerAddress(peer)).toBe(expected);
   });
 });

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** Whether the platform trusts a hop to name the one before it. Hop 0 is the connection. */
@@ -21,6 +22,18 @@ export function clientAddress({ headers, socket }: ForwardedRequest, trusts: Tru
   const hops = [peer, ...named.map((hop) => hop.trim()).toReversed()].filter((hop) => hop !== '');
   const last = hops.findIndex((hop, i) => i === hops.length - 1 || !trusts(hop, i));
   return hops[last];
+}
+
+/**
+ * The address in the name of a gRPC peer: `ipv4:192.0.2.1:5678`, `ipv6:[::1]:5678` or, as grpc-js has it, `::1:5678`. A UNIX
+ * domain socket and an unknown peer have none.
+ *
+ * Source: https://github.com/grpc/grpc/blob/master/doc/naming.md
+ */
+export function peerAddress(peer: string): string | undefined {
+  const [, bracketed, plain = ''] = /^(?:ipv[46]:)?(?:(?:\[|%5B)(.*?)(?:\]|%5D)(?::\d+)?|(.*))$/i.exec(peer) ?? [];
+  const names = bracketed === undefined ? [plain.replace(/:\d+$/, ''), plain] : [bracketed];
+  return names.find((name) => isIP(name) !== 0);
 }
 
 /** Names of ranges that Express and Fastify know. */

@@ -4,6 +4,7 @@ import { type IdentityCalls, IdentityChain } from '../identity/identity-chain.js
 import type { SyncIdentityResolver } from '../identity/identity.js';
 import { addressResolver, headerResolver, type IdentityRequest } from '../identity/resolvers.js';
 import { RateLimitConfigError } from '../util/config-error.js';
+import { handlerNameOf } from './route.js';
 import { isHttp, requestOf } from './http-context.js';
 import type { CheckedOptions } from './options/check-options.js';
 import type { IdentityResolver } from './types.js';
@@ -66,7 +67,7 @@ function hasConnection(context: ExecutionContext): boolean {
 /** One state for all senders would be an outage for all of them as soon as one sends too much. */
 function unaddressed(context: ExecutionContext): RateLimitConfigError {
   return new RateLimitConfigError(
-    `${context.getClass().name}.${context.getHandler().name}`,
+    handlerNameOf(context.getClass(), context.getHandler()),
     `a request of context '${context.getType()}' has no identity that its policy counts, and no address: let the policy count ` +
       `by: 'global', or by a function of the context, or choose onMissingIdentity: 'refuse'`,
   );

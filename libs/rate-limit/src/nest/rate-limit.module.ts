@@ -14,6 +14,7 @@ import { warnOfCopies } from './copies.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
 import { GlobalGuards, GlobalGuardsBinder } from './global-guards.js';
+import { LocalFilter, LocalFilterBinder } from './local-filters.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
 import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
@@ -63,6 +64,8 @@ import { RATE_LIMIT_STORE } from './open-store.js';
     RateLimitMiddleware,
     GlobalGuards,
     GlobalGuardsBinder,
+    LocalFilter,
+    LocalFilterBinder,
     RateLimitGateways,
     RateLimitExceptionFilter,
     {

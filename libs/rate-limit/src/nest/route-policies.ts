@@ -15,7 +15,7 @@ import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import type { Contexts } from './contexts/contexts.js';
 import { RATE_LIMIT } from './decorators/metadata.js';
-import { controllerOf, type Handler, routeOf, UniqueNames } from './route.js';
+import { controllerOf, type Handler, handlerNameOf, routeOf, UniqueNames } from './route.js';
 
 /** The policies of one handler. */
 export interface Route {
@@ -127,7 +127,7 @@ export class RoutePolicies implements RoutePolicySource {
       app: 'app',
     };
     if (sources.length === 0) return undefined;
-    const name = `${controller.name}.${handler.name}`;
+    const name = handlerNameOf(controller, handler);
     const decorated = own !== undefined ? name : controller.name;
     const site: Site = {
       text: (own ?? shared) ? `${decorated}, @RateLimit` : `RateLimitModule, defaults (for ${name})`,

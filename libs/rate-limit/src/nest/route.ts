@@ -18,13 +18,25 @@ export function routeOf(controller: Type, handler: Handler): string {
     method: Reflect.getMetadata(METHOD_METADATA, handler),
     path: Reflect.getMetadata(PATH_METADATA, handler),
   };
-  if (own.path === undefined) return `${controller.name}.${handler.name}`;
+  if (own.path === undefined) return handlerNameOf(controller, handler);
   const path = joined(first(Reflect.getMetadata(PATH_METADATA, controller)), first(own.path));
   const version = declared(
     Reflect.getMetadata(VERSION_METADATA, handler) ?? Reflect.getMetadata(VERSION_METADATA, controller),
   );
   const host = declared(Reflect.getMetadata(HOST_METADATA, controller));
   return `${RequestMethod[own.method]} ${host === '' ? '' : `${host} `}${path}${version === '' ? '' : ` v${version}`}`;
+}
+
+/** Class and method, such as `RidesController.request`. */
+export function handlerNameOf({ name, prototype }: Type, handler: Handler): string {
+  return `${name}.${handler.name === '' ? (propertyOf(prototype as object, handler) ?? '') : handler.name}`;
+}
+
+/** A decorator, as `@GrpcStreamMethod`, may put a function without a name into the place of a method. */
+function propertyOf(prototype: object | null, handler: Handler): string | undefined {
+  if (prototype === null) return undefined;
+  const own = Object.entries(Object.getOwnPropertyDescriptors(prototype));
+  return own.find(([, { value }]) => value === handler)?.[0] ?? propertyOf(Reflect.getPrototypeOf(prototype), handler);
 }
 
 /** A controller's class and first path, for policies whose state its routes share. */

@@ -1,7 +1,8 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type { Closable } from '../../limiter/waiting-room.js';
 import { optionalPackageError } from '../../util/optional-package.js';
-import type { ContextAdapter, ContextRequest } from './context-adapter.js';
+import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
+import { answersItself, grpcCallOf, grpcClosable, grpcRequest, grpcStatus } from './grpc.js';
 
 /** What `@MessagePattern`, `@EventPattern` and `@GrpcMethod` leave on methods. */
 const PATTERN = 'microservices:pattern';
@@ -24,8 +25,8 @@ interface Microservices {
 }
 
 /**
- * Handlers of messages and events, over each transport of @nestjs/microservices. Over TCP a message has the address of its
- * connection. Over a broker (Redis, NATS, RabbitMQ, Kafka, MQTT) and over gRPC it has none.
+ * Handlers of messages, events and gRPC calls, over each transport of @nestjs/microservices. Over TCP and gRPC a message has the
+ * address of its connection. Over a broker (Redis, NATS, RabbitMQ, Kafka, MQTT) it has none.
  */
 export function rpcContext(): ContextAdapter {
   let loaded: Microservices | undefined;
@@ -35,16 +36,23 @@ export function rpcContext(): ContextAdapter {
     place: 'controllers',
     isHandler: (_, handler) => Reflect.hasMetadata(PATTERN, handler),
     request,
-    closables: (context) => [socketOf(context)].filter((socket) => socket !== undefined),
+    closables(context) {
+      const call = grpcCallOf(context);
+      return [call === undefined ? socketOf(context) : grpcClosable(call)].filter((closable) => closable !== undefined);
+    },
     prepare: async () => {
       loaded = await microservices();
     },
-    // Nest logs each RpcException of an event, because nobody is there to get it: a flood of events would flood the log.
+    // Nest logs each RpcException of an event, because nobody is there to get it: a flood of events would flood the log. The
+    // handler of a call that answers it itself has a filter.
     toError: (exception, context) =>
-      loaded === undefined || isEvent(context) ? exception : new loaded.RpcException(exception.getResponse()),
+      loaded === undefined || isEvent(context) || answersItself(context)
+        ? exception
+        : new loaded.RpcException(payloadOf(exception, context)),
     caught(exception, host) {
       if (loaded === undefined) return undefined;
-      return new loaded.BaseRpcExceptionFilter().catch(new loaded.RpcException(exception.getResponse()), host);
+      if (answersItself(host)) return answer(exception, host);
+      return new loaded.BaseRpcExceptionFilter().catch(new loaded.RpcException(payloadOf(exception, host)), host);
     },
   };
 }
@@ -61,7 +69,26 @@ async function microservices(): Promise<Microservices> {
   }
 }
 
+function payloadOf(exception: RateLimitException, host: ArgumentsHost): string | object {
+  const call = grpcCallOf(host);
+  return call === undefined ? exception.getResponse() : grpcStatus(exception, call);
+}
+
+/** Ends a call of `@GrpcStreamCall`. Nest would leave an error of the handler to nobody, which ends the process. */
+function answer(exception: RateLimitException, host: ArgumentsHost): unknown {
+  const call = grpcCallOf(host)!;
+  const callback = host.getArgByIndex<((status: object) => void) | undefined>(1);
+  const status = grpcStatus(exception, call);
+  // Without a stream of answers there is a callback for the one.
+  if (typeof callback === 'function') callback(status);
+  else call.emit('error', status);
+  // A promise of nothing is an answer for Nest, nothing at once would be none.
+  return Promise.resolve();
+}
+
 function request(context: ExecutionContext): ContextRequest {
+  const call = grpcCallOf(context);
+  if (call !== undefined) return grpcRequest(call);
   const socket = socketOf(context);
   const headers = headersOf(transportOf(context)?.getHeaders?.());
   return socket === undefined ? { headers } : { headers, socket };

@@ -71,6 +71,7 @@ export function wsContext(): ContextAdapter {
       WsException = await wsExceptionClass();
     },
     toError: (exception) => (WsException === undefined ? exception : new WsException(exception.getResponse())),
+    caught: (exception, host) => tell(host.getArgByIndex<WsClient>(0), exception.getResponse()),
   };
 }
 
@@ -116,9 +117,14 @@ export function isOpen(client: WsClient): boolean {
  * Source: https://www.iana.org/assignments/websocket/websocket.xhtml#close-code-number
  */
 export function turnAway(client: WsClient, body: unknown): void {
+  tell(client, body);
+  end(client);
+}
+
+/** Sends the event that Nest sends for a `WsException`. */
+function tell(client: WsClient, body: unknown): void {
   if (isNative(client)) client.send(JSON.stringify({ event: 'exception', data: body }));
   else client.emit('exception', body);
-  end(client);
 }
 
 export function end(client: WsClient): void {

@@ -1,0 +1,171 @@
+import type { ArgumentsHost } from '@nestjs/common';
+import { peerAddress } from '../../http/client-address.js';
+import type { Closable } from '../../limiter/waiting-room.js';
+import { RateLimitExceededException, RateLimitIdentityMissingException } from '../exceptions.js';
+import type { ContextRequest, RateLimitException } from './context-adapter.js';
+
+/** The part of grpc-js's `Metadata` that is used here. */
+interface Metadata {
+  getMap(): Readonly<Record<string, unknown>>;
+  get(key: string): readonly (string | Buffer)[];
+  set(key: string, value: string | Buffer): void;
+}
+
+/** What the server's calls of grpc-js have in common. Those with a stream of answers emit an error as their status. */
+export interface GrpcCall {
+  readonly metadata: Metadata;
+  readonly cancelled: boolean;
+  getPeer(): string;
+  on(event: 'cancelled', listener: () => void): unknown;
+  off(event: 'cancelled', listener: () => void): unknown;
+  emit(event: 'error', status: GrpcStatus): unknown;
+}
+
+/** What grpc-js makes the status of a call. */
+export interface GrpcStatus {
+  readonly code: number;
+  readonly message: string;
+  readonly metadata: Metadata;
+}
+
+/** Codes of gRPC. Source: https://grpc.io/docs/guides/status-codes/ */
+const RESOURCE_EXHAUSTED = 8;
+const UNAVAILABLE = 14;
+const UNAUTHENTICATED = 16;
+
+/**
+ * The longest wait that is left to the client's own retries. A client that retries would hold a call of a longer one until its
+ * deadline, in place of the status that says why.
+ */
+const LONGEST_PUSHBACK_MS = 60_000;
+
+/** Where Nest passes the call: third, after request and metadata. A handler of `@GrpcStreamCall` gets it first. */
+export function grpcCallOf(host: ArgumentsHost): GrpcCall | undefined {
+  return [host.getArgByIndex<unknown>(2), host.getArgByIndex<unknown>(0)].find(isCall);
+}
+
+/** Whether the handler answers the call itself: Nest then leaves an error of a guard to nobody. */
+export function answersItself(host: ArgumentsHost): boolean {
+  return isCall(host.getArgByIndex<unknown>(0));
+}
+
+/** Whether it is a handler of `@GrpcStreamCall`, by what the decorator leaves on it. */
+export function isStreamCall(handler: object): boolean {
+  const patterns = Reflect.getMetadata('microservices:pattern', handler) as readonly unknown[] | undefined;
+  return patterns?.some((pattern) => Object(pattern).streaming === 'pt_stream') ?? false;
+}
+
+/** The metadata are the headers. The call has the address of its connection. */
+export function grpcRequest(call: GrpcCall): ContextRequest {
+  const headers: Record<string, string> = {};
+  const rawHeaders: string[] = [];
+  for (const name of Object.keys(call.metadata.getMap())) {
+    const values = call.metadata.get(name).filter((value) => typeof value === 'string');
+    if (values.length === 0) continue;
+    headers[name] = values.join(',');
+    // gRPC may join repeated values with a comma: each repetition would otherwise make a new identity.
+    rawHeaders.push(name, headers[name].split(',', 1)[0]!.trim());
+  }
+  const remoteAddress = peerAddress(call.getPeer());
+  return remoteAddress === undefined ? { headers } : { headers, rawHeaders, socket: { remoteAddress } };
+}
+
+/** A call ends for the server when its client cancels it, when its deadline passes, or when its connection closes. */
+export function grpcClosable(call: GrpcCall): Closable {
+  return {
+    get destroyed() {
+      return call.cancelled;
+    },
+    on: (_, listener) => call.on('cancelled', listener),
+    off: (_, listener) => call.off('cancelled', listener),
+  };
+}
+
+/**
+ * A rejection as the status of a call: RESOURCE_EXHAUSTED, UNAVAILABLE or UNAUTHENTICATED. Its metadata say when to retry, three
+ * times: `retry-after` for people, `grpc-retry-pushback-ms` for a client with a retry policy (-1 keeps it from retrying), and
+ * google.rpc's details for a client that reads these.
+ *
+ * Sources: https://github.com/grpc/proposal/blob/master/A6-client-retries.md,
+ * https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto
+ */
+export function grpcStatus(exception: RateLimitException, call: GrpcCall): GrpcStatus {
+  const { code, reason, policy, retryAfterMs } = statusOf(exception);
+  // The class that the application's own grpc-js has: its server calls methods that another copy may lack.
+  const metadata = new (call.metadata.constructor as new () => Metadata)();
+  if (retryAfterMs !== null) metadata.set('retry-after', String(Math.ceil(retryAfterMs / 1000)));
+  const pushed = retryAfterMs !== null && retryAfterMs <= LONGEST_PUSHBACK_MS;
+  metadata.set('grpc-retry-pushback-ms', pushed ? String(Math.ceil(retryAfterMs)) : '-1');
+  const details = [any('ErrorInfo', errorInfo(reason, policy))];
+  if (retryAfterMs !== null) details.push(any('RetryInfo', message(1, duration(retryAfterMs))));
+  metadata.set(
+    'grpc-status-details-bin',
+    Buffer.concat([integer(1, code), text(2, exception.message), ...details.map((detail) => message(3, detail))]),
+  );
+  return { code, message: exception.message, metadata };
+}
+
+interface Told {
+  readonly code: number;
+  readonly reason: string;
+  readonly policy?: string;
+  readonly retryAfterMs: number | null;
+}
+
+function statusOf(exception: RateLimitException): Told {
+  if (exception instanceof RateLimitExceededException) {
+    const { policy } = exception.getResponse() as { readonly policy: string };
+    return {
+      code: RESOURCE_EXHAUSTED,
+      reason: 'RATE_LIMIT_EXCEEDED',
+      policy,
+      retryAfterMs: exception.decision.retryAfterMs,
+    };
+  }
+  if (exception instanceof RateLimitIdentityMissingException) {
+    const { policy } = exception;
+    return { code: UNAUTHENTICATED, reason: 'RATE_LIMIT_IDENTITY_MISSING', policy, retryAfterMs: null };
+  }
+  return { code: UNAVAILABLE, reason: 'RATE_LIMIT_UNAVAILABLE', retryAfterMs: exception.retryAfter * 1000 };
+}
+
+function isCall(value: unknown): value is GrpcCall {
+  return typeof (value as Partial<GrpcCall> | null | undefined)?.getPeer === 'function';
+}
+
+// Protocol Buffers, as far as google.rpc.Status needs them. Source: https://protobuf.dev/programming-guides/encoding/
+
+function errorInfo(reason: string, policy: string | undefined): Buffer {
+  const fields = [text(1, reason), text(2, 'nestjs-floodgate')];
+  if (policy !== undefined) fields.push(message(3, Buffer.concat([text(1, 'policy'), text(2, policy)])));
+  return Buffer.concat(fields);
+}
+
+function duration(ms: number): Buffer {
+  const us = Math.ceil(ms * 1000);
+  return Buffer.concat([integer(1, Math.floor(us / 1_000_000)), integer(2, (us % 1_000_000) * 1000)]);
+}
+
+function any(type: string, value: Buffer): Buffer {
+  return Buffer.concat([text(1, `type.googleapis.com/google.rpc.${type}`), message(2, value)]);
+}
+
+function text(field: number, value: string): Buffer {
+  return message(field, Buffer.from(value));
+}
+
+function message(field: number, value: Buffer): Buffer {
+  return Buffer.concat([varint(field * 8 + 2), varint(value.length), value]);
+}
+
+function integer(field: number, value: number): Buffer {
+  return Buffer.concat([varint(field * 8), varint(value)]);
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let rest = value; ; rest = Math.floor(rest / 128)) {
+    if (rest < 128) return Buffer.from([...bytes, rest]);
+    bytes.push((rest % 128) + 128);
+  }
+}
