@@ -1,89 +1,12 @@
-import { createHash } from 'node:crypto';
 import { UseGuards } from '@nestjs/common';
-import { Args, Field, Int, Mutation, ObjectType, Parent, Query, ResolveField, Resolver } from '@nestjs/graphql';
+import { Args, Int, Mutation, Query, Resolver } from '@nestjs/graphql';
 import { describe, expect, it } from '@jest/globals';
-import {
-  graphqlContext,
-  type Policy,
-  RateLimit,
-  RateLimiter,
-  RateLimitGuard,
-  RateLimitModule,
-  type RateLimitModuleOptions,
-  SkipRateLimit,
-} from 'nestjs-floodgate';
+import { RateLimit, RateLimiter, RateLimitGuard, RateLimitModule, SkipRateLimit } from 'nestjs-floodgate';
 import { FROM_HEADERS } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
-import {
-  codes,
-  DRIVERS,
-  type Driver,
-  type GraphqlApp,
-  type GraphqlSettings,
-  startGraphql,
-} from './support/graphql-app.js';
-
-const WINDOW = { algorithm: 'fixed-window', window: '1h' } as const;
-const TWENTY = { ...WINDOW, name: 'twenty', limit: 20 } as const satisfies Policy;
-
-@ObjectType()
-class Rider {
-  @Field(() => Int)
-  id!: number;
-}
-
-@Resolver(() => Rider)
-class Riders {
-  @Query(() => Rider)
-  @RateLimit(TWENTY)
-  rider(@Args('id', { type: () => Int }) id: number): Rider {
-    return { id };
-  }
-
-  @Query(() => [Rider])
-  riders(): Rider[] {
-    return [{ id: 1 }, { id: 2 }, { id: 3 }];
-  }
-
-  @Query(() => Int)
-  @RateLimit({ ...TWENTY, name: 'shared', scope: 'app' })
-  first(): number {
-    return 1;
-  }
-
-  @Query(() => Int)
-  @RateLimit({ ...TWENTY, name: 'shared', scope: 'app' })
-  second(): number {
-    return 2;
-  }
-
-  @Mutation(() => Int)
-  @RateLimit(TWENTY)
-  login(@Args('password') password: string): number {
-    return password.length;
-  }
-
-  @ResolveField(() => String)
-  @RateLimit({ ...TWENTY, name: 'field' })
-  label(@Parent() { id }: Rider): string {
-    return `rider ${id}`;
-  }
-}
-
-function begin(
-  driver: Driver,
-  options: RateLimitModuleOptions = {},
-  settings?: GraphqlSettings,
-  providers: NonNullable<Parameters<typeof startGraphql>[1]['providers']> = [Riders],
-): Promise<GraphqlApp> {
-  const limiter = RateLimitModule.forRoot({ store: new StillStore(), ...options });
-  return startGraphql(driver, { imports: [limiter], providers }, settings);
-}
-
-/** `a0: login(..) a1: login(..)`. */
-const aliases = (count: number, field: string): string =>
-  Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(' ');
+import { codes, DRIVERS, type Driver, type GraphqlSettings, startGraphql } from './support/graphql-app.js';
+import { aliases, begin, Riders, TWENTY } from './support/riders.js';
 
 describe.each(DRIVERS)('with %s', (driver) => {
   it('a mutation is rejected on its 21st call, with a code and the time to wait', async () => {
@@ -120,74 +43,6 @@ describe.each(DRIVERS)('with %s', (driver) => {
     expect((await app.ask('{ __schema { queryType { name } } }')).data).toEqual({
       __schema: { queryType: { name: 'Query' } },
     });
-  });
-
-  it('100 aliased logins of one mutation are 100 attempts', async () => {
-    await using app = await begin(driver);
-    const login = 'login(password: "guess")';
-    const { data, errors = [] } = await app.ask(`mutation { ${aliases(20, login)} }`);
-    expect([Object.keys(data!).length, errors.length]).toEqual([20, 0]);
-    expect(codes(await app.ask(`mutation { ${login} }`))).toEqual(['RATE_LIMITED']);
-
-    await using other = await begin(driver);
-    const many = await other.ask(`mutation { ${aliases(100, login)} }`);
-    expect(codes(many)[0]).toBe('RATE_LIMITED');
-    expect(many.data).toBeNull();
-    expect(codes(await other.ask(`mutation { ${login} }`))).toEqual(['RATE_LIMITED']);
-  });
-
-  it('aliases in fragments are attempts as well, and a field that is named twice is one', async () => {
-    const store = new StillStore();
-    await using app = await begin(driver, { store });
-    const fragment = 'fragment F on Mutation { b: login(password: "b") c: login(password: "c") }';
-    await app.ask(`mutation { a: login(password: "a") ...F ...F a: login(password: "a") } ${fragment}`);
-    expect(store.asked).toHaveLength(3);
-  });
-
-  it('a query is charged once for each policy, however many fields and aliases ask', async () => {
-    const store = new StillStore();
-    await using app = await begin(driver, { store });
-    const { data } = await app.ask(`{ ${aliases(30, 'rider(id: 1) { id }')} first second more: second }`);
-    expect(Object.keys(data!)).toHaveLength(33);
-    expect(store.asked.flat().map(({ key, cost }) => [key.split(':').at(-3), cost])).toEqual([
-      ['twenty', 1],
-      ['shared', 1],
-    ]);
-    await app.ask('{ first second }');
-    expect(store.asked.flat()).toHaveLength(3);
-  });
-
-  it('one document counts for each of its requests, whichever of its operations they name', async () => {
-    const store = new StillStore();
-    await using app = await begin(driver, { store });
-    const query = 'query A { rider(id: 1) { id } } query B { rider(id: 2) { id } }';
-    for (const operationName of ['A', 'B', 'A']) await app.post({ query, operationName });
-    await Promise.all(Array.from({ length: 5 }, () => app.post({ query, operationName: 'B' })));
-    expect(store.asked).toHaveLength(8);
-  });
-
-  it('each operation of a batch counts', async () => {
-    await using app = await begin(driver);
-    const replies = await app.batch(...Array.from({ length: 25 }, () => '{ rider(id: 1) { id } }'));
-    expect(replies.flatMap(codes)).toEqual(Array.from({ length: 5 }, () => 'RATE_LIMITED'));
-    expect(replies.filter(({ data }) => data?.['rider'] !== undefined)).toHaveLength(20);
-  });
-
-  it('a field is limited where guards see fields, once for an operation', async () => {
-    const store = new StillStore();
-    await using app = await begin(driver, { store }, { fieldResolverEnhancers: ['guards'] });
-    const { data } = await app.ask('{ riders { id label other: label } }');
-    expect(data!['riders']).toHaveLength(3);
-    expect(store.asked).toHaveLength(1);
-    expect(app.http.logs.of('warn')).toEqual([]);
-  });
-
-  it('counts each field where the application says so', async () => {
-    const store = new StillStore();
-    const contexts = [graphqlContext({ count: 'field' })];
-    await using app = await begin(driver, { store, contexts }, { fieldResolverEnhancers: ['guards'] });
-    await app.ask(`{ riders { label } ${aliases(3, 'rider(id: 1) { id }')} }`);
-    expect(store.asked).toHaveLength(6);
   });
 
   it('reads users, keys and addresses of the request', async () => {
@@ -228,23 +83,6 @@ describe.each(DRIVERS)('with %s', (driver) => {
     ]);
   });
 
-  it('an operation is charged the largest cost that its fields ask of a policy', async () => {
-    @Resolver()
-    class Costly {
-      @Query(() => Int)
-      @RateLimit({ ...TWENTY, cost: (context) => context.getArgByIndex<{ n: number }>(1).n })
-      page(@Args('n', { type: () => Int }) n: number): number {
-        return n;
-      }
-    }
-    const store = new StillStore();
-    await using app = await begin(driver, { store }, {}, [Costly]);
-    const { data } = await app.ask('{ a: page(n: 2) b: page(n: 20) c: page(n: 5) }');
-    expect(data).toEqual({ a: 2, b: 20, c: 5 });
-    expect(store.asked.flat().map(({ cost }) => cost)).toEqual([2, 18]);
-    expect(codes(await app.ask('{ page(n: 1) }'))).toEqual(['RATE_LIMITED']);
-  });
-
   it('defaults reach resolvers, @SkipRateLimit leaves them out, and guards that are bound twice count once', async () => {
     @Resolver()
     @UseGuards(RateLimitGuard)
@@ -269,27 +107,6 @@ describe.each(DRIVERS)('with %s', (driver) => {
     const { data, errors } = await app.ask('{ counted }');
     expect([data, errors?.length]).toEqual([null, 1]);
     expect((await app.ask('{ free }')).data).toEqual({ free: 2 });
-  });
-
-  it('a policy of a class is one for its resolvers, and an operation pays it once', async () => {
-    @Resolver()
-    @RateLimit(TWENTY)
-    class Together {
-      @Query(() => Int)
-      one(): number {
-        return 1;
-      }
-
-      @Query(() => Int)
-      two(): number {
-        return 2;
-      }
-    }
-    const store = new StillStore();
-    await using app = await begin(driver, { store }, {}, [Together]);
-    expect((await app.ask('{ one two }')).data).toEqual({ one: 1, two: 2 });
-    await app.ask('{ two }');
-    expect([store.keys.length, store.asked.length]).toEqual([1, 2]);
   });
 
   it('a missing identity and an unavailable store have errors of their own', async () => {
@@ -318,13 +135,6 @@ describe.each(DRIVERS)('with %s', (driver) => {
         extensions: expect.objectContaining({ code: 'RATE_LIMIT_UNAVAILABLE', retryAfter: 1 }),
       }),
     ]);
-  });
-
-  it('the middleware counts the POST once, and the operations count for themselves', async () => {
-    const store = new StillStore();
-    await using app = await begin(driver, { store, middleware: [{ ...TWENTY, name: 'http' }] });
-    await app.batch('{ first }', '{ first }');
-    expect(store.asked.flat().map(({ key }) => key.split(':').at(-3))).toEqual(['http', 'shared', 'shared']);
   });
 
   it('peekRoute and resetRoute know resolvers', async () => {
@@ -363,38 +173,6 @@ describe('the HTTP answer', () => {
 
   it('is 429 with Mercurius where there is no data', async () => {
     expect(await rejected('Mercurius')).toMatchObject({ status: 429, retryAfter: '3600' });
-  });
-});
-
-describe('a document that is kept', () => {
-  it('by Apollo counts for each request that names its hash, which a batch may do as well', async () => {
-    const store = new StillStore();
-    await using app = await begin('Apollo over Express', { store });
-    const query = '{ rider(id: 1) { id } }';
-    const sha256Hash = createHash('sha256').update(query).digest('hex');
-    const extensions = { persistedQuery: { version: 1, sha256Hash } };
-    await app.post({ query, extensions });
-    for (let i = 0; i < 2; i++)
-      expect(await (await app.post({ extensions })).json()).toEqual({ data: { rider: { id: 1 } } });
-    await app.post([{ extensions }, { extensions }]);
-    expect(store.asked).toHaveLength(5);
-  });
-
-  it('by Mercurius, compiled, counts for each request and for each alias of a mutation', async () => {
-    const store = new StillStore();
-    const settings = { mercurius: { jit: 1 }, fieldResolverEnhancers: ['guards' as const] };
-    await using app = await begin('Mercurius', { store }, settings);
-    for (let i = 0; i < 5; i++) {
-      expect((await app.ask('{ a: first b: first }')).data).toEqual({ a: 1, b: 1 });
-    }
-    expect(store.asked).toHaveLength(5);
-    for (let i = 0; i < 3; i++) {
-      const { data } = await app.ask('mutation { a: login(password: "a") b: login(password: "bb") }');
-      expect(data).toEqual({ a: 1, b: 2 });
-    }
-    expect(store.asked).toHaveLength(11);
-    for (let i = 0; i < 3; i++) await app.ask('{ riders { label } }');
-    expect(store.asked).toHaveLength(14);
   });
 });
 

@@ -38,9 +38,29 @@ export class Admission<Context extends HandlerContext> {
     charges: readonly PolicyCharge[],
     record: RequestRecord | undefined,
   ): boolean | Promise<boolean> {
-    if (record === undefined) return this.queue(context, charges, undefined, undefined);
+    return record === undefined
+      ? this.queue(context, charges, undefined, undefined)
+      : this.admitRest(context, charges, record);
+  }
+
+  /** Admits a step of a request by what its policies have said before, and asks those that have not been asked. */
+  private admitRest(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    record: RequestRecord,
+  ): boolean | Promise<boolean> {
+    const underWay = record.underWay(charges);
+    if (underWay !== undefined) return underWay.then(() => this.admitRest(context, charges, record));
+    const rejection = record.rejection(charges);
+    if (rejection !== undefined) return this.transport.reject(context, rejection);
+    const failure = record.failure(charges);
+    if (failure !== undefined) return this.transport.failed(context, failure);
     const remainder = record.remainder(charges);
-    return remainder.charges.length === 0 || this.queue(context, remainder.charges, record, remainder);
+    const departures = record.departures(charges);
+    const answer = remainder.charges.length === 0 || this.queue(context, remainder.charges, record, remainder);
+    if (departures.length === 0) return answer;
+    const departed = Promise.all(departures).catch((error: unknown) => this.transport.failed(context, error));
+    return Promise.all([answer, departed]).then(([admitted]) => admitted);
   }
 
   /** Reserves a place before the store charges a request that may have to wait, and releases it at the end. */
@@ -79,15 +99,31 @@ export class Admission<Context extends HandlerContext> {
   ): boolean | Promise<boolean> {
     let decision: Decision | Promise<Decision>;
     try {
-      decision = this.limiter.decide(charges, context);
+      decision = this.ask(context, charges, record, remainder);
     } catch (error) {
-      return this.transport.failed(context, error);
+      return this.fail(context, charges, error, record);
     }
     if (!isPromise(decision)) return this.conclude(context, charges, decision, record, remainder);
-    return decision.then(
+    const answer = decision.then(
       (later) => this.conclude(context, charges, later, record, remainder),
-      (error: unknown) => this.transport.failed(context, error),
+      (error: unknown) => this.fail(context, charges, error, record),
     );
+    // After the outcome is noted, and before the wait for a departure slot.
+    record?.decides(charges, decision);
+    return answer;
+  }
+
+  private ask(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    record: RequestRecord | undefined,
+    remainder: Remainder | undefined,
+  ): Decision | Promise<Decision> {
+    const decision = this.limiter.decide(charges, context, record);
+    if (remainder?.hasDifference !== true) return decision;
+    return isPromise(decision)
+      ? decision.then((later) => this.forWholeCost(later, remainder, record))
+      : this.forWholeCost(decision, remainder, record);
   }
 
   private conclude(
@@ -97,45 +133,60 @@ export class Admission<Context extends HandlerContext> {
     record: RequestRecord | undefined,
     remainder: Remainder | undefined,
   ): boolean | Promise<boolean> {
-    if (!decision.allowed) {
-      const whole = decision.decidedBy === 'store' ? remainder?.wholeCost : undefined;
-      return whole === undefined
-        ? this.reject(context, decision, record)
-        : this.rejectForWholeCost(context, decision, record, whole);
-    }
-    record?.charged(charges, decision);
-    if (decision.decidedBy !== 'open') this.transport.decided(context, record?.withEarlier(decision) ?? decision);
-    return decision.delayMs === 0 || this.wait(context, decision);
+    const whole = remainder?.whole ?? charges;
+    record?.decided(whole, decision);
+    const { allowed, decidedBy, delayMs } = decision;
+    if (decidedBy !== 'open') this.transport.decided(context, record?.withEarlier(decision) ?? decision);
+    if (!allowed) return this.transport.reject(context, decision);
+    return delayMs === 0 || this.wait(context, whole, decision, record);
   }
 
-  private reject(context: Context, decision: Decision, record: RequestRecord | undefined): boolean | Promise<boolean> {
-    this.transport.decided(context, record?.withEarlier(decision) ?? decision);
-    return this.transport.reject(context, decision);
-  }
-
-  /** Rejects a request that lacked a difference in cost, with the `retryAfterMs` of its whole cost. */
-  private async rejectForWholeCost(
+  private fail(
     context: Context,
-    decision: Decision,
+    charges: readonly PolicyCharge[],
+    error: unknown,
     record: RequestRecord | undefined,
-    peeks: readonly PolicyCharge[],
-  ): Promise<boolean> {
-    let whole: Decision | undefined;
+  ): never {
+    record?.failed(charges, error);
+    return this.transport.failed(context, error);
+  }
+
+  /**
+   * The decision on a request that lacks a difference in cost. A rejection gets the `retryAfterMs` of the whole cost: a retry is
+   * charged by the middleware first, so that of the difference alone would be too early.
+   */
+  private forWholeCost(
+    decision: Decision,
+    { whole }: Remainder,
+    record: RequestRecord | undefined,
+  ): Decision | Promise<Decision> {
+    if (decision.allowed || decision.decidedBy !== 'store') return decision;
+    const peeks = whole.map((charge): PolicyCharge => ({ ...charge, mode: 'peek' }));
+    const refined = (peeked: Decision): Decision =>
+      peeked.decidedBy === 'store' ? rejectedBy(decision, peeked) : decision;
+    // Where the store has just become unavailable, its earlier answer is the best there is.
     try {
-      whole = await this.limiter.decide(peeks);
+      const peeked = this.limiter.decide(peeks, undefined, record);
+      return isPromise(peeked) ? peeked.then(refined, () => decision) : refined(peeked);
     } catch {
-      // The store has just become unavailable: its earlier answer is the best there is.
+      return decision;
     }
-    return this.reject(context, whole?.decidedBy === 'store' ? rejectedBy(decision, whole) : decision, record);
   }
 
   /**
    * A request that leaves the queue frees its departure slot if no request stands behind it. Its other charges stay: asking
    * and hanging up is not free.
    */
-  private async wait(context: Context, decision: Decision): Promise<boolean> {
+  private async wait(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    decision: Decision,
+    record: RequestRecord | undefined,
+  ): Promise<boolean> {
     try {
-      await this.waitingRoom.wait(decision.delayMs, this.transport.closables(context));
+      const departure = this.waitingRoom.wait(decision.delayMs, this.transport.closables(context));
+      record?.departs(charges, departure);
+      await departure;
       return true;
     } catch (error) {
       this.limiter.receiptOf(decision, ({ algorithm }) => algorithm.delays).refund();

@@ -38,10 +38,12 @@ export function chargeOfDecision(decision: PolicyDecision): PolicyCharge | undef
 }
 
 /** The same decision, some time later. */
-export function countedDown(decision: PolicyDecision, resetAfterMs: number): PolicyDecision {
-  const { policy, algorithm, limit, allowed, remaining, retryAfterMs, delayMs } = decision;
+export function countedDown(decision: PolicyDecision, passedMs: number): PolicyDecision {
+  const { policy, algorithm, limit, allowed, remaining, delayMs } = decision;
+  const resetAfterMs = Math.max(0, decision.resetAfterMs - passedMs);
+  const retryAfterMs = decision.retryAfterMs === null ? null : Math.max(0, decision.retryAfterMs - passedMs);
   const charge = JudgedPolicy.charge(decision);
-  if (charge === undefined) return { ...decision, resetAfterMs };
+  if (charge === undefined) return { ...decision, resetAfterMs, retryAfterMs };
   return new JudgedPolicy(policy, algorithm, limit, allowed, remaining, resetAfterMs, retryAfterMs, delayMs, charge);
 }
 

@@ -1,6 +1,8 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
-import { sameMeaning } from '../policy/meanings.js';
-import { countedDown } from './charged-decision.js';
+import type { RateLimitStoreError } from '../stores/store.js';
+import { chargeOfDecision, countedDown } from './charged-decision.js';
+import { LimiterUnavailableError } from './errors.js';
+import { Outcomes } from './outcomes.js';
 import type { PolicyCharge } from './policy-charge.js';
 
 const RECORD = Symbol('rate limit');
@@ -9,34 +11,35 @@ interface RecordedRequest {
   [RECORD]?: RequestRecord;
 }
 
-/** A charge that was made for a request. */
-interface Taken {
-  readonly charge: PolicyCharge;
-  readonly decidedBy: Decision['decidedBy'];
-}
-
 /** What a step of a request has yet to charge. */
 export interface Remainder {
+  /** The difference in cost where the same policy has charged the request before. */
   readonly charges: readonly PolicyCharge[];
-  /**
-   * The same charges with their whole cost, as peeks; undefined where no charge is a difference. A retry is charged by the
-   * middleware first, so a rejected difference alone would name an instant that is too early.
-   */
-  readonly wholeCost: readonly PolicyCharge[] | undefined;
+  /** The same charges with their whole cost. */
+  readonly whole: readonly PolicyCharge[];
+  /** Whether one of them is a difference. */
+  readonly hasDifference: boolean;
 }
 
 /**
- * What one request was charged so far. The middleware and the guard share it, and a guard that is bound twice counts a
- * request once. It is kept on the request: a WeakSet of all requests is a burden to the garbage collector.
+ * What one request was charged so far, and what its policies have said. The middleware and the guard share it, and so do the
+ * handlers of one operation, which run side by side: each policy decides once. A guard that is bound twice counts a request
+ * once. It is kept on the request: a WeakSet of all requests is a burden to the garbage collector.
  */
 export class RequestRecord {
-  /** By key. */
-  private readonly taken = new Map<string, Taken>();
+  /** The store has missed the deadline: it is not waited for again. The deadline is that of the request. */
+  missedDeadline: RateLimitStoreError | undefined;
+  private readonly outcomes = new Outcomes();
+  /** By key: the decisions that are under way. Each settles once its outcome is noted, and never rejects. */
+  private readonly deciding: Map<string, Promise<void>> | undefined;
   private policies: readonly PolicyDecision[] = [];
   private decidedAtMs = 0;
-  /** The policies of this step that charge a difference. */
-  private readonly differences = new Set<string>();
   private guarded = false;
+
+  /** @param sideBySide whether several steps of the request may be decided at once, such as the fields of an operation */
+  constructor(sideBySide = false) {
+    if (sideBySide) this.deciding = new Map();
+  }
 
   /** Begins the record of a request that the middleware limits. A request that is dispatched again keeps its record. */
   static begin(request: object): RequestRecord {
@@ -68,58 +71,117 @@ export class RequestRecord {
     return record;
   }
 
+  /** A decision under way on one of the charges: its outcome may settle theirs. */
+  underWay(charges: readonly PolicyCharge[]): Promise<void> | undefined {
+    if (this.deciding === undefined || this.deciding.size === 0) return undefined;
+    for (const { key } of charges) {
+      const deciding = this.deciding.get(key);
+      if (deciding !== undefined) return deciding;
+    }
+    return undefined;
+  }
+
+  /** @param concluded a decision on the charges, once its outcome is noted */
+  decides(charges: readonly PolicyCharge[], concluded: Promise<unknown>): void {
+    const { deciding } = this;
+    if (deciding === undefined) return;
+    const end = (): void => charges.forEach(({ key }) => deciding.delete(key));
+    const ended = concluded.then(end, end);
+    for (const { key } of charges) deciding.set(key, ended);
+  }
+
+  /** The rejection that a step has to get, because the same policies have rejected the request before. */
+  rejection(charges: readonly PolicyCharge[]): Decision | undefined {
+    return this.outcomes.rejection(charges);
+  }
+
+  /** The failure that a step has to get, because the same policies could not be decided without the store before. */
+  failure(charges: readonly PolicyCharge[]): LimiterUnavailableError | undefined {
+    return this.outcomes.failure(charges);
+  }
+
   /**
    * What a step has yet to charge: the difference in cost where the same policy has charged the request before, all of the
-   * cost elsewhere. Equal keys alone do not prove the same policy: a window's key does not carry its limit.
+   * cost elsewhere.
    */
   remainder(charges: readonly PolicyCharge[]): Remainder {
-    if (this.taken.size === 0) return { charges, wholeCost: undefined };
+    if (this.outcomes.empty) return { charges, whole: charges, hasDifference: false };
     const left: PolicyCharge[] = [];
     const whole: PolicyCharge[] = [];
+    let hasDifference = false;
     for (const charge of charges) {
       const before = this.costBefore(charge);
-      if (before > 0 && charge.cost <= before) continue;
-      if (before > 0) this.differences.add(charge.policy.name);
-      left.push(before === 0 ? charge : { ...charge, cost: charge.cost - before });
-      whole.push({ ...charge, mode: 'peek' });
+      if (before !== undefined && charge.cost <= before) continue;
+      hasDifference ||= before !== undefined && before > 0;
+      left.push(before === undefined ? charge : { ...charge, cost: charge.cost - before });
+      whole.push(charge);
     }
-    return { charges: left, wholeCost: this.differences.size > 0 ? whole : undefined };
+    return { charges: left, whole, hasDifference };
   }
 
-  /** Notes what an allowed request was charged. Policies that let it pass uncounted are missing in the decision. */
-  charged(charges: readonly PolicyCharge[], { decidedBy, policies }: Decision): void {
+  /** The waits for departure slots of the charges that were made before. */
+  departures(charges: readonly PolicyCharge[]): Promise<void>[] {
+    if (this.outcomes.empty) return [];
+    return charges.flatMap((charge) => this.outcomes.passed(charge)?.departure ?? []);
+  }
+
+  /**
+   * Notes what the policies have said.
+   *
+   * @param charges those of the decision, with their whole cost
+   */
+  decided(charges: readonly PolicyCharge[], decision: Decision): void {
     for (const charge of charges) {
-      const { key, cost, policy } = charge;
-      if (cost > 0 && policies.some(({ policy: name }) => name === policy.name)) {
-        this.taken.set(key, { charge, decidedBy });
-      }
+      // Policies that let the request pass uncounted are missing in the decision.
+      const said = decision.policies.find((one) => chargeOfDecision(one)?.key === charge.key);
+      if (decision.allowed) this.outcomes.notePassed(charge, said === undefined ? 'open' : decision.decidedBy);
+      else if (said?.allowed === false) this.outcomes.noteRejected(charge, said, decision);
     }
   }
 
-  /** The decision together with those of the earlier step, which count down since. */
+  /** Notes that the charges wait for their departure slot. */
+  departs(charges: readonly PolicyCharge[], departure: Promise<void>): void {
+    for (const charge of charges) {
+      const passed = charge.algorithm.delays ? this.outcomes.passed(charge) : undefined;
+      if (passed !== undefined) passed.departure = departure;
+    }
+  }
+
+  /** Notes that the charges could not be decided. */
+  failed(charges: readonly PolicyCharge[], error: unknown): void {
+    if (error instanceof LimiterUnavailableError) this.outcomes.noteFailed(charges, error);
+  }
+
+  /** The decision together with the earlier ones, which count down since. */
   withEarlier(decision: Decision): Decision {
     const now = performance.now();
-    const passed = now - this.decidedAtMs;
-    // A policy that charged a difference has said more than before.
-    const earlier = this.policies
-      .filter(({ policy }) => !this.differences.has(policy))
-      .map((policy) => countedDown(policy, Math.max(0, policy.resetAfterMs - passed)));
+    if (this.policies.length === 0) {
+      this.policies = decision.policies;
+      this.decidedAtMs = now;
+      return decision;
+    }
+    const passedMs = now - this.decidedAtMs;
+    const said = new Set(decision.policies.map(stateOf));
+    const earlier = this.policies.filter((one) => !said.has(stateOf(one))).map((one) => countedDown(one, passedMs));
     const policies = [...earlier, ...decision.policies];
     this.policies = policies;
     this.decidedAtMs = now;
     return { ...decision, policies };
   }
 
-  /** The cost that the same policy has charged under the same key. */
-  private costBefore({ key, cost, policy }: PolicyCharge): number {
-    const taken = this.taken.get(key);
-    if (taken === undefined || !sameMeaning(taken.charge.policy, policy)) return 0;
-    // A policy that wants a 503 without the store is not satisfied by what this process let pass by itself.
-    const { policy: earlier } = taken.charge;
-    if (taken.decidedBy !== 'store' && earlier.onStoreFailure !== policy.onStoreFailure) return 0;
+  /** The cost that the same policy has charged under the same key; undefined where it has not been asked. */
+  private costBefore(charge: PolicyCharge): number | undefined {
     // A cost that never fits has to be rejected for good, which only all of it is.
-    return cost > policy.algorithm.maxCost ? 0 : taken.charge.cost;
+    if (charge.cost > charge.policy.algorithm.maxCost) return undefined;
+    const passed = this.outcomes.passed(charge);
+    // Where the store is not needed for one cost, it is not for a larger one.
+    return passed?.decidedBy === 'open' ? charge.cost : passed?.charge.cost;
   }
+}
+
+/** What two decisions on one policy and identity have in common. */
+function stateOf(decision: PolicyDecision): string {
+  return chargeOfDecision(decision)?.key ?? decision.policy;
 }
 
 const GUARDED = RequestRecord.guardedOnce();

@@ -128,10 +128,8 @@ export class RateLimitGuard implements CanActivate {
     if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;
     await contexts.prepare(adapter);
     const key = adapter.operation?.(context);
-    if (key === undefined) return this.limitUnlessSkipped(route, this.view(context, adapter, undefined));
-    const operation = operations.of(key);
-    const view = this.view(context, adapter, operation.record);
-    return operation.inTurn(() => this.limitUnlessSkipped(route, view));
+    const record = key === undefined ? undefined : operations.of(key);
+    return this.limitUnlessSkipped(route, this.view(context, adapter, record));
   }
 
   private view(context: ExecutionContext, adapter: ContextAdapter, record: RequestRecord | undefined): ContextView {

@@ -1,5 +1,8 @@
 import { RateLimitStoreError } from './store.js';
 
+/** The store gave no answer in time. */
+export class StoreDeadlineError extends RateLimitStoreError {}
+
 /** A question to the store that waits for its answer. */
 export interface Question {
   /** The deadline: milliseconds of the monotonic clock. */
@@ -115,7 +118,7 @@ export class Deadlines {
       const { fail } = question;
       question.fail = undefined;
       this.remove(question);
-      fail!(new RateLimitStoreError(`the store gave no answer within ${this.ms} ms`));
+      fail!(new StoreDeadlineError(`the store gave no answer within ${this.ms} ms`));
       question = this.first;
     }
     this.rearm(this.loop.now());

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { Args, Int, Query, Resolver } from '@nestjs/graphql';
+import { describe, expect, it } from '@jest/globals';
+import { graphqlContext, RateLimit } from 'nestjs-floodgate';
+import { StillStore } from '../support/still-store.js';
+import { codes, DRIVERS } from './support/graphql-app.js';
+import { aliases, begin, TWENTY } from './support/riders.js';
+
+describe.each(DRIVERS)('what counts once with %s', (driver) => {
+  it('100 aliased logins of one mutation are 100 attempts', async () => {
+    await using app = await begin(driver);
+    const login = 'login(password: "guess")';
+    const { data, errors = [] } = await app.ask(`mutation { ${aliases(20, login)} }`);
+    expect([Object.keys(data!).length, errors.length]).toEqual([20, 0]);
+    expect(codes(await app.ask(`mutation { ${login} }`))).toEqual(['RATE_LIMITED']);
+
+    await using other = await begin(driver);
+    const many = await other.ask(`mutation { ${aliases(100, login)} }`);
+    expect(codes(many)[0]).toBe('RATE_LIMITED');
+    expect(many.data).toBeNull();
+    expect(codes(await other.ask(`mutation { ${login} }`))).toEqual(['RATE_LIMITED']);
+  });
+
+  it('aliases in fragments are attempts as well, and a field that is named twice is one', async () => {
+    const store = new StillStore();
+    await using app = await begin(driver, { store });
+    const fragment = 'fragment F on Mutation { b: login(password: "b") c: login(password: "c") }';
+    await app.ask(`mutation { a: login(password: "a") ...F ...F a: login(password: "a") } ${fragment}`);
+    expect(store.asked).toHaveLength(3);
+  });
+
+  it('a query is charged once for each policy, however many fields and aliases ask', async () => {
+    const store = new StillStore();
+    await using app = await begin(driver, { store });
+    const { data } = await app.ask(`{ ${aliases(30, 'rider(id: 1) { id }')} first second more: second }`);
+    expect(Object.keys(data!)).toHaveLength(33);
+    expect(store.asked.flat().map(({ key, cost }) => [key.split(':').at(-3), cost])).toEqual([
+      ['twenty', 1],
+      ['shared', 1],
+    ]);
+    await app.ask('{ first second }');
+    expect(store.asked.flat()).toHaveLength(3);
+  });
+
+  it('one document counts for each of its requests, whichever of its operations they name', async () => {
+    const store = new StillStore();
+    await using app = await begin(driver, { store });
+    const query = 'query A { rider(id: 1) { id } } query B { rider(id: 2) { id } }';
+    for (const operationName of ['A', 'B', 'A']) await app.post({ query, operationName });
+    await Promise.all(Array.from({ length: 5 }, () => app.post({ query, operationName: 'B' })));
+    expect(store.asked).toHaveLength(8);
+  });
+
+  it('each operation of a batch counts', async () => {
+    await using app = await begin(driver);
+    const replies = await app.batch(...Array.from({ length: 25 }, () => '{ rider(id: 1) { id } }'));
+    expect(replies.flatMap(codes)).toEqual(Array.from({ length: 5 }, () => 'RATE_LIMITED'));
+    expect(replies.filter(({ data }) => data?.['rider'] !== undefined)).toHaveLength(20);
+  });
+
+  it('a field is limited where guards see fields, once for an operation', async () => {
+    const store = new StillStore();
+    await using app = await begin(driver, { store }, { fieldResolverEnhancers: ['guards'] });
+    const { data } = await app.ask('{ riders { id label other: label } }');
+    expect(data!['riders']).toHaveLength(3);
+    expect(store.asked).toHaveLength(1);
+    expect(app.http.logs.of('warn')).toEqual([]);
+  });
+
+  it('counts each field where the application says so', async () => {
+    const store = new StillStore();
+    const contexts = [graphqlContext({ count: 'field' })];
+    await using app = await begin(driver, { store, contexts }, { fieldResolverEnhancers: ['guards'] });
+    await app.ask(`{ riders { label } ${aliases(3, 'rider(id: 1) { id }')} }`);
+    expect(store.asked).toHaveLength(6);
+  });
+
+  it('an operation is charged the largest cost that its fields ask of a policy', async () => {
+    @Resolver()
+    class Costly {
+      @Query(() => Int)
+      @RateLimit({ ...TWENTY, cost: (context) => context.getArgByIndex<{ n: number }>(1).n })
+      page(@Args('n', { type: () => Int }) n: number): number {
+        return n;
+      }
+    }
+    const store = new StillStore();
+    await using app = await begin(driver, { store }, {}, [Costly]);
+    const { data } = await app.ask('{ a: page(n: 2) b: page(n: 20) c: page(n: 5) }');
+    expect(data).toEqual({ a: 2, b: 20, c: 5 });
+    expect(store.asked.flat().map(({ cost }) => cost)).toEqual([2, 18]);
+    expect(codes(await app.ask('{ page(n: 1) }'))).toEqual(['RATE_LIMITED']);
+  });
+
+  it('a policy of a class is one for its resolvers, and an operation pays it once', async () => {
+    @Resolver()
+    @RateLimit(TWENTY)
+    class Together {
+      @Query(() => Int)
+      one(): number {
+        return 1;
+      }
+
+      @Query(() => Int)
+      two(): number {
+        return 2;
+      }
+    }
+    const store = new StillStore();
+    await using app = await begin(driver, { store }, {}, [Together]);
+    expect((await app.ask('{ one two }')).data).toEqual({ one: 1, two: 2 });
+    await app.ask('{ two }');
+    expect([store.keys.length, store.asked.length]).toEqual([1, 2]);
+  });
+
+  it('the middleware counts the POST once, and the operations count for themselves', async () => {
+    const store = new StillStore();
+    await using app = await begin(driver, { store, middleware: [{ ...TWENTY, name: 'http' }] });
+    await app.batch('{ first }', '{ first }');
+    expect(store.asked.flat().map(({ key }) => key.split(':').at(-3))).toEqual(['http', 'shared', 'shared']);
+  });
+});
+
+describe('a document that is kept', () => {
+  it('by Apollo counts for each request that names its hash, which a batch may do as well', async () => {
+    const store = new StillStore();
+    await using app = await begin('Apollo over Express', { store });
+    const query = '{ rider(id: 1) { id } }';
+    const sha256Hash = createHash('sha256').update(query).digest('hex');
+    const extensions = { persistedQuery: { version: 1, sha256Hash } };
+    await app.post({ query, extensions });
+    for (let i = 0; i < 2; i++)
+      expect(await (await app.post({ extensions })).json()).toEqual({ data: { rider: { id: 1 } } });
+    await app.post([{ extensions }, { extensions }]);
+    expect(store.asked).toHaveLength(5);
+  });
+
+  it('by Mercurius, compiled, counts for each request and for each alias of a mutation', async () => {
+    const store = new StillStore();
+    const settings = { mercurius: { jit: 1 }, fieldResolverEnhancers: ['guards' as const] };
+    await using app = await begin('Mercurius', { store }, settings);
+    for (let i = 0; i < 5; i++) {
+      expect((await app.ask('{ a: first b: first }')).data).toEqual({ a: 1, b: 1 });
+    }
+    expect(store.asked).toHaveLength(5);
+    for (let i = 0; i < 3; i++) {
+      const { data } = await app.ask('mutation { a: login(password: "a") b: login(password: "bb") }');
+      expect(data).toEqual({ a: 1, b: 2 });
+    }
+    expect(store.asked).toHaveLength(11);
+    for (let i = 0; i < 3; i++) await app.ask('{ riders { label } }');
+    expect(store.asked).toHaveLength(14);
+  });
+});
