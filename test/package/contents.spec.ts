@@ -15,9 +15,11 @@ const textOf = (file: string): string => readFileSync(join(PACKAGE, file), 'utf8
 describe('the tarball', () => {
   it('contains each entry point in both formats with its types, and the texts', () => {
     const built = ENTRIES.flatMap((entry) => ['.js', '.cjs', '.d.ts', '.d.cts'].map((end) => `dist/${entry}${end}`));
-    expect(files).toEqual(expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...built]));
+    expect(files).toEqual(
+      expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'README.md', 'llms.txt', 'package.json', ...built]),
+    );
     const known =
-      /^(?:CHANGELOG\.md|LICENSE|README\.md|package\.json|bin\/nestjs-floodgate\.c?js|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
+      /^(?:CHANGELOG\.md|LICENSE|README\.md|llms\.txt|package\.json|bin\/nestjs-floodgate\.c?js|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
     expect(files.filter((file) => !known.test(file))).toEqual([]);
   });
 

@@ -28,9 +28,17 @@ declare global {
 }
 `;
 
+/** Far above what the tests take: several processes of the type check and the other pages run beside them. */
+const TEST_MS = 30_000;
+
 const CONFIG = `
 import { base } from '../jest.config.js';
-export default { ...base, roots: ['<rootDir>/${FOLDER}'], testMatch: ['<rootDir>/${FOLDER}/**/*.spec.ts'] };
+export default {
+  ...base,
+  testTimeout: ${TEST_MS},
+  roots: ['<rootDir>/${FOLDER}'],
+  testMatch: ['<rootDir>/${FOLDER}/**/*.spec.ts'],
+};
 `;
 
 /** Runs the pages' files of tests as their readers would: with Jest, in a process of its own. */

@@ -1,7 +1,7 @@
 import { durationToMicroseconds } from './duration.js';
 
 /**
- * A rate of tokens or waitingRoom: a number per second, or `'<count>/<duration>'` such as `'600/m'`, `'10000/d'`,
+ * A rate of tokens or departures: a number per second, or `'<count>/<duration>'` such as `'600/m'`, `'10000/d'`,
  * `'1/500ms'`. Greater than 0, at most 1e9 per second.
  */
 export type Rate = number | `${number}/${string}`;

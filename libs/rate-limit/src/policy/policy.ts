@@ -105,7 +105,7 @@ export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<
   algorithm: 'leaky-bucket';
   /** Waiting places: a whole number from 1. */
   capacity: number;
-  /** WaitingRoom per second, or text such as `'600/m'`. */
+  /** Departures per second, or text such as `'600/m'`. */
   drain: Rate;
 }
 
