@@ -1,12 +1,22 @@
--- Fixed window: at most `limit` in each window; windows are aligned to the clock.
+-- Fixed window: at most `limit` in each window; windows are aligned to the clock or to a calendar.
 --
--- policy   { algorithm, ask, take, limit, window }    window in microseconds
+-- policy   { algorithm, ask, take, limit, window }           window in microseconds
+--          { algorithm, ask, take, limit, 0, edge, ... }     the first microseconds of four windows, the second of which is the
+--                                                            current one by the caller's clock
 -- state    the window's first microsecond (16 digits), then the count
 -- level    count, left: microseconds until the window ends
 -- reply    count, left
+
+-- The window of a calendar that holds the instant `at`: its first microsecond, and that of the next one.
+local function period(policy, at)
+  local i = 7
+  while i < #policy and policy[i] <= at do i = i + 1 end
+  return policy[i - 1], policy[i]
+end
+
 local function read(raw, policy)
-  local window = policy[5]
-  local start, count, rebased, stored, rest = now - now % window, 0, false, nil, nil
+  local window, count, rebased, stored, rest = policy[5], 0, false, nil, nil
+  local start = window > 0 and now - now % window or period(policy, now)
   if raw then
     stored, rest = instant(raw, 16)
     if not stored or rest == '' then return nil end
@@ -17,7 +27,10 @@ local function read(raw, policy)
       if not rebased then start = stored end
     end
   end
-  return { count = count, left = start + window - now }, rebased, stored and stored + window
+  if window > 0 then return { count = count, left = start + window - now }, rebased, stored and stored + window end
+  local _, ends = period(policy, start)
+  local _, forget = period(policy, stored or start)
+  return { count = count, left = ends - now }, rebased, stored and forget
 end
 
 local function room(level, policy)
@@ -42,7 +55,8 @@ end
 
 local function write(level, policy)
   local window, ends = policy[5], now + level.left
-  return digits(ends - window) .. plain(level.count), ends
+  local start = window > 0 and ends - window or period(policy, ends - 1)
+  return digits(start) .. plain(level.count), ends
 end
 
 return { read = read, room = room, charge = charge, write = write, refund = refund }

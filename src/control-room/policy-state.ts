@@ -50,9 +50,11 @@ export function parametersOf(policy: Policy): PolicyParameters {
   }
 }
 
-function numeric(value: number | string): number {
+function numeric(value: unknown): number {
   if (typeof value === 'number') return value;
-  throw new TypeError(`a lane draws rates per second and windows in milliseconds as numbers, got '${value}'`);
+  throw new TypeError(
+    `a lane draws rates per second and windows in milliseconds as numbers, got ${JSON.stringify(value)}`,
+  );
 }
 
 /**

@@ -126,6 +126,13 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   [`drain ${RATE}, got nothing`, [without('drain', queue())]],
   [`limit ${COUNT}, got nothing`, [without('limit', fixed())]],
   [`window ${WINDOW}, got nothing`, [without('window', fixed())]],
+  ["window must have calendar: 'day', 'week' or 'month', got", [fixed({ window: {} })]],
+  ["window must have calendar: 'day', 'week' or 'month', got", [fixed({ window: { calendar: 'year' } })]],
+  ["window must have calendar: 'day', 'week' or 'month', got", [fixed({ window: { calendar: 'toString' } })]],
+  ['window must have a timeZone of the IANA database', [fixed({ window: { calendar: 'day', timeZone: 'Paris' } })]],
+  ['window must have a timeZone of the IANA database', [fixed({ window: { calendar: 'day', timeZone: null } })]],
+  ['window has no option timezone', [fixed({ window: { calendar: 'day', timezone: 'Europe/Paris' } })]],
+  [`window ${WINDOW}, got`, [log({ window: { calendar: 'day' } })]],
 
   [
     "'capcity' is not an option of token-bucket (got 20). Did you mean capacity? The options are",

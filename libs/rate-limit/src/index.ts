@@ -46,6 +46,7 @@ export type {
 } from './nest/types.js';
 export type { OnStoreFailure, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
+export type { CalendarUnit, CalendarWindow } from './algorithms/calendar.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
 export type { ErrorCode } from './util/error-codes.js';

@@ -46,6 +46,8 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly rate: string;
   /** The numbers after `algorithm, ask, take` in a policy on the wire; see the header of the Lua file. */
   readonly wire: readonly number[];
+  /** The same for an algorithm whose numbers depend on the instant `now`; they hold for a while before and after it. */
+  wireAt?(now: number): readonly number[];
   /** Bytes by which a state grows for each unit of cost; 0 if its size is constant. */
   readonly bytesPerCost: number;
   /** How many whole numbers of a reply from Redis describe a level. */

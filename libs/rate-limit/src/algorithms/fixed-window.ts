@@ -1,4 +1,5 @@
 import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import { Calendar, isCalendarUnit, isTimeZone } from './calendar.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow } from './options.js';
 import type { SharedTime } from './shared-time.js';
 
@@ -8,9 +9,24 @@ export const FIXED_WINDOW = {
   options: ['limit', 'window'],
   create: (options: OptionReader): Algorithm => {
     const limit = options.whole('limit', MAX_COUNT);
-    return new FixedWindow(limit, readWindow(options, 1));
+    const calendar = options.value('window', readCalendar, '');
+    return calendar === 'none' ? new FixedWindow(limit, readWindow(options, 1)) : new CalendarWindows(limit, calendar);
   },
 } as const satisfies AlgorithmDefinition;
+
+/** The calendar that `window` names; `'none'` where it is a duration. */
+function readCalendar(window: unknown): Calendar | 'none' {
+  if (typeof window !== 'object' || window === null) return 'none';
+  const { calendar, timeZone = 'UTC', ...rest } = window as Readonly<Record<string, unknown>>;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined)
+    throw new TypeError(`has no option ${unknown}: it must have calendar and may have timeZone`);
+  if (!isCalendarUnit(calendar)) throw new TypeError("must have calendar: 'day', 'week' or 'month'");
+  if (!isTimeZone(timeZone)) {
+    throw new TypeError("must have a timeZone of the IANA database, such as 'America/New_York', or none for UTC");
+  }
+  return new Calendar(calendar, timeZone);
+}
 
 interface Window {
   /** The window's first microsecond. */
@@ -25,8 +41,9 @@ interface WindowLevel {
 }
 
 /**
- * Fixed window: admits at most `limit` in each window; windows are aligned to the clock. It is cheap and easy to explain, but
- * twice the limit can pass around a window's edge. Source: the `INCR` pattern "Rate limiter 1" of the Redis documentation.
+ * Fixed window: admits at most `limit` in each window; windows are aligned to the clock, or to a calendar. It is cheap and easy
+ * to explain, but twice the limit can pass around a window's edge. Source: the `INCR` pattern "Rate limiter 1" of the Redis
+ * documentation.
  */
 export class FixedWindow implements Algorithm<WindowLevel, Window> {
   readonly name = 'fixed-window';
@@ -70,15 +87,15 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   }
 
   read(state: Window | undefined, now: number, maxSkew: number): WindowLevel {
-    const start = now - (now % this.window);
-    if (state === undefined || state.start < start) return { count: 0, left: start + this.window - now };
+    const start = this.startOf(now);
+    if (state === undefined || state.start < start) return { count: 0, left: this.endOf(start) - now };
     // A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its count moves here.
     const current = this.isAhead(state, now, maxSkew) ? start : state.start;
-    return { count: state.count, left: current + this.window - now };
+    return { count: state.count, left: this.endOf(current) - now };
   }
 
   isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
-    return isWhole(reply[offset], 0) && isWhole(reply[offset + 1], 1, this.window + maxSkew);
+    return isWhole(reply[offset], 0) && isWhole(reply[offset + 1], 1, this.longest + maxSkew);
   }
 
   decode(reply: readonly number[], offset: number): WindowLevel {
@@ -94,14 +111,14 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   }
 
   write(level: WindowLevel, now: number, state: Window = { start: 0, count: 0 }): Window {
-    state.start = now + level.left - this.window;
+    state.start = this.startBefore(now + level.left);
     state.count = level.count;
     return state;
   }
 
   /** Refunds a charge of the current window only. */
   refund(state: Window, now: number, cost: number, _at: number, resetAt: number): void {
-    if (state.start + this.window === resetAt && now < resetAt) state.count -= Math.min(cost, state.count);
+    if (this.endOf(state.start) === resetAt && now < resetAt) state.count -= Math.min(cost, state.count);
   }
 
   sizeOf(): number {
@@ -126,5 +143,67 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
 
   delay(): number {
     return 0;
+  }
+
+  /** The first microsecond of the window that holds `instant`. */
+  protected startOf(instant: number): number {
+    return instant - (instant % this.window);
+  }
+
+  /** The end of the window that begins at `start`. */
+  protected endOf(start: number): number {
+    return start + this.window;
+  }
+
+  /** The first microsecond of the window that ends at `end`. */
+  protected startBefore(end: number): number {
+    return end - this.window;
+  }
+
+  /** The microseconds that no window exceeds. */
+  protected get longest(): number {
+    return this.window;
+  }
+}
+
+/** Fixed windows that begin with a day, a week or a month of a time zone. */
+export class CalendarWindows extends FixedWindow {
+  override readonly rate: string;
+
+  constructor(
+    limit: number,
+    private readonly calendar: Calendar,
+  ) {
+    super(limit, calendar.nominal);
+    this.rate = `${calendar.unit}@${calendar.timeZone}`;
+  }
+
+  override describe(): string {
+    return `limit ${this.limit}, window ${this.calendar.unit} in ${this.calendar.timeZone}`;
+  }
+
+  override share(processes: number, atLeast: number): CalendarWindows {
+    return processes === 1 ? this : new CalendarWindows(shareOfLimit(this.limit, processes, atLeast), this.calendar);
+  }
+
+  /** Redis has no time zones. It gets the edges of the windows around `now`, and decides by its own clock between them. */
+  wireAt(now: number): readonly number[] {
+    return [this.limit, 0, ...this.calendar.edgesAround(now)];
+  }
+
+  protected override startOf(instant: number): number {
+    return this.calendar.startOf(instant);
+  }
+
+  protected override endOf(start: number): number {
+    return this.calendar.endOf(start);
+  }
+
+  protected override startBefore(end: number): number {
+    return this.calendar.startOf(end - 1);
+  }
+
+  protected override get longest(): number {
+    return this.calendar.longest;
   }
 }

@@ -9,7 +9,9 @@ import { POLICY_OPTIONS } from './policy-options.js';
 /** Distinct values of policy functions and of `RateLimiter` calls that are kept parsed. */
 const MAX_PARSED = 1000;
 
-/** Stands for any object: no option takes one, and not every object becomes text. */
+/** How deep options can lie, such as the time zone of a window. */
+const MAX_DEPTH = 2;
+/** Stands for any object below that: no option takes one, and not every object becomes text. */
 const NO_VALUE = 'an object';
 
 /** Parses every policy once: the module's named ones at boot, others when they are first met. */
@@ -72,16 +74,18 @@ export class NamedPolicies<Context = never> {
   }
 
   /** Equal for policies of equal options. A function equals only itself. */
-  private content(policy: object): string {
+  private content(policy: object, depth = 0): string {
     return JSON.stringify(
       Object.entries(policy)
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        .map(([option, value]: [string, unknown]) => [option, typeof value, this.textOf(value)]),
+        .map(([option, value]: [string, unknown]) => [option, typeof value, this.textOf(value, depth)]),
     );
   }
 
-  private textOf(value: unknown): string {
-    if (typeof value !== 'function') return Object(value) === value ? NO_VALUE : String(value);
+  private textOf(value: unknown, depth: number): string {
+    if (typeof value === 'object' && value !== null)
+      return depth === MAX_DEPTH ? NO_VALUE : this.content(value, depth + 1);
+    if (typeof value !== 'function') return String(value);
     let id = this.functions.get(value);
     if (id === undefined) this.functions.set(value, (id = ++this.functionCount));
     return String(id);

@@ -1,3 +1,4 @@
+import type { CalendarWindow } from '../algorithms/calendar.js';
 import type { Duration } from '../algorithms/duration.js';
 import type { Rate } from '../algorithms/rate.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
@@ -109,7 +110,7 @@ export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<
   drain: Rate;
 }
 
-/** The options of the three windows. */
+/** The options of the sliding windows. */
 interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
   /** Cost that is allowed in a window: a whole number from 1 (sliding window log: to 1,000,000). */
   limit: number;
@@ -118,11 +119,19 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
 }
 
 /**
- * At most `limit` in each window of the clock; up to twice that around a window's edge.
+ * At most `limit` in each window of the clock, or of a calendar; up to twice that around a window's edge.
  * @example { algorithm: 'fixed-window', limit: 60, window: '1m' }
+ * @example { algorithm: 'fixed-window', limit: 1_000, window: { calendar: 'day', timeZone: 'America/New_York' } }
  */
-export interface FixedWindowPolicy<Context = never> extends WindowPolicy<Context> {
+export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<Context> {
   algorithm: 'fixed-window';
+  /** Cost that is allowed in a window: a whole number from 1. */
+  limit: number;
+  /**
+   * Length: milliseconds, or text such as `'1m'`, from 1 ms to 100 years. Or a day, a week (from Monday) or a month of a time
+   * zone (default UTC), also over changes of daylight saving time.
+   */
+  window: Duration | CalendarWindow;
 }
 
 /**

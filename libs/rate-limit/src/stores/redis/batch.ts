@@ -1,4 +1,5 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
+import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
 import { isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
@@ -105,8 +106,12 @@ export class Batch {
     return [...this.keys.keys()];
   }
 
-  /** ARGV[3] and ARGV[4] of the program. */
-  encodeArguments(): [policies: string, charges: string] {
+  /**
+   * ARGV[3] and ARGV[4] of the program.
+   *
+   * @param now the instant that is sent as ARGV[1]; undefined: Redis's clock
+   */
+  encodeArguments(now: number | undefined): [policies: string, charges: string] {
     const { codes } = this;
     let at = 0;
     for (const { first, count } of this.rows) {
@@ -119,7 +124,7 @@ export class Batch {
     const policies = this.policies.map((charge) => {
       const { algorithm } = charge;
       const take = takes(charge) ? charge.cost : 0;
-      return `["${algorithm.name}",${askedCost(charge)},${take},${algorithm.wire.join()}]`;
+      return `["${algorithm.name}",${askedCost(charge)},${take},${wireOf(algorithm, now).join()}]`;
     });
     return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }
@@ -231,6 +236,15 @@ export class Batch {
     entry.row = row;
     return entry;
   }
+}
+
+/**
+ * An algorithm's numbers on the wire.
+ *
+ * @param now the instant at which the program decides, about; undefined: by Redis's clock
+ */
+export function wireOf(algorithm: Algorithm, now: number | undefined): readonly number[] {
+  return algorithm.wireAt?.(now ?? wallClock()) ?? algorithm.wire;
 }
 
 /** Entries that an allowed request adds to logs. */

@@ -5,6 +5,7 @@ import type { Deadlines } from '../deadlines.js';
 import type { Denials, StoreObserver } from '../observers.js';
 import type { Charge, ChargeReceipt, Clock, RateLimitStore, StoreStateChange, Verdict } from '../store.js';
 import { ALWAYS_AVAILABLE, type Availability } from './availability.js';
+import { wireOf } from './batch.js';
 import { Batcher } from './batcher.js';
 import { watchClock } from './clock-skew.js';
 import { Connection } from './connection.js';
@@ -124,7 +125,7 @@ export class RedisStore implements RateLimitStore {
     // One by one: their slots may differ.
     await Promise.allSettled(
       taken.map(async ({ key, algorithm, cost, at, resetAt }) => {
-        const policy = `[["${algorithm.name}",${cost},${cost},${algorithm.wire.join()}]]`;
+        const policy = `[["${algorithm.name}",${cost},${cost},${wireOf(algorithm, at).join()}]]`;
         await this.script.refund(key, policy, `[[${at},${resetAt}]]`);
       }),
     );

@@ -41,7 +41,7 @@ export class Script {
   async decide(batch: Batch, question?: Question): Promise<readonly number[]> {
     const keys = batch.encodeKeys();
     const now = this.clock?.();
-    const args = [...keys, textOf(now), String(this.maxSkew), ...batch.encodeArguments()];
+    const args = [...keys, textOf(now), String(this.maxSkew), ...batch.encodeArguments(now)];
     let reply: unknown;
     try {
       reply = await this.client.evalsha(SHA1, keys.length, ...args);

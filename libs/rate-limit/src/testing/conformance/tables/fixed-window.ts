@@ -100,4 +100,26 @@ export const FIXED_WINDOW: Tables = {
       [10 * SECOND, 1, pass(2, SECOND)],
     ],
   },
+  'begins its windows with the days of a calendar': {
+    policy: { algorithm: 'fixed-window', limit: 2, window: { calendar: 'day', timeZone: 'America/New_York' } },
+    steps: [
+      [0, 1, pass(1, 240 * MINUTE)], // 20:00 of the evening before
+      [240 * MINUTE - 1, 1, pass(0, 1)],
+      [240 * MINUTE - 1, 1, reject(0, 1, 1)],
+      [240 * MINUTE, 2, pass(0, DAY)],
+      [240 * MINUTE + DAY - 1, 1, reject(0, 1, 1)],
+      [240 * MINUTE + DAY, 1, pass(1, DAY)],
+    ],
+  },
+  'begins its windows with the months of a calendar, however long they are': {
+    policy: { algorithm: 'fixed-window', limit: 1, window: { calendar: 'month', timeZone: 'Europe/Paris' } },
+    steps: [
+      [0, 1, pass(0, 5 * DAY - 120 * MINUTE)], // 26 June
+      [5 * DAY - 120 * MINUTE - 1, 1, reject(0, 1, 1)],
+      [5 * DAY - 120 * MINUTE, 1, pass(0, 31 * DAY)],
+      [36 * DAY - 120 * MINUTE, 1, pass(0, 31 * DAY)],
+      [67 * DAY - 120 * MINUTE, 1, pass(0, 30 * DAY)],
+      [128 * DAY - 60 * MINUTE - 1, 1, pass(0, 1)], // October has an hour more
+    ],
+  },
 };

@@ -1,0 +1,89 @@
+import { describe, it } from '@jest/globals';
+import { array, assert, asyncProperty, constantFrom, integer, oneof, record } from 'fast-check';
+import { DateTime } from 'luxon';
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { expectHolds, expectSame } from '../support/expect-same.js';
+import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { useRedis } from '../support/redis-fixture.js';
+import { TestClock } from '../support/test-clock.js';
+
+const MINUTE = 60_000_000;
+const HOUR = 60 * MINUTE;
+const redis = useRedis();
+
+/** The days around which the clocks of these zones change. */
+const CHANGES = [
+  { zone: 'America/New_York', start: '2026-03-07T22:00Z' },
+  { zone: 'America/New_York', start: '2026-10-31T22:00Z' },
+  { zone: 'Africa/Cairo', start: '2026-04-23T12:00Z' },
+  { zone: 'Australia/Lord_Howe', start: '2026-04-03T12:00Z' },
+  { zone: 'Europe/Paris', start: '2026-10-24T12:00Z' },
+  { zone: 'UTC', start: '2028-02-28T12:00Z' },
+] as const;
+
+const history = record({
+  change: constantFrom(...CHANGES),
+  calendar: constantFrom('day', 'week', 'month'),
+  limit: integer({ min: 1, max: 6 }),
+  /** How far the clock of the process is from the one that decides. */
+  apart: oneof(constantFrom(0), integer({ min: -23 * HOUR, max: 23 * HOUR })),
+  steps: array(
+    record({
+      after: oneof(
+        constantFrom(0, 1, HOUR),
+        integer({ min: 0, max: 14 * HOUR }),
+        integer({ min: 0, max: 9 * 24 * HOUR }),
+      ),
+      /** Goes to the edge of the window instead, and a few microseconds beyond it. */
+      edge: constantFrom(undefined, undefined, -1, 0, 1),
+      cost: integer({ min: 0, max: 3 }),
+    }),
+    { minLength: 1, maxLength: 25 },
+  ),
+});
+
+/** The same algorithm in a process whose clock is wrong: Redis gets the edges around another instant. */
+function apart(algorithm: Algorithm, by: number): Algorithm {
+  return Object.create(algorithm, { wireAt: { value: (now: number) => algorithm.wireAt!(now + by) } }) as Algorithm;
+}
+
+describe('windows of a calendar', () => {
+  it(
+    'are the same in Redis, in memory and in Luxon, over changes of the clocks, whatever a process takes for the time',
+    async () => {
+      const law = asyncProperty(history, async ({ change, calendar, limit, apart: by, steps }) => {
+        await redis.client.flushdb();
+        const window = { calendar, timeZone: change.zone } as const;
+        const algorithm = algorithmOf({ algorithm: 'fixed-window', limit, window });
+        const clock = new TestClock(Date.parse(change.start) * 1000);
+        const inRedis = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+        const inMemory = new MemoryStore({ clock: clock.read });
+        const admitted = new Map<number, number>();
+        let resetAt = clock.now;
+        for (const { after, edge, cost } of steps) {
+          clock.now = edge === undefined || resetAt + edge < clock.now ? clock.now + after : resetAt + edge;
+          const charge = { key: 'a', algorithm, cost };
+          const verdict = inMemory.consume([charge]);
+          const answers: Verdict[] = [await inRedis.consume([{ ...charge, algorithm: apart(algorithm, by) }])];
+          expectSame(answers, [verdict]);
+          const local = DateTime.fromMillis(Math.floor(clock.now / 1000), { zone: change.zone });
+          const next = local
+            .startOf(calendar)
+            .plus({ [calendar]: 1 })
+            .startOf(calendar);
+          resetAt = clock.now + verdict.charges[0]!.resetAfter;
+          expectHolds(resetAt === next.toMillis() * 1000, () => ({ clock: clock.now, resetAt, next: next.toISO() }));
+          const before = admitted.get(resetAt) ?? 0;
+          expectHolds(verdict.allowed === before + (cost || 1) <= limit, () => ({ verdict, before, cost }));
+          if (verdict.allowed) admitted.set(resetAt, before + cost);
+        }
+      });
+      await assert(law, histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+});
