@@ -59,14 +59,17 @@ describe('a virtual clock', () => {
     }
   });
 
-  it.each([60, '60', '', '0', '-1m', '-0s', '0 parsecs', 'soon', undefined, null, '0.0001ms'])('does not advance by %p', (given) => {
-    const clock = new VirtualClock();
-    expect(() => clock.advance(given as string)).toThrow(TypeError);
-    expect(() => clock.advance(given as string)).toThrow(
-      /^VirtualClock\.advance: takes text with a unit such as '500ms', '1m' or '24h', got /,
-    );
-    expect(clock.now.toISOString()).toBe(START);
-  });
+  it.each([60, '60', '', '0', '-1m', '-0s', '0 parsecs', 'soon', undefined, null, '0.0001ms'])(
+    'does not advance by %p',
+    (given) => {
+      const clock = new VirtualClock();
+      expect(() => clock.advance(given as string)).toThrow(TypeError);
+      expect(() => clock.advance(given as string)).toThrow(
+        /^VirtualClock\.advance: takes text with a unit such as '500ms', '1m' or '24h', got /,
+      );
+      expect(clock.now.toISOString()).toBe(START);
+    },
+  );
 
   it('names the methods that take numbers', () => {
     expect(() => new VirtualClock().advance(60 as unknown as string)).toThrow('use advanceMs or advanceMicroseconds');
