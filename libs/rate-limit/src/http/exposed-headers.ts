@@ -28,16 +28,16 @@ interface RawResponse {
  * @param response the platform's response
  */
 export function exposeHeaders(response: unknown, headers: readonly (readonly [name: string, value: string])[]): void {
-  const raw = rawOf(response);
-  if (raw?.req?.headers?.origin === undefined) return;
+  const raw = nodeResponseOf(response);
+  if (raw?.req?.headers?.origin === undefined || typeof raw.writeHead !== 'function') return;
   raw[EXPOSED] ??= exposedWhenWritten(raw);
   for (const [name] of headers) raw[EXPOSED].add(name);
 }
 
-/** Node's response of the platform's. */
-function rawOf(response: unknown): RawResponse | undefined {
-  const { raw = response } = response as { readonly raw?: unknown };
-  return typeof (raw as Partial<RawResponse>).writeHead === 'function' ? (raw as RawResponse) : undefined;
+/** `req` comes first: Express's responses have it themselves, while `raw` is looked for in vain in all their prototypes. */
+function nodeResponseOf(response: unknown): RawResponse | undefined {
+  const { req } = response as Partial<RawResponse>;
+  return req === undefined ? (response as { readonly raw?: RawResponse }).raw : (response as RawResponse);
 }
 
 function exposedWhenWritten(raw: RawResponse): Set<string> {
