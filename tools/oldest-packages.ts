@@ -53,7 +53,6 @@ interface Manifest {
   workspaces: string[];
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
-  overrides?: Record<string, unknown>;
   peerDependencies: Versions;
 }
 
@@ -98,9 +97,8 @@ function copySources(): void {
 
 function manifest(): Manifest {
   const root = read('package.json');
-  const { overrides: _, ...rest } = root;
   return {
-    ...rest,
+    ...root,
     // The bench's peers are no part of the tests, and need Nest 12 as well.
     workspaces: ['libs/rate-limit', 'libs/migrate'],
     dependencies: withOldest(root.dependencies),
