@@ -44,15 +44,15 @@ export interface InVain {
 
 /** Where `@RateLimit` has no effect: on methods that no context calls, and on classes without any other. */
 export function decoratedInVain(
+  handlers: readonly LimitableHandler[],
   discovery: DiscoveryService,
   scanner: MetadataScanner,
-  contexts: Iterable<ContextAdapter>,
 ): InVain[] {
   const limitable = new Map<Type, Set<Handler>>();
-  for (const { type, handler } of limitableHandlers(discovery, scanner, contexts)) {
-    const handlers = limitable.get(type);
-    if (handlers === undefined) limitable.set(type, new Set([handler]));
-    else handlers.add(handler);
+  for (const { type, handler } of handlers) {
+    const known = limitable.get(type);
+    if (known === undefined) limitable.set(type, new Set([handler]));
+    else known.add(handler);
   }
   const all = new Set([...classesOf(discovery.getControllers()), ...classesOf(discovery.getProviders())]);
   return [...all].flatMap((type) => inVainIn(type, limitable.get(type) ?? new Set(), scanner));
@@ -96,11 +96,7 @@ export function whyInVain({ type, handler }: InVain): string {
  * Resolvers of fields that have `@RateLimit` and no guards: GraphQL calls them, but Nest does so without guards unless the
  * options of its GraphQL module name them.
  */
-export function unguardedFields(
-  discovery: DiscoveryService,
-  scanner: MetadataScanner,
-  contexts: Iterable<ContextAdapter>,
-): string[] {
+export function unguardedFields(handlers: readonly LimitableHandler[], discovery: DiscoveryService): string[] {
   const modules = discovery.getProviders().filter(({ token }) => token === 'GqlModuleOptions');
   const guards = modules.some(({ instance }) =>
     (instance as { fieldResolverEnhancers?: readonly string[] } | undefined)?.fieldResolverEnhancers?.includes(
@@ -108,7 +104,7 @@ export function unguardedFields(
     ),
   );
   if (guards) return [];
-  return [...limitableHandlers(discovery, scanner, contexts)]
+  return handlers
     .filter(({ adapter, handler }) => adapter.type === 'graphql' && isField(handler) && isLimited(handler))
     .map(({ name }) => name);
 }
