@@ -33,8 +33,26 @@ export function* limitableHandlers(
   }
 }
 
+/** Names the handlers that no policy limits, though the configuration looks as if. */
+export function warningsOfHandlers(
+  handlers: readonly LimitableHandler[],
+  discovery: DiscoveryService,
+  scanner: MetadataScanner,
+): string[] {
+  return [
+    ...decoratedInVain(handlers, discovery, scanner).map(
+      (place) => `${place.name}: @RateLimit has no effect there: ${whyInVain(place)}`,
+    ),
+    ...unguardedFields(handlers, discovery).map(
+      (name) =>
+        `${name}: @RateLimit has no effect there: Nest calls resolvers of fields without guards, unless the options of ` +
+        `GraphQLModule have fieldResolverEnhancers: ['guards']`,
+    ),
+  ];
+}
+
 /** Where `@RateLimit` has no effect. */
-export interface InVain {
+interface InVain {
   readonly type: Type;
   /** Undefined where it stands on the class. */
   readonly handler: Handler | undefined;
@@ -43,7 +61,7 @@ export interface InVain {
 }
 
 /** Where `@RateLimit` has no effect: on methods that no context calls, and on classes without any other. */
-export function decoratedInVain(
+function decoratedInVain(
   handlers: readonly LimitableHandler[],
   discovery: DiscoveryService,
   scanner: MetadataScanner,
@@ -83,7 +101,7 @@ const CALLED_OTHERWISE: Readonly<Record<string, string>> = {
 };
 
 /** Why `@RateLimit` has no effect on a class or a method of it, for a warning. */
-export function whyInVain({ type, handler }: InVain): string {
+function whyInVain({ type, handler }: InVain): string {
   for (const [key, what] of Object.entries(CALLED_OTHERWISE)) {
     if (Reflect.hasMetadata(key, type) || (handler !== undefined && Reflect.hasMetadata(key, handler))) {
       return `it is ${what}, and no guard sees it; count it with RateLimiter.consume`;
@@ -96,7 +114,7 @@ export function whyInVain({ type, handler }: InVain): string {
  * Resolvers of fields that have `@RateLimit` and no guards: GraphQL calls them, but Nest does so without guards unless the
  * options of its GraphQL module name them.
  */
-export function unguardedFields(handlers: readonly LimitableHandler[], discovery: DiscoveryService): string[] {
+function unguardedFields(handlers: readonly LimitableHandler[], discovery: DiscoveryService): string[] {
   const modules = discovery.getProviders().filter(({ token }) => token === 'GqlModuleOptions');
   const guards = modules.some(({ instance }) =>
     (instance as { fieldResolverEnhancers?: readonly string[] } | undefined)?.fieldResolverEnhancers?.includes(

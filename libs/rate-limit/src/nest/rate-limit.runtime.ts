@@ -23,14 +23,7 @@ import { NamedPolicies } from '../policy/named-policies.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
-import {
-  decoratedInVain,
-  decoratedWith,
-  type LimitableHandler,
-  limitableHandlers,
-  unguardedFields,
-  whyInVain,
-} from './boot-checks.js';
+import { decoratedWith, type LimitableHandler, limitableHandlers, warningsOfHandlers } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
 import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
@@ -136,7 +129,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     expectAlone(runtimesOf(this.discovery));
     const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
     await this.checkPolicies(handlers);
-    this.warnOfHandlers(handlers);
+    for (const warning of warningsOfHandlers(handlers, this.discovery, this.scanner)) {
+      this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
+    }
     this.connections.watch(serverOf(this.adapterHost));
     this.logTrustedHeaders();
     if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
@@ -193,24 +188,6 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       for (const policy of route?.fixed ?? []) this.expect(policy, name);
       for (const policy of route?.given ?? []) this.warnOfUnit(policy, name);
       await this.contexts.prepare(adapter);
-    }
-  }
-
-  /** Says which handlers no policy limits, though the configuration looks as if. */
-  private warnOfHandlers(handlers: readonly LimitableHandler[]): void {
-    for (const place of decoratedInVain(handlers, this.discovery, this.scanner)) {
-      this.logger.warn(
-        withHelp(`${place.name}: @RateLimit has no effect there: ${whyInVain(place)}`, 'FG_NOT_LIMITED'),
-      );
-    }
-    for (const name of unguardedFields(handlers, this.discovery)) {
-      this.logger.warn(
-        withHelp(
-          `${name}: @RateLimit has no effect there: Nest calls resolvers of fields without guards, unless the options of ` +
-            `GraphQLModule have fieldResolverEnhancers: ['guards']`,
-          'FG_NOT_LIMITED',
-        ),
-      );
     }
   }
 
