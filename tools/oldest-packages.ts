@@ -18,10 +18,17 @@ const OLDEST: Versions = {
   '@nestjs/platform-ws': '11.1.4',
   '@nestjs/testing': '11.1.4',
   '@nestjs/websockets': '11.1.4',
-  '@nestjs/apollo': '13.1.0',
+  // The first that takes Apollo Server 5.
+  '@nestjs/apollo': '13.2.0',
+  '@nestjs/axios': '4.0.0',
+  // The first that takes BullMQ 6, which accepts both majors of ioredis.
+  '@nestjs/bullmq': '11.0.5',
+  '@nestjs/cqrs': '11.0.0',
+  '@nestjs/event-emitter': '3.0.0',
   '@nestjs/graphql': '13.1.0',
   '@nestjs/mercurius': '13.1.0',
   '@nestjs/passport': '11.0.5',
+  '@nestjs/schedule': '5.0.0',
   '@nestjs/swagger': '11.2.0',
   ioredis: '5.4.2',
   'prom-client': '15.0.0',
@@ -29,6 +36,9 @@ const OLDEST: Versions = {
 
 /** What Nest 11 loads where Nest 12 loads another package. */
 const ADDED: Versions = { nats: '2.29.3' };
+
+/** Packages whose one version goes with both majors of Nest. The throttler's is the one that `/throttler` answers like. */
+const FOR_BOTH = ['@nestjs/throttler'];
 
 /** Packages of the application and of the tools, which no test of the library needs. */
 const LEFT_OUT = ['@nestjs/cli', '@nestjs/config', '@nestjs/terminus'];
@@ -46,7 +56,6 @@ interface Manifest {
   workspaces: string[];
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
-  overrides?: Record<string, unknown>;
   peerDependencies: Versions;
 }
 
@@ -91,11 +100,10 @@ function copySources(): void {
 
 function manifest(): Manifest {
   const root = read('package.json');
-  const { overrides: _, ...rest } = root;
   return {
-    ...rest,
+    ...root,
     // The bench's peers are no part of the tests, and need Nest 12 as well.
-    workspaces: ['libs/rate-limit'],
+    workspaces: ['libs/rate-limit', 'libs/migrate'],
     dependencies: withOldest(root.dependencies),
     devDependencies: { ...withOldest(root.devDependencies), ...ADDED },
   };
@@ -115,7 +123,7 @@ function withOldest(versions: Versions): Record<string, string> {
   const kept = Object.entries(versions).filter(([name]) => !LEFT_OUT.includes(name));
   return Object.fromEntries(
     kept.map(([name, version]) => {
-      if (name.startsWith('@nestjs/') && OLDEST[name] === undefined) {
+      if (name.startsWith('@nestjs/') && OLDEST[name] === undefined && !FOR_BOTH.includes(name)) {
         throw new Error(
           `tools/oldest-packages.ts: which version of ${name} goes with Nest ${OLDEST['@nestjs/core']}? Add it to OLDEST`,
         );

@@ -70,7 +70,10 @@ describe('policies that processes charge together', () => {
     'are charged for the same requests: a window of $window, a bucket of $tokens',
     async ({ window, tokens }) => {
       const policies = [windowOf(window), tokensOf(tokens)];
-      const counts = await processes.all('count', () => ({ policies, users: 'one', forMs: 1000, inFlight: 8 }));
+      const round = () => processes.all('count', () => ({ policies, users: 'one', forMs: 1000, inFlight: 8 }));
+      const counts = [...(await round())];
+      // A busy machine takes longer for as many requests.
+      while (counts.every(({ refused }) => refused === 0)) counts.push(...(await round()));
       const admitted = sum(counts.map((count) => count.admitted));
 
       expect(sum(counts.map((count) => count.failed))).toBe(0);
@@ -79,7 +82,7 @@ describe('policies that processes charge together', () => {
       expect(await takenFrom(opened.limiter, policies[0]!, USERS[0]!)).toBe(admitted);
       expect(await takenFrom(opened.limiter, policies[1]!, USERS[0]!)).toBe(admitted);
     },
-    20_000,
+    60_000,
   );
 
   it(`are charged for admitted requests only, in random mixtures (seed ${SEED})`, async () => {

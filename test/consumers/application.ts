@@ -9,7 +9,7 @@ const STOP_LIMIT_MS = 10_000;
 /** A process of a built application. */
 export interface Application {
   readonly url: string;
-  /** What it prints of the library's subpath entries that it loaded. */
+  /** The library's subpath entries that it has used, as it prints them. */
   readonly entries: string;
   /**
    * Asks it to end.

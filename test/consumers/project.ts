@@ -37,11 +37,13 @@ export async function writeProject(row: Choices, workshop: Workshop): Promise<st
     writeFileSync(join(folder, 'src', to), spelled(readFileSync(join(TEMPLATES, from), 'utf8'), row));
   };
   source('app.module.ts', 'app.module.ts');
-  source('main.ts', `main.${row.platform}.ts`);
+  source('main.ts', 'main.ts');
+  source('platform.ts', `platform.${row.platform}.ts`);
+  source('entries.ts', 'entries.ts');
+  for (const entry of templatesIn('entries')) source(`${entry}.ts`, `entries/${entry}.ts`);
   source('redis.ts', `redis/${row.redis}.ts`);
   source('metrics.ts', `metrics/${row.metrics ? 'prom-client' : 'none'}.ts`);
   if (row.tests) source('app.spec.ts', 'app.test.ts');
-  writeFileSync(join(folder, 'src', 'entries.ts'), entriesFile(workshop.library.entries));
   return folder;
 }
 
@@ -115,10 +117,4 @@ function editBuild(options: Record<string, unknown>, { build }: Choices): void {
 /** The templates name files as ES modules do. CommonJS projects, as generated, name them without an ending. */
 function spelled(source: string, { modules }: Choices): string {
   return modules === 'esm' ? source : source.replaceAll(/(from '\.\/\w+(?:\.\w+)?)\.js'/g, "$1'");
-}
-
-/** Imports every subpath entry of the package: its types have to be found, and its code has to load. */
-function entriesFile(entries: readonly string[]): string {
-  const imports = entries.map((entry) => `import * as ${entry} from 'nestjs-floodgate/${entry}';\n`);
-  return `${imports.join('')}\nexport const entries: Record<string, object> = { ${entries.join(', ')} };\n`;
 }

@@ -112,7 +112,7 @@ async function tryOut(
     const [first] = started as [Application];
     const { entries } = workshop.library;
     if (first.entries !== entries.join(' '))
-      throw new Error(`It loaded the entries '${first.entries}', expected '${entries.join(' ')}'`);
+      throw new Error(`It used the entries '${first.entries}', expected '${entries.join(' ')}'`);
     await burst(started.map(({ url }) => url));
     if (metrics) await expectMetrics(first.url);
     for (const one of started) await one.stop();

@@ -32,6 +32,12 @@ describe('the rows', () => {
     expect(new Set(valuesOf(choice))).toEqual(new Set<unknown>(expected));
   });
 
+  it('use every entry point of the package', () => {
+    const { exports } = JSON.parse(readFileSync('libs/rate-limit/package.json', 'utf8')) as { exports: object };
+    const paths = Object.keys(exports).filter((path) => path !== '.' && path !== './package.json');
+    expect(templatesIn('entries').map((name) => `./${name}`)).toEqual(paths);
+  });
+
   it('test with the runner of each project that nest new generates', () => {
     const tested = chosen.filter(({ tests }) => tests).map(({ major, modules }) => `${major} ${modules}`);
     expect(new Set(tested)).toEqual(new Set(['11 commonjs', '12 commonjs', '12 esm']));

@@ -76,7 +76,7 @@ const LINES: readonly Line[] = [
       ),
   },
   line('Redis', 'redis', [
-    ['none', 'none'],
+    ['none', 'without'],
     ['url', 'by URL'],
     ['options', 'by options'],
     ['client', 'your client'],

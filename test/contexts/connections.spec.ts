@@ -97,7 +97,7 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
       [Limited, Open],
     ]) {
       opened.length = 0;
-      await using app = await SocketApp.start(driver, gateways, { store: new StillStore() });
+      await using app = await SocketApp.start(driver, gateways, { store: new StillStore(), deadlineMs: LIMIT_MS });
       await ask(await app.connect(), 'say');
       const rejected = await app.connect();
       for (let i = 0; i < 10; i++) rejected.emit('say');

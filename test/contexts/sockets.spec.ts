@@ -1,5 +1,6 @@
-import { UseGuards } from '@nestjs/common';
-import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { setImmediate } from 'node:timers/promises';
+import { type ArgumentsHost, Catch, type ExceptionFilter, UseFilters, UseGuards } from '@nestjs/common';
+import { MessageBody, SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
@@ -82,6 +83,26 @@ describe.each(DRIVERS)('a message over %s', (driver) => {
     for (let i = 0; i < 3; i++) expect(await ask(client, 'b')).toEqual({ event: 'answer', data: 'b' });
   });
 
+  it('is answered by an exception filter of the gateway alone', async () => {
+    @Catch(WsException)
+    class Filter implements ExceptionFilter<WsException> {
+      catch(exception: WsException, host: ArgumentsHost): void {
+        const client = host.switchToWs().getClient<{ emit(event: string, data: unknown): void } & WebSocket>();
+        if (driver === 'ws') client.send(JSON.stringify({ event: 'refused', data: exception.getError() }));
+        else client.emit('refused', exception.getError());
+      }
+    }
+    @WebSocketGateway()
+    @UseFilters(Filter)
+    class Filtered extends Chat {}
+    await using app = await SocketApp.start(driver, Filtered, { store: new StillStore() });
+    const client = await app.connect();
+    for (let i = 0; i < 20; i++) await ask(client, 'say');
+    expect(await ask(client, 'say')).toEqual({ event: 'refused', data: BODY });
+    expect(await ask(client, 'free')).toEqual({ event: 'freed', data: 1 });
+    expect(client.said).toHaveLength(22);
+  });
+
   it('is charged once, though the guard is bound three times', async () => {
     @WebSocketGateway()
     @UseGuards(RateLimitGuard)
@@ -157,6 +178,7 @@ describe.each(DRIVERS)('a message over %s', (driver) => {
     await until('the message waits', LIMIT_MS, () => waitingRoom.size === 1);
     leaver.close();
     await until('the message has left', LIMIT_MS, () => waitingRoom.size === 0);
+    await setImmediate(); // refunds are sent at the end of a turn
     stayer.emit('enter');
     await until('the other message waits', LIMIT_MS, () => waitingRoom.size === 1);
     expect(hours).toEqual([0, 1, 1]);

@@ -2,10 +2,12 @@ import { connect } from 'node:net';
 import { Controller } from '@nestjs/common';
 import { Int, Mutation, Query, Resolver } from '@nestjs/graphql';
 import { MessagePattern } from '@nestjs/microservices';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { codes, DRIVERS, startGraphql } from './support/graphql-app.js';
 import { MessageApp } from './support/message-app.js';
+
+jest.setTimeout(20_000); // Fastify closes with the connection that fetch keeps for 4 s
 
 const HOST = '127.0.0.1';
 /** One slot each 300 ms. */

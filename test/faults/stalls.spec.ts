@@ -12,7 +12,7 @@ import { RedisCluster } from '../support/faults/redis-cluster.js';
 import { limited, PLATFORMS } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
+jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
 const STALLS_MS = [500, 1000, 3000, 10_000];
 /** Shorter than every stall, and longer than Redis waits for a processor on a busy machine. */

@@ -20,10 +20,9 @@ export const PLATFORMS: readonly Platform[] = ['Express', 'Fastify'];
 
 /**
  * The installed platforms where they differ with their versions. Fastify 5.4, of Nest 11.1.4, routes a target without a slash in
- * front as one with it, and an overlong parameter to no route. Nest 11.1.4 over Express does not see a request hook reject.
+ * front as one with it, and an overlong parameter to no route.
  */
 export const isOldFastify = new FastifyAdapter().getInstance().version.startsWith('5.4.');
-export const isOldExpressAdapter = !('runRequestHook' in ExpressAdapter.prototype);
 
 /** The identities of an application behind a gateway that sets these headers: a test's client plays the gateway. */
 export const FROM_HEADERS: readonly IdentityResolver[] = [apiKeyIdentity(), userIdentity(), ipIdentity()];

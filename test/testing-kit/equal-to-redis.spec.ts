@@ -1,6 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type DecisionEvent, type RateLimitStore, RedisStore } from 'nestjs-floodgate';
 import {
   expectLimit,
@@ -14,6 +14,8 @@ import {
 import { randomOf } from '../support/random.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { appModule, IDENTITY, NO_REDIS } from './support/limited-app.js';
+
+jest.setTimeout(20_000); // hundreds of requests in real time, and the machine may be busy
 
 const PATHS = ['bucket', 'thirds', 'single', 'dear', 'window', 'log', 'counter', 'both'];
 const REQUESTS = 400;

@@ -10,6 +10,12 @@ export class BurstController {
   burst() {
     return { served: true };
   }
+
+  @Get('each-second')
+  @RateLimit({ name: 'each-second', algorithm: 'token-bucket', capacity: 1, refill: '1/s' })
+  eachSecond() {
+    return { served: true };
+  }
 }
 
 @Module({

@@ -6,6 +6,9 @@ import { type AppSettings, HttpApp, type Platform, start } from '../../support/h
 
 export type Driver = 'Apollo over Express' | 'Apollo over Fastify' | 'Mercurius';
 
+/** The status that Apollo answers with where all of a GraphQL operation is rejected: @nestjs/apollo makes it 200 from 14 on. */
+export const APOLLO_STATUS = 'createPreserveHttpStatusPlugin' in ApolloDriver.prototype ? 200 : 429;
+
 export const DRIVERS: readonly Driver[] = ['Apollo over Express', 'Apollo over Fastify', 'Mercurius'];
 
 /** What the drivers have in common, and options of one of them. */

@@ -33,8 +33,26 @@ export function* limitableHandlers(
   }
 }
 
+/** Names the handlers that no policy limits, though the configuration looks as if. */
+export function warningsOfHandlers(
+  handlers: readonly LimitableHandler[],
+  discovery: DiscoveryService,
+  scanner: MetadataScanner,
+): string[] {
+  return [
+    ...decoratedInVain(handlers, discovery, scanner).map(
+      (place) => `${place.name}: @RateLimit has no effect there: ${whyInVain(place)}`,
+    ),
+    ...unguardedFields(handlers, discovery).map(
+      (name) =>
+        `${name}: @RateLimit has no effect there: Nest calls resolvers of fields without guards, unless the options of ` +
+        `GraphQLModule have fieldResolverEnhancers: ['guards']`,
+    ),
+  ];
+}
+
 /** Where `@RateLimit` has no effect. */
-export interface InVain {
+interface InVain {
   readonly type: Type;
   /** Undefined where it stands on the class. */
   readonly handler: Handler | undefined;
@@ -43,16 +61,16 @@ export interface InVain {
 }
 
 /** Where `@RateLimit` has no effect: on methods that no context calls, and on classes without any other. */
-export function decoratedInVain(
+function decoratedInVain(
+  handlers: readonly LimitableHandler[],
   discovery: DiscoveryService,
   scanner: MetadataScanner,
-  contexts: Iterable<ContextAdapter>,
 ): InVain[] {
   const limitable = new Map<Type, Set<Handler>>();
-  for (const { type, handler } of limitableHandlers(discovery, scanner, contexts)) {
-    const handlers = limitable.get(type);
-    if (handlers === undefined) limitable.set(type, new Set([handler]));
-    else handlers.add(handler);
+  for (const { type, handler } of handlers) {
+    const known = limitable.get(type);
+    if (known === undefined) limitable.set(type, new Set([handler]));
+    else known.add(handler);
   }
   const all = new Set([...classesOf(discovery.getControllers()), ...classesOf(discovery.getProviders())]);
   return [...all].flatMap((type) => inVainIn(type, limitable.get(type) ?? new Set(), scanner));
@@ -83,7 +101,7 @@ const CALLED_OTHERWISE: Readonly<Record<string, string>> = {
 };
 
 /** Why `@RateLimit` has no effect on a class or a method of it, for a warning. */
-export function whyInVain({ type, handler }: InVain): string {
+function whyInVain({ type, handler }: InVain): string {
   for (const [key, what] of Object.entries(CALLED_OTHERWISE)) {
     if (Reflect.hasMetadata(key, type) || (handler !== undefined && Reflect.hasMetadata(key, handler))) {
       return `it is ${what}, and no guard sees it; count it with RateLimiter.consume`;
@@ -96,11 +114,7 @@ export function whyInVain({ type, handler }: InVain): string {
  * Resolvers of fields that have `@RateLimit` and no guards: GraphQL calls them, but Nest does so without guards unless the
  * options of its GraphQL module name them.
  */
-export function unguardedFields(
-  discovery: DiscoveryService,
-  scanner: MetadataScanner,
-  contexts: Iterable<ContextAdapter>,
-): string[] {
+function unguardedFields(handlers: readonly LimitableHandler[], discovery: DiscoveryService): string[] {
   const modules = discovery.getProviders().filter(({ token }) => token === 'GqlModuleOptions');
   const guards = modules.some(({ instance }) =>
     (instance as { fieldResolverEnhancers?: readonly string[] } | undefined)?.fieldResolverEnhancers?.includes(
@@ -108,7 +122,7 @@ export function unguardedFields(
     ),
   );
   if (guards) return [];
-  return [...limitableHandlers(discovery, scanner, contexts)]
+  return handlers
     .filter(({ adapter, handler }) => adapter.type === 'graphql' && isField(handler) && isLimited(handler))
     .map(({ name }) => name);
 }

@@ -23,7 +23,7 @@ import { NamedPolicies } from '../policy/named-policies.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
-import { decoratedInVain, decoratedWith, limitableHandlers, unguardedFields, whyInVain } from './boot-checks.js';
+import { decoratedWith, type LimitableHandler, limitableHandlers, warningsOfHandlers } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
 import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
@@ -127,8 +127,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   async onModuleInit(): Promise<void> {
     expectAlone(runtimesOf(this.discovery));
-    await this.checkPolicies();
-    this.warnOfHandlers();
+    const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
+    await this.checkPolicies(handlers);
+    for (const warning of warningsOfHandlers(handlers, this.discovery, this.scanner)) {
+      this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
+    }
     this.connections.watch(serverOf(this.adapterHost));
     this.logTrustedHeaders();
     if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
@@ -171,7 +174,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     );
   }
 
-  private async checkPolicies(): Promise<void> {
+  private async checkPolicies(handlers: readonly LimitableHandler[]): Promise<void> {
     for (const policy of this.policies) {
       for (const warning of policy.warnings) {
         this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
@@ -180,29 +183,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
     for (const policy of this.middleware?.given ?? []) this.warnOfUnit(policy, 'RateLimitModule, middleware');
-    for (const { type, handler, name, adapter } of limitableHandlers(this.discovery, this.scanner, this.contexts)) {
+    for (const { type, handler, name, adapter } of handlers) {
       const route = this.routes.of(type, handler);
       for (const policy of route?.fixed ?? []) this.expect(policy, name);
       for (const policy of route?.given ?? []) this.warnOfUnit(policy, name);
       await this.contexts.prepare(adapter);
-    }
-  }
-
-  /** Says which handlers no policy limits, though the configuration looks as if. */
-  private warnOfHandlers(): void {
-    for (const place of decoratedInVain(this.discovery, this.scanner, this.contexts)) {
-      this.logger.warn(
-        withHelp(`${place.name}: @RateLimit has no effect there: ${whyInVain(place)}`, 'FG_NOT_LIMITED'),
-      );
-    }
-    for (const name of unguardedFields(this.discovery, this.scanner, this.contexts)) {
-      this.logger.warn(
-        withHelp(
-          `${name}: @RateLimit has no effect there: Nest calls resolvers of fields without guards, unless the options of ` +
-            `GraphQLModule have fieldResolverEnhancers: ['guards']`,
-          'FG_NOT_LIMITED',
-        ),
-      );
     }
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ExecutionContext, Type } from '@nestjs/common';
+import { EXCEPTION_FILTERS_METADATA, FILTER_CATCH_EXCEPTIONS } from '@nestjs/common/constants.js';
 import type { Closable } from '../../limiter/waiting-room.js';
 import { optionalPackageError } from '../../util/optional-package.js';
 import type { Handler } from '../route.js';
@@ -35,7 +36,11 @@ interface SocketIoClient {
 
 export type WsClient = NativeClient | SocketIoClient;
 
-type WsExceptionClass = new (body: string | object) => Error;
+/** What is used of `@nestjs/websockets`. */
+interface WsPackage {
+  readonly WsException: new (body: string | object) => Error;
+  readonly BaseWsExceptionFilter: { readonly prototype: object };
+}
 
 /** What is known of connections that are open. */
 interface Connection {
@@ -51,7 +56,7 @@ const connections = new WeakMap<object, Connection>();
 
 /** WebSocket gateways, over socket.io and ws: their messages, and `handleConnection`. */
 export function wsContext(): ContextAdapter {
-  let WsException: WsExceptionClass | undefined;
+  let websockets: WsPackage | undefined;
   return {
     type: 'ws',
     handlers: 'a handler of a WebSocket gateway',
@@ -68,9 +73,17 @@ export function wsContext(): ContextAdapter {
       return [isNative(client) ? client : client.conn];
     },
     prepare: async () => {
-      WsException = await wsExceptionClass();
+      websockets = await wsPackage();
     },
-    toError: (exception) => (WsException === undefined ? exception : new WsException(exception.getResponse())),
+    toError: (exception, context) => {
+      if (websockets === undefined) return exception;
+      const body = exception.getResponse();
+      const thrown = new websockets.WsException(body);
+      if (isMessage(context) && !tellsNative(websockets) && !isFiltered(context, thrown)) {
+        tellNative(clientOf(context), body);
+      }
+      return thrown;
+    },
     caught: (exception, host) => tell(host.getArgByIndex<WsClient>(0), exception.getResponse()),
   };
 }
@@ -123,8 +136,32 @@ export function turnAway(client: WsClient, body: unknown): void {
 
 /** Sends the event that Nest sends for a `WsException`. */
 function tell(client: WsClient, body: unknown): void {
-  if (isNative(client)) client.send(JSON.stringify({ event: 'exception', data: body }));
+  if (isNative(client)) tellNative(client, body);
   else client.emit('exception', body);
+}
+
+/** Nest's own filter of exceptions sends to clients of ws on Nest 12. On Nest 11 it emits an event that does not leave the process. */
+function tellsNative({ BaseWsExceptionFilter }: WsPackage): boolean {
+  return 'isNativeWebSocket' in BaseWsExceptionFilter.prototype;
+}
+
+/** Whether an exception filter on the gateway answers. Nest asks no global filters in gateways. */
+function isFiltered(context: ExecutionContext, thrown: Error): boolean {
+  return [context.getHandler(), context.getClass()].some((place) =>
+    listed(EXCEPTION_FILTERS_METADATA, place).some((filter) => {
+      const caught = listed(FILTER_CATCH_EXCEPTIONS, typeof filter === 'function' ? filter : filter.constructor);
+      return caught.length === 0 || caught.some((type) => thrown instanceof (type as Type));
+    }),
+  );
+}
+
+/** Classes, or instances of them, that a decorator of Nest has left. */
+function listed(key: string, place: object): readonly (Type | object)[] {
+  return (Reflect.getMetadata(key, place) as readonly (Type | object)[] | undefined) ?? [];
+}
+
+function tellNative(client: WsClient, body: unknown): void {
+  if (isNative(client) && isOpen(client)) client.send(JSON.stringify({ event: 'exception', data: body }));
 }
 
 export function end(client: WsClient): void {
@@ -165,9 +202,9 @@ function isUpgrade(value: unknown): value is Upgrade {
   return typeof (value as Partial<Upgrade> | undefined)?.headers === 'object';
 }
 
-async function wsExceptionClass(): Promise<WsExceptionClass> {
+async function wsPackage(): Promise<WsPackage> {
   try {
-    return (await import('@nestjs/websockets')).WsException;
+    return await import('@nestjs/websockets');
   } catch (error) {
     throw optionalPackageError(error, {
       name: '@nestjs/websockets',

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { rateLimitFetch } from 'nestjs-floodgate/client';
-import { ITINERARY } from '../app/support/requests.js';
-import { type Service, start } from '../app/support/start-app.js';
+import { ITINERARY } from './support/requests.js';
+import { type Service, start } from './support/start-app.js';
 
 jest.setTimeout(60_000); // the test runs in real time, and the machine may be busy
 
