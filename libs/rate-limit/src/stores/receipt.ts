@@ -27,8 +27,8 @@ export interface ChargeSettlement {
 
 /** What a store did to settle a charge. */
 export interface SettledCharge {
-  /** The cost that the store refunded; a bucket may refund a part of a token. */
-  readonly refunded: number;
+  /** The cost that the store refunded; a bucket may refund a part of a token. Null: unknown. */
+  readonly refunded: number | null;
   /** The cost that the store charged beside what was reserved: at most what the overdraft left. */
   readonly charged: number;
 }

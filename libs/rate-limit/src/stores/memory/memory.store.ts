@@ -130,7 +130,7 @@ export class MemoryStore implements RateLimitStore {
       const more = finalCost - receipt.cost;
       return more > 0
         ? { refunded: 0, charged: this.chargeMore(receipt, more, overdraft, now) }
-        : { refunded: this.refundPart(receipt, -more, now), charged: 0 };
+        : { refunded: this.refundPart(receipt, receipt.cost - finalCost, now), charged: 0 };
     });
     this.entries.tidy(now);
     return settled;
@@ -141,7 +141,7 @@ export class MemoryStore implements RateLimitStore {
     const { key, algorithm } = receipt;
     const entry = this.entries.get(key);
     // A clock that has stepped back has moved the state, so the charge cannot be found.
-    if (entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) return 0;
+    if (cost === 0 || entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) return 0;
     const before = algorithm.sizeOf(entry.state);
     const refunded = algorithm.refund(entry.state, now, cost, receipt);
     this.entries.grown(algorithm.sizeOf(entry.state) - before);
