@@ -9,7 +9,7 @@ import {
   type RateLimitStore,
   ReservationClosedError,
 } from 'nestjs-floodgate';
-import { type HttpApp, start } from '../support/http-app.js';
+import { start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const TOKENS: Policy = { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: '1000/h' };
@@ -23,14 +23,18 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function open(
-  options: RateLimitModuleOptions,
-): Promise<{ app: HttpApp; limiter: RateLimiter; left: () => Promise<number[]> }> {
+interface Opened extends AsyncDisposable {
+  readonly limiter: RateLimiter;
+  /** What is left of both policies. */
+  readonly left: () => Promise<number[]>;
+}
+
+async function open(options: RateLimitModuleOptions): Promise<Opened> {
   const app = await start('Express', { imports: [RateLimitModule.forRoot(options)] });
   const limiter = app.app.get(RateLimiter);
   const left = async (): Promise<number[]> =>
     (await limiter.peek([TOKENS, DAILY], ADA)).policies.map(({ remaining }) => remaining);
-  return { app, limiter, left };
+  return { limiter, left, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() };
 }
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
@@ -40,8 +44,8 @@ const STORES: [string, () => RateLimitModuleOptions][] = [
 
 describe.each(STORES)('a reservation %s', (_, options) => {
   it('is charged at once, and settled at its final cost under every policy', async () => {
-    const { app, limiter, left } = await open(options());
-    await using _app = app;
+    await using opened = await open(options());
+    const { limiter, left } = opened;
     const reservation = await limiter.reserve([TOKENS, DAILY], ADA, { cost: 2_000 });
     expect(reservation.allowed).toBe(true);
     expect(reservation.decision.policies.map(({ remaining }) => remaining)).toEqual([8_000, 10_000]);
@@ -60,8 +64,8 @@ describe.each(STORES)('a reservation %s', (_, options) => {
   });
 
   it('charges more whether it fits or not, up to the overdraft, and says what is beyond it', async () => {
-    const { app, limiter, left } = await open(options());
-    await using _app = app;
+    await using opened = await open(options());
+    const { limiter, left } = opened;
     const reservation = await limiter.reserve([TOKENS, DAILY], ADA, { cost: 9_000 });
     const { policies } = await reservation.settle(15_000);
     expect(policies.map(({ charged, beyondOverdraft }) => [charged, beyondOverdraft])).toEqual([
@@ -76,8 +80,8 @@ describe.each(STORES)('a reservation %s', (_, options) => {
   });
 
   it('is settled once: again is an error that changes nothing, and so is a wrong cost', async () => {
-    const { app, limiter, left } = await open(options());
-    await using _app = app;
+    await using opened = await open(options());
+    const { limiter, left } = opened;
     const reservation = await limiter.reserve(DAILY, ADA, { cost: 100 });
     for (const wrong of [-1, 0.5, NaN, '1', undefined]) {
       await expect(reservation.settle(wrong as number)).rejects.toThrow('must be a whole number from 0');
@@ -97,8 +101,8 @@ describe.each(STORES)('a reservation %s', (_, options) => {
   });
 
   it('that is rejected charges nothing, and has nothing to settle', async () => {
-    const { app, limiter, left } = await open(options());
-    await using _app = app;
+    await using opened = await open(options());
+    const { limiter, left } = opened;
     const reservation = await limiter.reserve([TOKENS, DAILY], ADA, { cost: 11_000 });
     expect(reservation).toMatchObject({ allowed: false, decision: { allowed: false, retryAfterMs: null } });
     await expect(reservation.settle(1)).rejects.toThrow(ReservationClosedError);
@@ -106,8 +110,8 @@ describe.each(STORES)('a reservation %s', (_, options) => {
   });
 
   it('of cost 0 asks first and pays later, and the cost of the policy is the default', async () => {
-    const { app, limiter, left } = await open(options());
-    await using _app = app;
+    await using opened = await open(options());
+    const { limiter, left } = opened;
     const free = await limiter.reserve(DAILY, ADA, { cost: 0 });
     expect((await left())[1]).toBe(12_000);
     await free.settle(70);
@@ -118,8 +122,8 @@ describe.each(STORES)('a reservation %s', (_, options) => {
   });
 
   it('lets requests pass that were rejected just before its refund', async () => {
-    const { app, limiter } = await open(options());
-    await using _app = app;
+    await using opened = await open(options());
+    const { limiter } = opened;
     const reservation = await limiter.reserve(TOKENS, ADA, { cost: 10_000 });
     expect((await limiter.consume(TOKENS, ADA, { cost: 500 })).allowed).toBe(false);
     await reservation.settle(1_000);
@@ -131,8 +135,8 @@ describe('a reservation without its store', () => {
   const away = { redis: 'redis://127.0.0.1:1', deadlineMs: 40 };
 
   it('is settled where this process decided it', async () => {
-    const { app, limiter } = await open({ ...away, localShare: 2 });
-    await using _app = app;
+    await using opened = await open({ ...away, localShare: 2 });
+    const { limiter } = opened;
     const reservation = await limiter.reserve(DAILY, ADA, { cost: 4_000 });
     expect(reservation.decision.decidedBy).toBe('local');
     expect((await reservation.settle(1_000)).policies).toEqual([
@@ -145,8 +149,8 @@ describe('a reservation without its store', () => {
   });
 
   it('says that an open policy settles nothing', async () => {
-    const { app, limiter } = await open(away);
-    await using _app = app;
+    await using opened = await open(away);
+    const { limiter } = opened;
     const reservation = await limiter.reserve({ ...DAILY, onStoreFailure: 'open' }, ADA, { cost: 4_000 });
     expect(reservation.allowed).toBe(true);
     expect(await reservation.settle(1_000)).toEqual({ settledBy: 'none', policies: [] });
@@ -154,8 +158,8 @@ describe('a reservation without its store', () => {
 
   it('that Redis decided resolves within the deadline, and says that nothing was settled', async () => {
     const own = await RedisServer.start();
-    const { app, limiter } = await open({ redis: own.url, deadlineMs: 200 });
-    await using _app = app;
+    await using opened = await open({ redis: own.url, deadlineMs: 200 });
+    const { limiter } = opened;
     const reservation = await limiter.reserve(DAILY, ADA, { cost: 4_000 });
     expect(reservation.decision.decidedBy).toBe('store');
     await own.stop();
@@ -183,8 +187,8 @@ describe('a store of the application', () => {
   }
 
   it('without settle refunds by refund, and cannot charge more', async () => {
-    const { app, limiter, left } = await open({ store: custom(['consume', 'reset', 'refund']) });
-    await using _app = app;
+    await using opened = await open({ store: custom(['consume', 'reset', 'refund']) });
+    const { limiter, left } = opened;
     const reservation = await limiter.reserve(DAILY, ADA, { cost: 100 });
     await expect(reservation.settle(150)).rejects.toThrow(
       '100 was reserved, and 150 cannot be charged: the store has no method settle (see RateLimitStore)',
@@ -196,8 +200,8 @@ describe('a store of the application', () => {
   });
 
   it('without refund keeps the charge, and says so', async () => {
-    const { app, limiter, left } = await open({ store: custom(['consume', 'reset']) });
-    await using _app = app;
+    await using opened = await open({ store: custom(['consume', 'reset']) });
+    const { limiter, left } = opened;
     const reservation = await limiter.reserve(DAILY, ADA, { cost: 100 });
     expect((await reservation.cancel()).settledBy).toBe('none');
     expect((await left())[1]).toBe(11_900);
