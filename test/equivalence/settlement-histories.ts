@@ -167,7 +167,9 @@ export async function playSettlements(
       said.push(settled);
       for (const [i, { place, receipt, model, aloneSince }] of made.entries()) {
         const { refunded, charged } = settled[i]!;
-        if (refunded! > 0 || charged > 0) place.changes++;
+        // A refund that came to nothing has changed the counterfactual nevertheless.
+        const change = finalCost === receipt.cost ? 0 : 1;
+        place.changes += change;
         const more = Math.max(0, finalCost - receipt.cost);
         expectHolds(charged <= more && refunded! <= Math.max(0, receipt.cost - finalCost), context);
         place.model.charge(clock.now, charged);
@@ -175,7 +177,7 @@ export async function playSettlements(
         model.cost = Math.min(model.cost, finalCost);
         const remaining = await look(place);
         // Nothing else has happened to the key: the refund is exact.
-        const alone = aloneSince !== undefined && aloneSince + (refunded! > 0 || charged > 0 ? 1 : 0) === place.changes;
+        const alone = aloneSince !== undefined && aloneSince + change === place.changes;
         expectHolds(!compare || !alone || charged > 0 || place.exact || isFast, context);
         // What is not charged is beyond the overdraft. A log takes 1,000 entries at once.
         const most = place.algorithm.bytesPerCost > 0 ? 1_000 : Infinity;
