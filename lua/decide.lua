@@ -34,7 +34,7 @@ while at <= #charges do
       local p, k = byte(charges, i, i + 1)
       local policy = policies[p % MORE]
       local algorithm, take = policy[1], policy[3]
-      levels[k] = algorithm.charge(levels[k], policy, admitted, admitted < count, reply)
+      levels[k] = algorithm.charge(levels[k], policy, admitted, admitted < count, reply, k)
       if admitted * take > 0 then changed[k] = true end
     end
   end

@@ -11,7 +11,7 @@ local foreign = absent and redis.call('EXISTS', unpack(absent)) > 0
 -- Returns as `read` of the algorithm does, or nil and FOREIGN.
 local function load(policy, k)
   local raw, algorithm = raws[k], policy[1]
-  if raw or not foreign or redis.call('EXISTS', KEYS[k]) == 0 then return algorithm.read(raw, policy) end
+  if raw or not foreign or redis.call('EXISTS', KEYS[k]) == 0 then return algorithm.read(raw, policy, k) end
   if algorithm.other then return algorithm.other(policy, KEYS[k]) end
   return nil, FOREIGN
 end

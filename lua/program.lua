@@ -5,24 +5,30 @@
 -- ARGV[2]  the skew: how much further ahead a stored instant may lie than its algorithm can have put it; 0 with the Redis clock
 -- ARGV[3]  the policies as JSON, at most 63: [[algorithm, ask, take, the algorithm's numbers ...], ...]
 --          ask: the cost that has to fit, from 1; take: the cost that an allowed request is charged, 0 for a peek
+--          A reservation's policy ends with 1 where the algorithm has a stamp: its reply is longer.
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
 --          identical requests in a row (high, low; the same in all charges of a request)
--- ARGV[5]  only for refunds, with an empty ARGV[4]: the charges as JSON, [[at, reset at], ...], one for each key; the key's
---          policy stands at the same place in ARGV[3]
+-- ARGV[5]  only to settle charges, with an empty ARGV[4]: as JSON, one for each key, [[at, reset at, cost, final cost,
+--          overdraft, the stamp ...], ...]; the key's policy stands at the same place in ARGV[3]
 -- returns  now; then for each request the numbers that describe the level of each of its charges before the request. A request
 --          whose key holds a foreign type or an unreadable state gets one number instead: FOREIGN or UNREADABLE.
+--          For ARGV[5]: now; then for each key what was refunded (a bucket: in ticks) and charged; or FOREIGN or UNREADABLE
+--          alone, and then nothing is settled.
 --
 -- Every instant and duration is in whole microseconds. The caller derives each verdict from the reply.
 --
 -- An algorithm is a table of functions, built only when the batch needs it. A policy is a row of ARGV[3] with the table in
 -- place of the name. A level is the state seen from now, in a form that only its algorithm knows.
---   read(raw, policy) -> level, rebased, forget    raw: false without a state; level: nil if unreadable; rebased: the state lay
---                                                  too far ahead and must be written; forget: when the stored state ends
+--   read(raw, policy, k) -> level, rebased, forget raw: false without a state; level: nil if unreadable; rebased: the state lay
+--                                                  too far ahead and must be written; forget: when the stored state ends;
+--                                                  k: the number of the key
 --   room(level, policy) -> how many requests of cost `ask` pass, one after the other
---   charge(level, policy, times, rejected, reply) -> the level after `times` charges; appends the level before them to reply;
+--   charge(level, policy, times, rejected, reply, k) -> the level after `times` charges; appends the level before them to reply;
 --                                                  rejected: whether some of the requests in the row do not pass
---   write(level, policy) -> value, forget          no value: nothing to SET; forget: when the written state ends
---   refund(level, policy, at, resetAt) -> the level without that charge, or nil; exists only if there is an ARGV[5]
+--   write(level, policy, k) -> value, forget       no value: nothing to SET; forget: when the written state ends
+--   refund(level, policy, cost, settlement, k) -> the level without that part of the charge, and what was refunded; or nil;
+--                                                  exists only if there is an ARGV[5]
+--   rest(level, policy, overdraft) -> the cost that can be charged up to the limit and the overdraft (optional; as `refund`)
 --   other(policy, key) -> as read, for a key that MGET cannot read (optional)
 --   finish(level, key)                             runs once every SET is done (optional)
 local FOREIGN, UNREADABLE = -1, -2
@@ -52,7 +58,7 @@ end
 -- Phase one reads and decides. Each key has a policy, a level (false: none), and whether to write it.
 local owners, levels, changed, forgets, reply = {}, {}, {}, {}, { now }
 --- @include "load.lua"
---- @include "refund.lua"
+--- @include "settle.lua"
 --- @include "decide.lua"
 
 -- Phase two writes.

@@ -5,7 +5,7 @@ for k = 1, #KEYS do
   local policy, level = owners[k], levels[k]
   if level and changed[k] then
     local algorithm = policy[1]
-    local value, forget = algorithm.write(level, policy)
+    local value, forget = algorithm.write(level, policy, k)
     if value then redis.call('SET', KEYS[k], value, expiry(forget, forgets[k])) end
     if algorithm.finish then
       finishing = finishing or {}

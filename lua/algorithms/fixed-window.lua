@@ -46,12 +46,14 @@ local function charge(level, policy, times, rejected, reply)
 end
 
 -- Refunds a charge of the current window only.
-local refund = ARGV[5] and function(level, policy, at, resetAt)
-  if level.count == 0 or now + level.left ~= resetAt then return nil end
-  local take = policy[3]
-  level.count = max(0, level.count - take)
-  return level
+local refund = ARGV[5] and function(level, policy, cost, settlement)
+  local resetAt, refunded = settlement[2], min(cost, level.count)
+  if refunded == 0 or now + level.left ~= resetAt then return nil end
+  level.count = level.count - refunded
+  return level, refunded
 end
+
+local rest = ARGV[5] and function(level, policy, overdraft) return policy[4] + overdraft - level.count end
 
 local function write(level, policy)
   local window, ends = policy[5], now + level.left
@@ -59,4 +61,4 @@ local function write(level, policy)
   return digits(start) .. plain(level.count), ends
 end
 
-return { read = read, room = room, charge = charge, write = write, refund = refund }
+return { read = read, room = room, charge = charge, write = write, refund = refund, rest = rest }

@@ -11,11 +11,12 @@
 -- more, for the request that departs. Only the caller differs: it waits.
 local bucket = build('token-bucket')
 
--- Refunds the slots only if they are the last ones: the queue still ends right after them.
-function bucket.refund(wait, policy, at, resetAt)
-  local take, p, q = policy[3], policy[4], policy[5]
-  local isLast = wait > 0 and now + ceil(wait / p) == resetAt and q >= p
-  return isLast and wait - min(wait, take * q) or nil
+-- Refunds the last slots of the charge only if they are the last ones of all: the queue still ends right after them.
+function bucket.refund(wait, policy, cost, settlement)
+  local p, q, resetAt = policy[4], policy[5], settlement[2]
+  if wait == 0 or q < p or now + ceil(wait / p) ~= resetAt then return nil end
+  local refunded = min(wait, cost * q)
+  return wait - refunded, refunded
 end
 
 return bucket

@@ -38,12 +38,17 @@ local function charge(level, policy, times, rejected, reply)
 end
 
 -- Refunds to the window of the charge, which may be the previous one by now.
-local refund = ARGV[5] and function(level, policy, at, resetAt)
-  local take, window, ends = policy[3], policy[5], now + level.left
+local refund = ARGV[5] and function(level, policy, cost, settlement)
+  local resetAt, window, ends = settlement[2], policy[5], now + level.left
   local charged = ends + window == resetAt and 'current' or ends == resetAt and 'previous'
   if not charged or level[charged] == 0 then return nil end
-  level[charged] = max(0, level[charged] - take)
-  return level
+  local refunded = min(cost, level[charged])
+  level[charged] = level[charged] - refunded
+  return level, refunded
+end
+
+local rest = ARGV[5] and function(level, policy, overdraft)
+  return policy[4] + overdraft - level.current - ceil(level.previous * min(level.left, policy[5]) / policy[5])
 end
 
 local function write(level, policy)
@@ -51,4 +56,4 @@ local function write(level, policy)
   return digits(ends - window) .. digits(level.current) .. plain(level.previous), ends + window
 end
 
-return { read = read, room = room, charge = charge, write = write, refund = refund }
+return { read = read, room = room, charge = charge, write = write, refund = refund, rest = rest }

@@ -50,10 +50,10 @@ local function charge(level, policy, times, rejected, reply)
 end
 
 -- Removes as many entries of the charge's instant as the charge added.
-local refund = ARGV[5] and function(level, policy, at, resetAt)
-  local take, instant = policy[3], resetAt - level.window
+local refund = ARGV[5] and function(level, policy, cost, settlement)
+  local instant = settlement[2] - level.window
   local last = level.upTo(instant)
-  local count = min(take, last - level.upTo(instant - 1))
+  local count = min(cost, last - level.upTo(instant - 1))
   if count <= 0 then return nil end
   if level.list then
     level.keep, level.from = last - count, last
@@ -61,9 +61,11 @@ local refund = ARGV[5] and function(level, policy, at, resetAt)
     level = read(sub(level.raw, 1, (last - count) * 8) .. sub(level.raw, last * 8 + 1), policy)
   end
   level.first = 0 -- expired entries stay until the next charge
-  return level
+  return level, count
 end
+
+local rest = ARGV[5] and function(level, policy, overdraft) return min(LARGEST, policy[4] + overdraft - used(level)) end
 
 --- @include "sliding-window-log/write.lua"
 
-return { read = read, room = room, charge = charge, write = write, other = other, finish = finish, refund = refund }
+return { read = read, room = room, charge = charge, write = write, other = other, finish = finish, refund = refund, rest = rest }

@@ -1,17 +1,34 @@
 -- Token bucket: a bucket of `capacity` tokens that refills at p tokens every q microseconds.
 --
--- policy   { algorithm, ask, take, p, q, full }
---          p ticks are one microsecond, q ticks one token; full = capacity x q ticks
+-- policy   { algorithm, ask, take, p, q, full, reserve }
+--          p ticks are one microsecond, q ticks one token; full = capacity x q ticks; reserve: 1 for a reservation
 -- state    the instant at which the bucket is full again: whole microseconds (16 digits), then r < p ticks if r > 0
+--          Once it was settled: that, ':', how many ticks were refunded in total, ':', the instant until which this total counts,
+--          ':', by how many ticks the debt was deeper than `full`. The last three are a tail, which plain charges carry along.
 -- level    the debt: the ticks that are missing from a full bucket now
--- reply    the debt
-local function read(raw, policy)
+-- reply    the debt; for a reservation also how many ticks were refunded in total
+local MOST = 2 ^ 53 - 1 -- the largest total: it stands for that or more
+local tails -- by the number of the key, for states that have one
+
+local function read(raw, policy, k)
   if not raw then return 0 end
   local at, rest = instant(raw, 8)
-  if not at then return nil end
-  local p, full = policy[4], policy[6]
+  local p, full, tail = policy[4], policy[6], nil
+  if not at then
+    local _, _, plainPart, refunded, keep, overdrawn = find(raw, '^(%d+):(%d+):(%d+):(%d+)$')
+    at, rest = instant(plainPart or '', 8)
+    if not at or #refunded > 16 or #keep > 16 or #overdrawn > 16 then return nil end
+    tail = { refunded = refunded + 0, keep = keep + 0 }
+    full = full + overdrawn
+    tails = tails or {}
+    tails[k] = tail
+  end
   local debt, forget = (at - now) * p, at
   if rest ~= '' then debt, forget = debt + rest, at + 1 end
+  if tail then
+    forget = max(forget, tail.keep)
+    if now >= tail.keep then tail.refunded, tail.keep = 0, 0 end
+  end
   if debt <= 0 then return 0, false, forget end
   -- The key names capacity and rate, so only a clock that stepped back makes the debt deeper than a full bucket.
   if debt > full + skew * p then return full, true, forget end
@@ -23,25 +40,57 @@ local function room(debt, policy)
   return floor((full - debt) / (ask * q))
 end
 
-local function charge(debt, policy, times, rejected, reply)
+local function charge(debt, policy, times, rejected, reply, k)
   local take, q = policy[3], policy[5]
   reply[#reply + 1] = debt
+  if policy[7] then
+    local tail = tails and tails[k]
+    reply[#reply + 1] = tail and tail.refunded or 0
+    -- The total counts until the settlement of this reservation has nothing to refund any more.
+    if times > 0 and tail and tail.refunded > 0 then tail.keep = max(tail.keep, now + ceil(policy[6] / policy[4])) end
+  end
   return debt + times * take * q
 end
 
--- The refill has paid off a part of the charge since `at`. Only the rest is refunded.
-local refund = ARGV[5] and function(debt, policy, at)
-  local take, p, q = policy[3], policy[4], policy[5]
-  local rest = take * q - max(0, now - at) * p
-  return rest > 0 and debt > 0 and debt - min(rest, debt) or nil
+-- Refunds the part of the cost that the bucket would still owe without it. The proof stands in token-bucket.ts.
+local refund = ARGV[5] and function(debt, policy, cost, settlement, k)
+  local p, q = policy[4], policy[5]
+  local at, resetAt, charged, before, total = settlement[1], settlement[2], settlement[3], settlement[6], settlement[7]
+  tails = tails or {}
+  local tail = tails[k] or { refunded = 0, keep = 0 }
+  -- Without a stamp the debt before is known from `resetAt`, which is rounded up.
+  before = before or max(0, (resetAt - at) * p - (p - 1) - charged * q)
+  total = total or 0
+  if tail.refunded < total and tail.refunded < MOST then return nil end -- the state began anew
+  local since = tail.refunded < MOST and tail.refunded - total or MOST
+  local paidOff = max(0, now - at) * p - (charged - cost) * q - max(0, before - since)
+  local refunded = min(debt, cost * q - max(0, paidOff))
+  if refunded <= 0 then return nil end
+  tail.refunded = min(MOST, tail.refunded + refunded)
+  tail.keep = max(tail.keep, now + ceil(policy[6] / p))
+  tails[k] = tail
+  return debt - refunded, refunded
 end
 
-local function write(debt, policy)
-  local p = policy[4]
+local rest = ARGV[5] and function(debt, policy, overdraft)
+  local q, full = policy[5], policy[6]
+  return floor((full - debt + overdraft * q) / q)
+end
+
+local function write(debt, policy, k)
+  local p, full = policy[4], policy[6]
   local whole = floor(debt / p)
   local at, rest = now + whole, debt - whole * p
+  if debt > full or tails and tails[k] then
+    local refunded, keep = 0, 0
+    if tails and tails[k] then refunded, keep = tails[k].refunded, tails[k].keep end
+    if debt > full or refunded > 0 then
+      local tail = ':' .. plain(refunded) .. ':' .. plain(keep) .. ':' .. plain(max(0, debt - full))
+      return digits(at) .. (rest > 0 and plain(rest) or '') .. tail, max(rest > 0 and at + 1 or at, keep)
+    end
+  end
   if rest > 0 then return digits(at) .. plain(rest), at + 1 end
   return digits(at), at
 end
 
-return { read = read, room = room, charge = charge, write = write, refund = refund }
+return { read = read, room = room, charge = charge, write = write, refund = refund, rest = rest }

@@ -7,7 +7,13 @@ export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
 export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
 export type { LimiterPolicy } from './limiter/limiter-policies.js';
-export { LimiterClosedError, LimiterUnavailableError, WaitingRoomFullError } from './limiter/errors.js';
+export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './limiter/reservation.js';
+export {
+  LimiterClosedError,
+  LimiterUnavailableError,
+  ReservationClosedError,
+  WaitingRoomFullError,
+} from './limiter/errors.js';
 export type { Decision, PolicyDecision } from './policy/decision.js';
 export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
 export {
@@ -77,6 +83,8 @@ export {
   type RateLimitStore,
   RateLimitStoreError,
   type ChargeReceipt,
+  type ChargeSettlement,
+  type SettledCharge,
   type Timer,
   type Verdict,
 } from './stores/store.js';

@@ -27,11 +27,11 @@ local function charge(level, policy, times, rejected, reply)
   return level
 end
 
-local refund = ARGV[5] and function(level, policy, at, resetAt)
-  if level.count == 0 or now + level.left ~= resetAt then return nil end
-  local take = policy[3]
-  level.count = max(0, level.count - take)
-  return level
+local refund = ARGV[5] and function(level, policy, cost, settlement)
+  local resetAt, refunded = settlement[2], min(cost, level.count)
+  if refunded == 0 or now + level.left ~= resetAt then return nil end
+  level.count = level.count - refunded
+  return level, refunded
 end
 
 local function write(level)

@@ -13,6 +13,18 @@ export function isWhole(value: unknown, min: number, max = Number.MAX_SAFE_INTEG
   return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
 }
 
+/** What a settlement knows of the charge that it settles. Instants are whole microseconds. */
+export interface ChargeMark {
+  /** What was charged. */
+  readonly cost: number;
+  /** The instant of the charge. */
+  readonly at: number;
+  /** `at` plus `resetAfter` right after the charge: identifies the window or slot of the charge. */
+  readonly resetAt: number;
+  /** What `stamp` returned. Without it a refund may be smaller. */
+  readonly stamp?: readonly number[] | undefined;
+}
+
 /**
  * An algorithm with its parameters: pure functions from a state and an instant to a level, and from a level to a verdict. It is
  * the in-process twin of `lua/algorithms/<name>.lua`, and it knows nothing of stores or concurrency.
@@ -81,13 +93,27 @@ export interface Algorithm<Level = unknown, State = unknown> {
   /** The state to keep; it may be `state`, changed in place. */
   write(level: Level, now: number, state: State | undefined): State;
   /**
-   * Takes a charge out of `state`, in place, as far as the limit allows: other requests may have been decided since. `state`
-   * must not be ahead.
+   * Takes `cost` of a charge out of `state`, in place, as far as the limit allows: other requests may have been decided since.
+   * `state` must not be ahead.
    *
-   * @param at the instant of the charge
-   * @param resetAt `at` plus `resetAfter` right after the charge: identifies the window or slot of the charge
+   * @param cost a part of the charge's cost, or all of it
+   * @returns what was refunded, in parts of a unit of cost: `refundUnit` of them are one
    */
-  refund(state: State, now: number, cost: number, at: number, resetAt: number): void;
+  refund(state: State, now: number, cost: number, charge: ChargeMark): number;
+  /** Default 1. A bucket refunds ticks. */
+  readonly refundUnit?: number;
+  /** The largest cost by which settlements may exceed the limit. Default 0: settlements charge no more than was reserved. */
+  readonly maxOverdraft?: number;
+  /** The largest cost that a settlement may charge at this level; 0 or less: none. Default 0. */
+  roomWithin?(level: Level, overdraft: number): number;
+  /** How many more numbers of a reply a reservation's receipt needs. Default 0. */
+  readonly stampLength?: number;
+  /** What those numbers are for a state in memory. */
+  readStamp?(state: State | undefined, now: number): readonly number[];
+  /** What a receipt has to keep of the level before its charge and of those numbers. */
+  stamp?(level: Level, numbers: readonly number[] | undefined): readonly number[];
+  /** Lets a state that a reservation has charged live as long as its settlement may need it. */
+  hold?(state: State | undefined, now: number): void;
   /** A high estimate of the bytes of a state on V8's heap; of undefined: the least that a first state takes. */
   sizeOf(state: State | undefined): number;
   /** The first instant at which the state means the same as no state. */

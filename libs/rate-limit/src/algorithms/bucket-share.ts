@@ -46,6 +46,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   readonly wire: readonly number[];
   readonly replyLength: number;
   readonly bytesPerCost = 0;
+  readonly maxOverdraft: number;
   private readonly processes: number;
 
   /**
@@ -66,6 +67,7 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     this.rate = rate;
     this.wire = bucket.wire;
     this.replyLength = bucket.replyLength;
+    this.maxOverdraft = bucket.maxOverdraft;
     this.processes = time.processes;
     this.window = this.byClock(bucket.window);
   }
@@ -129,7 +131,13 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   }
 
   /** Refunds nothing: a charge during an outage stays charged. */
-  refund(): void {}
+  refund(): number {
+    return 0;
+  }
+
+  roomWithin({ debt }: ShareLevel, overdraft: number): number {
+    return this.bucket.roomWithin(debt, overdraft);
+  }
 
   sizeOf(): number {
     return 128;

@@ -1,4 +1,4 @@
-import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import { type Algorithm, type ChargeMark, isWhole, shareOfLimit } from './algorithm.js';
 import { Calendar, isCalendarUnit, isTimeZone } from './calendar.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow } from './options.js';
 import type { SharedTime } from './shared-time.js';
@@ -56,6 +56,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   readonly wire: readonly number[];
   readonly replyLength = 2;
   readonly bytesPerCost = 0;
+  readonly maxOverdraft = MAX_COUNT;
 
   /** @param window length in microseconds */
   constructor(
@@ -117,8 +118,15 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   }
 
   /** Refunds a charge of the current window only. */
-  refund(state: Window, now: number, cost: number, _at: number, resetAt: number): void {
-    if (this.endOf(state.start) === resetAt && now < resetAt) state.count -= Math.min(cost, state.count);
+  refund(state: Window, now: number, cost: number, { resetAt }: ChargeMark): number {
+    if (this.endOf(state.start) !== resetAt || now >= resetAt) return 0;
+    const refunded = Math.min(cost, state.count);
+    state.count -= refunded;
+    return refunded;
+  }
+
+  roomWithin(level: WindowLevel, overdraft: number): number {
+    return this.limit + overdraft - level.count;
   }
 
   sizeOf(): number {

@@ -1,6 +1,6 @@
-import { type Algorithm, shareOfLimit } from './algorithm.js';
+import { type Algorithm, type ChargeMark, shareOfLimit } from './algorithm.js';
 import { BucketShare } from './bucket-share.js';
-import { Bucket } from './bucket.js';
+import { Bucket, type Instant } from './bucket.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readRate } from './options.js';
 import { type ExactRate, shareOfRate } from './rate.js';
 import type { SharedTime } from './shared-time.js';
@@ -28,6 +28,8 @@ export class LeakyBucket extends Bucket {
   readonly delays = true;
   /** Shards would be independent queues, whose slots could coincide. */
   readonly shardable = false;
+  /** The last slot is the last one, whatever was refunded before. */
+  protected readonly countsRefunds = false;
 
   constructor(capacity: number, drain: ExactRate) {
     super(capacity, capacity + 1, drain);
@@ -45,10 +47,10 @@ export class LeakyBucket extends Bucket {
   }
 
   /**
-   * The charge's slots, but only if they are the last ones: the queue still ends right after them. Where a slot is shorter than
+   * The last slots of the charge, but only if they are the last ones: the queue still ends right after them. Where a slot is shorter than
    * a microsecond, `resetAt` cannot tell which slots are the last.
    */
-  protected returnable(debt: number, now: number, cost: number, _at: number, resetAt: number): number {
+  protected returnable(_: Instant, debt: number, now: number, cost: number, { resetAt }: ChargeMark): number {
     const isLast = debt > 0 && now + this.resetAfter(debt) === resetAt;
     return isLast && this.ticksPerToken >= this.ticksPerMicrosecond ? Math.min(debt, cost * this.ticksPerToken) : 0;
   }

@@ -1,4 +1,4 @@
-import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import { type Algorithm, type ChargeMark, isWhole, shareOfLimit } from './algorithm.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow } from './options.js';
 import type { SharedTime } from './shared-time.js';
 
@@ -45,6 +45,7 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   readonly wire: readonly number[];
   readonly replyLength = 3;
   readonly bytesPerCost = 0;
+  readonly maxOverdraft: number;
 
   /** @param window length in microseconds; limit x window must stay below 2^52 */
   constructor(
@@ -52,6 +53,8 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     readonly window: number,
   ) {
     this.maxCost = limit;
+    // Counts are multiplied by the window's length.
+    this.maxOverdraft = Math.min(MAX_COUNT, Math.floor(Number.MAX_SAFE_INTEGER / window) - limit);
     this.rate = String(window);
     this.wire = [limit, window];
   }
@@ -113,14 +116,24 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   }
 
   /** Refunds to the window of the charge, which may be the previous one by now. */
-  refund(state: Windows, now: number, cost: number, _at: number, resetAt: number): void {
+  refund(state: Windows, now: number, cost: number, { resetAt }: ChargeMark): number {
     const { current, previous, left } = this.read(state, now, Infinity);
     const ends = now + left;
     if (current > 0 && ends + this.window === resetAt) {
-      this.write({ current: current - Math.min(cost, current), previous, left }, now, state);
-    } else if (previous > 0 && ends === resetAt) {
-      this.write({ current, previous: previous - Math.min(cost, previous), left }, now, state);
+      const refunded = Math.min(cost, current);
+      this.write({ current: current - refunded, previous, left }, now, state);
+      return refunded;
     }
+    if (previous > 0 && ends === resetAt) {
+      const refunded = Math.min(cost, previous);
+      this.write({ current, previous: previous - refunded, left }, now, state);
+      return refunded;
+    }
+    return 0;
+  }
+
+  roomWithin(level: WindowsLevel, overdraft: number): number {
+    return this.limit + overdraft - this.used(level);
   }
 
   sizeOf(): number {

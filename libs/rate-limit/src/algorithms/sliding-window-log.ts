@@ -1,4 +1,4 @@
-import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import { type Algorithm, type ChargeMark, isWhole, shareOfLimit } from './algorithm.js';
 import { type AlgorithmDefinition, type OptionReader, readWindow } from './options.js';
 import type { SharedTime } from './shared-time.js';
 
@@ -58,6 +58,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   readonly wire: readonly number[];
   readonly replyLength = 3;
   readonly bytesPerCost = INSTANT_BYTES;
+  readonly maxOverdraft = MAX_LIMIT;
 
   /** @param window length in microseconds */
   constructor(
@@ -144,13 +145,19 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   }
 
   /** Removes as many entries of the charge's instant as the charge added. */
-  refund(log: Log, _now: number, cost: number, _at: number, resetAt: number): void {
+  refund(log: Log, _now: number, cost: number, { resetAt }: ChargeMark): number {
     const { instants } = log;
     const instant = resetAt - this.window;
     const end = upTo(instants, instant, log.first);
     const count = Math.min(cost, end - upTo(instants, instant - 1, log.first));
     if (count > 0) instants.splice(end - count, count);
     if (instants.length === log.first) instants.length = log.first = 0; // only expired ones are left
+    return Math.max(0, count);
+  }
+
+  /** One settlement adds as many entries as one request, at most. */
+  roomWithin({ used }: LogLevel, overdraft: number): number {
+    return Math.min(MAX_COST, this.limit + overdraft - used);
   }
 
   /** Counts expired instants, too, until they are removed. */

@@ -50,7 +50,7 @@ export function countedDown(decision: PolicyDecision, passedMs: number): PolicyD
 /** An allowed decision of the store, which knows what it charged in the store's own microseconds. */
 class ChargedDecision implements Decision {
   readonly allowed = true;
-  readonly decidedBy = 'store';
+  readonly decidedBy: Decision['decidedBy'] = 'store';
   // Private by the language: callers compare and print decisions.
   readonly #charges: readonly PolicyCharge[];
   readonly #verdict: Verdict;
@@ -68,8 +68,35 @@ class ChargedDecision implements Decision {
   }
 
   static receipts(decision: Decision): ChargeReceipt[] {
-    return #charges in decision ? receiptsOf(decision.#charges, decision.#verdict) : [];
+    const isOfStore = #charges in decision && decision.decidedBy === 'store';
+    return isOfStore ? receiptsOf(decision.#charges, decision.#verdict) : [];
   }
+
+  static reserved(decision: Decision): ReservedReceipts {
+    if (!(#charges in decision)) return { charges: [], receipts: [] };
+    const { at, charges: verdicts } = decision.#verdict;
+    const receipts = decision.#charges.map(({ key, algorithm, cost }, i): ChargeReceipt => {
+      const { receipt, resetAfter } = verdicts[i]!;
+      return receipt ?? { key, algorithm, cost, at, resetAt: at + resetAfter };
+    });
+    return { charges: decision.#charges, receipts };
+  }
+}
+
+/** A reservation that the fallback of this process decided. */
+class LocalReservation extends ChargedDecision {
+  override readonly decidedBy = 'local';
+}
+
+/** The charges of a reservation, and the receipt of each. */
+export interface ReservedReceipts {
+  readonly charges: readonly PolicyCharge[];
+  readonly receipts: readonly ChargeReceipt[];
+}
+
+/** What a reservation charged; nothing for a rejection, and for a decision by `onStoreFailure: 'open'`. */
+export function reservedBy(decision: Decision): ReservedReceipts {
+  return ChargedDecision.reserved(decision);
 }
 
 /** What a decision of the store charged; nothing for a rejection, and for a decision of the fallback. */
@@ -94,8 +121,10 @@ export function decisionOf(
   }
   const retryAfterMs = milliseconds(retryAfter);
   const decidedAtMs = at / MICROSECONDS;
-  if (allowed && decidedBy === 'store') {
-    return new ChargedDecision(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
+  const isLocal = decidedBy === 'local' && charges[0]!.mode === 'reserve';
+  if (allowed && (decidedBy === 'store' || isLocal)) {
+    const Charged = isLocal ? LocalReservation : ChargedDecision;
+    return new Charged(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
   }
   return { allowed, decidedBy, policies, retryAfterMs, delayMs: allowed ? delay / MICROSECONDS : 0, decidedAtMs };
 }

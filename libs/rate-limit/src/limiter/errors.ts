@@ -1,3 +1,5 @@
+import { withHelp } from '../util/error-codes.js';
+
 /** The limiter could not decide on a request, or could not keep it waiting. No policy was charged. */
 export class LimiterUnavailableError extends Error {
   override readonly name: string = 'LimiterUnavailableError';
@@ -20,5 +22,16 @@ export class LimiterClosedError extends LimiterUnavailableError {
 
   constructor() {
     super('The server is shutting down');
+  }
+}
+
+/** A reservation was settled that has nothing to settle: it was settled or cancelled before, or rejected. Nothing changed. */
+export class ReservationClosedError extends Error {
+  override readonly name = 'ReservationClosedError';
+  readonly code = 'FG_RESERVATION_CLOSED';
+
+  /** @param problem such as `settle(150): the reservation was cancelled before` */
+  constructor(problem: string) {
+    super(withHelp(problem, 'FG_RESERVATION_CLOSED'));
   }
 }

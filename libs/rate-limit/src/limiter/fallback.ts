@@ -5,7 +5,7 @@ import type { Decision } from '../policy/decision.js';
 import type { OnStoreFailure } from '../policy/policy.js';
 import { monotonicClock } from '../stores/clock.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
-import type { Clock } from '../stores/store.js';
+import type { ChargeSettlement, Clock, SettledCharge } from '../stores/store.js';
 import { shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
@@ -76,6 +76,11 @@ export class Fallback {
     }
     if (local.length > 0) return decisionOf(local, this.local.consume(local), 'local');
     return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
+  }
+
+  /** Settles reservations that this process has decided. */
+  settle(settlements: readonly ChargeSettlement[]): readonly SettledCharge[] {
+    return this.local.settle(settlements);
   }
 
   /** Forgets what this process has counted. */

@@ -12,6 +12,8 @@ import { decisionOf, receiptsOfDecision } from './charged-decision.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { Fallback } from './fallback.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
+import { Reservation } from './reservation.js';
+import { ReservedCharges } from './reserved-charges.js';
 import type { StoreGateway } from './store-gateway.js';
 
 /** What a request knows of the store, for all of its decisions. */
@@ -93,6 +95,12 @@ export class Limiter {
    */
   receiptOf(decision: Decision, part: (charge: ChargeReceipt) => boolean = () => true): Receipt {
     return new Receipt(receiptsOfDecision(decision).filter(part), (receipts) => this.refund(receipts));
+  }
+
+  /** Decides charges of mode `'reserve'`. Throws as `decide` does. */
+  async reserve(charges: readonly PolicyCharge[]): Promise<Reservation> {
+    const decision = await this.decide(charges);
+    return new Reservation(decision, new ReservedCharges(decision, this.gateway, this.fallback));
   }
 
   /** Forgets the states under the keys, in the store and in the fallback. */

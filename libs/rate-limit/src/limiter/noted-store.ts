@@ -1,5 +1,5 @@
 import type { Denials } from '../stores/observers.js';
-import type { Charge, ChargeReceipt, ChargeVerdict, RateLimitStore, Timer, Verdict } from '../stores/store.js';
+import type { Charge, ChargeVerdict, RateLimitStore, Timer, Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
 
 /** A store whose rejections are noted in a denial cache. `RedisStore` notes its own; this is for any other store. */
@@ -25,8 +25,15 @@ export class NotedStore implements RateLimitStore {
     return this.store.reset(keys);
   }
 
-  refund(receipts: readonly ChargeReceipt[]): void | Promise<void> {
-    return this.store.refund?.(receipts);
+  /** Undefined where the store has none, as `settle`: the limiter does without. */
+  get refund(): RateLimitStore['refund'] {
+    const { store } = this;
+    return store.refund === undefined ? undefined : (receipts) => store.refund?.(receipts);
+  }
+
+  get settle(): RateLimitStore['settle'] {
+    const { store } = this;
+    return store.settle === undefined ? undefined : (settlements) => store.settle!(settlements);
   }
 
   async connect(): Promise<void> {

@@ -10,6 +10,7 @@ import { flatten, ownText } from '../util/own-text.js';
 import type { Limiter } from './limiter.js';
 import type { LimiterPolicies, LimiterPolicy } from './limiter-policies.js';
 import type { PolicyCharge } from './policy-charge.js';
+import type { Reservation } from './reservation.js';
 import type { WaitingRoom } from './waiting-room.js';
 
 /** Charges that are kept, ready made: building and hashing their keys costs more than the rest of a decision. */
@@ -96,6 +97,30 @@ export class RateLimiter {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * Charges every policy, or none, for a cost that is known later: `settle` or `cancel` the reservation then. Until then, and
+   * if nobody settles it, the reserved cost stays charged. Requests that wait in a leaky bucket's queue have a `delayMs` here,
+   * too: the caller waits.
+   *
+   * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
+   * @param identity the identity to count; a policy with `by: 'global'` counts all clients together
+   * @param options.cost what to reserve of each policy: a whole number from 0 (charges nothing, and asks whether cost 1 fits);
+   *   default the policy's own `cost`, else 1
+   * @throws as `consume` does
+   * @example
+   * const reservation = await limiter.reserve('tokens', { kind: 'user', value: user.id }, { cost: 2_000 });
+   * if (reservation.allowed) await reservation.settle((await answer(prompt)).usage.total);
+   */
+  async reserve(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity,
+    options?: { cost?: number },
+  ): Promise<Reservation> {
+    const bound = this.policies.bind(policies);
+    const cost = costOf(options, 'reserve');
+    return this.limiter.reserve(this.makeCharges(bound, identityTag(identity), cost, 'reserve'));
   }
 
   /**
@@ -207,14 +232,14 @@ export class RateLimiter {
 }
 
 /** A misspelt option would charge cost 1. */
-function costOf(options: { readonly cost?: number } | undefined): number | undefined {
+function costOf(options: { readonly cost?: number } | undefined, method = 'consume'): number | undefined {
   if (options === undefined) return undefined;
   if (typeof options !== 'object' || options === null) {
-    throw new TypeError(`RateLimiter.consume: options must be an object such as { cost: 2 }, got ${shown(options)}`);
+    throw new TypeError(`RateLimiter.${method}: options must be an object such as { cost: 2 }, got ${shown(options)}`);
   }
   for (const option in options) {
     if (option === 'cost') continue;
-    throw new TypeError(`${shown(option)} is not an option of RateLimiter.consume; the only option is cost`);
+    throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; the only option is cost`);
   }
   return options.cost;
 }

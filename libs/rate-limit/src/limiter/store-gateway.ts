@@ -4,8 +4,10 @@ import { RedisUnavailableError } from '../stores/redis/redis-failure.js';
 import {
   type Charge,
   type ChargeReceipt,
+  type ChargeSettlement,
   type RateLimitStore,
   RateLimitStoreError,
+  type SettledCharge,
   type Verdict,
 } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
@@ -76,12 +78,53 @@ export class StoreGateway {
     }
   }
 
-  /** The store's failure as one kind of error. At most one warning a second is logged. */
-  failure(thrown: unknown): RateLimitStoreError {
+  /** @throws {TypeError} when the store would have to charge more than was reserved, and has no `settle` */
+  checkSettlements(settlements: readonly ChargeSettlement[]): void {
+    if (this.store.settle !== undefined) return;
+    const more = settlements.find(({ receipt, finalCost }) => finalCost > receipt.cost);
+    if (more === undefined) return;
+    throw new TypeError(
+      `${more.receipt.cost} was reserved, and ${more.finalCost} cannot be charged: the store has no method settle ` +
+        '(see RateLimitStore)',
+    );
+  }
+
+  /**
+   * Settles reservations within the deadline.
+   *
+   * @throws what the store fails with, or that it was too slow (what it settles later stays settled)
+   */
+  async settle(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
+    try {
+      if (this.store.settle === undefined) return await this.refundParts(settlements);
+      const answer = this.store.settle(settlements);
+      const settled = await (isPromise(answer) && !this.keepsTime ? this.deadlines.within(answer) : answer);
+      if (settled?.length !== settlements.length) throw new TypeError('its answer is no settlement');
+      return settled;
+    } finally {
+      this.denials?.forget(settlements.map(({ receipt }) => receipt.key)); // a refund lets requests pass
+    }
+  }
+
+  /** Refunds what was reserved beyond the final costs. A store that cannot refund settles nothing. */
+  private async refundParts(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
+    const { store } = this;
+    if (store.refund === undefined) return settlements.map(() => undefined);
+    const parts = settlements.map(({ receipt, finalCost }) => ({ ...receipt, cost: receipt.cost - finalCost }));
+    await this.deadlines.within(Promise.resolve(store.refund(parts.filter(({ cost }) => cost > 0))));
+    return settlements.map(() => ({ refunded: null, charged: 0 }));
+  }
+
+  /**
+   * The store's failure as one kind of error. At most one warning a second is logged.
+   *
+   * @param task what the store could not do
+   */
+  failure(thrown: unknown, task = 'decide'): RateLimitStoreError {
     // A store of the application may throw anything.
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     if (error instanceof RedisUnavailableError) return error;
-    this.failures.warn(withHelp(`The store could not decide: ${error.message}`, 'FG_STORE_UNAVAILABLE'));
+    this.failures.warn(withHelp(`The store could not ${task}: ${error.message}`, 'FG_STORE_UNAVAILABLE'));
     if (error instanceof RateLimitStoreError) return error;
     return new RateLimitStoreError(`the store failed: ${error.message}`, { cause: thrown });
   }

@@ -4,7 +4,7 @@ import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
 import type { CommonPolicyOptions, OnStoreFailure, PolicyScope, QuotaUnit } from './policy.js';
-import { costRule, POLICY_OPTIONS } from './policy-options.js';
+import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
 
@@ -19,6 +19,8 @@ export interface ParsedPolicy<Context = never> {
   /** Undefined: what the policy's place implies. */
   readonly scope: PolicyScope | undefined;
   readonly cost: NonNullable<Options<Context>['cost']>;
+  /** The cost by which a settlement may exceed the limit. */
+  readonly overdraft: number;
   readonly skipIf: Options<Context>['skipIf'];
   /** Undefined: the module's. */
   readonly onStoreFailure: OnStoreFailure | undefined;
@@ -56,7 +58,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   if (entry === undefined) {
     return fail(`algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}`);
   }
-  const known = ['algorithm', ...Object.keys(POLICY_OPTIONS), 'cost', ...entry.options];
+  const known = ['algorithm', ...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft', ...entry.options];
   checkNames(given, known, where, entry.name);
 
   const warnings: string[] = [];
@@ -68,6 +70,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     onMissingIdentity: read('onMissingIdentity') as OnMissingIdentity | undefined,
     scope: read('scope') as PolicyScope | undefined,
     cost: readOption(given, 'cost', costRule(algorithm.maxCost), where) as ParsedPolicy<Context>['cost'],
+    overdraft: readOption(given, 'overdraft', overdraftRule(algorithm), where) as number,
     skipIf: read('skipIf') as ParsedPolicy<Context>['skipIf'],
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,

@@ -1,3 +1,4 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
 import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
@@ -21,7 +22,10 @@ export function isName(name: unknown): boolean {
 
 const isFunction = (value: unknown): boolean => typeof value === 'function';
 
-/** The options of every policy, but `cost`, whose range depends on the algorithm: each is declared here and nowhere else. */
+/**
+ * The options of every policy, but `cost` and `overdraft`, whose range depends on the algorithm: each is declared here and
+ * nowhere else.
+ */
 export const POLICY_OPTIONS = {
   name: { default: undefined, valid: isName, wanted: `1 to ${MAX_NAME} printable characters` },
   by: {
@@ -35,7 +39,7 @@ export const POLICY_OPTIONS = {
   skipIf: { default: undefined, valid: isFunction, wanted: 'a function' },
   shards: whole(1, 1, MAX_SHARDS),
   quotaUnit: oneOf(QUOTA_UNITS, 'requests'),
-} as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost'>, OptionRule>;
+} as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost' | 'overdraft'>, OptionRule>;
 
 /** The cost of a request to a policy that gives none. */
 export const DEFAULT_COST = 1;
@@ -48,4 +52,9 @@ export function costRule(maxCost: number): OptionRule {
       isFunction(value) || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= maxCost),
     wanted: `a whole number from 0 to ${maxCost} (what can ever fit), or a function`,
   };
+}
+
+/** By default settlements may exceed the limit by as much again, where that can be counted. */
+export function overdraftRule({ limit, maxOverdraft = 0 }: Algorithm): OptionRule {
+  return whole(Math.min(limit, maxOverdraft), 0, maxOverdraft);
 }

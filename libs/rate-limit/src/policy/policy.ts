@@ -55,6 +55,11 @@ export interface CommonPolicyOptions<Context = never> {
    */
   cost?: number | ((context: Context) => number | Promise<number>);
   /**
+   * The cost by which a settlement may exceed the limit, where a reservation comes to more than it reserved
+   * (`RateLimiter.reserve`): a whole number from 0, default one capacity or limit. Later requests wait until it is paid off.
+   */
+  overdraft?: number;
+  /**
    * What happens to a request without the identity that the policy counts: `'ip'` counts its address, `'refuse'` answers 401,
    * `'throw'` is a logged 500. Default: the module's `onMissingIdentity`.
    *

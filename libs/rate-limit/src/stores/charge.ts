@@ -1,7 +1,10 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 
-/** `'take'` charges the cost. `'peek'` asks whether the cost would fit, and charges nothing. */
-export type ChargeMode = 'take' | 'peek';
+/**
+ * `'take'` charges the cost. `'peek'` asks whether the cost would fit, and charges nothing. `'reserve'` charges the cost, and
+ * the verdict has the receipt that `settle` needs.
+ */
+export type ChargeMode = 'take' | 'peek' | 'reserve';
 
 /** The part of one request's charge on one policy that a store needs. */
 export interface Charge {
@@ -25,6 +28,11 @@ export function takes({ cost, mode }: Charge): boolean {
   return cost > 0 && mode !== 'peek';
 }
 
+/** Whether a charge is settled later. */
+export function reserves({ mode }: Charge): boolean {
+  return mode === 'reserve';
+}
+
 /** The cost that has to fit: a charge of cost 0 asks for 1. */
 export function askedCost({ cost }: Charge): number {
   return cost || 1;
@@ -37,7 +45,7 @@ export function sameCharges(some: readonly Charge[], others: readonly Charge[]):
   for (let i = 0; i < some.length; i++) {
     const [one, other] = [some[i]!, others[i]!];
     if (one.key !== other.key || one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
-    if (takes(one) !== takes(other)) return false;
+    if (takes(one) !== takes(other) || reserves(one) !== reserves(other)) return false;
   }
   return true;
 }

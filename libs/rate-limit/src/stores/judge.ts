@@ -1,5 +1,5 @@
-import { askedCost, type Charge, takes } from './charge.js';
-import type { ChargeVerdict, Verdict } from './store.js';
+import { askedCost, type Charge, reserves, takes } from './charge.js';
+import type { ChargeReceipt, ChargeVerdict, Verdict } from './store.js';
 
 // Plain loops: every decision passes here, and each closure or array is a measurable part of its cost.
 
@@ -7,6 +7,8 @@ import type { ChargeVerdict, Verdict } from './store.js';
 export interface Found {
   readonly charge: Charge;
   level: unknown;
+  /** What the receipt of a reservation needs beside the level. */
+  stamp?: readonly number[] | undefined;
 }
 
 /** Decides a request: allowed if every charge fits its level. The levels of an allowed request move on. */
@@ -25,23 +27,31 @@ export function judgeRejected(found: readonly Found[], at: number): Verdict {
 }
 
 function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdict {
-  const charges = [settle(found[0]!, allowed)];
-  for (let i = 1; i < found.length; i++) charges.push(settle(found[i]!, allowed));
+  const charges = [judgeOne(found[0]!, allowed, at)];
+  for (let i = 1; i < found.length; i++) charges.push(judgeOne(found[i]!, allowed, at));
   return { allowed, at, charges };
 }
 
-function settle(found: Found, allowed: boolean): ChargeVerdict {
+function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
   const { charge, level } = found;
   const { algorithm } = charge;
   const cost = askedCost(charge);
   const fits = algorithm.fits(level, cost);
   const after = allowed && takes(charge) ? algorithm.charge(level, cost) : level;
   found.level = after;
-  return {
+  const verdict = {
     allowed: fits,
     remaining: algorithm.remaining(after),
     resetAfter: algorithm.resetAfter(after),
     retryAfter: fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost),
     delay: fits ? algorithm.delay(level) : 0,
   };
+  return allowed && reserves(charge)
+    ? { ...verdict, receipt: receiptOf(found, level, at, verdict.resetAfter) }
+    : verdict;
+}
+
+function receiptOf({ charge, stamp }: Found, level: unknown, at: number, resetAfter: number): ChargeReceipt {
+  const { key, algorithm, cost } = charge;
+  return { key, algorithm, cost, at, resetAt: at + resetAfter, stamp: algorithm.stamp?.(level, stamp) };
 }

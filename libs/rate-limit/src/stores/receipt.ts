@@ -11,6 +11,26 @@ export interface ChargeReceipt {
   readonly at: number;
   /** `at` plus the verdict's `resetAfter`: identifies the window, or the departure slot, of the charge. */
   readonly resetAt: number;
+  /** What the algorithm keeps of the state before a reservation: a refund without it may be smaller. */
+  readonly stamp?: readonly number[] | undefined;
+}
+
+/** What a charge comes to in the end. */
+export interface ChargeSettlement {
+  /** Of a charge of mode `'reserve'`. */
+  readonly receipt: ChargeReceipt;
+  /** What the charge should have cost: a whole number from 0. */
+  readonly finalCost: number;
+  /** The cost by which a larger final cost may exceed the limit: a whole number from 0. */
+  readonly overdraft: number;
+}
+
+/** What a store did to settle a charge. */
+export interface SettledCharge {
+  /** The cost that the store refunded; a bucket may refund a part of a token. Null: unknown. */
+  readonly refunded: number | null;
+  /** The cost that the store charged beside what was reserved: at most what the overdraft left. */
+  readonly charged: number;
 }
 
 /** The receipts of a request that a store allowed. A peek has none. */
@@ -19,7 +39,8 @@ export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }
   for (const [i, charge] of charges.entries()) {
     if (!takes(charge)) continue;
     const { key, algorithm, cost } = charge;
-    receipts.push({ key, algorithm, cost, at, resetAt: at + verdicts[i]!.resetAfter });
+    const { receipt, resetAfter } = verdicts[i]!;
+    receipts.push(receipt ?? { key, algorithm, cost, at, resetAt: at + resetAfter });
   }
   return receipts;
 }

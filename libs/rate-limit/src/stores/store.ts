@@ -1,7 +1,7 @@
 import type { Charge } from './charge.js';
 export type { Charge, ChargeMode } from './charge.js';
-import type { ChargeReceipt } from './receipt.js';
-export type { ChargeReceipt } from './receipt.js';
+import type { ChargeReceipt, ChargeSettlement, SettledCharge } from './receipt.js';
+export type { ChargeReceipt, ChargeSettlement, SettledCharge } from './receipt.js';
 export type { StoreStateChange } from './store-state.js';
 import type { Timer } from './timer.js';
 export type { Timer } from './timer.js';
@@ -18,6 +18,8 @@ export interface ChargeVerdict {
   readonly retryAfter: number;
   /** Time until the request's departure slot. Always 0 except for a leaky bucket. */
   readonly delay: number;
+  /** Of an allowed charge of mode `'reserve'`: what `settle` takes. A store without `settle` leaves it out. */
+  readonly receipt?: ChargeReceipt;
 }
 
 /** What a store decided for one request. */
@@ -41,6 +43,17 @@ export interface RateLimitStore {
   reset(keys: readonly string[]): void | Promise<void>;
   /** Refunds charges: each at most once, best effort, never beyond the limit. Without this method the charges stay. */
   refund?(receipts: readonly ChargeReceipt[]): void | Promise<void>;
+  /**
+   * Settles reservations at their final costs, all of them or, where a state cannot be read, none (on a Cluster: in each slot).
+   * A smaller final cost is refunded as `refund` does. A larger one is charged at once, whether it fits or not, up to the
+   * overdraft. The keys are distinct. Without this method `RateLimiter.reserve` refunds with `refund`, and cannot charge more.
+   *
+   * @returns what was refunded and charged, in the order of the settlements; undefined for one that another server failed to
+   *   make
+   */
+  settle?(
+    settlements: readonly ChargeSettlement[],
+  ): readonly (SettledCharge | undefined)[] | Promise<readonly (SettledCharge | undefined)[]>;
   /** Called once at boot, before the first request. Must not fail because a server is unavailable. */
   connect?(): Promise<void>;
   /**

@@ -1,5 +1,5 @@
 /**
- * The stable codes of configuration errors and warnings. Each is the heading of a section in docs/errors.md, and a test compares
+ * The stable codes of errors and warnings. Each is the heading of a section in docs/errors.md, and a test compares
  * the two. A code is never renamed and never used for anything else: links to it stand in logs, tickets and runbooks.
  */
 export const ERROR_CODES = [
@@ -32,6 +32,8 @@ export const ERROR_CODES = [
   'FG_FUNCTION_FAILED',
   'FG_REDIS_EVICTS',
   'FG_CLOCKS_DIFFER',
+  // Errors at run time.
+  'FG_RESERVATION_CLOSED',
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];

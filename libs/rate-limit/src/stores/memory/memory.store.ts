@@ -1,8 +1,8 @@
 import { getHeapStatistics } from 'node:v8';
-import { type Charge, takes } from '../charge.js';
+import { type Charge, reserves, takes } from '../charge.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
 import { judge } from '../judge.js';
-import type { ChargeReceipt } from '../receipt.js';
+import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../receipt.js';
 import type { Clock, RateLimitStore, Verdict } from '../store.js';
 import { Entries } from './entries.js';
 import type { Held } from './entry.js';
@@ -101,7 +101,9 @@ export class MemoryStore implements RateLimitStore {
     for (let i = 0; i < held.length; i++) this.read(held[i]!, now);
     const verdict = judge(held, now);
     for (let i = 0; i < held.length; i++) {
-      if ((verdict.allowed && takes(charges[i]!)) || this.isAhead(held[i]!, now)) this.write(held[i]!, now);
+      const charged = verdict.allowed && takes(charges[i]!);
+      if (charged || this.isAhead(held[i]!, now)) this.write(held[i]!, now);
+      if (charged && reserves(charges[i]!)) charges[i]!.algorithm.hold?.(held[i]!.entry?.state, now);
     }
     this.entries.tidy(now); // after the last write: a forgotten entry must not be written
     return verdict;
@@ -118,14 +120,47 @@ export class MemoryStore implements RateLimitStore {
 
   refund(receipts: readonly ChargeReceipt[]): void {
     const now = this.clock();
-    for (const { key, algorithm, cost, at, resetAt } of receipts) {
-      const entry = this.entries.get(key);
-      // A clock that has stepped back has moved the state, so the charge cannot be found.
-      if (entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) continue;
-      const before = algorithm.sizeOf(entry.state);
-      algorithm.refund(entry.state, now, cost, at, resetAt);
-      this.entries.grown(algorithm.sizeOf(entry.state) - before);
-    }
+    for (const receipt of receipts) this.refundPart(receipt, receipt.cost, now);
+  }
+
+  settle(settlements: readonly ChargeSettlement[]): SettledCharge[] {
+    const now = this.clock();
+    this.entries.begin(now);
+    const settled = settlements.map(({ receipt, finalCost, overdraft }): SettledCharge => {
+      const more = finalCost - receipt.cost;
+      return more > 0
+        ? { refunded: 0, charged: this.chargeMore(receipt, more, overdraft, now) }
+        : { refunded: this.refundPart(receipt, receipt.cost - finalCost, now), charged: 0 };
+    });
+    this.entries.tidy(now);
+    return settled;
+  }
+
+  /** Returns the refunded cost. */
+  private refundPart(receipt: ChargeReceipt, cost: number, now: number): number {
+    const { key, algorithm } = receipt;
+    const entry = this.entries.get(key);
+    // A clock that has stepped back has moved the state, so the charge cannot be found.
+    if (cost === 0 || entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) return 0;
+    const before = algorithm.sizeOf(entry.state);
+    const refunded = algorithm.refund(entry.state, now, cost, receipt);
+    this.entries.grown(algorithm.sizeOf(entry.state) - before);
+    return refunded / (algorithm.refundUnit ?? 1);
+  }
+
+  /** Charges a cost whether it fits or not, up to the overdraft. Returns the charged cost. */
+  private chargeMore({ key, algorithm }: ChargeReceipt, more: number, overdraft: number, now: number): number {
+    const held = this.hold({ key, algorithm, cost: more });
+    if (this.entries.mayNeedRoom([held])) this.entries.makeRoom([held], now);
+    this.read(held, now);
+    const cost = Math.max(0, Math.min(more, algorithm.roomWithin?.(held.level, overdraft) ?? 0));
+    if (cost === 0 && !this.isAhead(held, now)) return 0;
+    const before = held.entry === undefined ? 0 : algorithm.sizeOf(held.entry.state);
+    held.level = algorithm.charge(held.level, cost);
+    this.write(held, now);
+    // `write` counts the growth of a log by itself.
+    if (before > 0 && algorithm.bytesPerCost === 0) this.entries.grown(algorithm.sizeOf(held.entry!.state) - before);
+    return cost;
   }
 
   private hold(charge: Charge): Held {
@@ -136,6 +171,7 @@ export class MemoryStore implements RateLimitStore {
     const { charge, entry } = held;
     if (entry !== undefined) this.entries.touch(entry, charge.algorithm);
     held.level = charge.algorithm.read(entry?.state, now, this.maxSkew);
+    if (reserves(charge)) held.stamp = charge.algorithm.readStamp?.(entry?.state, now);
   }
 
   private isAhead({ charge, entry }: Held, now: number): boolean {

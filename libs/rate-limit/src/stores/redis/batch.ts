@@ -1,9 +1,9 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
+import { type Algorithm, isWhole } from '../../algorithms/algorithm.js';
 import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
-import { isInstant, UnusableReplyError } from './reply.js';
+import { failureOf, isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
-import { askedCost, sameCharges, takes } from '../charge.js';
+import { askedCost, reserves, sameCharges, takes } from '../charge.js';
 import { type Found, judge } from '../judge.js';
 
 /** A request that waits for its answer. */
@@ -43,13 +43,6 @@ const MORE = 64;
 const MAX_ROWS = 32;
 /** Entries that a batch adds to logs at most: each takes Redis 0.8 us, during which all other clients wait. */
 const MAX_ENTRIES = 1_000;
-
-const FOREIGN = -1;
-const UNREADABLE = -2;
-const FAILURES: Readonly<Record<number, string>> = {
-  [FOREIGN]: 'a key holds a foreign type: another program writes under the key prefix',
-  [UNREADABLE]: 'a key holds an unreadable state: another program writes under the key prefix',
-};
 
 /**
  * Requests that go to Redis in one EVALSHA. Identical requests become one row with a count, as long as no other row has
@@ -124,7 +117,8 @@ export class Batch {
     const policies = this.policies.map((charge) => {
       const { algorithm } = charge;
       const take = takes(charge) ? charge.cost : 0;
-      return `["${algorithm.name}",${askedCost(charge)},${take},${wireOf(algorithm, now).join()}]`;
+      const reserve = stampLength(charge) > 0 ? ',1' : '';
+      return `["${algorithm.name}",${askedCost(charge)},${take},${wireOf(algorithm, now).join()}${reserve}]`;
     });
     return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }
@@ -141,7 +135,7 @@ export class Batch {
     if (!Array.isArray(reply) || !isInstant(reply[0], now)) throw new UnusableReplyError(reply);
     let offset = 1;
     for (const { first } of this.rows) {
-      if (reply[offset] === FOREIGN || reply[offset] === UNREADABLE) {
+      if (failureOf(reply[offset]) !== undefined) {
         offset++;
         continue;
       }
@@ -150,6 +144,9 @@ export class Batch {
         const { algorithm } = charges[i]!;
         if (!algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
         offset += algorithm.replyLength;
+        for (const end = offset + stampLength(charges[i]!); offset < end; offset++) {
+          if (!isWhole(reply[offset], 0)) throw new UnusableReplyError(reply);
+        }
       }
     }
     if (offset !== reply.length) throw new UnusableReplyError(reply);
@@ -161,7 +158,7 @@ export class Batch {
     let offset = 1;
     for (const { first } of this.rows) {
       const { charges } = first;
-      const failure = FAILURES[reply[offset]!];
+      const failure = failureOf(reply[offset]);
       if (failure !== undefined) {
         offset++;
         reject(first, new RateLimitStoreError(failure));
@@ -172,6 +169,8 @@ export class Batch {
         const charge = charges[i]!;
         found.push({ charge, level: charge.algorithm.decode(reply, offset) });
         offset += charge.algorithm.replyLength;
+        const length = stampLength(charge);
+        if (length > 0) found[i]!.stamp = reply.slice(offset, (offset += length));
       }
       for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
         const before = pending.keepsLevels === true ? found.map((one) => ({ ...one })) : undefined;
@@ -222,7 +221,7 @@ export class Batch {
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!;
       if (policy.algorithm !== charge.algorithm || policy.cost !== charge.cost) continue;
-      if (takes(policy) === takes(charge)) return i + 1;
+      if (takes(policy) === takes(charge) && reserves(policy) === reserves(charge)) return i + 1;
     }
     return policies.push(charge);
   }
@@ -245,6 +244,11 @@ export class Batch {
  */
 export function wireOf(algorithm: Algorithm, now: number | undefined): readonly number[] {
   return algorithm.wireAt?.(now ?? wallClock()) ?? algorithm.wire;
+}
+
+/** How many numbers of the reply are for the receipt of a reservation. */
+function stampLength(charge: Charge): number {
+  return reserves(charge) ? (charge.algorithm.stampLength ?? 0) : 0;
 }
 
 /** Entries that an allowed request adds to logs. */

@@ -3,9 +3,17 @@ import type { Logger } from '../../util/logger.js';
 import { checkClock, checkMaxSkew, DEFAULT_SKEW_MS, wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
 import type { Denials, StoreObserver } from '../observers.js';
-import type { Charge, ChargeReceipt, Clock, RateLimitStore, StoreStateChange, Verdict } from '../store.js';
+import type {
+  Charge,
+  ChargeReceipt,
+  ChargeSettlement,
+  Clock,
+  RateLimitStore,
+  SettledCharge,
+  StoreStateChange,
+  Verdict,
+} from '../store.js';
 import { ALWAYS_AVAILABLE, type Availability } from './availability.js';
-import { wireOf } from './batch.js';
 import { Batcher } from './batcher.js';
 import { watchClock } from './clock-skew.js';
 import { Connection } from './connection.js';
@@ -58,8 +66,10 @@ export class RedisStore implements RateLimitStore {
   private readonly availability: Availability;
   /** Undefined unless the client belongs to the store. */
   private readonly connection: Connection | undefined;
-  /** Undefined unless the client is a Cluster's. */
+  /** Both undefined unless the client is a Cluster's. */
+  private readonly cluster: ClusterRouting | undefined;
   private readonly crossSlot: CrossSlot | undefined;
+  private readonly deadlines: Deadlines | undefined;
 
   /**
    * @throws {TypeError} when `client` is no client
@@ -83,6 +93,8 @@ export class RedisStore implements RateLimitStore {
       this.connection = new Connection(own, probe, cluster, deadlines?.ms ?? 0, listeners);
       if (clock === 'app') watchClock(own, maxSkewMs, logger);
     }
+    this.cluster = cluster;
+    this.deadlines = deadlines;
     this.availability = this.connection ?? ALWAYS_AVAILABLE;
     this.batcher = new Batcher({
       decide: (batch, question) => this.script.decide(batch, question),
@@ -122,13 +134,52 @@ export class RedisStore implements RateLimitStore {
 
   /** Refunds charges: each is sent once and never again, so a lost refund stays charged. */
   async refund(taken: readonly ChargeReceipt[]): Promise<void> {
-    // One by one: their slots may differ.
+    // One by one: their slots may differ, and none depends on another.
     await Promise.allSettled(
-      taken.map(async ({ key, algorithm, cost, at, resetAt }) => {
-        const policy = `[["${algorithm.name}",${cost},${cost},${wireOf(algorithm, at).join()}]]`;
-        await this.script.refund(key, policy, `[[${at},${resetAt}]]`);
-      }),
+      taken.map(async (receipt) => this.script.settle([{ receipt, finalCost: 0, overdraft: 0 }])),
     );
+  }
+
+  /** Settles in one call; on a Cluster in one for each slot. Each is sent once and never again. */
+  async settle(settlements: readonly ChargeSettlement[]): Promise<(SettledCharge | undefined)[]> {
+    const { cluster } = this;
+    const slots = new Map<number, ChargeSettlement[]>();
+    for (const settlement of settlements) {
+      const slot = cluster === undefined ? 0 : cluster.slotOf(settlement.receipt.key);
+      const others = slots.get(slot);
+      if (others === undefined) slots.set(slot, [settlement]);
+      else others.push(settlement);
+    }
+    this.batcher.flush(); // charges that were made before are decided before
+    const settled = new Map<ChargeSettlement, SettledCharge>();
+    const calls = Array.from(slots, async ([slot, all]) => {
+      const answers = await this.settleSlot(slot, all);
+      for (const [i, settlement] of all.entries()) settled.set(settlement, answers[i]!);
+    });
+    const failure = (await Promise.allSettled(calls)).find((call) => call.status === 'rejected');
+    if (failure !== undefined && settled.size === 0) throw failure.reason;
+    return settlements.map((settlement) => settled.get(settlement));
+  }
+
+  private settleSlot(slot: number, settlements: readonly ChargeSettlement[]): Promise<SettledCharge[]> {
+    const { availability, deadlines, script } = this;
+    const unavailable = availability.checkLane(slot);
+    if (unavailable !== undefined) return Promise.reject(unavailable);
+    return new Promise((resolve, reject) => {
+      const question = deadlines?.ask((error) => reject(availability.failed(error, slot)));
+      script.settle(settlements, question).then(
+        (settled) => {
+          if (question !== undefined) deadlines?.answered(question);
+          availability.answered(slot);
+          resolve(settled);
+        },
+        (error: Error) => {
+          const late = question !== undefined && question.fail === undefined;
+          if (question !== undefined) deadlines?.answered(question);
+          if (!late) reject(availability.failed(error, slot));
+        },
+      );
+    });
   }
 
   /** Connects a client that belongs to the store. Any other client connects by itself. */

@@ -6,6 +6,17 @@ const MAX_SHOWN = 8;
 /** A status of Redis. Any other text may be data for another command, and must not reach a log. */
 const STATUS = /^[A-Z]{1,16}$/;
 
+/** What the program sends in the place of a level that it cannot read. */
+const FAILURES: ReadonlyMap<unknown, string> = new Map([
+  [-1, 'a key holds a foreign type: another program writes under the key prefix'],
+  [-2, 'a key holds an unreadable state: another program writes under the key prefix'],
+]);
+
+/** Why a level could not be read; undefined when the number is none of the program's failures. */
+export function failureOf(number: unknown): string | undefined {
+  return FAILURES.get(number);
+}
+
 /** The reply is not the program's, so it is unknown whether the requests were charged. */
 export class UnusableReplyError extends Error {
   constructor(reply: unknown) {

@@ -91,9 +91,45 @@ describe('Script', () => {
     await expect(script(client(reply)).decide(batch())).rejects.toThrow(UnusableReplyError);
   });
 
-  it('sends a refund once, whatever Redis answers', async () => {
-    const on = client(NOSCRIPT);
-    await expect(script(on, { clock: () => NOW }).refund('a', '[[1]]', '[[2,3]]')).rejects.toThrow('NOSCRIPT');
-    expect(on.calls).toEqual([['evalsha', 1, 'a', String(NOW), '0', '[[1]]', '', '[[2,3]]']]);
+  describe('a settlement', () => {
+    const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 5, refill: 1 });
+    const receipt = { key: 'a', algorithm, cost: 3, at: NOW - 5, resetAt: NOW, stamp: [7, 8] };
+    const args = [
+      1,
+      'a',
+      String(NOW),
+      '0',
+      '[["token-bucket",3,3,1,1000000,5000000]]',
+      '',
+      `[[${NOW - 5},${NOW},3,1,9,7,8]]`,
+    ];
+    const settle = (on: ReturnType<typeof client>): Promise<unknown> =>
+      script(on, { clock: () => NOW }).settle([{ receipt, finalCost: 1, overdraft: 9 }]);
+
+    it('is sent once, and read in units of cost', async () => {
+      const on = client([NOW, 1_500_000, 4]);
+      expect(await settle(on)).toEqual([{ refunded: 1.5, charged: 4 }]);
+      expect(on.calls).toEqual([['evalsha', ...args]]);
+    });
+
+    it('is sent again only where Redis has run nothing', async () => {
+      const on = client(NOSCRIPT, [NOW, 0, 0]);
+      expect(await settle(on)).toEqual([{ refunded: 0, charged: 0 }]);
+      expect(on.calls).toHaveLength(2);
+      const broken = client(new Error('Connection is closed.'));
+      await expect(settle(broken)).rejects.toThrow('Connection is closed.');
+      expect(broken.calls).toHaveLength(1);
+    });
+
+    it.each([[[NOW]], ['OK'], [[NOW, 1]], [[NOW, 1, -1]], [[NOW, 0.5, 0]], [[NOW + 1, 0, 0]], [[NOW, 0, 0, 0]]])(
+      'fails with the reply %j',
+      async (reply) => {
+        await expect(settle(client(reply))).rejects.toThrow(UnusableReplyError);
+      },
+    );
+
+    it('fails when its key cannot be read', async () => {
+      await expect(settle(client([NOW, -2]))).rejects.toThrow('unreadable state');
+    });
   });
 });

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Deadlines, Question } from '../deadlines.js';
-import type { Clock } from '../store.js';
+import type { ChargeSettlement, Clock, SettledCharge } from '../store.js';
 import type { Batch } from './batch.js';
 import { PROGRAM } from './program.generated.js';
 import type { RedisClient } from './redis-client.js';
+import { readSettled, settlementArguments } from './settlements.js';
 
 const SHA1 = hash('sha1', PROGRAM);
 
@@ -46,25 +47,41 @@ export class Script {
     try {
       reply = await this.client.evalsha(SHA1, keys.length, ...args);
     } catch (error) {
-      // Redis has lost the script (flush, restart, failover) and has run nothing. After any other error, sending again could
-      // charge twice.
-      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
-      // After the deadline the requests have their answers: a late charge would be for nothing.
-      if (question !== undefined && this.deadlines?.sendAgain(question) === false) throw error;
-      reply = await this.client.eval(PROGRAM, keys.length, ...args);
+      reply = await this.again(error as Error, keys.length, args, question);
     }
     batch.check(reply, now, this.maxSkew);
     return reply;
   }
 
   /**
-   * Refunds one charge. Sent once and never again: a lost refund stays charged.
+   * Settles charges whose keys share a slot: all of them, or none. It is sent again only where Redis has run nothing.
    *
-   * @param policy ARGV[3]: the charge's policy
-   * @param taken ARGV[5]: the instants of the charge
+   * @param question as of `decide`
+   * @throws {RateLimitStoreError} when a key cannot be read
+   * @throws {UnusableReplyError} when the reply is not the program's
+   * @throws what the client rejects with
    */
-  async refund(key: string, policy: string, taken: string): Promise<void> {
-    await this.client.evalsha(SHA1, 1, key, textOf(this.clock?.()), String(this.maxSkew), policy, '', taken);
+  async settle(settlements: readonly ChargeSettlement[], question?: Question): Promise<SettledCharge[]> {
+    const keys = settlements.map(({ receipt }) => receipt.key);
+    const now = this.clock?.();
+    const args = [...keys, textOf(now), String(this.maxSkew), ...settlementArguments(settlements, now)];
+    let reply: unknown;
+    try {
+      reply = await this.client.evalsha(SHA1, keys.length, ...args);
+    } catch (error) {
+      reply = await this.again(error as Error, keys.length, args, question);
+    }
+    return readSettled(settlements, reply, now);
+  }
+
+  /** Sends a call again that has failed, if Redis has run nothing. */
+  private async again(error: Error, keys: number, args: readonly string[], question?: Question): Promise<unknown> {
+    // Redis has lost the script (flush, restart, failover) and has run nothing. After any other error, sending again could
+    // charge twice.
+    if (!error.message.startsWith('NOSCRIPT')) throw error;
+    // After the deadline the requests have their answers: a late charge would be for nothing.
+    if (question !== undefined && this.deadlines?.sendAgain(question) === false) throw error;
+    return await this.client.eval(PROGRAM, keys, ...args);
   }
 }
 

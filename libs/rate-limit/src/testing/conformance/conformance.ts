@@ -4,6 +4,7 @@ import { CONCURRENT_REQUESTS } from './concurrency.js';
 import { EVERY_ALGORITHM } from './every-algorithm.js';
 import { type Law, type Laws, lawsOf } from './laws.js';
 import { REFUNDS } from './refunds.js';
+import { SETTLEMENTS } from './settlements.js';
 import { SEVERAL_POLICIES } from './several-policies.js';
 import { FIXED_WINDOW } from './tables/fixed-window.js';
 import { LEAKY_BUCKET } from './tables/leaky-bucket.js';
@@ -45,6 +46,7 @@ const SUITE: Readonly<Record<string, Laws>> = {
   'several policies': SEVERAL_POLICIES,
   'concurrent requests': CONCURRENT_REQUESTS,
   refunds: REFUNDS,
+  settlements: SETTLEMENTS,
 };
 
 /**

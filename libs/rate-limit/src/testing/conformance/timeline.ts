@@ -58,6 +58,24 @@ export class Timeline {
     return receiptsOf(asked.map(chargeOf), await this.ask(at, ...asked));
   }
 
+  /** Whether the store settles reservations: it may leave the method out. */
+  get settles(): boolean {
+    return this.store.settle !== undefined;
+  }
+
+  /** Reserves, and returns the receipts. */
+  async reserve(at: number, ...asked: readonly Asked[]): Promise<readonly ChargeReceipt[]> {
+    this.time.now = ORIGIN + at;
+    const { charges } = await this.store.consume(asked.map((one) => ({ ...chargeOf(one), mode: 'reserve' })));
+    return charges.map(({ receipt }) => receipt!);
+  }
+
+  /** Settles at a final cost, which may exceed each limit by `overdraft`. */
+  async settle(at: number, receipts: readonly ChargeReceipt[], finalCost: number, overdraft = 0): Promise<unknown> {
+    this.time.now = ORIGIN + at;
+    return await this.store.settle?.(receipts.map((receipt) => ({ receipt, finalCost, overdraft })));
+  }
+
   async refund(at: number, receipts: readonly ChargeReceipt[]): Promise<void> {
     this.time.now = ORIGIN + at;
     await this.store.refund?.(receipts);

@@ -1,0 +1,71 @@
+import type { Decision } from '../policy/decision.js';
+import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../stores/store.js';
+import { reservedBy } from './charged-decision.js';
+import type { Fallback } from './fallback.js';
+import type { PolicyCharge } from './policy-charge.js';
+import type { PolicySettlement, Settlement, SettledBy, Settler } from './reservation.js';
+import type { StoreGateway } from './store-gateway.js';
+
+/** The charges of one reservation. They are settled where they were made: in the store, or in the fallback of this process. */
+export class ReservedCharges implements Settler {
+  private readonly decidedBy: Decision['decidedBy'];
+  private readonly charges: readonly PolicyCharge[];
+  private readonly receipts: readonly ChargeReceipt[];
+
+  constructor(
+    decision: Decision,
+    private readonly gateway: StoreGateway,
+    private readonly fallback: Fallback,
+  ) {
+    this.decidedBy = decision.decidedBy;
+    ({ charges: this.charges, receipts: this.receipts } = reservedBy(decision));
+  }
+
+  check(finalCost: number): void {
+    if (this.decidedBy === 'store') this.gateway.checkSettlements(this.settlements(finalCost));
+  }
+
+  async settle(finalCost: number): Promise<Settlement> {
+    const settlements = this.settlements(finalCost);
+    if (this.decidedBy === 'open') return { settledBy: 'none', policies: [] };
+    if (settlements.every(({ receipt }) => receipt.cost === finalCost)) {
+      return this.settlement(finalCost, this.decidedBy, []);
+    }
+    if (this.decidedBy === 'local') return this.settlement(finalCost, 'local', this.fallback.settle(settlements));
+    try {
+      const settled = await this.gateway.settle(settlements);
+      return this.settlement(finalCost, 'store', settled);
+    } catch (error) {
+      return { ...this.settlement(finalCost, 'none', []), error: this.gateway.failure(error, 'settle') };
+    }
+  }
+
+  private settlements(finalCost: number): ChargeSettlement[] {
+    return this.receipts.map((receipt, i) => ({
+      receipt,
+      finalCost,
+      overdraft: overdraftOf(this.charges[i]!, receipt),
+    }));
+  }
+
+  /** @param settled what the store did; nothing where nothing had to be done */
+  private settlement(finalCost: number, by: SettledBy, settled: readonly (SettledCharge | undefined)[]): Settlement {
+    const policies = this.charges.map(({ policy }, i): PolicySettlement => {
+      const done = settled.length === 0 ? { refunded: 0, charged: 0 } : settled[i];
+      if (done === undefined || by === 'none') {
+        return { policy: policy.name, settledBy: 'none', refunded: 0, charged: 0, beyondOverdraft: 0 };
+      }
+      const more = Math.max(0, finalCost - this.receipts[i]!.cost);
+      return { policy: policy.name, settledBy: by, ...done, beyondOverdraft: more - done.charged };
+    });
+    const [first] = policies;
+    const alike = policies.every(({ settledBy }) => settledBy === first?.settledBy);
+    return { settledBy: alike ? (first?.settledBy ?? 'none') : 'partly', policies };
+  }
+}
+
+/** The overdraft of a charge. A shard, or this process's share of the limit, has its part of the policy's. */
+function overdraftOf({ policy }: PolicyCharge, { algorithm }: ChargeReceipt): number {
+  const part = Math.floor((policy.overdraft * algorithm.limit) / policy.algorithm.limit);
+  return Math.min(algorithm === policy.algorithm ? policy.overdraft : part, algorithm.maxOverdraft ?? 0);
+}

@@ -1,0 +1,132 @@
+import { describe, expect, it } from '@jest/globals';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { expiryOf, useRedis } from '../support/redis-fixture.js';
+import { TestClock } from '../support/test-clock.js';
+
+const SECOND = 1_000_000;
+const NOW = 1_700_000_000 * SECOND;
+/** 10 tokens, and one more each second: full again after 10 s. */
+const BUCKET = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: 1 });
+/** The module's store keeps a state a minute longer by a clock of the application. */
+const MINUTE_MS = 60_000;
+
+describe('the state of a token bucket in Redis', () => {
+  const redis = useRedis();
+  const clock = new TestClock(NOW);
+  const own = (): RedisStore => new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+
+  const charge = (cost: number, mode: 'take' | 'reserve' = 'take'): Promise<Verdict> =>
+    own().consume([{ key: 'key', algorithm: BUCKET, cost, mode }]);
+  const reserve = async (cost: number): Promise<ChargeReceipt> => (await charge(cost, 'reserve')).charges[0]!.receipt!;
+  const settle = (receipt: ChargeReceipt, finalCost: number, overdraft = 0): Promise<unknown> =>
+    own().settle([{ receipt, finalCost, overdraft }]);
+  const state = (): Promise<string | null> => redis.client.get('key');
+
+  it('stays an instant alone until a settlement, reserved or not', async () => {
+    clock.now = NOW;
+    await charge(1);
+    await charge(2, 'reserve');
+    expect(await state()).toBe(`${NOW + 3 * SECOND}`);
+  });
+
+  it('counts what was refunded until no receipt needs it, and plain charges carry it along', async () => {
+    clock.now = NOW;
+    const receipt = await reserve(4);
+    await settle(receipt, 1);
+    const tail = `:${3 * SECOND}:${NOW + 10 * SECOND}:0`;
+    expect(await state()).toBe(`${NOW + SECOND}${tail}`);
+    await charge(2);
+    expect(await state()).toBe(`${NOW + 3 * SECOND}${tail}`);
+    expect((await charge(8)).allowed).toBe(false);
+    expect((await expiryOf(redis.client, 'key')) - Date.now()).toBeGreaterThan(9_000 + MINUTE_MS);
+    // A reservation needs the total as long as it may be settled.
+    clock.now += 5 * SECOND;
+    await charge(1, 'reserve');
+    expect(await state()).toBe(`${NOW + 6 * SECOND}:${3 * SECOND}:${NOW + 15 * SECOND}:0`);
+    clock.now = NOW + 15 * SECOND;
+    await charge(1);
+    expect(await state()).toBe(`${NOW + 16 * SECOND}`);
+  });
+
+  it('says by how much a settlement has overdrawn it, so that no reader takes it for a clock that stepped back', async () => {
+    clock.now = NOW;
+    await settle(await reserve(10), 14, 3);
+    expect(await state()).toBe(`${NOW + 13 * SECOND}:0:0:${3 * SECOND}`);
+    expect((await charge(1)).charges[0]).toMatchObject({ allowed: false, retryAfter: 4 * SECOND, remaining: 0 });
+    expect(await state()).toBe(`${NOW + 13 * SECOND}:0:0:${3 * SECOND}`);
+    clock.now += 4 * SECOND;
+    expect((await charge(1)).allowed).toBe(true);
+    expect(await state()).toBe(`${NOW + 14 * SECOND}`);
+  });
+
+  it.each(['1:2:3', `${NOW}:1:2`, `${NOW}:1:2:3:4`, `${NOW}:1:2:x`, `${NOW}:${'9'.repeat(17)}:2:3`])(
+    'is unreadable as %s',
+    async (text) => {
+      clock.now = NOW;
+      const receipt = await reserve(4);
+      await redis.client.set('key', text);
+      await expect(charge(1)).rejects.toThrow('unreadable state');
+      await expect(settle(receipt, 1)).rejects.toThrow('unreadable state');
+      expect(await state()).toBe(text);
+    },
+  );
+});
+
+describe('a plain decision', () => {
+  const redis = useRedis();
+
+  it('calls TIME, MGET, EXISTS for keys that are not there, and SET, and has one number of a bucket in its reply', async () => {
+    const replies: unknown[] = [];
+    const { client } = redis;
+    const store = new RedisStore({
+      evalsha: async (sha, keys, ...args) => {
+        const reply = await client.evalsha(sha, keys, ...args);
+        replies.push(reply);
+        return reply;
+      },
+      eval: (program, keys, ...args) => client.eval(program, keys, ...args),
+      del: (key) => client.del(key),
+    });
+    const monitor = await client.monitor();
+    const called: string[] = [];
+    monitor.on(
+      'monitor',
+      (_, [name]: string[], source: string) => source === 'lua' && called.push(name!.toUpperCase()),
+    );
+    for (let i = 0; i < 2; i++) await store.consume([{ key: 'key', algorithm: BUCKET, cost: 1 }]);
+    await client.ping();
+    monitor.disconnect();
+    expect(called).toEqual(['TIME', 'MGET', 'EXISTS', 'SET', 'TIME', 'MGET', 'SET']);
+    expect(replies).toEqual([
+      [expect.any(Number), 0],
+      [expect.any(Number), expect.any(Number)],
+    ]);
+  });
+});
+
+describe('two policies of one settlement', () => {
+  const redis = useRedis();
+
+  it('are settled both or neither', async () => {
+    const store = new RedisStore(redis.client);
+    const window = algorithmOf({ algorithm: 'fixed-window', limit: 10, window: '300d' });
+    const charges = [
+      { key: 'one', algorithm: window, cost: 4, mode: 'reserve' as const },
+      { key: 'two', algorithm: BUCKET, cost: 4, mode: 'reserve' as const },
+    ];
+    const { charges: verdicts } = await store.consume(charges);
+    const settlements = verdicts.map(({ receipt }) => ({ receipt: receipt!, finalCost: 6, overdraft: 0 }));
+    const before = await redis.client.get('one');
+    await redis.client.set('two', 'text');
+    await expect(store.settle(settlements)).rejects.toThrow('unreadable state');
+    await expect(store.settle(settlements.toReversed())).rejects.toThrow('unreadable state');
+    expect(await redis.client.get('one')).toBe(before);
+    await redis.client.del('two');
+    expect(await store.settle(settlements)).toEqual([
+      { refunded: 0, charged: 2 },
+      { refunded: 0, charged: 2 },
+    ]);
+  });
+});
