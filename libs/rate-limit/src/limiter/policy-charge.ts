@@ -9,6 +9,8 @@ export interface PolicyCharge extends Charge {
   /** The identity's tag. */
   readonly identity: string;
   readonly mode: ChargeMode;
+  /** The version of the override whose numbers the policy has. */
+  readonly override?: number;
 }
 
 /**

@@ -3,7 +3,15 @@ import type { Logger } from '../../util/logger.js';
 import { checkClock, checkMaxSkew, DEFAULT_SKEW_MS, wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
 import type { Denials, StoreObserver } from '../observers.js';
-import type { Charge, ChargeReceipt, Clock, RateLimitStore, StoreStateChange, Verdict } from '../store.js';
+import type {
+  Charge,
+  ChargeReceipt,
+  Clock,
+  RateLimitStore,
+  RateLimitStoreError,
+  StoreStateChange,
+  Verdict,
+} from '../store.js';
 import { ALWAYS_AVAILABLE, type Availability } from './availability.js';
 import { Batcher } from './batcher.js';
 import { watchClock } from './clock-skew.js';
@@ -57,7 +65,8 @@ export class RedisStore implements RateLimitStore {
   private readonly availability: Availability;
   /** Undefined unless the client belongs to the store. */
   private readonly connection: Connection | undefined;
-  /** Undefined unless the client is a Cluster's. */
+  /** Undefined unless the client is a Cluster's, as is `crossSlot`. */
+  private readonly cluster: ClusterRouting | undefined;
   private readonly crossSlot: CrossSlot | undefined;
 
   /**
@@ -65,7 +74,8 @@ export class RedisStore implements RateLimitStore {
    * @throws {RangeError} when an option is out of its range
    */
   constructor(
-    private readonly client: RedisClient,
+    /** @internal Overrides share it. */
+    readonly client: RedisClient,
     options: RedisStoreOptions = {},
   ) {
     const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, deadlines, denials, observer, owned } = options;
@@ -73,7 +83,8 @@ export class RedisStore implements RateLimitStore {
     const appClock = clockOf(clock);
     const maxSkew = checkMaxSkew('RedisStore', maxSkewMs);
     this.script = new Script(client, { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines });
-    const cluster = client.isCluster === true ? new ClusterRouting(client.options?.keyPrefix ?? '') : undefined;
+    const cluster = (this.cluster =
+      client.isCluster === true ? new ClusterRouting(client.options?.keyPrefix ?? '') : undefined);
     if (owned !== undefined) {
       const { probeKey, logger, onStateChange } = owned;
       const own = client as OwnedRedisClient;
@@ -128,6 +139,11 @@ export class RedisStore implements RateLimitStore {
         await this.script.refund(key, policy, `[[${at},${resetAt}]]`);
       }),
     );
+  }
+
+  /** @internal A call beside the decisions, of this key, was not answered in time: it counts as a decision that was not. */
+  missed(key: string, error: RateLimitStoreError): void {
+    this.availability.failed(error, this.cluster?.slotOf(key) ?? 0);
   }
 
   /** Connects a client that belongs to the store. Any other client connects by itself. */
