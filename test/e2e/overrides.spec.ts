@@ -11,6 +11,7 @@ import {
   RateLimitOverrides,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, left, limited, PLATFORMS } from '../support/http-app.js';
+import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { useRedis } from '../support/redis-fixture.js';
 
 jest.setTimeout(20_000);
@@ -356,6 +357,43 @@ describe.each(CASES)('overrides over %s with %s', (platform, _store, options) =>
       version = current;
     }
   });
+});
+
+it('ends by the clock of a store that a test drives', async () => {
+  const clock = new VirtualClock();
+  await using http = await limited('Express', Routes, { identity: FROM_HEADERS, store: new VirtualStore(clock) });
+  const overrides = http.app.get(RateLimitOverrides);
+  const target = { policy: 'daily', identity: ADA };
+  await overrides.set(target, { limit: 1_000 }, { expiresIn: '24h' });
+  await overrides.set({ ...target, policy: 'api' }, { blocked: true }, { expiresIn: '24h' });
+  const limit = async (): Promise<string> => `${(await http.as('ada', '/window')).headers['x-ratelimit-limit']}`;
+  clock.advanceMs(24 * 3_600_000 - 1);
+  expect(await limit()).toBe('1000');
+  expect((await http.as('ada', '/bucket')).headers['retry-after']).toBe('1');
+  expect(await overrides.get(target)).toMatchObject({ change: { limit: 1_000 } });
+  clock.advanceMs(1);
+  expect(await limit()).toBe('3');
+  expect((await http.as('ada', '/bucket')).status).toBe(200);
+  expect([await overrides.get(target), (await overrides.list()).items]).toEqual([undefined, []]);
+  expect(http.app.get(RateLimiter).stats().overrides).toEqual({ count: 0, loaded: true });
+});
+
+it('is obeyed by the middleware, which charges a request before its route does', async () => {
+  await using http = await limited('Express', Routes, {
+    identity: FROM_HEADERS,
+    policies: { gate: { algorithm: 'fixed-window', limit: 1, window: '300d' } },
+    middleware: ['gate'],
+  });
+  const overrides = http.app.get(RateLimitOverrides);
+  const statuses = async (): Promise<number[]> => [
+    (await http.as('ada', '/bucket')).status,
+    (await http.as('ada', '/bucket')).status,
+  ];
+  expect(await statuses()).toEqual([200, 429]);
+  await overrides.set({ policy: 'gate', identity: ADA }, { exempt: true });
+  expect(await statuses()).toEqual([200, 200]);
+  await overrides.set({ policy: 'gate', identity: ADA }, { blocked: true });
+  expect(await statuses()).toEqual([429, 429]);
 });
 
 describe('with Redis', () => {

@@ -34,6 +34,8 @@ export class ActiveOverrides {
   /** Whether the overrides were read at least once. */
   loaded = false;
   private table = new OverrideTable();
+  /** Differs after every change: a charge that found nothing need not look again until then. */
+  private edition = 1;
   private offsetMs = 0;
   private readonly said = new Set<string>();
 
@@ -66,6 +68,7 @@ export class ActiveOverrides {
 
   /** Takes over a change. */
   put(record: OverrideRecord): void {
+    this.edition++;
     if (!this.table.put(record)) this.sayUnreadable(record);
     this.size = this.table.size;
   }
@@ -73,6 +76,7 @@ export class ActiveOverrides {
   /** Takes over all overrides in place of those that were known. */
   replace(records: readonly OverrideRecord[]): void {
     this.table = new OverrideTable();
+    this.edition++;
     for (const record of records) this.put(record);
     this.size = this.table.size;
   }
@@ -95,8 +99,10 @@ export class ActiveOverrides {
   /** The request as the overrides want it; undefined where they change nothing. */
   apply(charges: readonly PolicyCharge[]): OverriddenRequest | undefined {
     for (let i = 0; i < charges.length; i++) {
-      const { policy, identity } = charges[i]!;
-      if (this.find(policy, identity) !== undefined) return this.applyFrom(charges);
+      const charge = charges[i]!;
+      if (charge.overridesSeen === this.edition) continue;
+      if (this.find(charge.policy, charge.identity) !== undefined) return this.applyFrom(charges);
+      charge.overridesSeen = this.edition;
     }
     return undefined;
   }
