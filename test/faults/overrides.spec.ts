@@ -10,7 +10,10 @@ import {
 } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
 import { type HttpApp, start } from '../support/http-app.js';
+import { Processes } from '../support/processes/processes.js';
 import { RedisServer } from '../support/redis-server.js';
+
+import type { OverriddenPod } from './workers/overridden.js';
 
 // docs/errors.md shows the warnings.
 
@@ -100,6 +103,19 @@ it('is obeyed by the pod that sets it at once, and by every other one within a s
   tookMs.push(await obeyed(pods, 3));
   expect(Math.max(...tookMs)).toBeLessThan(OBEYED_MS + BUSY_MS);
   expect(tookMs.toSorted((a, b) => a - b)[3]).toBeLessThan(OBEYED_MS);
+});
+
+it('is obeyed by four processes within a second', async () => {
+  await using pods = await Processes.start<OverriddenPod>(new URL('workers/overridden.ts', import.meta.url), 4);
+  await pods.all('boot', () => server.url);
+  const tookMs: number[] = [];
+  for (let round = 0; round < 8; round++) {
+    const obeyedAt = await pods.all('obey', (i) => ({ capacity: 10 + round, sets: i === round % 4 }));
+    const setAt = obeyedAt[round % 4]!;
+    tookMs.push(...obeyedAt.map((at) => at - setAt));
+  }
+  expect(Math.max(...tookMs)).toBeLessThan(OBEYED_MS + BUSY_MS);
+  expect(tookMs.toSorted((a, b) => a - b)[24]).toBeLessThan(OBEYED_MS);
 });
 
 it('ends by itself on every pod, without a change', async () => {
