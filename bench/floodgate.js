@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import { RateLimiter, RateLimitModule, RateLimitUnavailableException } from 'nestjs-floodgate';
+import { LimiterUnavailableError, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 
 /** Users' names of one length; a peer's may be padded so that its keys are as long as Floodgate's. */
 export function user(i, length = 0) {
@@ -14,6 +14,11 @@ export function user(i, length = 0) {
  * @returns {Promise<RateLimiter>} closed with the bench's scenario
  */
 export async function openLimiter(bench, options, imports = []) {
+  return (await openApplication(bench, options, imports)).limiter;
+}
+
+/** The same with its application, for what else it provides. */
+export async function openApplication(bench, options, imports = []) {
   // 'closed': a decision that the store did not make must not count as one.
   const limits = RateLimitModule.forRoot({ guard: false, onStoreFailure: 'closed', ...options });
   const app = await NestFactory.createApplicationContext(
@@ -22,7 +27,7 @@ export async function openLimiter(bench, options, imports = []) {
   );
   app.enableShutdownHooks([]);
   bench.onClose(() => app.close());
-  return app.get(RateLimiter);
+  return { app, limiter: app.get(RateLimiter) };
 }
 
 /** Whether the store decided, and let the request pass. */
@@ -32,7 +37,7 @@ export function passed(decision) {
 
 /** Whether the store gave no answer in time. */
 export function late(answer) {
-  return answer instanceof RateLimitUnavailableException;
+  return answer instanceof LimiterUnavailableError;
 }
 
 /** `keys` users, each asked for in turn, all of whom pass. */

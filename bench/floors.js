@@ -30,4 +30,6 @@ export const FLOORS = {
   },
   'metrics.redis': { what: 'Node CPU per decision on Redis: with metrics / without', atMost: 1.1 },
   'metrics.memory': { what: 'Node CPU per decision in the process: with metrics / without', atMost: 1.5 },
+  'overrides.redis': { what: 'Node CPU per decision on Redis: 10,000 overrides of others / none', atMost: 1.02 },
+  'overrides.memory': { what: 'Node CPU per decision in the process: 10,000 overrides of others / none', atMost: 1.2 },
 };

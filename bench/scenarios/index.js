@@ -4,6 +4,7 @@ import { httpExpress, httpFastify } from './http.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
 import { metrics } from './metrics.js';
+import { overrides } from './overrides.js';
 import { algorithms, policies2 } from './policies.js';
 import { refused } from './refused.js';
 
@@ -27,4 +28,5 @@ export const SCENARIOS = [
   httpFastify,
   memoryStore,
   metrics,
+  overrides,
 ];

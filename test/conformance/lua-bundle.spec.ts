@@ -9,16 +9,20 @@ import { useRedis } from '../support/redis-fixture.js';
 
 interface Bundler {
   readonly TARGET: string;
-  readonly bundle: () => string;
+  readonly OVERRIDES_TARGET: string;
+  readonly OVERRIDES_FOLDER: string;
+  readonly bundle: (folder?: string) => string;
   readonly programOf: (folder?: string) => string;
 }
 
 // The bundler is plain JavaScript without types, so that npm can run it before anything is built.
-const { TARGET, bundle, programOf } = (await import(pathToFileURL(resolve('lua/bundle.js')).href)) as Bundler;
+const bundler = (await import(pathToFileURL(resolve('lua/bundle.js')).href)) as Bundler;
+const { TARGET, OVERRIDES_TARGET, OVERRIDES_FOLDER, bundle, programOf } = bundler;
 
 describe('the Lua program in the library', () => {
   it('is what lua/bundle.js makes of its sources (npm run lua:bundle)', () => {
     expect(readFileSync(TARGET, 'utf8')).toBe(bundle());
+    expect(readFileSync(OVERRIDES_TARGET, 'utf8')).toBe(bundle(OVERRIDES_FOLDER));
   });
 
   it('has a file for each algorithm of the list, and no other', () => {

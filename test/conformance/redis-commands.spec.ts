@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
+import { PROGRAM as OVERRIDES } from '../../libs/rate-limit/src/stores/redis/overrides.generated.js';
 import { openRedis } from '../../libs/rate-limit/src/stores/redis/open-redis.js';
-import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
+import { PROGRAM as DECISIONS } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { useRedis } from '../support/redis-fixture.js';
@@ -12,7 +13,8 @@ const OLDEST = '6.2.0';
 // It tells of its commands since when they exist; a Redis 6.2 does not.
 const redis = useRedis([], { installed: true });
 
-/** The commands of the program, each written as the first argument of `redis.call`. */
+/** The commands of the programs, each written as the first argument of `redis.call`. */
+const PROGRAM = `${DECISIONS}\n${OVERRIDES}`;
 const CALLS = Array.from(PROGRAM.matchAll(/redis\.p?call\(([^,)]*)/g), ([, first]) => first!);
 const called = new Set(CALLS.flatMap((first) => Array.from(first.matchAll(/'([A-Z]{3,})'/g), ([, name]) => name!)));
 /** Those that the store itself sends through a client, or on a new connection. */

@@ -64,7 +64,14 @@ it.each(MODES)('counts the answers that callers got, whatever fails (onStoreFail
 
   // The counts of the answers, over all histories.
   const told = { requests: 0, allowed: 0, rejected: 0, unavailable: 0 };
-  const sources: Record<DecisionSource, number> = { store: 0, 'denial-cache': 0, local: 0, open: 0, closed: 0 };
+  const sources: Record<DecisionSource, number> = {
+    store: 0,
+    'denial-cache': 0,
+    local: 0,
+    open: 0,
+    closed: 0,
+    override: 0,
+  };
   const policies = Object.fromEntries(NAMES.map((name) => [name, { requests: 0, allowed: 0, rejected: 0 }]));
   let failures = 0;
 

@@ -6,6 +6,18 @@ export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
 export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
+export { RateLimitOverrides } from './limiter/overrides/rate-limit-overrides.js';
+export { OverrideConflictError, TooManyOverridesError } from './limiter/overrides/errors.js';
+export type {
+  OverrideChange,
+  OverrideHistoryEntry,
+  OverrideOptions,
+  OverridePage,
+  OverridePageOptions,
+  OverrideRemoval,
+  OverrideTarget,
+  RateLimitOverride,
+} from './limiter/overrides/override.js';
 export type { LimiterPolicy } from './limiter/limiter-policies.js';
 export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './limiter/reservation.js';
 export {
@@ -21,7 +33,14 @@ export {
   type MetricsRegistry,
   type RateLimitMetricsOptions,
 } from './nest/rate-limit-metrics.module.js';
-export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
+export type {
+  Distribution,
+  OverriddenCharges,
+  OverrideStats,
+  PolicyStats,
+  RateLimitStats,
+  StoreStats,
+} from './metrics/stats.js';
 export type { RateLimitExceededBody } from './http/bodies.js';
 export type { HeaderFormat } from './http/headers.js';
 export type {
@@ -50,7 +69,7 @@ export type {
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
 } from './nest/types.js';
-export type { OnStoreFailure, PolicyScope, QuotaUnit } from './policy/policy.js';
+export type { OnStoreFailure, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { CalendarUnit, CalendarWindow } from './algorithms/calendar.js';
 export type { Duration } from './algorithms/duration.js';

@@ -11,6 +11,7 @@ export interface PolicyRow {
   local: number;
   open: number;
   closed: number;
+  override: number;
   admitted: number;
   /** Admissions that the textbook does not make. */
   over: number;
@@ -110,7 +111,7 @@ function ownerOf(policy: PolicyName, { request }: Decided): string {
 }
 
 function emptyRow(policy: PolicyName): PolicyRow {
-  const none = { store: 0, 'denial-cache': 0, local: 0, open: 0, closed: 0, admitted: 0 };
+  const none = { store: 0, 'denial-cache': 0, local: 0, open: 0, closed: 0, override: 0, admitted: 0 };
   return { policy, ...none, over: 0, overLocally: 0, unexcused: 0 };
 }
 

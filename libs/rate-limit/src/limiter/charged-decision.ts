@@ -1,6 +1,7 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 import { type ChargeReceipt, receiptsOf } from '../stores/receipt.js';
 import type { ChargeVerdict, Verdict } from '../stores/store.js';
+import type { BlockedCharge } from './overrides/active-overrides.js';
 import type { PolicyCharge } from './policy-charge.js';
 
 const MICROSECONDS = 1000;
@@ -9,6 +10,8 @@ const MICROSECONDS = 1000;
 class JudgedPolicy implements PolicyDecision {
   // Private by the language: callers compare and print decisions.
   readonly #charge: PolicyCharge;
+  // Declared only: a decision without an override has no such property.
+  declare readonly override?: number;
 
   constructor(
     readonly policy: string,
@@ -22,6 +25,7 @@ class JudgedPolicy implements PolicyDecision {
     charge: PolicyCharge,
   ) {
     this.#charge = charge;
+    if (charge.override !== undefined) this.override = charge.override;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {
@@ -127,6 +131,29 @@ export function decisionOf(
     return new Charged(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
   }
   return { allowed, decidedBy, policies, retryAfterMs, delayMs: allowed ? delay / MICROSECONDS : 0, decidedAtMs };
+}
+
+/**
+ * What a request is told that overrides decide without the store.
+ *
+ * @param blocked the charges that are rejected; none: the client is exempt from all policies of the request
+ * @param nowMs the store's clock
+ */
+export function decisionOfOverrides(blocked: readonly BlockedCharge[], nowMs: number): Decision {
+  const policies = blocked.map(({ charge, endsInMs }) => {
+    const { policy, algorithm } = charge;
+    return new JudgedPolicy(policy.name, algorithm.name, algorithm.limit, false, 0, endsInMs ?? 0, endsInMs, 0, charge);
+  });
+  const waits = blocked.map(({ endsInMs }) => endsInMs ?? Infinity);
+  const longest = Math.max(0, ...waits);
+  return {
+    allowed: blocked.length === 0,
+    decidedBy: 'override',
+    policies,
+    retryAfterMs: longest === Infinity ? null : longest,
+    delayMs: 0,
+    decidedAtMs: nowMs,
+  };
 }
 
 function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDecision {

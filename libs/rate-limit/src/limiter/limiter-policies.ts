@@ -13,6 +13,10 @@ const SCOPE = 'app';
 /** Warnings of policies that code writes anew for each call, which have other functions each time. */
 const MAX_WARNINGS = 1000;
 
+/** Names that are known, and policies of one name: code can write any number. */
+const MAX_KNOWN = 1000;
+const MAX_SAME_NAME = 20;
+
 /** A policy with a name, or the name of one of the module's policies. */
 export type LimiterPolicy = Policy | string;
 
@@ -28,6 +32,8 @@ export class LimiterPolicies {
   /** The module's policies, and those that are charged together: as many as the code names. */
   private readonly byName = new Map<string, readonly BoundPolicy[]>();
   private readonly warned = new Set<string>();
+  /** By name: the policies that were bound, for those who look for a policy by its name. */
+  private readonly known = new Map<string, Map<string, BoundPolicy>>();
 
   /** @param keyPrefix how keys begin */
   constructor(
@@ -71,8 +77,28 @@ export class LimiterPolicies {
         );
       }
       this.bound.set(parsed, bound);
+      this.remember(bound);
     }
     return bound;
+  }
+
+  /** The names of the policies that were bound. */
+  names(): Iterable<string> {
+    return this.known.keys();
+  }
+
+  /** The policies of this name that were bound. */
+  boundTo(name: string): Iterable<BoundPolicy> {
+    return this.known.get(name)?.values() ?? [];
+  }
+
+  private remember(policy: BoundPolicy): void {
+    let sameName = this.known.get(policy.name);
+    if (sameName === undefined) {
+      if (this.known.size >= MAX_KNOWN) return;
+      this.known.set(policy.name, (sameName = new Map()));
+    }
+    if (sameName.size < MAX_SAME_NAME) sameName.set(policy.keyTail, policy);
   }
 
   private warnOnce(message: string): void {

@@ -1,5 +1,6 @@
 import type { HandlerContext } from '../metrics/decision-event.js';
 import type { Monitor } from '../metrics/monitor.js';
+import type { OverrideStats } from '../metrics/stats.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
@@ -8,9 +9,10 @@ import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/redis/redis-failure.js';
 import type { RateLimitStoreError, Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
-import { decisionOf, receiptsOfDecision } from './charged-decision.js';
+import { decisionOf, decisionOfOverrides, receiptsOfDecision } from './charged-decision.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { Fallback } from './fallback.js';
+import { ActiveOverrides, type OverriddenRequest } from './overrides/active-overrides.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
 import { Reservation } from './reservation.js';
 import { ReservedCharges } from './reserved-charges.js';
@@ -21,6 +23,9 @@ export interface StoreExperience {
   /** The store missed the request's deadline: it is not asked again. */
   missedDeadline: RateLimitStoreError | undefined;
 }
+
+/** A limiter without overrides of its own has nothing to say of them. */
+const NO_LOGGER = { warn: (): void => undefined };
 
 /**
  * The engine: guard, middleware and `RateLimiter` decide here and nowhere else. It asks the denial cache, else the store
@@ -36,11 +41,17 @@ export class Limiter {
     private readonly gateway: StoreGateway,
     private readonly fallback: Fallback,
     private readonly monitor: Monitor,
+    private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
   ) {}
 
   /** Decisions of full in-process stores on a state that clients without room share. */
   get memoryOverflows(): number {
     return this.gateway.memoryOverflows + this.fallback.memoryOverflows;
+  }
+
+  /** The overrides that are obeyed. */
+  get overrideStats(): OverrideStats {
+    return { count: this.overrides.size, loaded: this.overrides.loaded };
   }
 
   /**
@@ -64,6 +75,34 @@ export class Limiter {
     charges: readonly PolicyCharge[],
     handler?: HandlerContext,
     experience?: StoreExperience,
+  ): Decision | Promise<Decision> {
+    if (this.overrides.size !== 0) {
+      const overridden = this.overrides.apply(charges);
+      if (overridden !== undefined) return this.decideOverridden(charges, overridden, handler, experience);
+    }
+    return this.ask(charges, handler, experience);
+  }
+
+  /** A policy of which the client is exempt is left out. One that blocks the client rejects, and the store is not asked. */
+  private decideOverridden(
+    all: readonly PolicyCharge[],
+    { charges, blocked, exempt, changed }: OverriddenRequest,
+    handler: HandlerContext | undefined,
+    experience: StoreExperience | undefined,
+  ): Decision | Promise<Decision> {
+    const { monitor, overrides } = this;
+    const since = monitor.begin();
+    if (all[0]!.mode !== 'peek') monitor.overridden(changed, exempt, blocked.length);
+    if (blocked.length === 0 && charges.length > 0) return this.ask(charges, handler, experience);
+    const decision = decisionOfOverrides(blocked, overrides.nowMs());
+    const rejecting = blocked.map(({ charge }) => charge);
+    return monitor.decidedByOverrides(all[0]!.mode, rejecting, decision, handler, since);
+  }
+
+  private ask(
+    charges: readonly PolicyCharge[],
+    handler: HandlerContext | undefined,
+    experience: StoreExperience | undefined,
   ): Decision | Promise<Decision> {
     const { gateway, monitor } = this;
     const since = monitor.begin();
@@ -101,6 +140,12 @@ export class Limiter {
   async reserve(charges: readonly PolicyCharge[]): Promise<Reservation> {
     const decision = await this.decide(charges);
     return new Reservation(decision, new ReservedCharges(decision, this.gateway, this.fallback));
+  }
+
+  /** The policy's state for an identity under the numbers of its override; undefined where there is none of its own. */
+  overriddenCharge(policy: BoundPolicy, identity: string): PolicyCharge | undefined {
+    const variant = this.overrides.variantFor(policy, identity);
+    return variant === policy ? undefined : this.charge(variant, identity, 0, 'peek');
   }
 
   /** Forgets the states under the keys, in the store and in the fallback. */

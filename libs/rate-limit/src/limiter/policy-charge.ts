@@ -9,6 +9,10 @@ export interface PolicyCharge extends Charge {
   /** The identity's tag. */
   readonly identity: string;
   readonly mode: ChargeMode;
+  /** The version of the override whose numbers the policy has. */
+  readonly override?: number;
+  /** The edition of the overrides in which none was found for this charge: charges are used again. */
+  overridesSeen?: number;
 }
 
 /**
@@ -38,5 +42,6 @@ export function chargeOf(
     policyKey: policy.keyTail,
     global: policy.globalKey !== undefined,
     shardKeys: policy.shardKeys,
+    overridesSeen: 0,
   };
 }

@@ -181,7 +181,8 @@ export class RateLimiter {
    */
   stats(): RateLimitStats {
     const { memoryOverflows } = this.limiter;
-    return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows };
+    const { overrideStats } = this.limiter;
+    return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows, overrides: overrideStats };
   }
 
   private async resetAll(policies: readonly BoundPolicy[], tag: string): Promise<readonly ResetState[]> {
@@ -192,6 +193,8 @@ export class RateLimiter {
       if (states.has(key)) continue;
       states.set(key, { policy: policy.name, scope: policy.boundTo });
       keys.push(key, ...shardKeys);
+      const overridden = this.limiter.overriddenCharge(policy, tag);
+      if (overridden !== undefined) keys.push(overridden.key, ...(overridden.shardKeys ?? []));
     }
     if (keys.length > 0) await this.limiter.reset(keys);
     return [...states.values()];

@@ -26,8 +26,9 @@ export class ReservedCharges implements Settler {
   }
 
   async settle(finalCost: number): Promise<Settlement> {
+    // Neither `onStoreFailure: 'open'` nor an override that exempts a client charges anything.
+    if (this.decidedBy === 'open' || this.decidedBy === 'override') return { settledBy: 'none', policies: [] };
     const settlements = this.settlements(finalCost);
-    if (this.decidedBy === 'open') return { settledBy: 'none', policies: [] };
     if (settlements.every(({ receipt }) => receipt.cost === finalCost)) {
       return this.settlement(finalCost, this.decidedBy, []);
     }

@@ -7,7 +7,7 @@ import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import { type DecisionEvent, type DecisionSource, type HandlerContext, routeName } from './decision-event.js';
 import { Histogram } from './histogram.js';
 import { type CountedCharge, PolicyTallies } from './policy-tallies.js';
-import type { RateLimitStats } from './stats.js';
+import type { OverriddenCharges, RateLimitStats } from './stats.js';
 
 /** The module's options of the same names. */
 export interface MonitorSettings {
@@ -28,7 +28,9 @@ export class Monitor {
     local: 0,
     open: 0,
     closed: 0,
+    override: 0,
   };
+  private readonly overrides = { changed: 0, exempt: 0, blocked: 0 };
   private allowed = 0;
   private storeFailures = 0;
   private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0 };
@@ -82,6 +84,29 @@ export class Monitor {
     return decision;
   }
 
+  /** Counts charges that overrides have changed, left out or rejected. */
+  overridden(changed: number, exempt: number, blocked: number): void {
+    this.overrides.changed += changed;
+    this.overrides.exempt += exempt;
+    this.overrides.blocked += blocked;
+  }
+
+  /**
+   * Counts a decision that overrides made without the store.
+   *
+   * @param rejecting the charges that they rejected; none: the request passed
+   */
+  decidedByOverrides(
+    mode: CountedCharge['mode'],
+    rejecting: readonly CountedCharge[],
+    decision: Decision,
+    handler: HandlerContext | undefined,
+    since: number,
+  ): Decision {
+    if (mode !== 'peek') this.count(rejecting, decision, 'override', handler, since);
+    return decision;
+  }
+
   /** Counts a request that got an error in place of a decision. */
   closed(
     charges: readonly CountedCharge[],
@@ -120,7 +145,7 @@ export class Monitor {
     else this.outages.set(node, { reason, since: performance.now() });
   }
 
-  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows'> {
+  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'overrides'> & { overridden: OverriddenCharges } {
     const { allowed, storeFailures } = this;
     const [outage] = this.outages.values(); // the longest one
     const sources = { ...this.sources };
@@ -135,6 +160,7 @@ export class Monitor {
       latencyMs: this.timing ? this.latency.snapshot() : undefined,
       batchSizes: this.batches.snapshot(),
       storeFailures,
+      overridden: { ...this.overrides },
       functionFailures: { ...this.functionFailures },
       store: {
         available: outage === undefined,

@@ -2,7 +2,8 @@ import { expect, it } from '@jest/globals';
 import { Monitor } from './monitor.js';
 import { libraryMetrics } from './prometheus.js';
 
-const stats = (monitor: Monitor) => ({ ...monitor.stats(), waiting: 0, memoryOverflows: 0 });
+const overrides = { count: 0, loaded: true };
+const stats = (monitor: Monitor) => ({ ...monitor.stats(), waiting: 0, memoryOverflows: 0, overrides });
 
 it('sums the failures of functions over the limiters of a process, by kind', async () => {
   const monitors = [new Monitor({}, console), new Monitor({}, console)];

@@ -12,7 +12,7 @@ interface Definition {
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   /** How the processes of a Node cluster are combined. */
-  readonly aggregator: 'sum' | 'min';
+  readonly aggregator: 'sum' | 'min' | 'max';
   readonly samples: (stats: readonly RateLimitStats[]) => Sample[];
 }
 
@@ -54,6 +54,21 @@ const DEFINITIONS: readonly Definition[] = [
         value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
         labels: { function: kind },
       })),
+  ),
+  counter('rate_limiter_overridden_total', 'Charges that overrides have changed, left out or rejected', (stats) =>
+    (['changed', 'exempt', 'blocked'] as const).map((kind) => ({
+      value: sum(stats, ({ overridden }) => overridden[kind]),
+      labels: { override: kind },
+    })),
+  ),
+  gauge('rate_limiter_overrides', 'Overrides that the process obeys', 'max', (stats) =>
+    Math.max(0, ...stats.map(({ overrides }) => overrides.count)),
+  ),
+  gauge(
+    'rate_limiter_overrides_loaded',
+    'Whether the overrides were read from Redis: 1, or 0 until then',
+    'min',
+    (stats) => (stats.every(({ overrides }) => overrides.loaded) ? 1 : 0),
   ),
   counter(
     'rate_limiter_memory_overflow_total',

@@ -39,10 +39,30 @@ export interface RateLimitStats {
   readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'problem', number>>;
   /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */
   readonly store: StoreStats;
+  /** The charges that overrides have changed: a request has one for each of its policies. */
+  readonly overridden: OverriddenCharges;
+  /** The overrides that this process obeys. */
+  readonly overrides: OverrideStats;
   /** Requests that wait for a leaky bucket's departure slot at the moment. */
   readonly waiting: number;
   /** Decisions of a full `MemoryStore`, that of the fallback included, on a state that clients without room share. */
   readonly memoryOverflows: number;
+}
+
+export interface OverriddenCharges {
+  /** Charges on a policy with other numbers. */
+  readonly changed: number;
+  /** Charges that were left out. */
+  readonly exempt: number;
+  /** Charges that were rejected without asking the store. */
+  readonly blocked: number;
+}
+
+export interface OverrideStats {
+  /** Overrides in force. Those that have ended can be among them for a moment. */
+  readonly count: number;
+  /** Whether the overrides were read from Redis at least once; true without Redis. */
+  readonly loaded: boolean;
 }
 
 /** The decisions of one policy. Policies of one name and algorithm count together. */

@@ -4,11 +4,14 @@ import { NotedStore } from '../limiter/noted-store.js';
 import type { Monitor } from '../metrics/monitor.js';
 import { keyOf } from '../policy/key.js';
 import { Deadlines } from '../stores/deadlines.js';
+import { MemoryOverrideLog } from '../stores/memory/override-log.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { changedOptions, duplicateRedis, openRedis } from '../stores/redis/open-redis.js';
+import type { OverrideLog } from '../stores/override-log.js';
+import { RedisOverrideLog } from '../stores/redis/override-log.js';
 import { isRedisClient, type OwnedRedisClient, type RedisClient } from '../stores/redis/redis-client.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
-import type { RateLimitStore, StoreStateChange } from '../stores/store.js';
+import type { Clock, RateLimitStore, StoreStateChange } from '../stores/store.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
@@ -21,6 +24,8 @@ interface OpenedStore {
   readonly denials?: DenialCache | undefined;
   /** Whether the store keeps the deadline by itself. */
   readonly keepsTime: boolean;
+  /** Where overrides are kept: in the same Redis, or in this process. */
+  readonly overrides: OverrideLog;
   /** Whether the module opened the store, and closes it. */
   readonly owned: boolean;
   /** One line for the log at boot. */
@@ -71,7 +76,8 @@ export async function openStore(
   return redisStore(redis, options, monitor, logger);
 }
 
-function givenStore(store: RateLimitStore, { given, denialCacheMs, deadlineMs }: CheckedOptions): OpenedStore {
+function givenStore(store: RateLimitStore, options: CheckedOptions): OpenedStore {
+  const { given, denialCacheMs, deadlineMs } = options;
   for (const [option, advice] of Object.entries(BELONG_TO_STORE)) {
     if (given[option as Option] !== undefined) throw noEffect(option, 'with store', advice);
   }
@@ -79,6 +85,7 @@ function givenStore(store: RateLimitStore, { given, denialCacheMs, deadlineMs }:
     deadlines: new Deadlines(deadlineMs),
     keepsTime: false,
     owned: false,
+    overrides: overrideLogOf(store, options),
     description: `Limits are kept in ${nameOf(store)}`,
   };
   // A virtual clock may drive the store, so denials are kept only on request.
@@ -91,9 +98,11 @@ function givenStore(store: RateLimitStore, { given, denialCacheMs, deadlineMs }:
 }
 
 /** A store that a test has put in place of the application's. The options of the application's own store rest. */
-export function overridingStore(store: RateLimitStore, { deadlineMs }: CheckedOptions): OpenedStore {
+export function overridingStore(store: RateLimitStore, options: CheckedOptions): OpenedStore {
+  const { deadlineMs } = options;
   const description = `Limits are kept in ${nameOf(store)}, which overrides the store of the module's options`;
-  return { store, deadlines: new Deadlines(deadlineMs), keepsTime: false, owned: false, description };
+  const overrides = overrideLogOf(store, options);
+  return { store, deadlines: new Deadlines(deadlineMs), keepsTime: false, owned: false, overrides, description };
 }
 
 function memoryStore({ given, deadlineMs }: CheckedOptions): OpenedStore {
@@ -101,6 +110,7 @@ function memoryStore({ given, deadlineMs }: CheckedOptions): OpenedStore {
   const without = idle.length === 0 ? '' : `; without effect until then: ${idle.join(', ')}`;
   return {
     store: new MemoryStore(),
+    overrides: new MemoryOverrideLog(),
     deadlines: new Deadlines(deadlineMs),
     keepsTime: true,
     owned: true,
@@ -134,7 +144,8 @@ async function redisStore(
       'FG_CLOCKS_DIFFER',
     );
     const store = new RedisStore(redis as RedisClient, settings);
-    return { ...opened, store, owned: false, description, ...(clock === 'app' && { warning }) };
+    const overrides = overrideLogOf(store, options);
+    return { ...opened, store, owned: false, overrides, description, ...(clock === 'app' && { warning }) };
   }
   const store = new RedisStore(client, {
     ...settings,
@@ -151,6 +162,7 @@ async function redisStore(
     ...opened,
     store,
     owned: true,
+    overrides: overrideLogOf(store, options),
     description: `${description}${duplicated(redis)}`,
     ...(ignored.length > 0 && {
       warning: withHelp(
@@ -159,6 +171,17 @@ async function redisStore(
       ),
     }),
   };
+}
+
+/**
+ * Overrides are kept where the limits are, if that is a Redis. A store of the application says nothing of a place for them: they
+ * live in this process then, by the clock of a store that tests drive.
+ */
+function overrideLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): OverrideLog {
+  if (store instanceof RedisStore)
+    return new RedisOverrideLog(store, (part) => keyOf(keyPrefix, 'overrides', `:${part}`));
+  const { clock } = store as { readonly clock?: unknown };
+  return new MemoryOverrideLog(typeof clock === 'function' ? (clock as Clock) : undefined);
 }
 
 /** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */

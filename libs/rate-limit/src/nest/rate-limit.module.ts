@@ -19,6 +19,7 @@ import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
 import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import { RateLimitConfigError } from '../util/config-error.js';
+import { RateLimitOverrides } from '../limiter/overrides/rate-limit-overrides.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RATE_LIMIT_STORE } from './open-store.js';
@@ -58,6 +59,11 @@ import { RATE_LIMIT_STORE } from './open-store.js';
       },
     },
     { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },
+    {
+      provide: RateLimitOverrides,
+      inject: [RateLimitRuntime],
+      useFactory: (runtime: RateLimitRuntime) => runtime.overrides,
+    },
     { provide: RATE_LIMIT_STORE, useValue: null },
     RateLimitGuard,
     { provide: PLAIN_GUARD, useClass: RateLimitGuard },
@@ -77,7 +83,7 @@ import { RATE_LIMIT_STORE } from './open-store.js';
       },
     },
   ],
-  exports: [RateLimitRuntime, RateLimiter, RateLimitGuard, RATE_LIMIT_PRESENT],
+  exports: [RateLimitRuntime, RateLimiter, RateLimitOverrides, RateLimitGuard, RATE_LIMIT_PRESENT],
 })
 export class RateLimitModule extends ConfigurableModuleClass {
   /**

@@ -13,6 +13,10 @@ import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
 import { Fallback } from '../limiter/fallback.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimiterPolicies } from '../limiter/limiter-policies.js';
+import { ActiveOverrides } from '../limiter/overrides/active-overrides.js';
+import { KnownPolicies } from '../limiter/overrides/known-policies.js';
+import { OverrideWatch } from '../limiter/overrides/override-watch.js';
+import { RateLimitOverrides } from '../limiter/overrides/rate-limit-overrides.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import { StoreGateway } from '../limiter/store-gateway.js';
 import { UserFunctions } from '../limiter/user-functions.js';
@@ -49,6 +53,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** The same engine without metrics and `onDecision`: for charges that are no decision on a request. */
   readonly unobserved: Limiter;
   readonly limiter: RateLimiter;
+  readonly overrides: RateLimitOverrides;
   readonly identities: IdentityChain;
   readonly routes: RoutePolicies;
   readonly policyFunctions: PolicyFunctions;
@@ -63,6 +68,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** Sees every limited request. */
   readonly forwarded: ForwardedWatch;
   private readonly policies: NamedPolicies<ExecutionContext>;
+  private readonly overrideWatch: OverrideWatch;
   private readonly connections = new Connections();
   private readonly unknownContexts = new Set<string>();
 
@@ -98,10 +104,14 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.policyFunctions = new PolicyFunctions(this.functions);
     const gateway = new StoreGateway(opened, logger);
     const fallback = new Fallback(options, logger);
-    this.engine = new Limiter(keyPrefix, gateway, fallback, monitor);
-    this.unobserved = new Limiter(keyPrefix, gateway, fallback, new Monitor({}, logger));
+    const active = new ActiveOverrides(logger, opened.overrides.processMs);
+    this.engine = new Limiter(keyPrefix, gateway, fallback, monitor, active);
+    this.unobserved = new Limiter(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
     const named = new LimiterPolicies(this.policies, keyPrefix, logger);
     this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom);
+    this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
+    const known = new KnownPolicies(this.policies, named, this.routes);
+    this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
   }
 
   /** The store that decides. */
@@ -147,6 +157,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       if (warning !== undefined) this.logger.warn(warning);
     }
     await this.opened.store.connect?.();
+    await this.overrideWatch.start();
     this.logger.log(this.opened.description);
   }
 
@@ -155,6 +166,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 
   async onApplicationShutdown(): Promise<void> {
+    this.overrideWatch.stop();
     if (this.opened.owned) await this.opened.store.close?.();
   }
 

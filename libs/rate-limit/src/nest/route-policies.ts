@@ -116,6 +116,11 @@ export class RoutePolicies implements RoutePolicySource {
     return this.byName.get(name)?.values() ?? [];
   }
 
+  /** The names of the policies that stand on routes. */
+  policyNames(): Iterable<string> {
+    return this.byName.keys();
+  }
+
   private resolve(controller: Type, handler: Handler): Route | undefined {
     const own = Reflect.getMetadata(RATE_LIMIT, handler) as readonly PolicySource[] | undefined;
     const shared = Reflect.getMetadata(RATE_LIMIT, controller) as readonly PolicySource[] | undefined;

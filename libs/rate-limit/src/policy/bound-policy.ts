@@ -6,6 +6,8 @@ import type { ParsedPolicy } from './parse-policy.js';
 export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
   /** What its state belongs to, as it stands in keys: `POST /api/rides`, `RidesController /api/rides` or `app`. */
   readonly boundTo: string;
+  /** How its keys begin. */
+  readonly keyPrefix: string;
   /** The part of every key after the identity. */
   readonly keyTail: string;
   /** The one key of a policy that counts all clients together; undefined for the others. */
@@ -33,6 +35,7 @@ export function bindPolicy<Context>(
   return {
     ...parsed,
     boundTo,
+    keyPrefix: prefix,
     keyTail: tail,
     globalKey: by === 'global' ? keyOf(prefix, tag, tail) : undefined,
     // Only policies that count all clients together have shards: parsePolicy sees to that.

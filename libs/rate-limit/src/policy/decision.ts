@@ -15,11 +15,13 @@ export interface PolicyDecision {
   readonly resetAfterMs: number;
   /**
    * Milliseconds after which the same request passes, if nothing else happens: just before, it is rejected. 0 when allowed;
-   * null when its cost exceeds the limit, so that it never passes. Not rounded: microseconds / 1000.
+   * null when its cost exceeds the limit, so that it never passes, or when an override blocks the client without an end. Not rounded: microseconds / 1000.
    */
   readonly retryAfterMs: number | null;
   /** Milliseconds that the request waits for its departure slot. 0 except for a leaky bucket. */
   readonly delayMs: number;
+  /** The version of the override that was in force for the client; absent without one. */
+  readonly override?: number;
 }
 
 /** The outcome for a request. */
@@ -27,11 +29,15 @@ export interface Decision {
   /** True: every policy let the request pass and was charged. False: no policy was charged. */
   readonly allowed: boolean;
   /**
-   * What decided: `'store'`; `'local'`, this process with its share of the limits, while the store was unavailable; or
-   * `'open'`, the policies' `onStoreFailure: 'open'`.
+   * What decided: `'store'`; `'local'`, this process with its share of the limits, while the store was unavailable; `'open'`,
+   * the policies' `onStoreFailure: 'open'`; or `'override'`, overrides that need no store: `blocked`, or `exempt` for all of the
+   * policies.
    */
-  readonly decidedBy: 'store' | 'local' | 'open';
-  /** In the order of the policies. `'local'` has only the policies that are decided locally, `'open'` has none. */
+  readonly decidedBy: 'store' | 'local' | 'open' | 'override';
+  /**
+   * In the order of the policies, without those of which the client is exempt. `'local'` has only the policies that are decided
+   * locally, `'open'` has none, and `'override'` has those that block the client.
+   */
   readonly policies: readonly PolicyDecision[];
   /** Milliseconds: the longest of the rejecting policies. 0 when allowed, null when the request never passes. */
   readonly retryAfterMs: number | null;

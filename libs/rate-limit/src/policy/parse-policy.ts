@@ -3,7 +3,7 @@ import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithm
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
-import type { CommonPolicyOptions, OnStoreFailure, PolicyScope, QuotaUnit } from './policy.js';
+import type { CommonPolicyOptions, OnStoreFailure, PolicyNumbers, PolicyScope, QuotaUnit } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
@@ -25,6 +25,8 @@ export interface ParsedPolicy<Context = never> {
   /** Undefined: the module's. */
   readonly onStoreFailure: OnStoreFailure | undefined;
   readonly algorithm: Algorithm;
+  /** The algorithm's own options as they were given, such as `capacity` and `refill`: a variant changes some of them. */
+  readonly numbers: PolicyNumbers;
   readonly shards: number;
   readonly quotaUnit: QuotaUnit;
   /** What an operator should know, such as a rate that was rounded. */
@@ -74,6 +76,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     skipIf: read('skipIf') as ParsedPolicy<Context>['skipIf'],
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,
+    numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PolicyNumbers,
     shards: read('shards') as number,
     quotaUnit: read('quotaUnit') as QuotaUnit,
     warnings,

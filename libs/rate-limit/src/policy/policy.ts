@@ -156,6 +156,25 @@ export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolic
   algorithm: 'sliding-window-counter';
 }
 
+/**
+ * Other numbers for a policy: some of its algorithm's own options. What is left out stays as it is in the policy.
+ *
+ * @example { capacity: 100, refill: 50 } // of a bucket
+ * @example { limit: 1_000 } // of a window
+ */
+export interface PolicyNumbers {
+  /** Of a token bucket, or the waiting places of a leaky bucket: a whole number from 1. */
+  readonly capacity?: number;
+  /** Of a token bucket: tokens per second, or text such as `'600/m'`. */
+  readonly refill?: Rate;
+  /** Of a leaky bucket: departures per second, or text such as `'600/m'`. */
+  readonly drain?: Rate;
+  /** Of a window: a whole number from 1. */
+  readonly limit?: number;
+  /** Of a window: milliseconds, or text such as `'1m'`. Another length begins with a fresh count. */
+  readonly window?: Duration;
+}
+
 /** One limit: an algorithm, its parameters, a name, and the identity that it counts. */
 export type Policy<Context = never> =
   | TokenBucketPolicy<Context>

@@ -32,6 +32,7 @@ export const ERROR_CODES = [
   'FG_FUNCTION_FAILED',
   'FG_REDIS_EVICTS',
   'FG_CLOCKS_DIFFER',
+  'FG_OVERRIDES_UNKNOWN',
   // Errors at run time.
   'FG_RESERVATION_CLOSED',
 ] as const;

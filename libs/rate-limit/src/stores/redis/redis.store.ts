@@ -9,6 +9,7 @@ import type {
   ChargeSettlement,
   Clock,
   RateLimitStore,
+  RateLimitStoreError,
   SettledCharge,
   StoreStateChange,
   Verdict,
@@ -76,7 +77,8 @@ export class RedisStore implements RateLimitStore {
    * @throws {RangeError} when an option is out of its range
    */
   constructor(
-    private readonly client: RedisClient,
+    /** @internal Overrides share it. */
+    readonly client: RedisClient,
     options: RedisStoreOptions = {},
   ) {
     const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, deadlines, denials, observer, owned } = options;
@@ -84,7 +86,8 @@ export class RedisStore implements RateLimitStore {
     const appClock = clockOf(clock);
     const maxSkew = checkMaxSkew('RedisStore', maxSkewMs);
     this.script = new Script(client, { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines });
-    const cluster = client.isCluster === true ? new ClusterRouting(client.options?.keyPrefix ?? '') : undefined;
+    const cluster = (this.cluster =
+      client.isCluster === true ? new ClusterRouting(client.options?.keyPrefix ?? '') : undefined);
     if (owned !== undefined) {
       const { probeKey, logger, onStateChange } = owned;
       const own = client as OwnedRedisClient;
@@ -180,6 +183,11 @@ export class RedisStore implements RateLimitStore {
         },
       );
     });
+  }
+
+  /** @internal A call beside the decisions, of this key, was not answered in time: it counts as a decision that was not. */
+  missed(key: string, error: RateLimitStoreError): void {
+    this.availability.failed(error, this.cluster?.slotOf(key) ?? 0);
   }
 
   /** Connects a client that belongs to the store. Any other client connects by itself. */

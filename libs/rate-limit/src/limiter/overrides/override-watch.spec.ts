@@ -1,0 +1,76 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
+import { MemoryOverrideLog } from '../../stores/memory/override-log.js';
+import type { OverrideChanges, OverrideLog, OverrideOutcome } from '../../stores/override-log.js';
+import { ActiveOverrides } from './active-overrides.js';
+import { bodyText, overrideId } from './override-text.js';
+import { OverrideWatch } from './override-watch.js';
+
+/** A log whose answers to `poll` come when a test lets them. */
+class HeldLog extends MemoryOverrideLog {
+  override readonly shared = true;
+  private readonly held: (() => void)[] = [];
+  holds = false;
+  polls = 0;
+
+  override async poll(known: string): Promise<OverrideChanges> {
+    this.polls++;
+    const answer = await super.poll(known);
+    if (this.holds) await new Promise<void>((resolve) => this.held.push(resolve));
+    return answer;
+  }
+
+  release(): void {
+    this.holds = false;
+    for (const resolve of this.held.splice(0)) resolve();
+  }
+}
+
+const logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
+const KEY = { policy: 'api', identity: 'user:ada', scope: undefined };
+
+async function write(log: OverrideLog, capacity: number | undefined, key = KEY): Promise<OverrideOutcome> {
+  const change = capacity === undefined ? undefined : { capacity };
+  const one = { id: overrideId(key), ifVersion: undefined, body: bodyText({ ...key, change }) };
+  return capacity === undefined ? log.remove(one) : log.set(one, undefined);
+}
+
+it.each([
+  ['a removal', undefined, 0],
+  ['a later change', 9, 1],
+])('lets no answer from before undo %s of this process', async (_, capacity, size) => {
+  const log = new HeldLog();
+  const active = new ActiveOverrides(logger);
+  const watch = new OverrideWatch(log, active, logger);
+  await watch.start();
+  await write(log, 5); // by another process
+  log.holds = true;
+  const { polls } = log;
+  while (log.polls === polls) await delay(10);
+  const outcome = await write(log, capacity);
+  if (outcome.outcome === 'changed') watch.changed(outcome.record, outcome.nowMs, active.readProcessMs());
+  log.release();
+  await delay(20);
+  expect(active.size).toBe(size);
+  const later = log.polls;
+  while (log.polls < later + 2) await delay(10);
+  expect(active.size).toBe(size);
+  watch.stop();
+});
+
+it('obeys what others have changed meanwhile, and reads all again when a change of its own is missing', async () => {
+  const log = new HeldLog();
+  const active = new ActiveOverrides(logger);
+  const watch = new OverrideWatch(log, active, logger);
+  await watch.start();
+  for (const user of ['user:bob', 'user:eve']) await write(log, 5, { ...KEY, identity: user });
+  // As after a failover: this process was told that its change was made, and no log has it.
+  const { records, version } = await log.history(undefined, 1);
+  const lost = { ...records[0]!, version: Number(version) - 1, body: bodyText({ ...KEY, change: { capacity: 7 } }) };
+  watch.changed(lost, Date.now(), active.readProcessMs());
+  expect(active.size).toBe(1);
+  const later = log.polls;
+  while (log.polls < later + 2) await delay(10);
+  expect(active.size).toBe(2);
+  watch.stop();
+});

@@ -1,0 +1,86 @@
+import type { Duration } from '../../algorithms/duration.js';
+import type { Identity } from '../../identity/identity.js';
+import type { PolicyNumbers } from '../../policy/policy.js';
+
+/** What an override is about: one identity under one policy. */
+export interface OverrideTarget {
+  /** The policy's name. The override holds wherever a policy of this name stands. */
+  readonly policy: string;
+  /**
+   * The identity, or its tag as `identityTag` and `RateLimitOverride.identity` have it. Left out for a policy that counts all
+   * clients together (`by: 'global'`), and only for it.
+   */
+  readonly identity?: Identity | string | undefined;
+  /**
+   * One place where the policy stands, as in `ResetState.scope`: `'POST /api/rides'`, a controller, or `'app'`. Default: all of
+   * them. An override of one place goes before an override of all places.
+   */
+  readonly scope?: string | undefined;
+}
+
+/**
+ * What an override changes: some of the policy's numbers, or
+ * - `exempt`: the policy does not count the client
+ * - `blocked`: the policy rejects every request of the client, without asking the store
+ */
+export type OverrideChange =
+  | (PolicyNumbers & { readonly exempt?: never; readonly blocked?: never })
+  | { readonly exempt: true; readonly blocked?: never }
+  | { readonly blocked: true; readonly exempt?: never };
+
+/** How `remove` is recorded, and when it is refused. */
+export interface OverrideRemoval {
+  /** Why: up to 500 characters, for `history`. */
+  readonly reason?: string;
+  /** Who changes it: up to 100 characters, for `history`. */
+  readonly author?: string;
+  /**
+   * The version that the override must have; 0: there must be none. If another change came first, nothing is changed and an
+   * `OverrideConflictError` names both versions. Default: whatever is there is replaced.
+   */
+  readonly ifVersion?: number;
+}
+
+export interface OverrideOptions extends OverrideRemoval {
+  /** When the override ends by itself: milliseconds, or text such as `'24h'`. Default: it stays until it is removed. */
+  readonly expiresIn?: Duration;
+}
+
+/** An override that is in force. */
+export interface RateLimitOverride {
+  readonly policy: string;
+  /** The identity's tag, such as `'user:rider-1'`; undefined where the policy counts all clients together. */
+  readonly identity: string | undefined;
+  /** The one place where it holds; undefined: everywhere. */
+  readonly scope: string | undefined;
+  readonly change: OverrideChange;
+  /** For `ifVersion`. Grows with every change of any override. */
+  readonly version: number;
+  /** Milliseconds since 1970, by Redis's clock. */
+  readonly setAtMs: number;
+  /** Milliseconds since 1970, by Redis's clock; null: it does not end by itself. */
+  readonly expiresAtMs: number | null;
+  readonly reason: string | undefined;
+  readonly author: string | undefined;
+}
+
+/** A change of an override. */
+export interface OverrideHistoryEntry extends Omit<RateLimitOverride, 'change'> {
+  readonly action: 'set' | 'removed';
+  /** Undefined where the override was removed. */
+  readonly change: OverrideChange | undefined;
+}
+
+/** A part of a list. */
+export interface OverridePage<T> {
+  readonly items: readonly T[];
+  /** For the next page; undefined: this one is the last. */
+  readonly cursor: string | undefined;
+}
+
+export interface OverridePageOptions {
+  /** Where the page begins: the `cursor` of the page before. */
+  readonly cursor?: string | undefined;
+  /** Items on the page: 1 to 1,000, default 100. */
+  readonly limit?: number | undefined;
+}

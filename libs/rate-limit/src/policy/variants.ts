@@ -1,0 +1,85 @@
+import { algorithmEntry } from '../algorithms/algorithms.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { checkNames } from '../util/option-rules.js';
+import { RecentMap } from '../util/recent-map.js';
+import { type BoundPolicy, bindPolicy } from './bound-policy.js';
+import { parsePolicy } from './parse-policy.js';
+import type { PolicyNumbers } from './policy.js';
+
+/** Variants of one policy that are kept: those that were used last. Others are made anew. */
+const MAX_VARIANTS = 256;
+
+/** By the canonical text of their change. */
+const VARIANTS = new WeakMap<BoundPolicy, RecentMap<BoundPolicy>>();
+
+/**
+ * The same policy with other numbers of its algorithm: for a plan, or for an override. Name, scope, identity, cost, shards and
+ * all else stay. A bucket's key carries its numbers, so a changed bucket begins full; a window of the same length goes on
+ * counting.
+ *
+ * Equal changes of a policy give the same object, as long as it is among the last 256 that were used.
+ *
+ * @param change the numbers that differ
+ * @param where how error messages begin; default the policy and where it stands
+ * @throws {RateLimitConfigError} as at boot: for an option that the algorithm does not have, a wrong number, a constant cost
+ *   that no longer fits, shards that do not divide the limit, or a key that could become longer than 200 bytes
+ * @example variantOf(bound, { capacity: 100, refill: 50 })
+ */
+export function variantOf<Context>(
+  bound: BoundPolicy<Context>,
+  change: PolicyNumbers,
+  where = `policy '${bound.name}' of ${bound.boundTo}`,
+): BoundPolicy<Context> {
+  const text = canonicalText(change);
+  let known = VARIANTS.get(bound);
+  const variant = text === undefined ? undefined : known?.get(text);
+  if (variant !== undefined) return variant as BoundPolicy<Context>;
+  const made = makeVariant(bound, change, where);
+  if (known === undefined) VARIANTS.set(bound, (known = new RecentMap(MAX_VARIANTS)));
+  if (text !== undefined) known.set(text, made);
+  return made;
+}
+
+/** Equal for changes of equal options. Undefined for a change that cannot be right, as far as JSON could hide it. */
+function canonicalText(change: unknown): string | undefined {
+  if (!isObject(change)) return undefined;
+  const given = givenOf(change);
+  // JSON has no bigint, and writes a function as null.
+  if (given.some(([, value]) => !['number', 'string', 'object'].includes(typeof value))) return undefined;
+  return JSON.stringify(given.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+function makeVariant<Context>(bound: BoundPolicy<Context>, change: PolicyNumbers, where: string): BoundPolicy<Context> {
+  const { name, by, cost, shards } = bound;
+  const { name: algorithmName } = bound.algorithm;
+  const { options } = algorithmEntry(algorithmName)!;
+  const fail = (got: string): never => {
+    const numbers = bound.numbers as Readonly<Record<string, unknown>>;
+    const example = options.map((option) => `${option}: ${shown(numbers[option])}`).join(', ');
+    throw new RateLimitConfigError(
+      where,
+      `the numbers must be an object with some of those in { ${example} }, got ${got}`,
+      'FG_INVALID_POLICY',
+    );
+  };
+  if (!isObject(change)) return fail(shown(change));
+  checkNames(change, options, where, algorithmName);
+  const given = givenOf(change);
+  if (given.length === 0) return fail('none');
+  const numbers: PolicyNumbers = { ...bound.numbers, ...Object.fromEntries(given) };
+  // With the options that a policy's numbers are checked against, and no others.
+  const { algorithm, warnings } = parsePolicy<Context>(
+    { algorithm: algorithmName, ...numbers, name, by, cost, shards },
+    where,
+  );
+  return bindPolicy({ ...bound, algorithm, numbers, warnings }, bound.keyPrefix, bound.boundTo, where);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** An option that is undefined is not given. */
+function givenOf(change: object): [option: string, value: unknown][] {
+  return Object.entries(change).filter(([, value]) => value !== undefined);
+}

@@ -1,0 +1,89 @@
+import { RateLimitStoreError } from './store.js';
+
+/** An override, or its removal, as a store keeps it. Instants are milliseconds since 1970 by the store's clock. */
+export interface OverrideRecord {
+  readonly removed: boolean;
+  /** Grows with every change of any override. */
+  readonly version: number;
+  readonly setAtMs: number;
+  /** 0: never. */
+  readonly endsAtMs: number;
+  /** What the limiter has written. */
+  readonly body: string;
+}
+
+/** What every answer tells. */
+export interface OverrideReply {
+  readonly nowMs: number;
+  /** The version of the last change of any override; `'0'` before the first one. */
+  readonly version: string;
+}
+
+/** Some records, in the order that the question asks for. */
+export interface OverrideRecords extends OverrideReply {
+  readonly records: readonly OverrideRecord[];
+}
+
+/** The changes since a version. */
+export interface OverrideChanges extends OverrideRecords {
+  /** Whether the changes since then are not known: all overrides have to be read. */
+  readonly reload: boolean;
+}
+
+/** The outcome of a change. */
+export type OverrideOutcome =
+  | { readonly outcome: 'changed'; readonly nowMs: number; readonly record: OverrideRecord }
+  /** The version of the override that is there; 0 if there is none. */
+  | { readonly outcome: 'conflict'; readonly version: number }
+  | { readonly outcome: 'full'; readonly count: number }
+  | { readonly outcome: 'none' };
+
+/** A change of one override. */
+export interface OverrideWrite {
+  readonly id: string;
+  readonly body: string;
+  /** The version that the override must have, 0 for none; undefined: any. */
+  readonly ifVersion: number | undefined;
+}
+
+/** How much is kept. */
+export interface OverrideBounds {
+  readonly overrides: number;
+  readonly changes: number;
+}
+
+/**
+ * Keeps overrides and their last changes, each change as one step. An override that has ended counts as none.
+ *
+ * Twins: `RedisOverrideLog` for all processes, `MemoryOverrideLog` for one.
+ */
+export interface OverrideLog {
+  /** Whether other processes change the same overrides, so that `poll` has to be asked. */
+  readonly shared: boolean;
+  /** Milliseconds of the clock that decides in this process; undefined: that of the process. */
+  readonly processMs?: () => number;
+  /** @param known the version that the caller knows; empty: none */
+  poll(known: string): Promise<OverrideChanges>;
+  /** Overrides whose version is later than `after`, in the order of their versions. */
+  page(after: number, count: number): Promise<OverrideRecords>;
+  /** Changes before the version `before` (undefined: all), the last one first. */
+  history(before: number | undefined, count: number): Promise<OverrideRecords>;
+  get(id: string): Promise<OverrideRecord | undefined>;
+  /** @param ttlMs milliseconds until it ends; undefined: it stays */
+  set(write: OverrideWrite, ttlMs: number | undefined): Promise<OverrideOutcome>;
+  remove(write: OverrideWrite): Promise<OverrideOutcome>;
+}
+
+/** How much a log keeps by default. */
+export const OVERRIDE_BOUNDS: OverrideBounds = { overrides: 100_000, changes: 10_000 };
+
+/** The store did not answer in time. It may answer later. */
+export class MissedAnswerError extends RateLimitStoreError {
+  /** @param settled resolves when the answer, or a failure, has come */
+  constructor(
+    message: string,
+    readonly settled: Promise<void>,
+  ) {
+    super(message);
+  }
+}

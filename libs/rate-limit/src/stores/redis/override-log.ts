@@ -1,0 +1,145 @@
+import { hash } from 'node:crypto';
+import { shown } from '../../util/config-error.js';
+import { withinLoopTime } from '../loop-timer.js';
+import {
+  MissedAnswerError,
+  OVERRIDE_BOUNDS,
+  type OverrideBounds,
+  type OverrideChanges,
+  type OverrideLog,
+  type OverrideOutcome,
+  type OverrideRecord,
+  type OverrideRecords,
+  type OverrideReply,
+  type OverrideWrite,
+} from '../override-log.js';
+import { RateLimitStoreError } from '../store.js';
+import { PROGRAM } from './overrides.generated.js';
+import type { RedisClient } from './redis-client.js';
+
+const SHA1 = hash('sha1', PROGRAM);
+/** The parts of the keys behind the hash tag, in the order of KEYS. */
+const KEYS = ['version', 'records', 'versions', 'ends', 'changes'];
+/** Milliseconds that an answer may take: these calls are no decisions, which have a shorter deadline. */
+const PATIENCE_MS = 2000;
+
+/** What the log needs of a store in Redis. */
+export interface OverrideConnection {
+  readonly client: RedisClient;
+  /** Called when Redis does not answer a call in time. */
+  missed?(key: string, error: RateLimitStoreError): void;
+}
+
+/** Keeps overrides in Redis, for all processes. The header of lua/overrides/program.lua describes the wire. */
+export class RedisOverrideLog implements OverrideLog {
+  readonly shared = true;
+  private readonly keys: readonly string[];
+
+  /** @param keyOf the key with this last part; all of them share one slot */
+  constructor(
+    private readonly connection: OverrideConnection,
+    keyOf: (part: string) => string,
+    private readonly bounds: OverrideBounds = OVERRIDE_BOUNDS,
+    private readonly patienceMs = PATIENCE_MS,
+  ) {
+    this.keys = KEYS.map((part) => keyOf(part));
+  }
+
+  async poll(known: string): Promise<OverrideChanges> {
+    const { rest, ...reply } = await this.run('poll', known);
+    return { ...reply, reload: rest[0] === 'load', records: changesOf(rest.slice(1)) };
+  }
+
+  async page(after: number, count: number): Promise<OverrideRecords> {
+    const { rest, ...reply } = await this.run('page', String(after), String(count));
+    return { ...reply, records: rest.filter((text) => text !== '').map((text) => recordOf(text, false)) };
+  }
+
+  async history(before: number | undefined, count: number): Promise<OverrideRecords> {
+    const { rest, ...reply } = await this.run('history', String(before ?? ''), String(count));
+    return { ...reply, records: changesOf(rest) };
+  }
+
+  async get(id: string): Promise<OverrideRecord | undefined> {
+    const { rest } = await this.run('get', id);
+    return rest[0] === '' ? undefined : recordOf(rest[0], false);
+  }
+
+  set(write: OverrideWrite, ttlMs: number | undefined): Promise<OverrideOutcome> {
+    const { overrides, changes } = this.bounds;
+    return this.change('set', write, String(ttlMs ?? ''), String(overrides), String(changes));
+  }
+
+  remove(write: OverrideWrite): Promise<OverrideOutcome> {
+    return this.change('remove', write, '', '', String(this.bounds.changes));
+  }
+
+  private async change(operation: 'set' | 'remove', write: OverrideWrite, ...rest: string[]): Promise<OverrideOutcome> {
+    const { id, ifVersion, body } = write;
+    const reply = await this.run(operation, id, String(ifVersion ?? ''), body, ...rest);
+    const [outcome, detail] = reply.rest;
+    if (outcome === 'none') return { outcome };
+    if (outcome === 'conflict') return { outcome, version: Number(detail) };
+    if (outcome === 'full') return { outcome, count: Number(detail) };
+    return { outcome: 'changed', nowMs: reply.nowMs, record: recordOf(detail, outcome === 'remove') };
+  }
+
+  /** Calls the program. A call that failed may have been carried out; only a script that Redis has lost is sent again. */
+  private async run(...args: string[]): Promise<OverrideReply & { readonly rest: readonly string[] }> {
+    const { client } = this.connection;
+    const { keys } = this;
+    const ask = async (): Promise<unknown> => {
+      try {
+        return await client.evalsha(SHA1, keys.length, ...keys, ...args);
+      } catch (error) {
+        if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
+        return client.eval(PROGRAM, keys.length, ...keys, ...args);
+      }
+    };
+    return checked(await this.inTime(ask()));
+  }
+
+  private async inTime(answer: Promise<unknown>): Promise<unknown> {
+    let late = true;
+    const settled = answer.finally(() => (late = false));
+    try {
+      return await withinLoopTime(this.patienceMs, settled);
+    } catch (error) {
+      if (!late) throw error;
+      const ignored = (): void => undefined; // it may still reject
+      const text = `Redis did not answer within ${this.patienceMs} ms`;
+      const missed = new MissedAnswerError(text, settled.then(ignored, ignored));
+      this.connection.missed?.(this.keys[0]!, missed);
+      throw missed;
+    }
+  }
+}
+
+function checked(reply: unknown): OverrideReply & { readonly rest: readonly string[] } {
+  if (!Array.isArray(reply) || reply.length < 2 || !reply.every((part) => typeof part === 'string')) {
+    throw unusable(reply);
+  }
+  const [now, version, ...rest] = reply as [string, string, ...string[]];
+  if (!/^\d+$/.test(now) || !/^\d+$/.test(version)) throw unusable(reply);
+  return { nowMs: Number(now), version, rest };
+}
+
+/** Pairs of `'set'` or `'removed'`, and a record. */
+function changesOf(parts: readonly string[]): OverrideRecord[] {
+  const records: OverrideRecord[] = [];
+  for (let i = 0; i < parts.length; i += 2) records.push(recordOf(parts[i + 1], parts[i] === 'removed'));
+  return records;
+}
+
+function recordOf(text: string | undefined, removed: boolean): OverrideRecord {
+  const match = /^(\d+) (\d+) (\d+) (.*)$/s.exec(text ?? '');
+  if (match === null) throw unusable(text);
+  const [, version, setAt, endsAt, body] = match;
+  return { removed, version: Number(version), setAtMs: Number(setAt), endsAtMs: Number(endsAt), body: body! };
+}
+
+function unusable(reply: unknown): RateLimitStoreError {
+  return new RateLimitStoreError(
+    `a key of the overrides holds ${shown(reply)}, which this version cannot read: another program writes under the key prefix`,
+  );
+}
