@@ -20,6 +20,8 @@ export interface PolicyDecision {
   readonly retryAfterMs: number | null;
   /** Milliseconds that the request waits for its departure slot. 0 except for a leaky bucket. */
   readonly delayMs: number;
+  /** The plan whose numbers decided; absent where these are the policy's own. */
+  readonly plan?: string;
 }
 
 /** The outcome for a request. */

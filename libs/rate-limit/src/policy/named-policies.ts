@@ -9,7 +9,7 @@ import { POLICY_OPTIONS } from './policy-options.js';
 /** Distinct values of policy functions and of `RateLimiter` calls that are kept parsed. */
 const MAX_PARSED = 1000;
 
-/** Stands for any object: no option takes one, and not every object becomes text. */
+/** Stands for any object: but for plans no option takes one, and not every object becomes text. */
 const NO_VALUE = 'an object';
 
 /** Parses every policy once: the module's named ones at boot, others when they are first met. */
@@ -76,8 +76,21 @@ export class NamedPolicies<Context = never> {
     return JSON.stringify(
       Object.entries(policy)
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        .map(([option, value]: [string, unknown]) => [option, typeof value, this.textOf(value)]),
+        .map(([option, value]: [string, unknown]) => [
+          option,
+          typeof value,
+          option === 'plans' && isObject(value) ? this.contentOfPlans(value) : this.textOf(value),
+        ]),
     );
+  }
+
+  private contentOfPlans(plans: object): unknown {
+    return Object.entries(plans).map(([plan, numbers]: [string, unknown]) => [
+      plan,
+      isObject(numbers)
+        ? Object.entries(numbers).map(([option, value]) => [option, typeof value, this.textOf(value)])
+        : this.textOf(numbers),
+    ]);
   }
 
   private textOf(value: unknown): string {
@@ -86,4 +99,8 @@ export class NamedPolicies<Context = never> {
     if (id === undefined) this.functions.set(value, (id = ++this.functionCount));
     return String(id);
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
