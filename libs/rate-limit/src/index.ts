@@ -1,7 +1,7 @@
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
-export type { RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
+export type { PlanOptions, RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
@@ -15,7 +15,7 @@ export {
   type MetricsRegistry,
   type RateLimitMetricsOptions,
 } from './nest/rate-limit-metrics.module.js';
-export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
+export type { Distribution, PlanStats, PolicyStats, RateLimitStats, StoreStats } from './metrics/stats.js';
 export type { RateLimitExceededBody } from './http/bodies.js';
 export type { HeaderFormat } from './http/headers.js';
 export type {
@@ -44,7 +44,7 @@ export type {
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
 } from './nest/types.js';
-export type { OnStoreFailure, PolicyScope, QuotaUnit } from './policy/policy.js';
+export type { OnStoreFailure, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';

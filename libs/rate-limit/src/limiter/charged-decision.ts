@@ -9,6 +9,8 @@ const MICROSECONDS = 1000;
 class JudgedPolicy implements PolicyDecision {
   // Private by the language: callers compare and print decisions.
   readonly #charge: PolicyCharge;
+  // Declared only: a decision without a plan has no such property.
+  declare readonly plan?: string;
 
   constructor(
     readonly policy: string,
@@ -22,6 +24,8 @@ class JudgedPolicy implements PolicyDecision {
     charge: PolicyCharge,
   ) {
     this.#charge = charge;
+    const { plan } = charge.policy;
+    if (plan !== undefined) this.plan = plan;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {

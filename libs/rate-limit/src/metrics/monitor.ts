@@ -31,7 +31,8 @@ export class Monitor {
   };
   private allowed = 0;
   private storeFailures = 0;
-  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0 };
+  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0, plan: 0 };
+  private readonly plans = { cache: 0, resolver: 0, lastKnown: 0, fallback: 0 };
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
   /** By node of a Cluster; the whole store has an empty name. */
@@ -110,6 +111,11 @@ export class Monitor {
     this.functionFailures[kind]++;
   }
 
+  /** A client's plan was looked for. */
+  planFound(source: keyof RateLimitStats['plans']): void {
+    this.plans[source]++;
+  }
+
   /** A batch of `size` requests went to Redis. */
   batch(size: number): void {
     this.batches.observe(size);
@@ -136,6 +142,7 @@ export class Monitor {
       batchSizes: this.batches.snapshot(),
       storeFailures,
       functionFailures: { ...this.functionFailures },
+      plans: { ...this.plans },
       store: {
         available: outage === undefined,
         reason: outage?.reason,

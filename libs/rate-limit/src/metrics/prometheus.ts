@@ -48,11 +48,20 @@ const DEFINITIONS: readonly Definition[] = [
   ),
   counter(
     'rate_limiter_function_failures_total',
-    'Functions of policies that failed or took longer than the deadline',
+    'Functions of the application that failed or took longer than the deadline',
     (stats) =>
-      (['policy', 'identity', 'cost', 'skipIf', 'problem'] as const).map((kind) => ({
+      (['policy', 'identity', 'cost', 'skipIf', 'problem', 'plan'] as const).map((kind) => ({
         value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
         labels: { function: kind },
+      })),
+  ),
+  counter(
+    'rate_limiter_plan_lookups_total',
+    'Plans of clients that were looked for, by where they came from',
+    (stats) =>
+      (['cache', 'resolver', 'lastKnown', 'fallback'] as const).map((source) => ({
+        value: sum(stats, ({ plans }) => plans[source]),
+        labels: { source: source === 'lastKnown' ? 'last-known' : source },
       })),
   ),
   counter(
