@@ -160,7 +160,7 @@ describe('the arguments of the limiter', () => {
       'daily',
       ADA,
       { costs: 3 },
-      "'costs' is not an option of RateLimiter.consume; the only option is cost",
+      "'costs' is not an option of RateLimiter.consume; the options are cost and plan",
     ],
     [
       'an unknown option beside the cost',

@@ -1,7 +1,7 @@
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
-export type { RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
+export type { PlanOptions, RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
@@ -37,6 +37,7 @@ export type {
   Distribution,
   OverriddenCharges,
   OverrideStats,
+  PlanStats,
   PolicyStats,
   RateLimitStats,
   StoreStats,

@@ -10,8 +10,9 @@ const MICROSECONDS = 1000;
 class JudgedPolicy implements PolicyDecision {
   // Private by the language: callers compare and print decisions.
   readonly #charge: PolicyCharge;
-  // Declared only: a decision without an override has no such property.
+  // Declared only: a decision without an override or a plan has no such property.
   declare readonly override?: number;
+  declare readonly plan?: string;
 
   constructor(
     readonly policy: string,
@@ -26,6 +27,8 @@ class JudgedPolicy implements PolicyDecision {
   ) {
     this.#charge = charge;
     if (charge.override !== undefined) this.override = charge.override;
+    const { plan } = charge.policy;
+    if (plan !== undefined) this.plan = plan;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {

@@ -10,6 +10,7 @@ import { flatten, ownText } from '../util/own-text.js';
 import type { Limiter } from './limiter.js';
 import type { LimiterPolicies, LimiterPolicy } from './limiter-policies.js';
 import type { PolicyCharge } from './policy-charge.js';
+import { type Plans, underPlan } from './plans.js';
 import type { Reservation } from './reservation.js';
 import type { WaitingRoom } from './waiting-room.js';
 
@@ -72,6 +73,7 @@ export class RateLimiter {
     private readonly routes: RoutePolicySource,
     private readonly monitor: Monitor,
     private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
+    private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
   ) {}
 
   /**
@@ -80,18 +82,22 @@ export class RateLimiter {
    * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
    * @param identity the identity to count; a policy with `by: 'global'` counts all clients together
    * @param options.cost a whole number from 0 (a peek); default the policy's own `cost`, else 1
-   * @throws {TypeError} when the cost is not such a number, or for another option; nothing is charged
+   * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the identity,
+   *   else the fallback of the module's `plan`, which has `resolve` answer for requests only
+   * @throws {TypeError} when the cost or the plan is something else, for a plan where no policy has any, for policies with plans
+   *   where neither the call nor the module has a plan, or for another option; nothing is charged
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
    */
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity,
-    options?: { cost?: number },
+    options?: { cost?: number; plan?: string | null },
   ): Promise<Decision> {
     // Not an async function: its promise would be one more for every decision.
     try {
-      const charges = this.charges(this.policies.bind(policies), identity, costOf(options));
+      if (options !== undefined) checkOptions(options, 'consume', ['cost', 'plan']);
+      const charges = this.charges(this.policies.bind(policies), identity, options?.cost, options?.plan);
       const decision = this.limiter.decide(charges);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
@@ -108,6 +114,7 @@ export class RateLimiter {
    * @param identity the identity to count; a policy with `by: 'global'` counts all clients together
    * @param options.cost what to reserve of each policy: a whole number from 0 (charges nothing, and asks whether cost 1 fits);
    *   default the policy's own `cost`, else 1
+   * @param options.plan as in `consume`
    * @throws as `consume` does
    * @example
    * const reservation = await limiter.reserve('tokens', { kind: 'user', value: user.id }, { cost: 2_000 });
@@ -116,19 +123,27 @@ export class RateLimiter {
   async reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity,
-    options?: { cost?: number },
+    options?: { cost?: number; plan?: string | null },
   ): Promise<Reservation> {
+    if (options !== undefined) checkOptions(options, 'reserve', ['cost', 'plan']);
     const bound = this.policies.bind(policies);
-    const cost = costOf(options, 'reserve');
-    return this.limiter.reserve(this.makeCharges(bound, identityTag(identity), cost, 'reserve'));
+    const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'reserve', options?.plan);
+    return this.limiter.reserve(charges);
   }
 
   /**
    * What `consume` with cost 1 would answer, without charging anything: `allowed`, `retryAfterMs` and `delayMs` are those of
    * cost 1, `remaining` and `resetAfterMs` those of the untouched state. Throws as `consume` does.
+   *
+   * @param options.plan as in `consume`
    */
-  peek(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<Decision> {
-    return this.consume(policies, identity, { cost: 0 });
+  async peek(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity,
+    options?: { plan?: string | null },
+  ): Promise<Decision> {
+    if (options !== undefined) checkOptions(options, 'peek', ['plan']);
+    return this.consume(policies, identity, { cost: 0, ...options });
   }
 
   /**
@@ -138,20 +153,27 @@ export class RateLimiter {
    * @param controller the class through which the route is reached
    * @param method the name of its handler
    * @param identity the identity to count; policies with `by: 'global'` count all clients together
+   * @param options.plan as in `consume`
    * @returns undefined for a route that nothing limits
    * @throws {TypeError} when the class has no such handler, or a function chooses the route's policies by the request
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
    * @example const decision = await limiter.peekRoute(RidesController, 'request', { kind: 'user', value: 'rider-1' });
    */
-  async peekRoute(controller: HandlerClass, method: string, identity: Identity): Promise<Decision | undefined> {
+  async peekRoute(
+    controller: HandlerClass,
+    method: string,
+    identity: Identity,
+    options?: { plan?: string | null },
+  ): Promise<Decision | undefined> {
+    if (options !== undefined) checkOptions(options, 'peekRoute', ['plan']);
     const policies = this.routes.policiesOf(controller, method);
     if (policies === undefined) return undefined;
-    return this.limiter.decide(this.makeCharges(policies, identityTag(identity), 1, 'peek'));
+    return this.limiter.decide(this.makeCharges(policies, identityTag(identity), 1, 'peek', options?.plan));
   }
 
   /**
    * Clears the states of an identity under the policies: that of scope `'app'`, and those of every route or controller where a
-   * policy of this name stands. Throws as `consume` does, or the store's failure.
+   * policy of this name stands, under the numbers of each plan. Throws as `consume` does, or the store's failure.
    *
    * @returns what was cleared, whether anything was counted there or not
    * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
@@ -164,7 +186,8 @@ export class RateLimiter {
   }
 
   /**
-   * Clears the states of an identity under the policies of a route. A state that other routes share is cleared for them, too.
+   * Clears the states of an identity under the policies of a route, and under the numbers of each of their plans. A state that
+   * other routes share is cleared for them, too.
    *
    * @returns what was cleared; nothing for a route that no policy limits
    * @throws {TypeError} when the class has no such handler, or a function chooses the route's policies by the request
@@ -187,16 +210,19 @@ export class RateLimiter {
 
   private async resetAll(policies: readonly BoundPolicy[], tag: string): Promise<readonly ResetState[]> {
     const states = new Map<string, ResetState>();
-    const keys: string[] = [];
+    const keys = new Set<string>();
     for (const policy of policies) {
-      const { key, shardKeys = [] } = this.limiter.charge(policy, tag, 0, 'peek');
+      const { key } = this.limiter.charge(policy, tag, 0, 'peek');
       if (states.has(key)) continue;
       states.set(key, { policy: policy.name, scope: policy.boundTo });
-      keys.push(key, ...shardKeys);
-      const overridden = this.limiter.overriddenCharge(policy, tag);
-      if (overridden !== undefined) keys.push(overridden.key, ...(overridden.shardKeys ?? []));
+      for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
+        const charge = this.limiter.charge(numbers, tag, 0, 'peek');
+        for (const { key: its, shardKeys = [] } of [charge, this.limiter.overriddenCharge(numbers, tag) ?? charge]) {
+          for (const one of [its, ...shardKeys]) keys.add(one); // a window's key has no limit
+        }
+      }
     }
-    if (keys.length > 0) await this.limiter.reset(keys);
+    if (keys.size > 0) await this.limiter.reset([...keys]);
     return [...states.values()];
   }
 
@@ -204,14 +230,16 @@ export class RateLimiter {
     policies: readonly BoundPolicy[],
     identity: Identity,
     cost: number | undefined,
+    plan: string | null | undefined,
   ): readonly PolicyCharge[] {
-    if (cost !== undefined) {
-      return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take');
+    if (cost !== undefined || plan !== undefined) {
+      return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take', plan);
     }
     const known = this.recent.get(identity?.value);
     if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
-    const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take');
+    const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take', undefined);
     const { kind, value } = identity;
+    if (policies.some(({ plans }) => plans !== undefined)) return charges; // a client's plan changes
     if (kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
       if (this.recentCharges >= MAX_RECENT) [this.recent, this.recentCharges] = [new Map(), 0]; // they are made anew
       this.recentCharges += charges.length - (this.recent.get(value)?.charges.length ?? 0);
@@ -229,22 +257,46 @@ export class RateLimiter {
     tag: string,
     cost: number | undefined,
     mode: ChargeMode,
+    plan: string | null | undefined,
   ): PolicyCharge[] {
-    return policies.map((policy) => this.limiter.charge(policy, tag, cost ?? constantCost(policy), mode));
+    if (plan !== undefined) checkPlan(plan, policies);
+    return policies.map((policy) => {
+      const own = cost ?? constantCost(policy);
+      return this.limiter.charge(policy.plans === undefined ? policy : this.planned(policy, tag, plan), tag, own, mode);
+    });
+  }
+
+  private planned(policy: BoundPolicy, tag: string, plan: string | null | undefined): BoundPolicy {
+    if (plan !== undefined) return underPlan(policy, plan ?? undefined);
+    if (this.plans !== undefined) return underPlan(policy, this.plans.lastKnown(tag));
+    throw new TypeError(
+      `policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +
+        `none, or RateLimitModule a plan`,
+    );
   }
 }
 
-/** A misspelt option would charge cost 1. */
-function costOf(options: { readonly cost?: number } | undefined, method = 'consume'): number | undefined {
-  if (options === undefined) return undefined;
+/** A misspelt option would charge cost 1, or under no plan. */
+function checkOptions(options: object, method: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
-    throw new TypeError(`RateLimiter.${method}: options must be an object such as { cost: 2 }, got ${shown(options)}`);
+    const example = known.includes('cost') ? '{ cost: 2 }' : "{ plan: 'pro' }";
+    throw new TypeError(`RateLimiter.${method}: options must be an object such as ${example}, got ${shown(options)}`);
   }
   for (const option in options) {
-    if (option === 'cost') continue;
-    throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; the only option is cost`);
+    if (known.includes(option)) continue;
+    const all = known.length === 1 ? `the only option is ${known[0]}` : `the options are ${known.join(' and ')}`;
+    throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; ${all}`);
   }
-  return options.cost;
+}
+
+function checkPlan(plan: unknown, policies: readonly BoundPolicy[]): void {
+  if (plan !== null && typeof plan !== 'string') {
+    throw new TypeError(`plan must be the name of a plan, or null for none, got ${shown(plan)}`);
+  }
+  if (policies.every(({ plans }) => plans === undefined)) {
+    const names = policies.map(({ name }) => shown(name)).join(', ');
+    throw new TypeError(`plan has no effect, because no policy of the call has plans (${names}), got ${shown(plan)}`);
+  }
 }
 
 function constantCost({ name, cost }: BoundPolicy): number {

@@ -33,7 +33,8 @@ export class Monitor {
   private readonly overrides = { changed: 0, exempt: 0, blocked: 0 };
   private allowed = 0;
   private storeFailures = 0;
-  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0 };
+  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0, plan: 0 };
+  private readonly plans = { cache: 0, resolver: 0, lastKnown: 0, fallback: 0 };
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
   /** By node of a Cluster; the whole store has an empty name. */
@@ -135,6 +136,11 @@ export class Monitor {
     this.functionFailures[kind]++;
   }
 
+  /** A client's plan was looked for. */
+  planFound(source: keyof RateLimitStats['plans']): void {
+    this.plans[source]++;
+  }
+
   /** A batch of `size` requests went to Redis. */
   batch(size: number): void {
     this.batches.observe(size);
@@ -162,6 +168,7 @@ export class Monitor {
       storeFailures,
       overridden: { ...this.overrides },
       functionFailures: { ...this.functionFailures },
+      plans: { ...this.plans },
       store: {
         available: outage === undefined,
         reason: outage?.reason,

@@ -48,9 +48,9 @@ const DEFINITIONS: readonly Definition[] = [
   ),
   counter(
     'rate_limiter_function_failures_total',
-    'Functions of policies that failed or took longer than the deadline',
+    'Functions of the application that failed or took longer than the deadline',
     (stats) =>
-      (['policy', 'identity', 'cost', 'skipIf', 'problem'] as const).map((kind) => ({
+      (['policy', 'identity', 'cost', 'skipIf', 'problem', 'plan'] as const).map((kind) => ({
         value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
         labels: { function: kind },
       })),
@@ -69,6 +69,15 @@ const DEFINITIONS: readonly Definition[] = [
     'Whether the overrides were read from Redis: 1, or 0 until then',
     'min',
     (stats) => (stats.every(({ overrides }) => overrides.loaded) ? 1 : 0),
+  ),
+  counter(
+    'rate_limiter_plan_lookups_total',
+    'Plans of clients that were looked for, by where they came from',
+    (stats) =>
+      (['cache', 'resolver', 'lastKnown', 'fallback'] as const).map((source) => ({
+        value: sum(stats, ({ plans }) => plans[source]),
+        labels: { source: source === 'lastKnown' ? 'last-known' : source },
+      })),
   ),
   counter(
     'rate_limiter_memory_overflow_total',

@@ -34,9 +34,11 @@ export interface RateLimitStats {
   readonly storeFailures: number;
   /**
    * Functions of the application that threw, rejected or took longer than the deadline: policy functions, identity resolvers
-   * and `by` functions, cost functions, `skipIf`, and the module's `problem`.
+   * and `by` functions, cost functions, `skipIf`, and the module's `problem` and `plan`.
    */
-  readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'problem', number>>;
+  readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'problem' | 'plan', number>>;
+  /** Where the plans of clients came from: one for each policy with `plans` that a request or a call met. */
+  readonly plans: PlanStats;
   /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */
   readonly store: StoreStats;
   /** The charges that overrides have changed: a request has one for each of its policies. */
@@ -79,6 +81,18 @@ export interface PolicyStats {
    * with `onStoreFailure: 'closed'`.
    */
   readonly rejected: number;
+}
+
+/** Plans that were looked for, by where they came from. `functionFailures.plan` counts the failures of `resolve`. */
+export interface PlanStats {
+  /** Hits: `resolve` was not waited for. */
+  readonly cache: number;
+  /** Misses: `resolve` answered within the deadline. */
+  readonly resolver: number;
+  /** Misses: `resolve` failed or took too long, or code asked without a request. The client's earlier plan counted. */
+  readonly lastKnown: number;
+  /** The same for clients whose plan was not known. */
+  readonly fallback: number;
 }
 
 export interface StoreStats {

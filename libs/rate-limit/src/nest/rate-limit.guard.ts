@@ -188,9 +188,9 @@ export class RateLimitGuard implements CanActivate {
     resolved: ResolvedIdentities | undefined,
   ): PolicyCharge | Promise<PolicyCharge> {
     const tag = this.identityTag(policy, context, resolved);
-    if (typeof tag !== 'object' || !isPromise(tag)) return this.charge(policy, tag, policy.cost as number);
+    if (typeof tag !== 'object' || !isPromise(tag)) return this.charge(policy, tag, policy.cost as number, context);
     // A thenable of another library need not return a promise from `then`.
-    return Promise.resolve(tag).then((found) => this.charge(policy, found, policy.cost as number));
+    return Promise.resolve(tag).then((found) => this.charge(policy, found, policy.cost as number, context));
   }
 
   private async chargeLater(
@@ -199,12 +199,25 @@ export class RateLimitGuard implements CanActivate {
     resolved: ResolvedIdentities | undefined,
   ): Promise<PolicyCharge> {
     const tag = await this.identityTag(policy, context, resolved);
-    return this.charge(policy, tag, await this.runtime.policyFunctions.costOf(policy, context));
+    return this.charge(policy, tag, await this.runtime.policyFunctions.costOf(policy, context), context);
   }
 
-  private charge(policy: BoundPolicy, tag: string, cost: number): PolicyCharge {
-    if (typeof tag === 'string' && tag !== '') return this.runtime.engine.charge(policy, tag, cost);
-    throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
+  private charge(
+    policy: BoundPolicy,
+    tag: string,
+    cost: number,
+    context: ExecutionContext,
+  ): PolicyCharge | Promise<PolicyCharge> {
+    if (typeof tag !== 'string' || tag === '') {
+      throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
+    }
+    const { engine, plans } = this.runtime;
+    if (policy.plans === undefined) return engine.charge(policy, tag, cost);
+    // No policy with plans is bound to a route without the module's `plan`.
+    const planned = plans!.policyFor(policy, tag, context);
+    return isPromise(planned)
+      ? planned.then((variant) => engine.charge(variant, tag, cost))
+      : engine.charge(planned, tag, cost);
   }
 
   private admit(context: ExecutionContext, charges: readonly PolicyCharge[]): boolean | Promise<boolean> {

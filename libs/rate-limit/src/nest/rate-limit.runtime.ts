@@ -17,6 +17,7 @@ import { ActiveOverrides } from '../limiter/overrides/active-overrides.js';
 import { KnownPolicies } from '../limiter/overrides/known-policies.js';
 import { OverrideWatch } from '../limiter/overrides/override-watch.js';
 import { RateLimitOverrides } from '../limiter/overrides/rate-limit-overrides.js';
+import { Plans } from '../limiter/plans.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import { StoreGateway } from '../limiter/store-gateway.js';
 import { UserFunctions } from '../limiter/user-functions.js';
@@ -34,6 +35,8 @@ import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
 import { identityChain } from './identities.js';
 import { openStore, overridingStore } from './open-store.js';
 import type { CheckedOptions } from './options/check-options.js';
+import { planSettings } from './options/plan-settings.js';
+import { checkPlans } from './plan-checks.js';
 import { serverOf, trustProxyOf } from './platform.js';
 import { PolicyFunctions } from './policy-functions.js';
 import { type Route, RoutePolicies } from './route-policies.js';
@@ -57,6 +60,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly identities: IdentityChain;
   readonly routes: RoutePolicies;
   readonly policyFunctions: PolicyFunctions;
+  /** The plans of clients; undefined without the module's `plan`. */
+  readonly plans: Plans<ExecutionContext> | undefined;
   /** Calls the application's functions within the deadline. */
   readonly functions: UserFunctions;
   /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
@@ -83,6 +88,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   ) {
     const { keyPrefix, defaults, deadlineMs } = options;
     this.functions = new UserFunctions(deadlineMs, monitor, logger);
+    this.plans = options.plan && new Plans(planSettings(options.plan), this.functions, monitor);
     this.policies = new NamedPolicies(options.policies);
     this.identities = identityChain(options, this.functions, this.connections);
     this.waitingRoom = new WaitingRoom(options, opened.store.timer);
@@ -99,6 +105,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.functions,
       logger,
       this.contexts,
+      this.plans !== undefined,
     );
     this.middleware = this.routes.beforeRouting(options.middleware);
     this.policyFunctions = new PolicyFunctions(this.functions);
@@ -108,7 +115,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.engine = new Limiter(keyPrefix, gateway, fallback, monitor, active);
     this.unobserved = new Limiter(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
     const named = new LimiterPolicies(this.policies, keyPrefix, logger);
-    this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom);
+    this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom, this.plans);
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     const known = new KnownPolicies(this.policies, named, this.routes);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
@@ -201,6 +208,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       for (const policy of route?.given ?? []) this.warnOfUnit(policy, name);
       await this.contexts.prepare(adapter);
     }
+    if (this.options.plan !== undefined) checkPlans(this.options.plan, this.policies, this.routes);
   }
 
   private logTrustedHeaders(): void {

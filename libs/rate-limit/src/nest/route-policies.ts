@@ -51,7 +51,12 @@ export class RoutePolicies implements RoutePolicySource {
   /** By name and key tail. */
   private readonly byName = new Map<string, Map<string, BoundPolicy>>();
   private known = 0;
+  /** The plans of the policies that were bound. */
+  readonly planNames = new Set<string>();
+  /** Whether a function chooses policies of some route, so that not all policies are known before requests. */
+  hasChoosers = false;
 
+  /** @param hasPlan whether the module's `plan` says which plan a client has */
   constructor(
     private readonly named: NamedPolicies<ExecutionContext>,
     private readonly defaults: readonly PolicySource[],
@@ -60,6 +65,7 @@ export class RoutePolicies implements RoutePolicySource {
     private readonly functions: UserFunctions,
     private readonly logger: Pick<Logger, 'warn'>,
     private readonly contexts: Pick<Contexts, 'adapterOf'>,
+    private readonly hasPlan: boolean,
   ) {
     for (const policy of defaults) {
       if (isChooser(policy)) continue;
@@ -158,6 +164,7 @@ export class RoutePolicies implements RoutePolicySource {
     if (given.length === sources.length) {
       return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given };
     }
+    this.hasChoosers = true;
     const choices = sources.map((source) =>
       isChooser(source)
         ? this.choice(source, site, bind, given)
@@ -236,6 +243,7 @@ export class RoutePolicies implements RoutePolicySource {
         'FG_POLICY_NAME',
       );
     }
+    this.notePlans(parsed, site);
     const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text);
     const { meanings } = this.named;
     if (chosen) {
@@ -244,6 +252,18 @@ export class RoutePolicies implements RoutePolicySource {
     } else meanings.claim(scope, parsed, site.text);
     this.remember(bound);
     return bound;
+  }
+
+  private notePlans({ name, plans }: ParsedPolicy<ExecutionContext>, site: Site): void {
+    if (plans === undefined) return;
+    for (const plan of plans.keys()) this.planNames.add(plan);
+    if (this.hasPlan) return;
+    throw new RateLimitConfigError(
+      site.text,
+      `policy '${name}' has plans, but nothing says which plan a client has: give RateLimitModule ` +
+        `plan: { resolve: (context) => ... }, or leave the plans out`,
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
   }
 
   /** Under its name, so that its states can be found without its route. */

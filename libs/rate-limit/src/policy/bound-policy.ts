@@ -4,6 +4,8 @@ import type { ParsedPolicy } from './parse-policy.js';
 
 /** A policy where it stands: on a route, on a controller or for the application. */
 export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
+  /** The policy under the numbers of each plan; undefined where all clients get the same. */
+  readonly plans: ReadonlyMap<string, BoundPolicy<Context>> | undefined;
   /** What its state belongs to, as it stands in keys: `POST /api/rides`, `RidesController /api/rides` or `app`. */
   readonly boundTo: string;
   /** How its keys begin. */
@@ -30,7 +32,7 @@ export function bindPolicy<Context>(
   where: string,
 ): BoundPolicy<Context> {
   const tail = keyTail(prefix, boundTo, parsed, where);
-  const { by, shards } = parsed;
+  const { by, shards, plans } = parsed;
   const tag = globalTag(parsed.name);
   return {
     ...parsed,
@@ -38,6 +40,9 @@ export function bindPolicy<Context>(
     keyPrefix: prefix,
     keyTail: tail,
     globalKey: by === 'global' ? keyOf(prefix, tag, tail) : undefined,
+    plans:
+      plans &&
+      new Map([...plans].map(([plan, one]) => [plan, bindPolicy(one, prefix, boundTo, `${where}, plans.${plan}`)])),
     // Only policies that count all clients together have shards: parsePolicy sees to that.
     shardKeys: shards > 1 ? shardKeys(prefix, tag, tail, shards) : undefined,
   };

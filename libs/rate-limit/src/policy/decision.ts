@@ -22,6 +22,8 @@ export interface PolicyDecision {
   readonly delayMs: number;
   /** The version of the override that was in force for the client; absent without one. */
   readonly override?: number;
+  /** The plan whose numbers decided; absent where these are the policy's own. */
+  readonly plan?: string;
 }
 
 /** The outcome for a request. */

@@ -69,6 +69,8 @@ function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
   return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
 }
 
-function described({ algorithm, shards }: ParsedPolicy): string {
-  return `a ${algorithm.name} (${algorithm.describe()}${shards > 1 ? `, shards ${shards}` : ''})`;
+function described({ algorithm, shards, plans }: ParsedPolicy): string {
+  const all = [...(plans ?? [])].map(([plan, one]) => `${plan} (${one.algorithm.describe()})`).toSorted();
+  const others = all.length === 0 ? '' : `, plans ${all.join(', ')}`;
+  return `a ${algorithm.name} (${algorithm.describe()}${shards > 1 ? `, shards ${shards}` : ''}${others})`;
 }

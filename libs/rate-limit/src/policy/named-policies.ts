@@ -9,8 +9,8 @@ import { POLICY_OPTIONS } from './policy-options.js';
 /** Distinct values of policy functions and of `RateLimiter` calls that are kept parsed. */
 const MAX_PARSED = 1000;
 
-/** How deep options can lie, such as the time zone of a window. */
-const MAX_DEPTH = 2;
+/** How deep options can lie, such as the time zone of a plan's window. */
+const MAX_DEPTH = 3;
 /** Stands for any object below that: no option takes one, and not every object becomes text. */
 const NO_VALUE = 'an object';
 

@@ -31,6 +31,10 @@ export interface ParsedPolicy<Context = never> {
   readonly quotaUnit: QuotaUnit;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
+  /** The same policy with the numbers of each plan; undefined where all clients get the same. */
+  readonly plans: ReadonlyMap<string, ParsedPolicy<Context>> | undefined;
+  /** The plan whose numbers these are; undefined for the policy's own. */
+  readonly plan: string | undefined;
 }
 
 /** The name of a policy that gives none. */
@@ -80,6 +84,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     shards: read('shards') as number,
     quotaUnit: read('quotaUnit') as QuotaUnit,
     warnings,
+    plan: undefined,
   };
   const name = (read('name') as string | undefined) ?? fallbackName;
   if (parsed.scope === 'app' && name === undefined) {
@@ -91,7 +96,69 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   }
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
-  return { name: name ?? DEFAULT_NAME, named: name !== undefined, ...parsed };
+  const plans = read('plans') as CommonPolicyOptions['plans'];
+  const own = { name: name ?? DEFAULT_NAME, named: name !== undefined, ...parsed, plans: undefined };
+  if (plans === undefined) return own;
+  const variants = parsePlans(own, plans, where);
+  const more = [...variants].flatMap(([plan, one]) => one.warnings.map((warning) => `plans.${plan}: ${warning}`));
+  return { ...own, plans: variants, warnings: [...warnings, ...more] };
+}
+
+/**
+ * The same policy with other numbers of its algorithm.
+ *
+ * @param change the numbers that differ
+ * @throws {RateLimitConfigError} as `parsePolicy` does
+ */
+export function parseVariant<Context>(
+  policy: ParsedPolicy<Context>,
+  change: PolicyNumbers,
+  where: string,
+): ParsedPolicy<Context> {
+  const { name, by, cost, shards } = policy;
+  const { name: algorithmName } = policy.algorithm;
+  const { options } = algorithmEntry(algorithmName)!;
+  const fail = (got: string): never => {
+    const numbers = policy.numbers as Readonly<Record<string, unknown>>;
+    const example = options.map((option) => `${option}: ${shown(numbers[option])}`).join(', ');
+    throw new RateLimitConfigError(
+      where,
+      `the numbers must be an object with some of those in { ${example} }, got ${got}`,
+      'FG_INVALID_POLICY',
+    );
+  };
+  if (typeof change !== 'object' || change === null || Array.isArray(change)) return fail(shown(change));
+  checkNames(change, options, where, algorithmName);
+  // An option that is undefined is not given.
+  const given = Object.entries(change).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return fail('none');
+  const numbers: PolicyNumbers = { ...policy.numbers, ...Object.fromEntries(given) };
+  // With the options that a policy's numbers are checked against, and no others.
+  const { algorithm, warnings } = parsePolicy<Context>(
+    { algorithm: algorithmName, ...numbers, name, by, cost, shards },
+    where,
+  );
+  return { ...policy, algorithm, numbers, warnings, plans: undefined };
+}
+
+function parsePlans<Context>(
+  policy: ParsedPolicy<Context>,
+  plans: NonNullable<CommonPolicyOptions['plans']>,
+  where: string,
+): ReadonlyMap<string, ParsedPolicy<Context>> {
+  if (policy.by === 'global') {
+    throw new RateLimitConfigError(
+      where,
+      `plans are for policies that count clients, got by: 'global', which counts all of them together`,
+      'FG_INVALID_POLICY',
+    );
+  }
+  return new Map(
+    Object.entries(plans).map(([plan, numbers]) => [
+      plan,
+      { ...parseVariant(policy, numbers, `${where}, plans.${plan}`), plan },
+    ]),
+  );
 }
 
 function readerOf(

@@ -21,6 +21,8 @@ export function isName(name: unknown): boolean {
 }
 
 const isFunction = (value: unknown): boolean => typeof value === 'function';
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The options of every policy, but `cost` and `overdraft`, whose range depends on the algorithm: each is declared here and
@@ -39,6 +41,11 @@ export const POLICY_OPTIONS = {
   skipIf: { default: undefined, valid: isFunction, wanted: 'a function' },
   shards: whole(1, 1, MAX_SHARDS),
   quotaUnit: oneOf(QUOTA_UNITS, 'requests'),
+  plans: {
+    default: undefined,
+    valid: (value) => isObject(value) && Object.keys(value).length > 0 && Object.keys(value).every(isName),
+    wanted: `an object of numbers by plan such as { pro: { ... } }, each name 1 to ${MAX_NAME} printable characters`,
+  },
 } as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost' | 'overdraft'>, OptionRule>;
 
 /** The cost of a request to a policy that gives none. */

@@ -89,6 +89,14 @@ export interface CommonPolicyOptions<Context = never> {
    * the request is counted, and at most one warning a second is logged.
    */
   skipIf?: (context: Context) => boolean | Promise<boolean>;
+  /**
+   * Other numbers for clients of a plan, by the plan's name: 1 to 64 printable ASCII characters. What a plan leaves out stays as
+   * it is in the policy; clients without a plan, and of a plan that is not here, get the policy's own numbers. The module's `plan`
+   * says which plan a client has. Not with `by: 'global'`.
+   *
+   * @example { name: 'api', algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'user', plans: { pro: { capacity: 100, refill: 50 } } }
+   */
+  plans?: Readonly<Record<string, PolicyNumbers>>;
 }
 
 /**

@@ -1,9 +1,6 @@
-import { algorithmEntry } from '../algorithms/algorithms.js';
-import { RateLimitConfigError, shown } from '../util/config-error.js';
-import { checkNames } from '../util/option-rules.js';
 import { RecentMap } from '../util/recent-map.js';
 import { type BoundPolicy, bindPolicy } from './bound-policy.js';
-import { parsePolicy } from './parse-policy.js';
+import { parseVariant } from './parse-policy.js';
 import type { PolicyNumbers } from './policy.js';
 
 /** Variants of one policy that are kept: those that were used last. Others are made anew. */
@@ -34,7 +31,7 @@ export function variantOf<Context>(
   let known = VARIANTS.get(bound);
   const variant = text === undefined ? undefined : known?.get(text);
   if (variant !== undefined) return variant as BoundPolicy<Context>;
-  const made = makeVariant(bound, change, where);
+  const made = bindPolicy(parseVariant(bound, change, where), bound.keyPrefix, bound.boundTo, where);
   if (known === undefined) VARIANTS.set(bound, (known = new RecentMap(MAX_VARIANTS)));
   if (text !== undefined) known.set(text, made);
   return made;
@@ -47,32 +44,6 @@ function canonicalText(change: unknown): string | undefined {
   // JSON has no bigint, and writes a function as null.
   if (given.some(([, value]) => !['number', 'string', 'object'].includes(typeof value))) return undefined;
   return JSON.stringify(given.toSorted(([one], [other]) => (one < other ? -1 : 1)));
-}
-
-function makeVariant<Context>(bound: BoundPolicy<Context>, change: PolicyNumbers, where: string): BoundPolicy<Context> {
-  const { name, by, cost, shards } = bound;
-  const { name: algorithmName } = bound.algorithm;
-  const { options } = algorithmEntry(algorithmName)!;
-  const fail = (got: string): never => {
-    const numbers = bound.numbers as Readonly<Record<string, unknown>>;
-    const example = options.map((option) => `${option}: ${shown(numbers[option])}`).join(', ');
-    throw new RateLimitConfigError(
-      where,
-      `the numbers must be an object with some of those in { ${example} }, got ${got}`,
-      'FG_INVALID_POLICY',
-    );
-  };
-  if (!isObject(change)) return fail(shown(change));
-  checkNames(change, options, where, algorithmName);
-  const given = givenOf(change);
-  if (given.length === 0) return fail('none');
-  const numbers: PolicyNumbers = { ...bound.numbers, ...Object.fromEntries(given) };
-  // With the options that a policy's numbers are checked against, and no others.
-  const { algorithm, warnings } = parsePolicy<Context>(
-    { algorithm: algorithmName, ...numbers, name, by, cost, shards },
-    where,
-  );
-  return bindPolicy({ ...bound, algorithm, numbers, warnings }, bound.keyPrefix, bound.boundTo, where);
 }
 
 function isObject(value: unknown): value is object {

@@ -3,6 +3,7 @@ import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames, readOption } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
+import { planSettings } from './plan-settings.js';
 
 const WHERE = 'RateLimitModule';
 
@@ -39,6 +40,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
     checked[option] = readOption(options, option, rule, WHERE);
   }
   checkTogether(options);
+  if (options.plan !== undefined) planSettings(options.plan);
   return checked as unknown as CheckedOptions;
 }
 

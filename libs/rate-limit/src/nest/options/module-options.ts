@@ -1,3 +1,5 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Duration } from '../../algorithms/duration.js';
 import type { DecisionEvent } from '../../metrics/decision-event.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
@@ -41,6 +43,12 @@ export interface RateLimitModuleOptions {
    * @example identity: [apiKeyIdentity(), userIdentity(), ipIdentity()]
    */
   identity?: readonly IdentityResolver[];
+  /**
+   * Says which plan a request's client has, for policies with `plans`. Default none. See docs/plans.md.
+   *
+   * @example plan: { resolve: (context) => planOf(context.switchToHttp().getRequest().user), cacheFor: '1m' }
+   */
+  plan?: PlanOptions;
   /**
    * What happens to a request without the identity that a policy counts, or whose identity function fails or takes longer than
    * `deadlineMs`: `'ip'` (default) counts its address, `'refuse'` answers 401, `'throw'` is a logged 500. The latter two charge
@@ -154,6 +162,25 @@ export interface RateLimitModuleOptions {
    * that are rejected: beyond it they get a 503 instead of their policy's 429.
    */
   maxWaitingPerClient?: number;
+}
+
+/** The module's option `plan`: which plan a request's client has. */
+export interface PlanOptions {
+  /**
+   * Returns the name of a plan, or undefined or null for a client without one. May be asynchronous. The answer is cached under
+   * the identity that the policy counts, so it must depend on nothing else of the request.
+   *
+   * Where it throws, rejects, returns something else or takes longer than `deadlineMs`, the last known plan of the client
+   * counts, else `fallback`. An answer after `deadlineMs` serves later requests.
+   */
+  readonly resolve: (context: ExecutionContext) => string | null | undefined | Promise<string | null | undefined>;
+  /**
+   * How long an answer counts: milliseconds or text such as `'1m'` (default), 1 ms to 24 hours. A request in the last quarter of
+   * that time refreshes it in the background.
+   */
+  readonly cacheFor?: Duration;
+  /** The plan of clients whose plan is not known: one that a policy has. Default none, the policies' own numbers. */
+  readonly fallback?: string;
 }
 
 /** The options that cannot come from a factory of `forRootAsync`. */

@@ -52,6 +52,11 @@ export const MODULE_OPTIONS = {
     wanted:
       'an array of ContextAdapters (objects with type, handlers, place, isHandler and request), each type once and not http',
   },
+  plan: {
+    default: undefined,
+    valid: isObject,
+    wanted: "an object such as { resolve: (context) => ..., cacheFor: '1m', fallback: 'free' }",
+  },
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
   headers: oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'),
   partitionKeySecret: {

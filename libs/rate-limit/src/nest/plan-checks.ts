@@ -1,0 +1,39 @@
+import type { ParsedPolicy } from '../policy/parse-policy.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { nearestName } from '../util/nearest-name.js';
+import type { PlanOptions } from './options/module-options.js';
+import type { RoutePolicies } from './route-policies.js';
+
+const WHERE = 'RateLimitModule, plan';
+
+/**
+ * Checks the module's `plan` against the policies that are known at boot.
+ *
+ * @throws {RateLimitConfigError} when no policy has plans, or none has the fallback: the option would have no effect
+ */
+export function checkPlans(
+  { fallback }: PlanOptions,
+  policies: Iterable<ParsedPolicy>,
+  routes: Pick<RoutePolicies, 'planNames' | 'hasChoosers'>,
+): void {
+  // What a function chooses is known at run time only.
+  if (routes.hasChoosers) return;
+  const names = [
+    ...new Set([...policies].flatMap(({ plans }) => [...(plans?.keys() ?? [])]).concat(...routes.planNames)),
+  ];
+  if (names.length === 0) {
+    throw new RateLimitConfigError(
+      WHERE,
+      'has no effect, because no policy has plans: give one of them plans: { pro: { ... } }, or leave plan out',
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+  if (fallback === undefined || names.includes(fallback)) return;
+  const nearest = nearestName(fallback, names);
+  throw new RateLimitConfigError(
+    WHERE,
+    `fallback must be a plan of a policy, got ${shown(fallback)}.${nearest === undefined ? '' : ` Did you mean ${shown(nearest)}?`} ` +
+      `The plans are ${names.map(shown).join(', ')}; without a fallback the policies' own numbers count`,
+    'FG_OPTION_WITHOUT_EFFECT',
+  );
+}
