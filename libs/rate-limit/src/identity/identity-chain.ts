@@ -6,7 +6,9 @@ import {
   type CountedBy,
   type IdentityFunction,
   type IdentityResolver,
+  type IdentityValue,
   type MaybeIdentity,
+  type MaybeValue,
   type OnMissingIdentity,
   type SyncIdentityResolver,
   UNKNOWN,
@@ -92,7 +94,7 @@ export class IdentityChain<Context> {
    * @throws {RateLimitConfigError} when the request has no such identity and `onMissingIdentity` is `'throw'`
    * @throws {RateLimitConfigError} when an address would count, and the request came over something without addresses
    * @throws {ClientGoneError} when the client has closed the connection, so that there is no address
-   * @throws {TypeError} when a function returned a value that is no identity
+   * @throws {RateLimitConfigError} when a function returned a value that is no identity
    */
   tag(policy: CountedBy<Context>, context: Context, resolved?: ResolvedIdentities): Tag {
     const { by } = policy;
@@ -234,7 +236,7 @@ function rememberOnly(failure: IdentityFailure | undefined): ResolvedIdentities 
   return resolved;
 }
 
-function resolvedTag<Context>(resolver: IdentityResolver<Context>, value: string | null | undefined): FoundIdentity {
+function resolvedTag<Context>(resolver: IdentityResolver<Context>, value: MaybeValue): FoundIdentity {
   if (isNone(value)) return undefined;
   try {
     return identityTag({ kind: resolver.kind, value });
@@ -249,7 +251,7 @@ function returnedTag<Context>(by: IdentityFunction<Context>, identity: MaybeIden
     const { kind, value } = identity;
     // A value that is not there is a missing identity, as in { kind: 'user', value: request.user?.id }. Else all requests
     // without a user would share the identity 'undefined'.
-    return isKind(kind) && isNone(value) ? undefined : identityTag({ kind, value: value as string });
+    return isKind(kind) && isNone(value) ? undefined : identityTag({ kind, value: value as IdentityValue });
   } catch (error) {
     return new IdentityFailure(by, error, true);
   }

@@ -1,5 +1,5 @@
 import type { Identity } from '../identity/identity.js';
-import { identityTag } from '../identity/identity-tag.js';
+import { identityTag, valueText } from '../identity/identity-tag.js';
 import type { RateLimitStats } from '../metrics/stats.js';
 import type { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
@@ -180,11 +180,12 @@ export class RateLimiter {
     if (cost !== undefined) {
       return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take');
     }
-    const known = this.recent.get(identity?.value);
+    const value = valueText(identity?.value);
+    const known = value === undefined ? undefined : this.recent.get(value);
     if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
     const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take');
-    const { kind, value } = identity;
-    if (kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
+    const { kind } = identity;
+    if (value !== undefined && kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
       if (this.recentCharges >= MAX_RECENT) [this.recent, this.recentCharges] = [new Map(), 0]; // they are made anew
       this.recentCharges += charges.length - (this.recent.get(value)?.charges.length ?? 0);
       for (const charge of charges) {
