@@ -160,6 +160,13 @@ describe('the arguments of the limiter', () => {
     ],
     ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'. The module's policies are 'daily', 'fn'"],
     ['an invalid policy', { ...MAIL, capacity: -1 }, ADA, {}, 'RateLimiter: capacity must be a whole number from 1'],
+    [
+      'an invalid policy beside another one',
+      ['daily', { ...MAIL, capacity: -1 }],
+      ADA,
+      {},
+      'RateLimiter, policy 2 of 2: capacity must be',
+    ],
     ['no policies', [], ADA, {}, 'takes at least one policy or name, got none'],
     ['undefined', undefined as unknown as Policy, ADA, {}, 'got undefined'],
     ['one name twice', ['daily', 'daily'], ADA, {}, "two policies are named 'daily'"],

@@ -133,7 +133,7 @@ export class RateLimiter {
    */
   async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<readonly ResetState[]> {
     const tag = identityTag(identity);
-    const named = this.policies.bind(policies);
+    const named = this.policies.bindAll(policies);
     const all = [...named, ...named.flatMap(({ name }) => [...this.routes.boundTo(name)])];
     return this.resetAll(all, tag);
   }
