@@ -143,7 +143,7 @@ describe('a wrong use of a decorator makes the declaration of its class throw', 
       '@RateLimit without parentheses on a method',
       () => {
         class A {
-          @(RateLimit as never as MethodDecorator)
+          @(RateLimit as unknown as MethodDecorator)
           get(): void {}
         }
         return A;
@@ -154,7 +154,7 @@ describe('a wrong use of a decorator makes the declaration of its class throw', 
       '@RateLimit without parentheses on a static method',
       () => {
         class A {
-          @(RateLimit as never as MethodDecorator)
+          @(RateLimit as unknown as MethodDecorator)
           static get(): void {}
         }
         return A;
@@ -164,7 +164,7 @@ describe('a wrong use of a decorator makes the declaration of its class throw', 
     [
       '@RateLimit without parentheses on a class',
       () => {
-        @(RateLimit as never as ClassDecorator)
+        @(RateLimit as unknown as ClassDecorator)
         class A {}
         return A;
       },
@@ -174,7 +174,7 @@ describe('a wrong use of a decorator makes the declaration of its class throw', 
       '@SkipRateLimit without parentheses on a method',
       () => {
         class A {
-          @(SkipRateLimit as never as MethodDecorator)
+          @(SkipRateLimit as unknown as MethodDecorator)
           get(): void {}
         }
         return A;
@@ -184,7 +184,7 @@ describe('a wrong use of a decorator makes the declaration of its class throw', 
     [
       '@SkipRateLimit without parentheses on a class',
       () => {
-        @(SkipRateLimit as never as ClassDecorator)
+        @(SkipRateLimit as unknown as ClassDecorator)
         class A {}
         return A;
       },
