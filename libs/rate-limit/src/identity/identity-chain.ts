@@ -20,8 +20,8 @@ type Tag = string | Promise<string>;
 
 /** Guards the calls of the application's functions: `UserFunctions` is one. */
 export interface IdentityCalls {
-  /** The answer, or a rejection when it does not come in time. */
-  within<T>(answer: PromiseLike<T>): Promise<T>;
+  /** The answer of a source for a request, or a rejection when it does not come in time. */
+  within<T>(answer: PromiseLike<T>, source: IdentitySource, context: object): Promise<T>;
   /** Counts a failure and warns of it. */
   failed(kind: 'identity', warning: string, error: unknown): void;
 }
@@ -49,7 +49,7 @@ const WITHOUT_RESOLVER: Readonly<Record<OnMissingIdentity, string>> = {
 };
 
 /** Finds the identity of a request that a policy's `by` names. */
-export class IdentityChain<Context> {
+export class IdentityChain<Context extends object> {
   private readonly client: readonly IdentityResolver<Context>[];
   private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver<Context>[]>>;
 
@@ -150,7 +150,7 @@ export class IdentityChain<Context> {
     try {
       const value = resolver.resolve(context);
       found = isPromise(value)
-        ? this.calls.within(value).then(
+        ? this.calls.within(value, resolver, context).then(
             (later) => resolvedTag(resolver, later),
             (error: unknown) => this.failure(resolver, error, policy),
           )
@@ -173,7 +173,7 @@ export class IdentityChain<Context> {
     try {
       const identity = by(context);
       found = isPromise(identity)
-        ? this.calls.within(identity).then(
+        ? this.calls.within(identity, by, context).then(
             (later) => returnedTag(by, later),
             (error: unknown) => this.failure(by, error, policy),
           )

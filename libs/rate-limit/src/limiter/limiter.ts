@@ -10,15 +10,10 @@ import type { RateLimitStoreError, Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
 import { decisionOf, receiptsOfDecision } from './charged-decision.js';
 import { LimiterUnavailableError } from './errors.js';
+import type { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
 import type { StoreGateway } from './store-gateway.js';
-
-/** What a request knows of the store, for all of its decisions. */
-export interface StoreExperience {
-  /** The store missed the request's deadline: it is not asked again. */
-  missedDeadline: RateLimitStoreError | undefined;
-}
 
 /**
  * The engine: guard, middleware and `RateLimiter` decide here and nowhere else. It asks the denial cache, else the store
@@ -55,13 +50,13 @@ export class Limiter {
    * Decides one request: charges every policy, or none.
    *
    * @param handler the handler of the request, for `onDecision`
-   * @param experience of the request, where it is decided in several steps: they have one deadline together
+   * @param execution what the request is a part of, where it has several steps: they have one deadline together
    * @throws {LimiterUnavailableError} when the store fails and a policy's `onStoreFailure` is `'closed'`
    */
   decide(
     charges: readonly PolicyCharge[],
     handler?: HandlerContext,
-    experience?: StoreExperience,
+    execution?: Execution,
   ): Decision | Promise<Decision> {
     const { gateway, monitor } = this;
     const since = monitor.begin();
@@ -69,20 +64,20 @@ export class Limiter {
     if (denied !== undefined) {
       return monitor.decided(charges, decisionOf(charges, denied), 'denial-cache', handler, since);
     }
-    const missed = experience?.missedDeadline;
+    const missed = execution?.missedDeadline;
     if (missed !== undefined) return this.fallBack(charges, missed, handler, since);
     let answer: Verdict | Promise<Verdict>;
     try {
       answer = gateway.consume(charges);
     } catch (error) {
-      return this.undecided(charges, error, handler, since, experience);
+      return this.undecided(charges, error, handler, since, execution);
     }
     if (!isPromise(answer)) {
       return monitor.decided(charges, decisionOf(charges, answer), 'store', handler, since);
     }
     return answer.then(
       (verdict) => monitor.decided(charges, decisionOf(charges, verdict), 'store', handler, since),
-      (error: unknown) => this.undecided(charges, error, handler, since, experience),
+      (error: unknown) => this.undecided(charges, error, handler, since, execution),
     );
   }
 
@@ -116,11 +111,11 @@ export class Limiter {
     error: unknown,
     handler: HandlerContext | undefined,
     since: number,
-    experience: StoreExperience | undefined,
+    execution: Execution | undefined,
   ): Decision {
     if (wasStoreAsked(error)) this.monitor.storeFailed(charges, since);
     const cause = this.gateway.failure(error);
-    if (experience !== undefined && cause instanceof StoreDeadlineError) experience.missedDeadline = cause;
+    if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
     return this.fallBack(charges, cause, handler, since);
   }
 

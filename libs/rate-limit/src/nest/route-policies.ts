@@ -193,6 +193,8 @@ export class RoutePolicies implements RoutePolicySource {
         `${site.text}: a policy function failed, ${instead}`,
         () => choose(context),
         () => failed,
+        choose,
+        context,
       );
       return chosen === failed
         ? { policies: fallbacks, isFallback: true }

@@ -101,6 +101,10 @@ export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdap
       const of = contextOf(context);
       return counted === 'operation' ? units.operation(of, info) : units.rootField(of, info);
     },
+    execution(context) {
+      const info = infoOf(context);
+      return typeof info?.variableValues === 'object' ? units.operation(contextOf(context), info) : undefined;
+    },
     request: requestOf,
     response: responseOf,
     closables(context) {
