@@ -78,7 +78,7 @@ describe.each(PLATFORMS)('different policies of one name over %s', (platform) =>
       login(STRICT),
       { defaults: [ROOMY] },
       STRICT_TEXT,
-      'RateLimitModule, defaults',
+      'RateLimitModule, defaults[0]',
     ],
     ['of two routes', [login(STRICT), onClass(ROOMY)], {}, 'limit 5, ', 'limit 1000, '],
     [

@@ -290,11 +290,11 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     ],
     ['middleware must be an array of names, or of policies with a name, got null', { middleware: null as never }],
     [
-      'middleware must be an array of names, or of policies with a name, got an array',
+      'middleware must be an array of names, or of policies with a name, got a policy without a name at [0]',
       { middleware: [{ ...BUCKET, name: undefined }] },
     ],
-    ["RateLimitModule, middleware: there is no policy named 'typo'", { middleware: ['typo'] }],
-    ['RateLimitModule, middleware: capacity must be', { middleware: [policy({ capacity: 0 })] }],
+    ["RateLimitModule, middleware[0]: there is no policy named 'typo'", { middleware: ['typo'] }],
+    ['RateLimitModule, middleware[0]: capacity must be', { middleware: [policy({ capacity: 0 })] }],
     ["RateLimitModule, middleware: two policies are named 'all'", { middleware: [policy(), policy()] }],
     [
       'RateLimitModule, middleware: at most one leaky-bucket policy',

@@ -1,7 +1,14 @@
 import { UseGuards } from '@nestjs/common';
 import { Args, Int, Mutation, Query, Resolver } from '@nestjs/graphql';
-import { describe, expect, it } from '@jest/globals';
-import { RateLimit, RateLimiter, RateLimitGuard, RateLimitModule, SkipRateLimit } from 'nestjs-floodgate';
+import { describe, expect, it, jest } from '@jest/globals';
+import {
+  type DecisionEvent,
+  RateLimit,
+  RateLimiter,
+  RateLimitGuard,
+  RateLimitModule,
+  SkipRateLimit,
+} from 'nestjs-floodgate';
 import { FROM_HEADERS } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
@@ -14,6 +21,8 @@ import {
   startGraphql,
 } from './support/graphql-app.js';
 import { aliases, begin, Riders, TWENTY } from './support/riders.js';
+
+jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 describe.each(DRIVERS)('with %s', (driver) => {
   it('a mutation is rejected on its 21st call, with a code and the time to wait', async () => {
@@ -194,9 +203,12 @@ describe('with Redis', () => {
   const redis = useRedis();
 
   it.each(DRIVERS)('%s admits 20 mutations', async (driver) => {
-    const limiter = RateLimitModule.forRoot({ redis: redis.server.url, deadlineMs: 5_000 });
+    const sources = new Set<string>();
+    const onDecision = ({ source }: DecisionEvent): void => void sources.add(source);
+    const limiter = RateLimitModule.forRoot({ redis: redis.server.url, deadlineMs: 10_000, onDecision });
     await using app = await startGraphql(driver, { imports: [limiter], providers: [Riders] });
     const replies = await Promise.all(Array.from({ length: 30 }, () => app.ask('mutation { login(password: "x") }')));
     expect(replies.flatMap(codes)).toEqual(Array.from({ length: 10 }, () => 'RATE_LIMITED'));
+    expect([...sources].filter((source) => source !== 'denial-cache')).toEqual(['store']);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import {
   graphqlContext,
   type Policy,
+  type PolicySource,
   RateLimit,
   RateLimitModule,
   type RateLimitModuleOptions,
@@ -67,6 +68,12 @@ class Rides {
     return id;
   }
 
+  @Mutation(() => Int, { nullable: true })
+  @RateLimit(SHARED)
+  perform(): number {
+    return 6;
+  }
+
   @Mutation(() => Int)
   @RateLimit(SHARED)
   act(): number {
@@ -109,6 +116,70 @@ describe.each(DRIVERS)('with %s', (driver) => {
     expect(store.asked).toHaveLength(1);
     expect(events.map(({ source }) => source)).toEqual([onStoreFailure]);
   });
+
+  it.each([
+    ['open', 'root-field'],
+    ['local', 'root-field'],
+    ['closed', 'root-field'],
+    ['open', 'field'],
+  ] as const)(
+    'a store that hangs is waited for once by 1,000 mutations in turn: %s, each %s',
+    async (onStoreFailure, count) => {
+      const store = ToldStore.hanging();
+      const contexts = [graphqlContext({ count })];
+      await using app = await begin(driver, { store, onStoreFailure, contexts });
+      const reply = await inOneDeadline(app, `mutation { ${aliases(MANY, () => 'perform')} }`);
+      const ends = { open: [], local: ['RATE_LIMITED'], closed: ['RATE_LIMIT_UNAVAILABLE'] };
+      expect([...new Set(codes(reply))]).toEqual(ends[onStoreFailure]);
+      expect(store.asked).toHaveLength(1);
+    },
+  );
+
+  it('functions that hang are waited for once by 1,000 mutations in turn', async () => {
+    @Resolver()
+    class Hanging {
+      @Query(() => Int)
+      none(): number {
+        return 0;
+      }
+
+      @Mutation(() => Int)
+      @RateLimit({ ...SHARED, limit: MANY, by: () => never() })
+      identity(): number {
+        return 1;
+      }
+    }
+    const store = new StillStore();
+    await using app = await begin(driver, { store }, [Hanging]);
+    const { data } = await inOneDeadline(app, `mutation { ${aliases(MANY, () => 'identity')} }`);
+    expect(Object.keys(data!)).toHaveLength(MANY);
+    expect(store.asked).toHaveLength(MANY);
+  });
+
+  it.each(['cost', 'skipIf', 'choose'] as const)(
+    'a %s function that hangs is waited for once by mutations in turn',
+    async (which) => {
+      const policy = { ...SHARED, limit: MANY };
+      const hanging: PolicySource =
+        which === 'choose' ? { choose: () => never(), fallback: policy } : { ...policy, [which]: () => never() };
+      @Resolver()
+      class Hanging {
+        @Query(() => Int)
+        none(): number {
+          return 0;
+        }
+
+        @Mutation(() => Int)
+        @RateLimit(hanging)
+        late(): number {
+          return 1;
+        }
+      }
+      await using app = await begin(driver, { store: new StillStore() }, [Hanging]);
+      const { data } = await inOneDeadline(app, `mutation { ${aliases(MANY, () => 'late')} }`);
+      expect(Object.keys(data!)).toHaveLength(MANY);
+    },
+  );
 
   it('a Redis that hangs is waited for once', async () => {
     await using server = await RedisServer.start();

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError } from 'nestjs-floodgate';
+import ts from 'typescript';
 import { ERROR_CODES, ERRORS_PAGE, withHelp } from '../../libs/rate-limit/src/util/error-codes.js';
 import { readPage } from './support/markdown.js';
 import { ROOT, textOf } from './support/pages.js';
@@ -10,10 +11,10 @@ const DECLARATION = 'util/error-codes.ts';
 
 const page = readPage('docs/errors.md');
 /** The code of the library without its tests and the list of codes. */
-const source = readdirSync(`${ROOT}${LIBRARY}`, { recursive: true, encoding: 'utf8' })
+const files = readdirSync(`${ROOT}${LIBRARY}`, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts') && name !== DECLARATION)
-  .map((name) => textOf(`${LIBRARY}${name}`))
-  .join('\n');
+  .map((name) => ({ name, text: textOf(`${LIBRARY}${name}`) }));
+const source = files.map(({ text }) => text).join('\n');
 
 describe('docs/errors.md', () => {
   it('has a section for each code, and for no other', () => {
@@ -35,6 +36,47 @@ describe('docs/errors.md', () => {
     const missing = errors.filter((name) => name !== 'RateLimitConfigError' && !page.headings.includes(name));
     expect(missing).toEqual([]);
   });
+});
+
+/** Calls that pass on a message that has its link already, or an error of the application. */
+const PASSED_ON = [
+  // Warnings of a policy: where the policy is bound, the link is added.
+  'algorithms/options.ts: options.warn( `${option} is rounded down to ${rate.tokens} per ${rate.microseconds} microseconds, to be counted exactly`, )',
+  'algorithms/options.ts: options.warn(shortWindow(given))',
+  'limiter/limiter-policies.ts: this.logger.warn(message)',
+  'limiter/limiter-policies.ts: this.warnOnce(conflict)',
+  'nest/rate-limit.runtime.ts: logger.warn(message)',
+  'nest/rate-limit.runtime.ts: this.logger.warn(warning)',
+  'nest/route-policies.ts: this.logger.warn(message)',
+  'nest/route-policies.ts: this.warnOnce(conflict)',
+  'stores/redis/state-log.ts: this.logger.warn(`${message}${more}`)',
+  'util/rationed-warning.ts: this.logger.warn(`${message}${more}`)',
+  "nest/rate-limit-exception.filter.ts: new Logger('RateLimit').error(error)",
+  'nest/rate-limit.gateways.ts: this.logger.error(error)',
+  'nest/rate-limit.gateways.ts: this.logger.error(failure)',
+];
+
+/** The warnings and errors that the library logs without a link. */
+function withoutLink(): string[] {
+  return files.flatMap(({ name, text }) => {
+    const file = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
+    const found: string[] = [];
+    const visit = (node: ts.Node): void => {
+      if (ts.isCallExpression(node) && /\.(warn|warnOnce|error)$/.test(node.expression.getText(file))) {
+        const [message] = node.arguments;
+        const isLinked =
+          message !== undefined && ts.isCallExpression(message) && message.expression.getText(file) === 'withHelp';
+        if (!isLinked) found.push(`${name}: ${node.getText(file).replaceAll(/\s+/g, ' ')}`);
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(file);
+    return found;
+  });
+}
+
+it('each warning and error in the log has a link, but those of others', () => {
+  expect(withoutLink().toSorted()).toEqual(PASSED_ON.toSorted());
 });
 
 describe('the codes', () => {

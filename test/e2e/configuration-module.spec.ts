@@ -47,14 +47,34 @@ const WRONG: [problem: string, options: unknown][] = [
   ['policies must be an object of policies by name, got null', { policies: null }],
   ['defaults must be an array of names, or of policies with a name, got an object', { defaults: bucket }],
   ["defaults must be an array of names, or of policies with a name, got 'burst'", { defaults: 'burst' }],
-  ['defaults must be an array of names, or of policies with a name, got an array', { defaults: [bucket] }],
   [
-    "RateLimitModule, defaults: there is no policy named 'nothing'. The module's policies are none",
+    'defaults must be an array of names, or of policies with a name, got a policy without a name at [1]',
+    { defaults: ['a', bucket], policies: { a: bucket } },
+  ],
+  [
+    "RateLimitModule, defaults[0]: there is no policy named 'nothing'. The module has no policies",
     { defaults: ['nothing'] },
   ],
-  ['RateLimitModule, defaults: capacity must be', { defaults: [{ ...bucket, name: 'a', capacity: 0 }] }],
+  [
+    "RateLimitModule, defaults[1]: capacity must be a whole number from 1 to 1000000000000, got '10'",
+    {
+      defaults: [
+        { ...bucket, name: 'a' },
+        { ...bucket, name: 'b', capacity: '10' },
+      ],
+    },
+  ],
+  [
+    'RateLimitModule, middleware[1]: capacity must be',
+    {
+      middleware: [
+        { ...bucket, name: 'a' },
+        { ...bucket, name: 'b', capacity: 0 },
+      ],
+    },
+  ],
   ["defaults (for Routes.get): two policies are named 'a'", { defaults: ['a', 'a'], policies: { a: bucket } }],
-  ['RateLimitModule, defaults: a policy must be an object', { defaults: [null] }],
+  ['RateLimitModule, defaults[0]: a policy must be an object', { defaults: [null] }],
   [
     'policies.burst: capacity must be a whole number from 1 to 1000000000000, got 0',
     { policies: { burst: { ...bucket, capacity: 0 } } },
@@ -68,16 +88,19 @@ const WRONG: [problem: string, options: unknown][] = [
   ['a name must be 1 to 64 printable characters', { policies: { '': bucket } }],
   ['a name must be 1 to 64 printable characters', { policies: { 'caf\u00e9': bucket } }],
   [`${IDENTITY}, got an object`, { identity: userIdentity() }],
-  [`${IDENTITY}, got an array`, { identity: [userIdentity] }],
-  [`${IDENTITY}, got an array`, { identity: ['user'] }],
-  [`${IDENTITY}, got an array`, { identity: [{ kind: 'user' }] }],
-  [`${IDENTITY}, got an array`, { identity: [{ resolve: () => 'x' }] }],
-  [`${IDENTITY}, got an array`, { identity: [{ kind: 'API Key', resolve: () => 'x' }] }],
-  [`${IDENTITY}, got an array`, { identity: [{ kind: '', resolve: () => 'x' }] }],
-  [`${IDENTITY}, got an array`, { identity: [{ kind: 'User', resolve: () => 'x' }] }],
-  [`${IDENTITY}, got an array`, { identity: [{ kind: 'seventeen-letters', resolve: () => 'x' }] }],
-  [`${IDENTITY}, got an array`, { identity: [{ kind: 7, resolve: () => 'x' }] }],
-  [`${IDENTITY}, got an array`, { identity: [{ kind: null, resolve: () => 'x' }] }],
+  [`${IDENTITY}, got the function userIdentity, which is not called, at [0]`, { identity: [userIdentity] }],
+  [`${IDENTITY}, got 'user' at [0]`, { identity: ['user'] }],
+  [`${IDENTITY}, got kind 'user' without a function resolve at [0]`, { identity: [{ kind: 'user' }] }],
+  [`${IDENTITY}, got kind undefined at [0]`, { identity: [{ resolve: () => 'x' }] }],
+  [`${IDENTITY}, got kind 'API Key' at [0]`, { identity: [{ kind: 'API Key', resolve: () => 'x' }] }],
+  [`${IDENTITY}, got kind '' at [0]`, { identity: [{ kind: '', resolve: () => 'x' }] }],
+  [`${IDENTITY}, got kind 'User' at [0]`, { identity: [{ kind: 'User', resolve: () => 'x' }] }],
+  [
+    `${IDENTITY}, got kind 'seventeen-letters' at [0]`,
+    { identity: [{ kind: 'seventeen-letters', resolve: () => 'x' }] },
+  ],
+  [`${IDENTITY}, got kind 7 at [0]`, { identity: [{ kind: 7, resolve: () => 'x' }] }],
+  [`${IDENTITY}, got kind null at [0]`, { identity: [{ kind: null, resolve: () => 'x' }] }],
   [`${IDENTITY}, got null`, { identity: null }],
   ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got 'off'", { headers: 'off' }],
   ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got null", { headers: null }],
@@ -106,6 +129,10 @@ const WRONG: [problem: string, options: unknown][] = [
   ['decisionSampling must be a share of the decisions, above 0, to 1, got 1.5', { decisionSampling: 1.5 }],
   ['decisionSampling must be a share of the decisions, above 0, to 1, got NaN', { decisionSampling: NaN }],
   ["decisionSampling must be a share of the decisions, above 0, to 1, got '1'", { decisionSampling: '1' }],
+  [`${IDENTITY}, got kind 'User' at [1]`, { identity: [userIdentity(), { kind: 'User', resolve: () => 'x' }] }],
+  ["each type once and not http, got type 'http' at [0]", { contexts: [{ type: 'http' }] }],
+  ['each type once and not http, got null at [0]', { contexts: [null] }],
+  ['decisionSampling has no effect without onDecision', { decisionSampling: 0.5 }],
   [PREFIX, { keyPrefix: '' }],
   [PREFIX, { keyPrefix: 'a b' }],
   [PREFIX, { keyPrefix: '{a}' }],
@@ -127,10 +154,11 @@ describe.each(PLATFORMS)('over %s, a wrong option of the module stops the boot',
   });
 
   it.each<[string, unknown]>([
+    ['options must be an object such as { redis, defaults: [...] }, got an array; the array of throttlers', []],
     ["'redisUrl' is not an option", { redisUrl: 'redis://localhost' }],
     ['guard is a static option: give it beside useFactory or useClass', { guard: false }],
-    ['options must be an object, got undefined', undefined],
-    ['options must be an object, got null', null],
+    ['options must be an object such as { redis, defaults: [...] }, got undefined', undefined],
+    ['options must be an object such as { redis, defaults: [...] }, got null', null],
     ['policies.burst: capacity must be', { policies: { burst: { ...bucket, capacity: '20' } } }],
   ])('in forRootAsync, and the error names it: %s', async (problem, options) => {
     const imports = [RateLimitModule.forRootAsync({ useFactory: () => options as RateLimitModuleOptions })];
@@ -180,7 +208,7 @@ describe('defaults that no route uses', () => {
     const boot = limited('Express', controllers, { defaults: ['typo'], policies: { burst: BURST } });
     await expect(boot).rejects.toThrow(
       new RateLimitConfigError(
-        'RateLimitModule, defaults',
+        'RateLimitModule, defaults[0]',
         "there is no policy named 'typo'. The module's policies are 'burst'",
         'FG_UNKNOWN_POLICY',
       ),
@@ -198,4 +226,24 @@ describe('a route without a decorator', () => {
     }
     await expect(limited('Express', [Routes, Other])).rejects.toThrow('Other.get, @RateLimit: there is no policy');
   });
+});
+
+it.each<[string, RateLimitModuleOptions]>([
+  ['FG_OPTION_WITHOUT_EFFECT', { partitionKeySecret: 'sixteen characters' }],
+  ['FG_OPTION_WITHOUT_EFFECT', { decisionSampling: 0.5 }],
+  ['FG_INVALID_POLICY', { policies: { a: { ...BURST, capacity: 0 } } }],
+  ['FG_INVALID_POLICY', { policies: { a: { ...BURST, cost: 21 } } }],
+  ['FG_INVALID_POLICY', { policies: { a: { ...BURST, shards: 0 } } }],
+  ['FG_INVALID_POLICY', { policies: { a: { ...BURST, by: 'users' as 'user' } } }],
+])('an error at boot has the code %s (%#)', async (code, options) => {
+  await expect(limited('Express', Routes, options)).rejects.toMatchObject({ code });
+});
+
+it('forRoot refuses the array of throttlers at once, and says whose it is', () => {
+  const forRoot = (): unknown => RateLimitModule.forRoot([{ limit: 10, ttl: 60_000 }] as never);
+  expect(forRoot).toThrow(RateLimitConfigError);
+  expect(forRoot).toThrow(
+    'RateLimitModule: options must be an object such as { redis, defaults: [...] }, got an array; the array of throttlers is for ' +
+      'ThrottlerModule.forRoot of nestjs-floodgate/throttler (see ',
+  );
 });

@@ -140,6 +140,57 @@ describe('a wrong use of a decorator makes the declaration of its class throw', 
       'A: @RateLimit stands beside another',
     ],
     [
+      '@RateLimit without parentheses on a method',
+      () => {
+        class A {
+          @(RateLimit as unknown as MethodDecorator)
+          get(): void {}
+        }
+        return A;
+      },
+      "A.get: @RateLimit needs its parentheses: @RateLimit('name') or @RateLimit({ algorithm, ... })",
+    ],
+    [
+      '@RateLimit without parentheses on a static method',
+      () => {
+        class A {
+          @(RateLimit as unknown as MethodDecorator)
+          static get(): void {}
+        }
+        return A;
+      },
+      'A.get: @RateLimit needs its parentheses',
+    ],
+    [
+      '@RateLimit without parentheses on a class',
+      () => {
+        @(RateLimit as unknown as ClassDecorator)
+        class A {}
+        return A;
+      },
+      'A: @RateLimit needs its parentheses',
+    ],
+    [
+      '@SkipRateLimit without parentheses on a method',
+      () => {
+        class A {
+          @(SkipRateLimit as unknown as MethodDecorator)
+          get(): void {}
+        }
+        return A;
+      },
+      'A.get: @SkipRateLimit needs its parentheses: @SkipRateLimit()',
+    ],
+    [
+      '@SkipRateLimit without parentheses on a class',
+      () => {
+        @(SkipRateLimit as unknown as ClassDecorator)
+        class A {}
+        return A;
+      },
+      'A: @SkipRateLimit needs its parentheses',
+    ],
+    [
       '@RateLimit without a policy',
       () => {
         class A {

@@ -11,6 +11,7 @@ import {
   RateLimiter,
   userIdentity,
 } from 'nestjs-floodgate';
+import { withHelp } from '../../libs/rate-limit/src/util/error-codes.js';
 import { limited, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -92,7 +93,8 @@ describe('the resolvers of identities', () => {
 
 describe('ipIdentity', () => {
   it.each([0, -1, 129, 1.5, NaN, Infinity, '56'])('rejects %p as a prefix', (ipv6Prefix) => {
-    const wanted = `ipIdentity: ipv6Prefix must be a whole number from 1 to 128, got ${ipv6Prefix}`;
-    expect(() => ipIdentity({ ipv6Prefix: ipv6Prefix as number })).toThrow(new RangeError(wanted));
+    const wanted = `ipIdentity: ipv6Prefix must be a whole number from 1 to 128, got ${typeof ipv6Prefix === 'string' ? `'${ipv6Prefix}'` : ipv6Prefix}`;
+    expect(() => ipIdentity({ ipv6Prefix: ipv6Prefix as number })).toThrow(withHelp(wanted, 'FG_INVALID_OPTION'));
+    expect(() => ipIdentity({ ipv6Prefix: ipv6Prefix as number })).toThrow(RateLimitConfigError);
   });
 });

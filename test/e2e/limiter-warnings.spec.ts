@@ -22,6 +22,27 @@ it('RateLimiter says once that it asks no skipIf, however often the policy is wr
   expect(app.logs.of('warn').map((text) => /policy '(\w+)' has a skipIf/.exec(text)?.[1])).toEqual(['one', 'two']);
 });
 
+it("RateLimiter says once that a policy's scope needs a route, when it charges the policy", async () => {
+  const policies = {
+    route: { ...BUCKET, name: 'route', scope: 'route' },
+    app: { ...BUCKET, name: 'app', scope: 'app' },
+  } as const;
+  await using app = await limited('Express', Routes, { store: new StillStore(), policies });
+  const limiter = app.app.get(RateLimiter);
+  const ada = { kind: 'user', value: 'ada' };
+  await limiter.reset(['route', 'app'], ada); // it clears the states of routes
+  expect(app.logs.of('warn')).toEqual([]);
+  for (let i = 0; i < 3; i++) {
+    await limiter.consume(['route', 'app'], ada);
+    await limiter.consume('route', ada);
+    await limiter.consume({ ...BUCKET, scope: 'controller' }, ada);
+  }
+  expect(app.logs.of('warn')).toEqual([
+    "RateLimiter: policy 'route' has scope 'route', which needs a route: RateLimiter counts it with scope 'app' RateLimit",
+    "RateLimiter: policy 'bucket' has scope 'controller', which needs a route: RateLimiter counts it with scope 'app' RateLimit",
+  ]);
+});
+
 it('boot does not call deadlineMs idle without Redis: functions of the application have it', async () => {
   await using app = await limited('Express', Routes, { deadlineMs: 50, onStoreFailure: 'open' });
   expect(app.logs.text).toContain('without effect until then: onStoreFailure RateLimit');

@@ -135,6 +135,18 @@ describe.each(STORES)('the limiter on %s', (_, options) => {
         for (const value of values)
           expect((await limiter.consume('daily', { kind, value })).policies[0]!.remaining).toBe(remaining);
   });
+
+  it('counts a whole number as its decimal text', async () => {
+    await using app = await service(options());
+    const { limiter } = app.app.get(Mailer);
+    const remaining: number[] = [];
+    for (const value of [7, '7', 7n, 7] as const)
+      remaining.push((await limiter.consume('daily', { kind: 'user', value })).policies[0]!.remaining);
+    expect(remaining).toEqual([14, 13, 12, 11]);
+    expect((await limiter.peek('daily', { kind: 'user', value: 7n })).policies[0]!.remaining).toBe(11);
+    await limiter.reset('daily', { kind: 'user', value: 7 });
+    expect((await limiter.peek('daily', { kind: 'user', value: '7' })).policies[0]!.remaining).toBe(15);
+  });
 });
 
 describe('the arguments of the limiter', () => {
@@ -148,6 +160,13 @@ describe('the arguments of the limiter', () => {
     ],
     ['an unknown name', 'weekly', ADA, {}, "no policy named 'weekly'. The module's policies are 'daily', 'fn'"],
     ['an invalid policy', { ...MAIL, capacity: -1 }, ADA, {}, 'RateLimiter: capacity must be a whole number from 1'],
+    [
+      'an invalid policy beside another one',
+      ['daily', { ...MAIL, capacity: -1 }],
+      ADA,
+      {},
+      'RateLimiter, policy 2 of 2: capacity must be',
+    ],
     ['no policies', [], ADA, {}, 'takes at least one policy or name, got none'],
     ['undefined', undefined as unknown as Policy, ADA, {}, 'got undefined'],
     ['one name twice', ['daily', 'daily'], ADA, {}, "two policies are named 'daily'"],
@@ -190,7 +209,20 @@ describe('the arguments of the limiter', () => {
     ['text as identity', 'daily', 'ada', {}, 'an identity'],
     ['an identity without a kind', 'daily', { value: 'ada' }, {}, 'an identity'],
     ['an identity whose kind would break a key', 'daily', { kind: '}', value: 'ada' }, {}, 'an identity'],
-    ['a number as value', 'daily', { kind: 'user', value: 1 }, {}, "the value of a 'user' identity must be a string"],
+    [
+      'a fraction as value',
+      'daily',
+      { kind: 'user', value: 1.5 },
+      {},
+      "a 'user' identity: its value must be a string, a safe integer or a bigint, got 1.5",
+    ],
+    [
+      'a fraction as an API key, which no message shows',
+      'daily',
+      { kind: 'api-key', value: 0.123 },
+      {},
+      "a 'key' identity: its value must be a string, a safe integer or a bigint (see ",
+    ],
   ];
 
   it.each(consuming)('are rejected before any charge: %s', async (_, policies, identity, options, problem) => {

@@ -73,7 +73,7 @@ describe('a ready client with the defaults of ioredis', () => {
     expect(lines[0]).toContain('autoResendUnfulfilledCommands: false');
     expect(lines[0]).toContain('commandTimeout: undefined');
     expect(lines[0]).toContain('retryStrategy');
-    expect(lines[0]).not.toMatch(/maxRetriesPerRequest|lazyConnect|username|password/);
+    expect(lines[0]).not.toMatch(/maxRetriesPerRequest|lazyConnect|username|password|[sS]entinel|failover/);
   });
 
   it('stays open at close, and the connection that the module opened is closed', async () => {

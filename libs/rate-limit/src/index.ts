@@ -90,7 +90,7 @@ export type {
   RateLimitException,
 } from './nest/contexts/context-adapter.js';
 
-export type { Identity, OnMissingIdentity } from './identity/identity.js';
+export type { Identity, IdentityValue, OnMissingIdentity } from './identity/identity.js';
 export type { ResolvedIdentities } from './identity/resolved-identities.js';
 export { identityTag } from './identity/identity-tag.js';
 export { apiKeyIdentity, ipIdentity, userIdentity } from './nest/identities.js';

@@ -60,7 +60,7 @@ interface Question {
 
 async function ask(limiter: RateLimiter, recorder: Recorder, question: Question): Promise<void> {
   const { id, policies, identity, cost } = question;
-  const asked = { id, what: policies.join(), user: identity.value, address: '', cost };
+  const asked = { id, what: policies.join(), user: String(identity.value), address: '', cost };
   recorder.asked(asked);
   const since = now();
   try {

@@ -102,7 +102,7 @@ export function checkClientOptions(
   extra: readonly string[] = [],
 ): CheckedClientOptions {
   if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(where, `options must be an object, got ${shown(options)}`);
+    throw new RateLimitConfigError(where, `options must be an object, got ${shown(options)}`, 'FG_INVALID_OPTION');
   }
   checkNames(options, [...Object.keys(OPTIONS), ...extra], where);
   const checked: Record<string, unknown> = {};

@@ -161,10 +161,47 @@ describe('the identity chain, for several policies of a request', () => {
   ])('calls a by function once that returns %s what is no identity', async (_, later) => {
     const calls = new Calls();
     const { chain } = chainOf(calls, () => undefined);
-    const by = calls.counted('by', () => later({ kind: 'user', value: 7 as unknown as string }));
-    const mistake = new TypeError("the value of a 'user' identity must be a string, got number");
+    const by = calls.counted('by', () => later({ kind: 'user', value: NaN }));
+    const mistake = expect.objectContaining({ name: 'RateLimitConfigError', code: 'FG_INVALID_IDENTITY' });
     expect(await tagsOf(chain, [policy('a', by), policy('b', by, 'refuse')], ADA)).toEqual([mistake, mistake]);
     expect([calls.of, calls.failures]).toEqual([{ by: 1 }, []]);
+  });
+
+  it.each<[string | number | bigint, string]>([
+    [7, 'user:7'],
+    [0, 'user:0'],
+    [-0, 'user:0'],
+    [-7, 'user:-7'],
+    [Number.MAX_SAFE_INTEGER, 'user:9007199254740991'],
+    [7n, 'user:7'],
+    [2n ** 64n, 'user:18446744073709551616'],
+    ['7', 'user:7'],
+  ])('counts the value %p as %s, of a resolver and of a by function', async (value, tag) => {
+    const resolver: IdentityResolver<Context> = { kind: 'user', resolve: () => value };
+    const address = { kind: 'ip', resolve: () => '10.0.0.1' };
+    const chain = new IdentityChain<Context>([resolver], 'ip', new Calls(), { address, hasGone: () => false });
+    const policies = [policy('a', 'user'), policy('b', 'client'), policy('c', async () => ({ kind: 'user', value }))];
+    expect(await tagsOf(chain, policies, ADA)).toEqual([tag, tag, tag]);
+  });
+
+  it.each<[unknown, string]>([
+    [NaN, 'NaN'],
+    [Infinity, 'Infinity'],
+    [1.5, '1.5'],
+    [2 ** 53, '9007199254740992'],
+    [true, 'true'],
+    [{ id: 7 }, 'an object'],
+  ])('fails for the value %p, which is none', async (value, got) => {
+    const resolver: IdentityResolver<Context> = { kind: 'user', resolve: () => value as string };
+    const address = { kind: 'ip', resolve: () => '10.0.0.1' };
+    const chain = new IdentityChain<Context>([resolver], 'ip', new Calls(), { address, hasGone: () => false });
+    const policies = [policy('a', 'user'), policy('b', () => ({ kind: 'user', value: value as string }))];
+    const problem = withHelp(
+      `a 'user' identity: its value must be a string, a safe integer or a bigint, got ${got}`,
+      'FG_INVALID_IDENTITY',
+    );
+    const mistake = expect.objectContaining({ name: 'RateLimitConfigError', message: problem });
+    expect(await tagsOf(chain, policies, ADA)).toEqual([mistake, mistake]);
   });
 
   it('asks asynchronous resolvers and functions side by side', async () => {

@@ -6,7 +6,9 @@ import {
   type CountedBy,
   type IdentityFunction,
   type IdentityResolver,
+  type IdentityValue,
   type MaybeIdentity,
+  type MaybeValue,
   type OnMissingIdentity,
   type SyncIdentityResolver,
   UNKNOWN,
@@ -18,8 +20,8 @@ type Tag = string | Promise<string>;
 
 /** Guards the calls of the application's functions: `UserFunctions` is one. */
 export interface IdentityCalls {
-  /** The answer, or a rejection when it does not come in time. */
-  within<T>(answer: PromiseLike<T>): Promise<T>;
+  /** The answer of a source for a request, or a rejection when it does not come in time. */
+  within<T>(answer: PromiseLike<T>, source: IdentitySource, context: object): Promise<T>;
   /** Counts a failure and warns of it. */
   failed(kind: 'identity', warning: string, error: unknown): void;
 }
@@ -47,7 +49,7 @@ const WITHOUT_RESOLVER: Readonly<Record<OnMissingIdentity, string>> = {
 };
 
 /** Finds the identity of a request that a policy's `by` names. */
-export class IdentityChain<Context> {
+export class IdentityChain<Context extends object> {
   private readonly client: readonly IdentityResolver<Context>[];
   private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver<Context>[]>>;
 
@@ -92,7 +94,7 @@ export class IdentityChain<Context> {
    * @throws {RateLimitConfigError} when the request has no such identity and `onMissingIdentity` is `'throw'`
    * @throws {RateLimitConfigError} when an address would count, and the request came over something without addresses
    * @throws {ClientGoneError} when the client has closed the connection, so that there is no address
-   * @throws {TypeError} when a function returned a value that is no identity
+   * @throws {RateLimitConfigError} when a function returned a value that is no identity
    */
   tag(policy: CountedBy<Context>, context: Context, resolved?: ResolvedIdentities): Tag {
     const { by } = policy;
@@ -148,7 +150,7 @@ export class IdentityChain<Context> {
     try {
       const value = resolver.resolve(context);
       found = isPromise(value)
-        ? this.calls.within(value).then(
+        ? this.calls.within(value, resolver, context).then(
             (later) => resolvedTag(resolver, later),
             (error: unknown) => this.failure(resolver, error, policy),
           )
@@ -171,7 +173,7 @@ export class IdentityChain<Context> {
     try {
       const identity = by(context);
       found = isPromise(identity)
-        ? this.calls.within(identity).then(
+        ? this.calls.within(identity, by, context).then(
             (later) => returnedTag(by, later),
             (error: unknown) => this.failure(by, error, policy),
           )
@@ -234,7 +236,7 @@ function rememberOnly(failure: IdentityFailure | undefined): ResolvedIdentities 
   return resolved;
 }
 
-function resolvedTag<Context>(resolver: IdentityResolver<Context>, value: string | null | undefined): FoundIdentity {
+function resolvedTag<Context>(resolver: IdentityResolver<Context>, value: MaybeValue): FoundIdentity {
   if (isNone(value)) return undefined;
   try {
     return identityTag({ kind: resolver.kind, value });
@@ -249,7 +251,7 @@ function returnedTag<Context>(by: IdentityFunction<Context>, identity: MaybeIden
     const { kind, value } = identity;
     // A value that is not there is a missing identity, as in { kind: 'user', value: request.user?.id }. Else all requests
     // without a user would share the identity 'undefined'.
-    return isKind(kind) && isNone(value) ? undefined : identityTag({ kind, value: value as string });
+    return isKind(kind) && isNone(value) ? undefined : identityTag({ kind, value: value as IdentityValue });
   } catch (error) {
     return new IdentityFailure(by, error, true);
   }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { Identity } from './identity.js';
 
 const KIND = /^[a-z0-9-]{1,16}$/;
@@ -30,22 +31,41 @@ function digest(text: string): string {
 /**
  * Writes an identity as keys contain it, between the braces of the hash tag. Distinct identities give distinct tags.
  *
- * @throws {TypeError} when the kind is invalid or the value is no string: a `by` function may return anything
+ * @throws {RateLimitConfigError} for a wrong kind or value: a `by` function may return anything
  * @example identityTag({ kind: 'user', value: 'rider-1' }) // 'user:rider-1'
  */
 export function identityTag(identity: Identity): string {
   if (!isKind(identity?.kind)) {
-    throw new TypeError(`an identity's kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }`);
+    throw new RateLimitConfigError(
+      'an identity',
+      `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }`,
+      'FG_INVALID_IDENTITY',
+    );
   }
-  const { value } = identity;
   // The option is called by: 'api-key', so functions are likely to return that kind.
   const kind = identity.kind === 'api-key' ? 'key' : identity.kind;
-  if (typeof value !== 'string') {
-    throw new TypeError(`the value of a '${kind}' identity must be a string, got ${typeof value}`);
+  const value = valueText(identity.value);
+  if (value === undefined) {
+    // No message shows an API key.
+    const got = kind === 'key' ? '' : `, got ${shown(identity.value)}`;
+    throw new RateLimitConfigError(
+      `a '${kind}' identity`,
+      `its value must be a string, a safe integer or a bigint${got}`,
+      'FG_INVALID_IDENTITY',
+    );
   }
   // SHA-256 reads UTF-8, in which distinct lone surrogates are equal. Their escapes differ.
   const safe = escape(value);
   return `${kind}:${kind === 'key' || safe.length > MAX_BYTES ? digest(safe) : safe}`;
+}
+
+/**
+ * The value of an identity as text; undefined where it is none. Other numbers than safe integers are mistakes: clients whose id is
+ * NaN would share one state, and so would ids that a double cannot tell apart.
+ */
+export function valueText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  return Number.isSafeInteger(value) || typeof value === 'bigint' ? String(value) : undefined;
 }
 
 /** Whether `kind` can be an identity's kind. */

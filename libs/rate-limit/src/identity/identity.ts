@@ -1,3 +1,6 @@
+/** What tells one client from others of its kind. A number is a safe integer: `7`, `7n` and `'7'` are one client. */
+export type IdentityValue = string | number | bigint;
+
 /**
  * One client, user or other subject that a policy counts.
  *
@@ -6,13 +9,15 @@
 export interface Identity {
   /** `'user'`, `'key'` or `'api-key'` (always hashed), `'ip'`, or a kind of your own: 1 to 16 of a-z, 0-9 and -. */
   readonly kind: string;
-  /** Any text. Keys contain it escaped; an API key, or a text of more than 64 bytes, is hashed. */
-  readonly value: string;
+  /** Any text or whole number. Keys contain it escaped; an API key, or a text of more than 64 bytes, is hashed. */
+  readonly value: IdentityValue;
 }
 
+/** The value of an identity, or none. */
+export type MaybeValue = IdentityValue | null | undefined;
+
 /** An identity, or none: undefined, null, or an identity without a value. Requests without one follow `onMissingIdentity`. */
-export type MaybeIdentity =
-  { readonly kind: string; readonly value: Identity['value'] | null | undefined } | null | undefined;
+export type MaybeIdentity = { readonly kind: string; readonly value: MaybeValue } | null | undefined;
 
 /** Finds the identity that a policy counts, as the policy's `by`. */
 export type IdentityFunction<Context> = (context: Context) => MaybeIdentity | Promise<MaybeIdentity>;
@@ -29,7 +34,7 @@ export interface IdentityResolver<Context> {
    * `onMissingIdentity`. The policies of a route call it once per request; those of the module's `middleware` run before
    * authentication and call it once more.
    */
-  readonly resolve: (context: Context) => string | null | undefined | Promise<string | null | undefined>;
+  readonly resolve: (context: Context) => MaybeValue | Promise<MaybeValue>;
 }
 
 /** A resolver that answers at once. */

@@ -42,14 +42,17 @@ export function headerResolver(
  * Reads the client's address.
  *
  * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
- * @throws {RangeError} when the prefix is out of range
- * @throws {RateLimitConfigError} for an unknown option
+ * @throws {RateLimitConfigError} when the prefix is out of range, or for an unknown option
  */
 export function addressResolver(options: { ipv6Prefix?: number }): SyncIdentityResolver<IdentityRequest> {
   checkOptions('ipIdentity', options, 'ipv6Prefix');
   const prefix = options.ipv6Prefix ?? 56;
   if (!Number.isInteger(prefix) || prefix < 1 || prefix > 128) {
-    throw new RangeError(`ipIdentity: ipv6Prefix must be a whole number from 1 to 128, got ${prefix}`);
+    throw new RateLimitConfigError(
+      'ipIdentity',
+      `ipv6Prefix must be a whole number from 1 to 128, got ${shown(prefix)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   return {
     kind: 'ip',

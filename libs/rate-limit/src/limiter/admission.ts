@@ -119,7 +119,7 @@ export class Admission<Context extends HandlerContext> {
     record: RequestRecord | undefined,
     remainder: Remainder | undefined,
   ): Decision | Promise<Decision> {
-    const decision = this.limiter.decide(charges, context, record);
+    const decision = this.limiter.decide(charges, context, record?.execution);
     if (remainder?.hasDifference !== true) return decision;
     return isPromise(decision)
       ? decision.then((later) => this.forWholeCost(later, remainder, record))
@@ -166,7 +166,7 @@ export class Admission<Context extends HandlerContext> {
       peeked.decidedBy === 'store' ? rejectedBy(decision, peeked) : decision;
     // Where the store has just become unavailable, its earlier answer is the best there is.
     try {
-      const peeked = this.limiter.decide(peeks, undefined, record);
+      const peeked = this.limiter.decide(peeks, undefined, record?.execution);
       return isPromise(peeked) ? peeked.then(refined, () => decision) : refined(peeked);
     } catch {
       return decision;

@@ -34,6 +34,8 @@ export class LimiterPolicies {
   private readonly warned = new Set<string>();
   /** By name: the policies that were bound, for those who look for a policy by its name. */
   private readonly known = new Map<string, Map<string, BoundPolicy>>();
+  /** Policies whose options without effect are logged. */
+  private readonly charged = new WeakSet<BoundPolicy>();
 
   /** @param keyPrefix how keys begin */
   constructor(
@@ -42,40 +44,54 @@ export class LimiterPolicies {
     private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
-  /** @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name */
+  /**
+   * The policies of a charge. Logs their options that have no effect there.
+   *
+   * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
+   */
   bind(policies: LimiterPolicy | readonly LimiterPolicy[]): readonly BoundPolicy[] {
     const names = namesOf(policies);
-    if (names === undefined) return this.bindAll(policies);
+    if (names === undefined) return this.toBeCharged(this.bindAll(policies));
     let bound = this.byName.get(names);
-    if (bound === undefined) this.byName.set(names, (bound = this.bindAll(policies)));
+    if (bound === undefined) this.byName.set(names, (bound = this.toBeCharged(this.bindAll(policies))));
     return bound;
   }
 
-  private bindAll(policies: LimiterPolicy | readonly LimiterPolicy[]): BoundPolicy[] {
+  /** The same policies where nothing is charged: all their options may have an effect elsewhere. */
+  bindAll(policies: LimiterPolicy | readonly LimiterPolicy[]): BoundPolicy[] {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
     if (list.length === 0)
       throw new RateLimitConfigError(WHERE, 'takes at least one policy or name, got none', 'FG_INVALID_POLICY');
-    const bound = list.map((policy) => this.bindOne(policy));
+    const bound = list.map((policy, i) =>
+      this.bindOne(policy, list.length === 1 ? WHERE : `${WHERE}, policy ${i + 1} of ${list.length}`),
+    );
     checkTogether(bound, WHERE);
     return bound;
   }
 
-  private bindOne(policy: LimiterPolicy): BoundPolicy {
-    const parsed = this.named.parse(policy, WHERE);
-    if (!parsed.named) throw new RateLimitConfigError(WHERE, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
+  private toBeCharged(policies: readonly BoundPolicy[]): readonly BoundPolicy[] {
+    for (const policy of policies) {
+      if (this.charged.has(policy)) continue;
+      this.charged.add(policy);
+      const { name, scope = SCOPE, skipIf } = policy;
+      if (skipIf !== undefined) {
+        this.warnWithoutEffect(name, 'a skipIf, which needs a request: RateLimiter charges it all the same');
+      }
+      if (scope !== SCOPE) {
+        this.warnWithoutEffect(name, `scope '${scope}', which needs a route: RateLimiter counts it with scope 'app'`);
+      }
+    }
+    return policies;
+  }
+
+  private bindOne(policy: LimiterPolicy, where: string): BoundPolicy {
+    const parsed = this.named.parse(policy, where);
+    if (!parsed.named) throw new RateLimitConfigError(where, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
     let bound = this.bound.get(parsed);
     if (bound === undefined) {
       bound = bindPolicy(parsed, this.keyPrefix, SCOPE, WHERE);
       const conflict = this.named.meanings.meet(SCOPE, parsed, WHERE);
       if (conflict !== undefined) this.warnOnce(conflict);
-      if (parsed.skipIf !== undefined) {
-        this.warnOnce(
-          withHelp(
-            `${WHERE}: policy '${parsed.name}' has a skipIf, which needs a request: RateLimiter charges it all the same`,
-            'FG_OPTION_WITHOUT_EFFECT',
-          ),
-        );
-      }
       this.bound.set(parsed, bound);
       this.remember(bound);
     }
@@ -99,6 +115,10 @@ export class LimiterPolicies {
       this.known.set(policy.name, (sameName = new Map()));
     }
     if (sameName.size < MAX_SAME_NAME) sameName.set(policy.keyTail, policy);
+  }
+
+  private warnWithoutEffect(policy: string, option: string): void {
+    this.warnOnce(withHelp(`${WHERE}: policy '${policy}' has ${option}`, 'FG_OPTION_WITHOUT_EFFECT'));
   }
 
   private warnOnce(message: string): void {

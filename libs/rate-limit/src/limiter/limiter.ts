@@ -11,18 +11,13 @@ import type { RateLimitStoreError, Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
 import { decisionOf, decisionOfOverrides, receiptsOfDecision } from './charged-decision.js';
 import { LimiterUnavailableError } from './errors.js';
+import type { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
 import { ActiveOverrides, type OverriddenRequest } from './overrides/active-overrides.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
 import { Reservation } from './reservation.js';
 import { ReservedCharges } from './reserved-charges.js';
 import type { StoreGateway } from './store-gateway.js';
-
-/** What a request knows of the store, for all of its decisions. */
-export interface StoreExperience {
-  /** The store missed the request's deadline: it is not asked again. */
-  missedDeadline: RateLimitStoreError | undefined;
-}
 
 /** A limiter without overrides of its own has nothing to say of them. */
 const NO_LOGGER = { warn: (): void => undefined };
@@ -68,19 +63,19 @@ export class Limiter {
    * Decides one request: charges every policy, or none.
    *
    * @param handler the handler of the request, for `onDecision`
-   * @param experience of the request, where it is decided in several steps: they have one deadline together
+   * @param execution what the request is a part of, where it has several steps: they have one deadline together
    * @throws {LimiterUnavailableError} when the store fails and a policy's `onStoreFailure` is `'closed'`
    */
   decide(
     charges: readonly PolicyCharge[],
     handler?: HandlerContext,
-    experience?: StoreExperience,
+    execution?: Execution,
   ): Decision | Promise<Decision> {
     if (this.overrides.size !== 0) {
       const overridden = this.overrides.apply(charges);
-      if (overridden !== undefined) return this.decideOverridden(charges, overridden, handler, experience);
+      if (overridden !== undefined) return this.decideOverridden(charges, overridden, handler, execution);
     }
-    return this.ask(charges, handler, experience);
+    return this.ask(charges, handler, execution);
   }
 
   /** A policy of which the client is exempt is left out. One that blocks the client rejects, and the store is not asked. */
@@ -88,12 +83,12 @@ export class Limiter {
     all: readonly PolicyCharge[],
     { charges, blocked, exempt, changed }: OverriddenRequest,
     handler: HandlerContext | undefined,
-    experience: StoreExperience | undefined,
+    execution: Execution | undefined,
   ): Decision | Promise<Decision> {
     const { monitor, overrides } = this;
     const since = monitor.begin();
     if (all[0]!.mode !== 'peek') monitor.overridden(changed, exempt, blocked.length);
-    if (blocked.length === 0 && charges.length > 0) return this.ask(charges, handler, experience);
+    if (blocked.length === 0 && charges.length > 0) return this.ask(charges, handler, execution);
     const decision = decisionOfOverrides(blocked, overrides.nowMs());
     const rejecting = blocked.map(({ charge }) => charge);
     return monitor.decidedByOverrides(all[0]!.mode, rejecting, decision, handler, since);
@@ -102,7 +97,7 @@ export class Limiter {
   private ask(
     charges: readonly PolicyCharge[],
     handler: HandlerContext | undefined,
-    experience: StoreExperience | undefined,
+    execution: Execution | undefined,
   ): Decision | Promise<Decision> {
     const { gateway, monitor } = this;
     const since = monitor.begin();
@@ -110,20 +105,20 @@ export class Limiter {
     if (denied !== undefined) {
       return monitor.decided(charges, decisionOf(charges, denied), 'denial-cache', handler, since);
     }
-    const missed = experience?.missedDeadline;
+    const missed = execution?.missedDeadline;
     if (missed !== undefined) return this.fallBack(charges, missed, handler, since);
     let answer: Verdict | Promise<Verdict>;
     try {
       answer = gateway.consume(charges);
     } catch (error) {
-      return this.undecided(charges, error, handler, since, experience);
+      return this.undecided(charges, error, handler, since, execution);
     }
     if (!isPromise(answer)) {
       return monitor.decided(charges, decisionOf(charges, answer), 'store', handler, since);
     }
     return answer.then(
       (verdict) => monitor.decided(charges, decisionOf(charges, verdict), 'store', handler, since),
-      (error: unknown) => this.undecided(charges, error, handler, since, experience),
+      (error: unknown) => this.undecided(charges, error, handler, since, execution),
     );
   }
 
@@ -169,11 +164,11 @@ export class Limiter {
     error: unknown,
     handler: HandlerContext | undefined,
     since: number,
-    experience: StoreExperience | undefined,
+    execution: Execution | undefined,
   ): Decision {
     if (wasStoreAsked(error)) this.monitor.storeFailed(charges, since);
     const cause = this.gateway.failure(error);
-    if (experience !== undefined && cause instanceof StoreDeadlineError) experience.missedDeadline = cause;
+    if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
     return this.fallBack(charges, cause, handler, since);
   }
 

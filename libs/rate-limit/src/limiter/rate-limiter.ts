@@ -1,5 +1,5 @@
 import type { Identity } from '../identity/identity.js';
-import { identityTag } from '../identity/identity-tag.js';
+import { identityTag, valueText } from '../identity/identity-tag.js';
 import type { RateLimitStats } from '../metrics/stats.js';
 import type { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
@@ -180,7 +180,7 @@ export class RateLimiter {
    */
   async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<readonly ResetState[]> {
     const tag = identityTag(identity);
-    const named = this.policies.bind(policies);
+    const named = this.policies.bindAll(policies);
     const all = [...named, ...named.flatMap(({ name }) => [...this.routes.boundTo(name)])];
     return this.resetAll(all, tag);
   }
@@ -235,12 +235,13 @@ export class RateLimiter {
     if (cost !== undefined || plan !== undefined) {
       return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take', plan);
     }
-    const known = this.recent.get(identity?.value);
+    const value = valueText(identity?.value);
+    const known = value === undefined ? undefined : this.recent.get(value);
     if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
     const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take', undefined);
-    const { kind, value } = identity;
+    const { kind } = identity;
     if (policies.some(({ plans }) => plans !== undefined)) return charges; // a client's plan changes
-    if (kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
+    if (value !== undefined && kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
       if (this.recentCharges >= MAX_RECENT) [this.recent, this.recentCharges] = [new Map(), 0]; // they are made anew
       this.recentCharges += charges.length - (this.recent.get(value)?.charges.length ?? 0);
       for (const charge of charges) {

@@ -1,7 +1,7 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
-import type { RateLimitStoreError } from '../stores/store.js';
 import { chargeOfDecision, countedDown } from './charged-decision.js';
 import { LimiterUnavailableError } from './errors.js';
+import { Execution } from './execution.js';
 import { Outcomes } from './outcomes.js';
 import type { PolicyCharge } from './policy-charge.js';
 
@@ -27,8 +27,6 @@ export interface Remainder {
  * once. It is kept on the request: a WeakSet of all requests is a burden to the garbage collector.
  */
 export class RequestRecord {
-  /** The store has missed the deadline: it is not waited for again. The deadline is that of the request. */
-  missedDeadline: RateLimitStoreError | undefined;
   private readonly outcomes = new Outcomes();
   /** By key: the decisions that are under way. Each settles once its outcome is noted, and never rejects. */
   private readonly deciding: Map<string, Promise<void>> | undefined;
@@ -36,9 +34,19 @@ export class RequestRecord {
   private decidedAtMs = 0;
   private guarded = false;
 
-  /** @param sideBySide whether several steps of the request may be decided at once, such as the fields of an operation */
-  constructor(sideBySide = false) {
+  /**
+   * @param sideBySide whether several steps of the request may be decided at once, such as the fields of an operation
+   * @param execution what the request is a part of; default its own
+   */
+  constructor(
+    sideBySide = false,
+    private whole?: Execution,
+  ) {
     if (sideBySide) this.deciding = new Map();
+  }
+
+  get execution(): Execution {
+    return (this.whole ??= new Execution());
   }
 
   /** Begins the record of a request that the middleware limits. A request that is dispatched again keeps its record. */

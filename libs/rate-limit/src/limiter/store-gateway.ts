@@ -69,7 +69,8 @@ export class StoreGateway {
 
   /** Refunds without waiting. A refund that is lost stays charged. */
   refund(receipts: readonly ChargeReceipt[]): void {
-    const failed = (error: unknown): void => this.failures.warn(`The store refunded nothing: ${reasonOf(error)}`);
+    const failed = (error: unknown): void =>
+      this.failures.warn(withHelp(`The store refunded nothing: ${reasonOf(error)}`, 'FG_STORE_UNAVAILABLE'));
     try {
       const refunded = this.store.refund?.(receipts);
       if (isPromise(refunded)) refunded.then(undefined, failed);

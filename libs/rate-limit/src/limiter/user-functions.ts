@@ -1,6 +1,7 @@
 import { Deadlines } from '../stores/deadlines.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
+import type { PartOfExecution } from './execution.js';
 import { isPromise } from '../util/is-promise.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 
@@ -37,23 +38,39 @@ export class UserFunctions {
    * What the function returns, or what `otherwise` returns when the function fails.
    *
    * @param warning begins the log line: `skipIf of policy 'daily' failed, the request is counted`
+   * @param source the application's function
+   * @param context of the request that it is called for
    */
-  async call<T>(kind: FunctionKind, warning: string, run: () => T | PromiseLike<T>, otherwise: () => T): Promise<T> {
+  async call<T>(
+    kind: FunctionKind,
+    warning: string,
+    run: () => T | PromiseLike<T>,
+    otherwise: () => T,
+    source?: object,
+    context?: object,
+  ): Promise<T> {
     try {
       const returned = run();
-      return isPromise(returned) ? await this.within(returned) : returned;
+      return isPromise(returned) ? await this.within(returned, source, context) : returned;
     } catch (error) {
       this.failed(kind, warning, error);
       return otherwise();
     }
   }
 
-  /** The answer, or a failure when it does not come within the deadline. */
-  within<T>(answer: PromiseLike<T>): Promise<T> {
+  /**
+   * The answer, or a failure when it does not come within the deadline.
+   *
+   * @param source what was asked. If it was late in the same execution, only an answer that is there already counts
+   */
+  within<T>(answer: PromiseLike<T>, source?: object, context?: PartOfExecution): Promise<T> {
+    const execution = source === undefined ? undefined : context?.execution;
+    if (execution?.isLate(source!) === true) return this.atOnce(answer);
     return new Promise((resolve, reject) => {
-      const question = this.deadlines.ask(() =>
-        reject(new FunctionTimeoutError(`it did not settle within ${this.deadlines.ms} ms`)),
-      );
+      const question = this.deadlines.ask(() => {
+        execution?.noteLate(source!);
+        reject(new FunctionTimeoutError(`it did not settle within ${this.deadlines.ms} ms`));
+      });
       answer.then(
         (value) => {
           this.deadlines.answered(question);
@@ -64,6 +81,14 @@ export class UserFunctions {
           reject(error);
         },
       );
+    });
+  }
+
+  private atOnce<T>(answer: PromiseLike<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      answer.then(resolve, reject);
+      const late = `it did not settle within ${this.deadlines.ms} ms for another field of the operation`;
+      setImmediate(() => reject(new FunctionTimeoutError(late)));
     });
   }
 

@@ -39,8 +39,7 @@ export function userIdentity(options: { header?: string } = {}): IdentityResolve
  * one. When a proxy passes on a text that is no address, the address of the connection counts.
  *
  * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
- * @throws {RangeError} when the prefix is out of range
- * @throws {RateLimitConfigError} for an unknown option
+ * @throws {RateLimitConfigError} when the prefix is out of range, or for an unknown option
  * @example RateLimitModule.forRoot({ identity: [ipIdentity({ ipv6Prefix: 64 })] })
  */
 export function ipIdentity(options: { ipv6Prefix?: number } = {}): IdentityResolver {

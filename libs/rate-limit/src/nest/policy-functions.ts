@@ -23,6 +23,8 @@ export class PolicyFunctions {
       `cost of policy '${name}' failed, the request costs ${DEFAULT_COST}`,
       () => cost(context),
       () => DEFAULT_COST,
+      cost,
+      context,
     );
   }
 
@@ -33,6 +35,8 @@ export class PolicyFunctions {
       `skipIf of policy '${name}' failed, the request is counted`,
       () => skipIf(context),
       () => false,
+      skipIf,
+      context,
     );
   }
 }

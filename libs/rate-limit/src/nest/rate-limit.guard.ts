@@ -127,8 +127,7 @@ export class RateLimitGuard implements CanActivate {
     // One array of arguments belongs to one call, and all of its guards.
     if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;
     await contexts.prepare(adapter);
-    const key = adapter.operation?.(context);
-    const record = key === undefined ? undefined : operations.of(key);
+    const record = operations.of(adapter.operation?.(context), adapter.execution?.(context));
     return this.limitUnlessSkipped(route, this.view(context, adapter, record));
   }
 

@@ -11,7 +11,7 @@ import {
 import { RateLimitGateways } from './rate-limit.gateways.js';
 import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { warnOfCopies } from './copies.js';
-import { checkOptions } from './options/check-options.js';
+import { checkOptions, checkShape } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
 import { GlobalGuards, GlobalGuardsBinder } from './global-guards.js';
 import { LocalFilter, LocalFilterBinder } from './local-filters.js';
@@ -88,9 +88,10 @@ import { RATE_LIMIT_STORE } from './open-store.js';
 export class RateLimitModule extends ConfigurableModuleClass {
   /**
    * @param options all of them optional
-   * @throws {RateLimitConfigError} at boot, naming the option, what was given and what would be right
+   * @throws {RateLimitConfigError} at boot, or at once for an array, naming the option, what was given and what would be right
    */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    if (Array.isArray(options)) checkShape(options); // Nest would make an object of it
     return super.forRoot(options);
   }
 

@@ -229,7 +229,10 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const { headers } = this.options;
     if (quotaUnit === 'requests' || saysUnits(headers)) return;
     this.logger.warn(
-      `${where}: quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,
+      withHelp(
+        `${where}: quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,
+        'FG_OPTION_WITHOUT_EFFECT',
+      ),
     );
   }
 

@@ -31,6 +31,8 @@ export interface Route {
 interface Site {
   /** How error messages begin. */
   readonly text: string;
+  /** Whether the text names an option of the module that is an array. */
+  readonly isList?: boolean;
   readonly defaultScope: PolicyScope;
   readonly scopes: Readonly<Partial<Record<PolicyScope, string>>>;
 }
@@ -67,9 +69,9 @@ export class RoutePolicies implements RoutePolicySource {
     private readonly contexts: Pick<Contexts, 'adapterOf'>,
     private readonly hasPlan: boolean,
   ) {
-    for (const policy of defaults) {
+    for (const [i, policy] of defaults.entries()) {
       if (isChooser(policy)) continue;
-      const where = 'RateLimitModule, defaults';
+      const where = `RateLimitModule, defaults[${i}]`;
       const parsed = named.parse(policy, where);
       // Checked even where every route has policies of its own.
       if (parsed.scope === 'app') named.meanings.claim('app', parsed, where);
@@ -99,7 +101,8 @@ export class RoutePolicies implements RoutePolicySource {
    */
   beforeRouting(sources: readonly PolicySource[]): Route | undefined {
     if (sources.length === 0) return undefined;
-    return this.route(sources, { text: 'RateLimitModule, middleware', defaultScope: 'app', scopes: { app: 'app' } });
+    const text = 'RateLimitModule, middleware';
+    return this.route(sources, { text, isList: true, defaultScope: 'app', scopes: { app: 'app' } });
   }
 
   policiesOf(controller: HandlerClass, method: string): readonly BoundPolicy[] | undefined {
@@ -150,8 +153,8 @@ export class RoutePolicies implements RoutePolicySource {
 
   private route(sources: readonly PolicySource[], site: Site): Route {
     const bound = new WeakMap<ParsedPolicy<ExecutionContext>, BoundPolicy>();
-    const bind = (source: PolicySource, chosen = false): BoundPolicy => {
-      const parsed = this.named.parse(source, site.text);
+    const bind = (source: PolicySource, chosen = false, where = site.text): BoundPolicy => {
+      const parsed = this.named.parse(source, where);
       let policy = bound.get(parsed);
       if (policy === undefined) {
         policy = this.bind(parsed, site, chosen);
@@ -159,7 +162,9 @@ export class RoutePolicies implements RoutePolicySource {
       }
       return policy;
     };
-    const given = sources.filter((source) => !isChooser(source)).map((source) => bind(source));
+    const given = sources.flatMap((source, i) =>
+      isChooser(source) ? [] : [bind(source, false, memberOf(site, sources, i))],
+    );
     checkTogether(given, site.text);
     if (given.length === sources.length) {
       return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given };
@@ -200,6 +205,8 @@ export class RoutePolicies implements RoutePolicySource {
         `${site.text}: a policy function failed, ${instead}`,
         () => choose(context),
         () => failed,
+        choose,
+        context,
       );
       return chosen === failed
         ? { policies: fallbacks, isFallback: true }
@@ -295,6 +302,12 @@ export class RoutePolicies implements RoutePolicySource {
     if (name === undefined) this.controllers.set(controller, (name = this.names.name(controllerOf(controller))));
     return name;
   }
+}
+
+/** One of several policies that stand together, for messages. */
+function memberOf({ text, isList }: Site, sources: readonly PolicySource[], i: number): string {
+  if (isList === true) return `${text}[${i}]`;
+  return sources.length === 1 ? text : `${text}, policy ${i + 1} of ${sources.length}`;
 }
 
 function isFixed({ cost, skipIf }: ParsedPolicy): boolean {

@@ -58,10 +58,11 @@ export class NamedPolicies<Context = never> {
       const names = [...this.named.keys()];
       const nearest = nearestName(policy, names);
       const guess = nearest === undefined ? '' : ` Did you mean ${shown(nearest)}?`;
-      const all = names.length === 0 ? 'none' : names.map(shown).join(', ');
+      const all =
+        names.length === 0 ? 'The module has no policies' : `The module's policies are ${names.map(shown).join(', ')}`;
       throw new RateLimitConfigError(
         where,
-        `there is no policy named ${shown(policy)}.${guess} The module's policies are ${all}`,
+        `there is no policy named ${shown(policy)}.${guess} ${all}`,
         'FG_UNKNOWN_POLICY',
       );
     }

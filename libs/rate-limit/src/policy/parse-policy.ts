@@ -40,6 +40,9 @@ export interface ParsedPolicy<Context = never> {
 /** The name of a policy that gives none. */
 export const DEFAULT_NAME = 'default';
 
+/** Of all options of a policy. */
+const CODE = 'FG_INVALID_POLICY';
+
 /**
  * Checks a policy and makes its algorithm.
  *
@@ -49,7 +52,7 @@ export const DEFAULT_NAME = 'default';
  */
 export function parsePolicy<Context>(policy: unknown, where: string, fallbackName?: string): ParsedPolicy<Context> {
   const fail = (problem: string): never => {
-    throw new RateLimitConfigError(where, problem, 'FG_INVALID_POLICY');
+    throw new RateLimitConfigError(where, problem, CODE);
   };
   if (typeof policy !== 'object' || policy === null || Array.isArray(policy)) {
     return fail(
@@ -70,13 +73,13 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   const warnings: string[] = [];
   const algorithm = entry.create(readerOf(given, fail, warnings));
   const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
-    readOption(given, option, POLICY_OPTIONS[option], where);
+    readOption(given, option, POLICY_OPTIONS[option], where, CODE);
   const parsed = {
     by: read('by') as IdentityBy<Context>,
     onMissingIdentity: read('onMissingIdentity') as OnMissingIdentity | undefined,
     scope: read('scope') as PolicyScope | undefined,
-    cost: readOption(given, 'cost', costRule(algorithm.maxCost), where) as ParsedPolicy<Context>['cost'],
-    overdraft: readOption(given, 'overdraft', overdraftRule(algorithm), where) as number,
+    cost: readOption(given, 'cost', costRule(algorithm.maxCost), where, CODE) as ParsedPolicy<Context>['cost'],
+    overdraft: readOption(given, 'overdraft', overdraftRule(algorithm), where, CODE) as number,
     skipIf: read('skipIf') as ParsedPolicy<Context>['skipIf'],
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,

@@ -2,6 +2,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleI
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
 import { checkResolvables, numberOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, overridesOf, skipsOf } from './decorators.js';
 import type { ThrottlerModuleOptions, ThrottlerOptions } from './options.js';
@@ -38,8 +39,11 @@ export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap
   onApplicationBootstrap(): void {
     if (throttlersOf(this.options).length === 0 || isGuarded(this.options)) return;
     this.logger.warn(
-      'ThrottlerModule: no ThrottlerGuard is bound, so nothing is limited: provide { provide: APP_GUARD, useClass: ' +
-        'ThrottlerGuard }, or put @UseGuards(ThrottlerGuard) on controllers, with ThrottlerGuard of nestjs-floodgate/throttler',
+      withHelp(
+        'ThrottlerModule: no ThrottlerGuard is bound, so nothing is limited: provide { provide: APP_GUARD, useClass: ' +
+          'ThrottlerGuard }, or put @UseGuards(ThrottlerGuard) on controllers, with ThrottlerGuard of nestjs-floodgate/throttler',
+        'FG_NOT_LIMITED',
+      ),
     );
   }
 
@@ -52,6 +56,7 @@ export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap
         place,
         'has a decorator of @nestjs/throttler, which has no effect on ThrottlerModule of nestjs-floodgate/throttler: import ' +
           'Throttle and SkipThrottle from there',
+        'FG_DECORATOR',
       );
     }
     for (const [name, override] of Object.entries(overridesOf(decorated))) {
@@ -67,15 +72,21 @@ export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap
   }
 
   private warnOfUnknown(where: string, names: readonly string[]): void {
-    const all = names.map(shown).join(', ') || 'none';
-    this.logger.warn(`${where}: has no effect, because no throttler has this name. The throttlers are ${all}`);
+    const all =
+      names.length === 0 ? 'The module has no throttlers' : `The throttlers are ${names.map(shown).join(', ')}`;
+    this.logger.warn(
+      withHelp(`${where}: has no effect, because no throttler has this name. ${all}`, 'FG_OPTION_WITHOUT_EFFECT'),
+    );
   }
 
   private warnOfShortTtl({ ttl }: Partial<Pick<ThrottlerOptions, 'ttl'>>, where: string): void {
     const milliseconds = numberOf(ttl);
     if (typeof milliseconds !== 'number' || milliseconds >= SHORT_TTL_MS) return;
     this.logger.warn(
-      `${where}: ttl is ${milliseconds} milliseconds; for ${milliseconds} seconds write seconds(${milliseconds})`,
+      withHelp(
+        `${where}: ttl is ${milliseconds} milliseconds; for ${milliseconds} seconds write seconds(${milliseconds})`,
+        'FG_POLICY_NUMBERS',
+      ),
     );
   }
 

@@ -68,7 +68,11 @@ export function numberOf(value: unknown): unknown {
  */
 export function checkThrottlerOptions(options: ThrottlerModuleOptions): void {
   if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(WHERE, `options must be an array of throttlers or an object, got ${shown(options)}`);
+    throw new RateLimitConfigError(
+      WHERE,
+      `options must be an array of throttlers or an object, got ${shown(options)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   const given = objectOf(options);
   if (given.storage !== undefined) {
@@ -77,6 +81,7 @@ export function checkThrottlerOptions(options: ThrottlerModuleOptions): void {
       `storage: Floodgate keeps the hits itself, so a storage of @nestjs/throttler cannot be used, got ${shown(given.storage)}. ` +
         `In place of ThrottlerStorageRedisService give redis: a URL, ioredis options or a client; in place of a storage of ` +
         `your own give store: a RateLimitStore`,
+      'FG_INVALID_OPTION',
     );
   }
   checkNames(given, [...MODULE_NAMES, ...Object.keys(MODULE_OPTIONS)], WHERE);
@@ -85,6 +90,7 @@ export function checkThrottlerOptions(options: ThrottlerModuleOptions): void {
     throw new RateLimitConfigError(
       WHERE,
       `throttlers must be an array such as [{ limit: 10, ttl: 60_000 }], got ${shown(given.throttlers)}`,
+      'FG_INVALID_OPTION',
     );
   }
   const names = new Set<string>();
@@ -100,6 +106,7 @@ function checkThrottler(throttler: ThrottlerOptions, where: string, names: Set<s
     throw new RateLimitConfigError(
       where,
       `must be an object such as { limit: 10, ttl: 60_000 }, got ${shown(throttler)}`,
+      'FG_INVALID_OPTION',
     );
   }
   checkNames(throttler, THROTTLER_NAMES, where, 'a throttler');
@@ -109,12 +116,14 @@ function checkThrottler(throttler: ThrottlerOptions, where: string, names: Set<s
     throw new RateLimitConfigError(
       where,
       `two throttlers are named ${shown(name)}, and would count every request twice: give each a name of its own`,
+      'FG_POLICY_NAME',
     );
   }
   names.add(name);
   for (const [option, rule] of Object.entries(COMMON)) readOption(throttler, option, rule, where);
   for (const option of ['limit', 'ttl'] as const) {
-    if (throttler[option] === undefined) throw new RateLimitConfigError(where, `${option} is missing`);
+    if (throttler[option] === undefined)
+      throw new RateLimitConfigError(where, `${option} is missing`, 'FG_INVALID_POLICY');
   }
   checkResolvables(throttler, where);
 }
@@ -127,6 +136,7 @@ function checkHeaderName({ name = DEFAULT_NAME }: ThrottlerOptions, where: strin
     where,
     `name ${shown(name)} cannot stand in the header X-RateLimit-Limit-${name}: give a name of letters, digits and hyphens, ` +
       `such as ${shown(suffix.slice(1))}, or setHeaders: false`,
+    'FG_POLICY_NAME',
   );
 }
 

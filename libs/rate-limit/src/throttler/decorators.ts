@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { Inject, type Type, UseFilters } from '@nestjs/common';
+import { expectParentheses, placeOf } from '../nest/decorators/decorate.js';
 import { presenceCheck } from '../nest/decorators/presence.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames } from '../util/option-rules.js';
@@ -42,12 +43,17 @@ export function skipsOf(decorated: object): ThrottleSkips {
  * @example @Throttle({ default: { limit: 3, ttl: 60_000 } })
  * @throws {RateLimitConfigError} for an option that @nestjs/throttler 6 does not have. The numbers are checked at boot
  */
-export function Throttle(options: Record<string, ThrottleOverride>): MethodDecorator & ClassDecorator {
+export function Throttle(
+  options: Record<string, ThrottleOverride>,
+  ...more: never[]
+): MethodDecorator & ClassDecorator {
+  expectParentheses('@Throttle', [options, ...more], '@Throttle({ default: { limit: 3, ttl: 60_000 } })');
   return leave('@Throttle', THROTTLE, options, (override, where) => {
     if (typeof override !== 'object' || override === null) {
       throw new RateLimitConfigError(
         where,
         `must be an object such as { limit: 3, ttl: 60_000 }, got ${shown(override)}`,
+        'FG_INVALID_OPTION',
       );
     }
     checkNames(override, OVERRIDES, where, '@Throttle');
@@ -62,10 +68,14 @@ export function Throttle(options: Record<string, ThrottleOverride>): MethodDecor
  * @param skip by name; false counts a route of a class that is left out. Default `{ default: true }`
  * @example @SkipThrottle({ short: true, long: true })
  */
-export function SkipThrottle(skip: Record<string, boolean> = { default: true }): MethodDecorator & ClassDecorator {
+export function SkipThrottle(
+  skip: Record<string, boolean> = { default: true },
+  ...more: never[]
+): MethodDecorator & ClassDecorator {
+  expectParentheses('@SkipThrottle', [skip, ...more], '@SkipThrottle()');
   return leave('@SkipThrottle', SKIP, skip, (value, where) => {
     if (typeof value === 'boolean') return;
-    throw new RateLimitConfigError(where, `must be true or false, got ${shown(value)}`);
+    throw new RateLimitConfigError(where, `must be true or false, got ${shown(value)}`, 'FG_INVALID_OPTION');
   });
 }
 
@@ -82,16 +92,20 @@ function leave(
   check: (value: unknown, where: string) => void,
 ): MethodDecorator & ClassDecorator {
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {
-    const owner = typeof target === 'function' ? target.name : target.constructor.name;
-    const place = property === undefined ? owner : `${owner}.${String(property)}`;
+    const place = placeOf(target, property);
     if (typeof byName !== 'object' || byName === null) {
       throw new RateLimitConfigError(
         place,
         `${decorator} takes an object by the names of throttlers, got ${shown(byName)}`,
+        'FG_DECORATOR',
       );
     }
     if (property !== undefined && typeof descriptor?.value !== 'function') {
-      throw new RateLimitConfigError(place, `${decorator} belongs on a class or on a method that handles requests`);
+      throw new RateLimitConfigError(
+        place,
+        `${decorator} belongs on a class or on a method that handles requests`,
+        'FG_DECORATOR',
+      );
     }
     for (const [name, value] of Object.entries(byName)) check(value, `${place}, ${decorator}, ${shown(name)}`);
     const decorated = property === undefined ? target : (descriptor!.value as object);

@@ -123,7 +123,11 @@ export class RequestFunctions {
     if (found === LATE) return undefined;
     const value = numberOf(found);
     if (typeof value === 'number' && !Number.isNaN(value)) return value;
-    throw new RateLimitConfigError(`throttler ${shown(throttler)}`, `${option} must be a number, got ${shown(value)}`);
+    throw new RateLimitConfigError(
+      `throttler ${shown(throttler)}`,
+      `${option} must be a number, got ${shown(value)}`,
+      'FG_INVALID_POLICY',
+    );
   }
 
   private resolved(given: Resolvable<number>, name: string, instead: string): unknown {

@@ -43,7 +43,11 @@ const MAX_KNOWN = 10_000;
  */
 export function checkThrottlerName(name: unknown, where: string): void {
   if (isName(name) && (name as string).length <= MAX_NAME) return;
-  throw new RateLimitConfigError(where, `name must be 1 to ${MAX_NAME} printable characters, got ${shown(name)}`);
+  throw new RateLimitConfigError(
+    where,
+    `name must be 1 to ${MAX_NAME} printable characters, got ${shown(name)}`,
+    'FG_POLICY_NAME',
+  );
 }
 
 /**
@@ -54,7 +58,7 @@ export function checkThrottlerName(name: unknown, where: string): void {
 export function checkThrottlerNumbers(numbers: Readonly<Partial<ThrottlerNumbers>>, where: string): void {
   const { limit, ttl, blockDuration } = numbers;
   const fail = (problem: string): never => {
-    throw new RateLimitConfigError(where, problem);
+    throw new RateLimitConfigError(where, problem, 'FG_INVALID_POLICY');
   };
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 0 && limit <= MAX_LIMIT)) {
     fail(

@@ -14,6 +14,7 @@ import { type FunctionObserver, UserFunctions } from '../limiter/user-functions.
 import { RateLimitUnavailableException, toHttpException } from '../nest/exceptions.js';
 import { RateLimitRuntime } from '../nest/rate-limit.runtime.js';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
+import { withHelp } from '../util/error-codes.js';
 import { objectOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, InjectThrottlerStorage } from './decorators.js';
 import { DEFAULT_IPV6_SUBNET_PREFIX, normalizeIp } from './ip.js';
@@ -87,7 +88,10 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
     this.throttlers.sort(byTtl);
     if (this.throttlers.length === 0) {
       this.logger.warn(
-        'ThrottlerModule has no throttlers, so nothing is limited: give at least one, as in ThrottlerModule.forRoot([{ limit: 10, ttl: 60_000 }])',
+        withHelp(
+          'ThrottlerModule has no throttlers, so nothing is limited: give at least one, as in ThrottlerModule.forRoot([{ limit: 10, ttl: 60_000 }])',
+          'FG_NOT_LIMITED',
+        ),
       );
     }
     const { skipIf, ignoreUserAgents, getTracker, generateKey, setHeaders, ipv6SubnetPrefix } = objectOf(this.options);

@@ -46,6 +46,7 @@ export class ThrottlerModule {
       throw new RateLimitConfigError(
         'ThrottlerModule.forRootAsync',
         'needs one of useFactory, useClass and useExisting',
+        'FG_MODULE_IMPORT',
       );
     }
     const provider: Provider = {

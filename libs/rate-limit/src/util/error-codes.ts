@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   'FG_KEY_TOO_LONG',
   'FG_METRIC_NAME',
   'FG_IDENTITY_REQUIRED',
+  'FG_INVALID_IDENTITY',
   // Warnings at boot.
   'FG_NOT_LIMITED',
   'FG_NO_RESOLVER',

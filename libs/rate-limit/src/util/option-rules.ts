@@ -1,4 +1,5 @@
 import { RateLimitConfigError, shown } from './config-error.js';
+import type { ErrorCode } from './error-codes.js';
 import { nearestName } from './nearest-name.js';
 
 /** How an option is declared. */
@@ -9,6 +10,8 @@ export interface OptionRule {
   readonly valid: (value: unknown) => boolean;
   /** What would be right, as in `deadlineMs must be <wanted>`. */
   readonly wanted: string;
+  /** Says of a wrong value what is wrong, such as which member of an array. Default: the value as `shown` shows it. */
+  readonly got?: (value: unknown) => string | undefined;
   /** Whether messages leave the given value out, because it may hold a secret. */
   readonly secret?: boolean;
 }
@@ -38,17 +41,42 @@ export function whole(
 }
 
 /**
+ * Names the first wrong member of an array, as in `7 at [1]`.
+ *
+ * @param wrong what is wrong with a member, in place of the member; undefined for a right one
+ */
+export function wrongMember(
+  wrong: (member: unknown, i: number, all: readonly unknown[]) => string | undefined,
+): (value: unknown) => string | undefined {
+  return (value) => {
+    if (!Array.isArray(value)) return undefined;
+    for (const [i, member] of value.entries()) {
+      const problem = wrong(member, i, value);
+      if (problem !== undefined) return `${problem} at [${i}]`;
+    }
+    return undefined;
+  };
+}
+
+/**
  * The value of an option, or its default.
  *
  * @param where how the error message begins
+ * @param code of the error; default `FG_INVALID_OPTION`
  * @throws {RateLimitConfigError} when a given value is wrong
  */
-export function readOption(given: object, option: string, rule: OptionRule, where: string): unknown {
+export function readOption(
+  given: object,
+  option: string,
+  rule: OptionRule,
+  where: string,
+  code: ErrorCode = 'FG_INVALID_OPTION',
+): unknown {
   const value = (given as Readonly<Record<string, unknown>>)[option];
   if (value === undefined) return rule.default;
   if (rule.valid(value)) return value;
-  const got = rule.secret === true ? '' : `, got ${shown(value)}`;
-  throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`, 'FG_INVALID_OPTION');
+  const got = rule.secret === true ? '' : `, got ${rule.got?.(value) ?? shown(value)}`;
+  throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`, code);
 }
 
 /**

@@ -60,6 +60,12 @@ export interface ContextAdapter {
    */
   operation?(context: ExecutionContext): object | undefined;
   /**
+   * What the client waits for as a whole, where it consists of several operations that may run one after the other, such as the
+   * root fields of a mutation. An object as for `operation`. A store or a function that misses its deadline for one of them is
+   * not waited for again by the others. Without this method, or where it returns undefined, an operation is a whole.
+   */
+  execution?(context: ExecutionContext): object | undefined;
+  /**
    * What a call waits for before it is limited, such as the decision on its connection. A rejection rejects the call. Called for
    * each handler of the context, limited or not. Default nothing.
    */

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { clientAddress, type TrustsHop } from '../../http/client-address.js';
+import type { Execution, PartOfExecution } from '../../limiter/execution.js';
 import type { RequestRecord } from '../../limiter/request-record.js';
 import type { Closable } from '../../limiter/waiting-room.js';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
@@ -9,7 +10,7 @@ import type { ContextAdapter, ContextRequest, RateLimitException } from './conte
  * adapter's request. Nest's own would be the first argument of the handler, which is a payload in messages: a resolver that
  * reads `request.user` would then believe whatever the client has written there.
  */
-export class ContextView implements ExecutionContext {
+export class ContextView implements ExecutionContext, PartOfExecution {
   private known: ContextRequest | undefined;
 
   /**
@@ -22,6 +23,11 @@ export class ContextView implements ExecutionContext {
     readonly record: RequestRecord | undefined,
     private readonly trusts: () => TrustsHop,
   ) {}
+
+  /** For `UserFunctions`. */
+  get execution(): Execution | undefined {
+    return this.record?.execution;
+  }
 
   get request(): ContextRequest {
     return (this.known ??= this.withAddress(this.adapter.request(this.context)));

@@ -101,6 +101,10 @@ export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdap
       const of = contextOf(context);
       return counted === 'operation' ? units.operation(of, info) : units.rootField(of, info);
     },
+    execution(context) {
+      const info = infoOf(context);
+      return typeof info?.variableValues === 'object' ? units.operation(contextOf(context), info) : undefined;
+    },
     request: requestOf,
     response: responseOf,
     closables(context) {
@@ -207,5 +211,6 @@ function wrongCount(count: unknown): RateLimitConfigError {
   return new RateLimitConfigError(
     'graphqlContext',
     `count must be 'operation', 'root-field', 'field', or a function that returns one of them, got ${shown(count)}`,
+    'FG_INVALID_OPTION',
   );
 }

@@ -1,3 +1,4 @@
+import { Execution } from '../../limiter/execution.js';
 import { RequestRecord } from '../../limiter/request-record.js';
 
 /**
@@ -6,10 +7,26 @@ import { RequestRecord } from '../../limiter/request-record.js';
  */
 export class Operations {
   private readonly running = new WeakMap<object, RequestRecord>();
+  private readonly executions = new WeakMap<object, Execution>();
 
-  of(key: object): RequestRecord {
+  /**
+   * The record of a call; undefined for a call that belongs to nothing.
+   *
+   * @param key stands for the operation; undefined where each call is one
+   * @param whole stands for the execution that the operation is a part of; undefined where it is none
+   */
+  of(key: object | undefined, whole: object | undefined): RequestRecord | undefined {
+    if (key === undefined) return whole === undefined ? undefined : new RequestRecord(false, this.execution(whole));
     let record = this.running.get(key);
-    if (record === undefined) this.running.set(key, (record = new RequestRecord(true)));
+    if (record === undefined) {
+      this.running.set(key, (record = new RequestRecord(true, whole && this.execution(whole))));
+    }
     return record;
+  }
+
+  private execution(whole: object): Execution {
+    let execution = this.executions.get(whole);
+    if (execution === undefined) this.executions.set(whole, (execution = new Execution()));
+    return execution;
   }
 }

@@ -4,11 +4,40 @@ import type { PolicySource } from '../types.js';
 import { RATE_LIMIT } from './metadata.js';
 import { presenceCheck, RATE_LIMIT_PRESENT } from './presence.js';
 
+/**
+ * Stops a decorator without parentheses: TypeScript then calls it with what it should stand on, and takes what it returns for a
+ * class or a method.
+ *
+ * @param args those of the decorator
+ * @throws {RateLimitConfigError} naming the class and the method
+ */
+export function expectParentheses(decorator: string, args: readonly unknown[], right: string): void {
+  const [target, property, descriptor] = args;
+  const onClass = args.length === 1 && isClass(target); // any other function may choose a policy
+  const onMethod = args.length === 3 && ['string', 'symbol'].includes(typeof property) && isDescriptor(descriptor);
+  if (!onClass && !onMethod) return;
+  const place = placeOf(target as object, onClass ? undefined : (property as string));
+  throw new RateLimitConfigError(place, `${decorator} needs its parentheses: ${right}`, 'FG_DECORATOR');
+}
+
+/** As `RidesController.list`. */
+export function placeOf(target: object, property: string | symbol | undefined): string {
+  const owner = typeof target === 'function' ? target.name : target.constructor.name;
+  return property === undefined ? owner : `${owner}.${String(property)}`;
+}
+
+function isClass(value: unknown): value is Type {
+  return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
+}
+
+function isDescriptor(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'configurable' in value && ('value' in value || 'get' in value);
+}
+
 /** Leaves `sources` on a class or a method. A second decorator there would silently replace the first, and is an error. */
 export function decorate(decorator: string, sources: readonly PolicySource[]): ClassDecorator & MethodDecorator {
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {
-    const owner = typeof target === 'function' ? target.name : target.constructor.name;
-    const place = property === undefined ? owner : `${owner}.${String(property)}`;
+    const place = placeOf(target, property);
     const fail = (problem: string): never => {
       throw new RateLimitConfigError(place, `${decorator} ${problem}`, 'FG_DECORATOR');
     };

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import type { PolicySource } from '../types.js';
-import { decorate } from './decorate.js';
+import { decorate, expectParentheses } from './decorate.js';
 
 /**
  * Limits a handler, or all handlers of a class: a route, a GraphQL resolver, a message handler. By a policy, by the name of one of
@@ -17,8 +17,10 @@ import { decorate } from './decorate.js';
  * )
  * request() {}
  * ```
- * @throws {RateLimitConfigError} beside another rate limit decorator. The policies are checked at boot
+ * @throws {RateLimitConfigError} without parentheses, and beside another rate limit decorator. The policies are checked at boot
  */
 export function RateLimit(policy: PolicySource, ...more: PolicySource[]): ClassDecorator & MethodDecorator {
-  return decorate('@RateLimit', Object.freeze([policy, ...more]));
+  const sources = [policy, ...more];
+  expectParentheses('@RateLimit', sources, "@RateLimit('name') or @RateLimit({ algorithm, ... })");
+  return decorate('@RateLimit', Object.freeze(sources));
 }

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { decorate } from './decorate.js';
+import { decorate, expectParentheses } from './decorate.js';
 import { SKIPPED } from './metadata.js';
 
 /**
@@ -13,6 +13,7 @@ import { SKIPPED } from './metadata.js';
  * health() {}
  * ```
  */
-export function SkipRateLimit(): ClassDecorator & MethodDecorator {
+export function SkipRateLimit(...args: never[]): ClassDecorator & MethodDecorator {
+  expectParentheses('@SkipRateLimit', args, '@SkipRateLimit()');
   return decorate('@SkipRateLimit', SKIPPED);
 }

@@ -23,9 +23,7 @@ export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
 
 /** @throws {RateLimitConfigError} naming the option, what was given and what would be right */
 export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(WHERE, `options must be an object, got ${shown(options)}`, 'FG_INVALID_OPTION');
-  }
+  checkShape(options);
   if ('guard' in options) {
     // forRoot has taken it out by now: what a factory returns cannot register a provider.
     throw new RateLimitConfigError(
@@ -44,9 +42,21 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   return checked as unknown as CheckedOptions;
 }
 
+/** @throws {RateLimitConfigError} for options that are no object, such as the array that @nestjs/throttler takes */
+export function checkShape(options: unknown): void {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
+  const throttlers = '; the array of throttlers is for ThrottlerModule.forRoot of nestjs-floodgate/throttler';
+  throw new RateLimitConfigError(
+    WHERE,
+    `options must be an object such as { redis, defaults: [...] }, got ${shown(options)}${Array.isArray(options) ? throttlers : ''}`,
+    'FG_INVALID_OPTION',
+  );
+}
+
 /** Checks what single options cannot tell. */
 function checkTogether(options: RateLimitModuleOptions): void {
   const { redis, store, clock = 'redis', maxSkewMs, headers = 'x-ratelimit', partitionKeySecret } = options;
+  const { decisionSampling, onDecision } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       WHERE,
@@ -65,6 +75,14 @@ function checkTogether(options: RateLimitModuleOptions): void {
     throw new RateLimitConfigError(
       WHERE,
       `partitionKeySecret has no effect on headers: ${shown(headers)}: give headers: 'draft' or 'both' with it, or leave it out`,
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+  if (decisionSampling !== undefined && onDecision === undefined) {
+    throw new RateLimitConfigError(
+      WHERE,
+      'decisionSampling has no effect without onDecision: give onDecision with it, or leave it out',
+      'FG_OPTION_WITHOUT_EFFECT',
     );
   }
 }

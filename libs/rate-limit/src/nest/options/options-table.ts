@@ -4,8 +4,9 @@ import { HEADER_FORMATS, type HeaderFormat } from '../../http/headers.js';
 import { MAX_PROCESSES, isProcessCount } from '../../limiter/fallback.js';
 import { isKeyPrefix } from '../../policy/key.js';
 import { STORE_FAILURES } from '../../policy/policy-options.js';
+import { shown } from '../../util/config-error.js';
 import { isRedisClient } from '../../stores/redis/redis-client.js';
-import { oneOf, type OptionRule, whole } from '../../util/option-rules.js';
+import { oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 const MAX_MS = 10_000;
@@ -23,6 +24,7 @@ const policyList: OptionRule = {
   default: [],
   valid: (value) => Array.isArray(value) && value.every(isNamed),
   wanted: 'an array of names, or of policies with a name',
+  got: wrongMember((source) => (isNamed(source) ? undefined : 'a policy without a name')),
 };
 
 /** The options of the module: each is declared here and nowhere else. A test compares docs/module.md with it. */
@@ -43,14 +45,16 @@ export const MODULE_OPTIONS = {
   middleware: policyList,
   identity: {
     default: undefined,
-    valid: (value) => Array.isArray(value) && value.every((one) => hasMethods(one, ['resolve']) && isKind(one.kind)),
+    valid: (value) => Array.isArray(value) && value.every(isResolver),
     wanted: 'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
+    got: wrongMember(wrongResolver),
   },
   contexts: {
     default: [],
     valid: (value) => Array.isArray(value) && value.every(isAdapter),
     wanted:
       'an array of ContextAdapters (objects with type, handlers, place, isHandler and request), each type once and not http',
+    got: wrongMember(wrongAdapter),
   },
   plan: {
     default: undefined,
@@ -100,6 +104,23 @@ export const MODULE_OPTIONS = {
 /** A policy without a name could not be told from another one; a name and a function have names of their own. */
 function isNamed(source: unknown): boolean {
   return !isObject(source) || 'choose' in source || source.name !== undefined;
+}
+
+function isResolver(value: unknown): boolean {
+  return hasMethods(value, ['resolve']) && isKind((value as { readonly kind?: unknown }).kind);
+}
+
+function wrongResolver(value: unknown): string | undefined {
+  if (isResolver(value)) return undefined;
+  // userIdentity instead of userIdentity(), for example.
+  if (typeof value === 'function') return `the function ${value.name}, which is not called,`;
+  if (!isObject(value)) return shown(value);
+  return isKind(value.kind) ? `kind ${shown(value.kind)} without a function resolve` : `kind ${shown(value.kind)}`;
+}
+
+function wrongAdapter(value: unknown, i: number, all: readonly unknown[]): string | undefined {
+  if (isAdapter(value, i, all)) return undefined;
+  return isObject(value) && value.type !== undefined ? `type ${shown(value.type)}` : shown(value);
 }
 
 /** The guard handles HTTP itself. */

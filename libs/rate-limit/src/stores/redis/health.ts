@@ -95,7 +95,7 @@ export class Health {
     const { node, logger, onChange } = this.settings;
     if (open) {
       this.since = performance.now();
-      this.reason = reason;
+      this.reason = reason.replace(/\.$/, ''); // Redis ends some messages so, and a sentence follows
       this.lines.warn(
         withHelp(`${this.text}. Until it is available again, requests go by onStoreFailure`, 'FG_STORE_UNAVAILABLE'),
       );

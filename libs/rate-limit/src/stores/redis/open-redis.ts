@@ -136,7 +136,10 @@ export function duplicateRedis(client: RedisClient): OwnedRedisClient | undefine
 /** The options in which the duplicate differs from the client, such as `maxRetriesPerRequest: 0`; functions by their names. */
 export function changedOptions(client: RedisClient): string[] {
   const { options = {} } = client as { options?: RedisConnectionOptions & { redisOptions?: RedisConnectionOptions } };
-  const { lazyConnect: _, ...own } = { ...DEFAULTS, ...PROMISED };
+  const { lazyConnect: _, ...all } = { ...DEFAULTS, ...PROMISED };
+  // They have no effect on connections without Sentinel.
+  const { failoverDetector: _detector, sentinelCommandTimeout: _timeout, ...plain } = all;
+  const own = options.sentinels ? all : plain;
   if (client.isCluster !== true) return differences(own, options, true);
   const { lazyConnect: __, ...cluster } = CLUSTER_OPTIONS;
   return [...differences(cluster, options, true), ...differences(own, options.redisOptions ?? {}, true)];
