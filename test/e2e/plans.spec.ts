@@ -22,14 +22,14 @@ const API: Policy = {
   by: 'user',
   plans: { pro: { capacity: 5 }, enterprise: { capacity: 9, refill: '2/h' } },
 };
-const DAILY: Policy = {
+const DAILY = {
   name: 'daily',
   algorithm: 'fixed-window',
   limit: 3,
   window: '300d',
   by: 'user',
   plans: { pro: { limit: 6 } },
-};
+} as const satisfies Policy;
 const PLAIN: Policy = { name: 'plain', algorithm: 'fixed-window', limit: 4, window: '300d', by: 'user' };
 const LIMITS: Readonly<Record<string, number>> = { free: 2, pro: 5, enterprise: 9 };
 
@@ -308,6 +308,28 @@ describe.each(PLATFORMS)('over %s, the module', (platform) => {
     await using http = await app(platform, { store: failing, onStoreFailure: 'local', localShare: 2 });
     expect(await passing(http, 'enterprise-1')).toBe(4);
     expect(await passing(http, 'free-1')).toBe(1);
+  });
+
+  it.each<[Policy['by'], boolean]>([
+    ['client', true],
+    ['ip', true],
+    ['user', false],
+    [() => ({ kind: 'tenant', value: 'acme' }), false],
+  ])('warns of plans of addresses: by %p', async (by, warns) => {
+    @Controller()
+    class Limited {
+      @Get()
+      @RateLimit({ ...API, by })
+      get(): void {}
+    }
+    const identity = by === 'user' ? FROM_HEADERS : undefined;
+    await using http = await limited(platform, Limited, {
+      store: new MemoryStore(),
+      plan: { resolve: planOf },
+      identity,
+    });
+    const warning = "Limited.get, @RateLimit: policy 'api' has plans and counts addresses";
+    expect(http.logs.of('warn').map((line) => line.startsWith(warning))).toEqual(warns ? [true] : []);
   });
 
   it.each<[string, Partial<RateLimitModuleOptions>, Policy, string]>([
