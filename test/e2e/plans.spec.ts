@@ -310,6 +310,28 @@ describe.each(PLATFORMS)('over %s, the module', (platform) => {
     expect(await passing(http, 'free-1')).toBe(1);
   });
 
+  it.each<[Policy['by'], boolean]>([
+    ['client', true],
+    ['ip', true],
+    ['user', false],
+    [() => ({ kind: 'tenant', value: 'acme' }), false],
+  ])('warns of plans of addresses: by %p', async (by, warns) => {
+    @Controller()
+    class Limited {
+      @Get()
+      @RateLimit({ ...API, by })
+      get(): void {}
+    }
+    const identity = by === 'user' ? FROM_HEADERS : undefined;
+    await using http = await limited(platform, Limited, {
+      store: new MemoryStore(),
+      plan: { resolve: planOf },
+      identity,
+    });
+    const warning = "Limited.get, @RateLimit: policy 'api' has plans and counts addresses";
+    expect(http.logs.of('warn').map((line) => line.startsWith(warning))).toEqual(warns ? [true] : []);
+  });
+
   it.each<[string, Partial<RateLimitModuleOptions>, Policy, string]>([
     [
       'plans without plan',

@@ -86,6 +86,11 @@ export class IdentityChain<Context extends object> {
     );
   }
 
+  /** Whether a policy counts nothing but addresses, as far as the module's resolvers say. */
+  countsAddresses({ by }: Pick<CountedBy<never>, 'by'>): boolean {
+    return by === 'ip' || (by === 'client' && this.client.every(({ kind }) => kind === 'ip'));
+  }
+
   /**
    * The identity tag of the policy's keys for this request; a promise only where a resolver or a `by` function is asynchronous.
    *

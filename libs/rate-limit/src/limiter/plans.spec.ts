@@ -129,11 +129,6 @@ describe('a plan that is known', () => {
     answer!('pro');
     expect(await first).toBe(2);
     setup.resolve = () => 'big';
-    setup.now = CACHE_FOR_MS - 1;
-    expect(setup.ask()).toBe(2); // and refreshes
-    setup = new Setup();
-    expect(setup.ask()).toBe(2);
-    setup.resolve = () => 'big';
     setup.now = CACHE_FOR_MS;
     expect(setup.ask()).toBe(3);
   });
@@ -308,9 +303,11 @@ describe('bounds', () => {
     expect(setup.asked).toHaveLength(10);
     expect(setup.warnings[0]).toContain('10 calls of it are under way');
     setup.now += ABANDONED_MS;
+    await Promise.all(Array.from({ length: 500 }, async (_, i) => setup.ask(`user:${i}`)));
+    expect(setup.asked).toHaveLength(20);
+    setup.now += ABANDONED_MS;
     setup.resolve = () => 'pro';
     expect(setup.ask('user:1000')).toBe(2);
-    expect(setup.asked).toHaveLength(11);
   });
 });
 

@@ -24,3 +24,18 @@ it('sums the failures of functions over the limiters of a process, by kind', asy
     plan: 0,
   });
 });
+
+it('sums the plans that were looked for, by where they came from', async () => {
+  const monitors = [new Monitor({}, console), new Monitor({}, console)];
+  const metrics = libraryMetrics(() => monitors.map(stats));
+  const lookups = metrics.find(({ id }) => id === 'rate_limiter_plan_lookups_total')!;
+  for (const source of ['cache', 'cache', 'lastKnown', 'fallback'] as const) monitors[0]!.planFound(source);
+  for (const source of ['cache', 'resolver'] as const) monitors[1]!.planFound(source);
+  const { values } = await lookups.get();
+  expect(values.map(({ labels, value }) => [labels.source, value])).toEqual([
+    ['cache', 3],
+    ['resolver', 1],
+    ['last-known', 1],
+    ['fallback', 1],
+  ]);
+});

@@ -37,3 +37,21 @@ export function checkPlans(
     'FG_OPTION_WITHOUT_EFFECT',
   );
 }
+
+/** The error for a policy whose plans nobody has. */
+export function withoutPlan({ name }: ParsedPolicy, where: string): RateLimitConfigError {
+  return new RateLimitConfigError(
+    where,
+    `policy '${name}' has plans, but nothing says which plan a client has: give RateLimitModule ` +
+      `plan: { resolve: (context) => ... }, or leave the plans out`,
+    'FG_OPTION_WITHOUT_EFFECT',
+  );
+}
+
+/** A warning, and no error: an overridden `identityTag` of the guard may find users. */
+export function sharedPlans({ name }: ParsedPolicy, where: string): string {
+  return (
+    `${where}: policy '${name}' has plans and counts addresses, so clients behind one address share the plan that was found ` +
+    `first. Right is by: 'user', 'api-key' or a function, or a resolver of users or keys in the module's identity`
+  );
+}

@@ -7,6 +7,7 @@ import type { IdentityChain } from './types.js';
 import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { PolicyScope } from '../policy/policy.js';
+import { sharedPlans, withoutPlan } from './plan-checks.js';
 import { canStandTogether, checkChoice, type Choice, isChooser, standingTogether } from './policy-choices.js';
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './types.js';
 import { allInOrder } from '../util/all-in-order.js';
@@ -63,7 +64,7 @@ export class RoutePolicies implements RoutePolicySource {
     private readonly named: NamedPolicies<ExecutionContext>,
     private readonly defaults: readonly PolicySource[],
     private readonly keyPrefix: string,
-    private readonly identities: Pick<IdentityChain, 'lackOf'>,
+    private readonly identities: Pick<IdentityChain, 'lackOf' | 'countsAddresses'>,
     private readonly functions: UserFunctions,
     private readonly logger: Pick<Logger, 'warn'>,
     private readonly contexts: Pick<Contexts, 'adapterOf'>,
@@ -261,16 +262,11 @@ export class RoutePolicies implements RoutePolicySource {
     return bound;
   }
 
-  private notePlans({ name, plans }: ParsedPolicy<ExecutionContext>, site: Site): void {
-    if (plans === undefined) return;
-    for (const plan of plans.keys()) this.planNames.add(plan);
-    if (this.hasPlan) return;
-    throw new RateLimitConfigError(
-      site.text,
-      `policy '${name}' has plans, but nothing says which plan a client has: give RateLimitModule ` +
-        `plan: { resolve: (context) => ... }, or leave the plans out`,
-      'FG_OPTION_WITHOUT_EFFECT',
-    );
+  private notePlans(policy: ParsedPolicy<ExecutionContext>, site: Site): void {
+    if (policy.plans === undefined) return;
+    for (const plan of policy.plans.keys()) this.planNames.add(plan);
+    if (!this.hasPlan) throw withoutPlan(policy, site.text);
+    if (this.identities.countsAddresses(policy)) this.warnOfLackOnce(policy.name, sharedPlans(policy, site.text));
   }
 
   /** Under its name, so that its states can be found without its route. */
@@ -285,9 +281,13 @@ export class RoutePolicies implements RoutePolicySource {
   /** Once for a name: a policy of the module's `defaults` is bound to every route. */
   private warnOfLack(policy: ParsedPolicy<ExecutionContext>, site: Site): void {
     const lack = this.identities.lackOf(policy);
-    if (lack === undefined || this.lacking.has(policy.name) || this.lacking.size >= MAX_WARNINGS) return;
-    this.lacking.add(policy.name);
-    this.logger.warn(withHelp(`${site.text}: policy '${policy.name}' ${lack}`, 'FG_NO_RESOLVER'));
+    if (lack !== undefined) this.warnOfLackOnce(policy.name, `${site.text}: policy '${policy.name}' ${lack}`);
+  }
+
+  private warnOfLackOnce(name: string, message: string): void {
+    if (this.lacking.has(name) || this.lacking.size >= MAX_WARNINGS) return;
+    this.lacking.add(name);
+    this.logger.warn(withHelp(message, 'FG_NO_RESOLVER'));
   }
 
   /** A function may give a policy anew for every request. */
