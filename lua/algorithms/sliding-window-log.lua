@@ -49,11 +49,10 @@ local function charge(level, policy, times, rejected, reply)
   return level
 end
 
--- Removes as many entries of the charge's instant as the charge added.
-local refund = ARGV[5] and function(level, policy, at, resetAt)
-  local take, instant = policy[3], resetAt - level.window
+-- Removes up to `cost` entries of an instant. Returns the level without them, or nil where there are none.
+local function remove(level, policy, instant, cost)
   local last = level.upTo(instant)
-  local count = min(take, last - level.upTo(instant - 1))
+  local count = min(cost, last - level.upTo(instant - 1))
   if count <= 0 then return nil end
   if level.list then
     level.keep, level.from = last - count, last
@@ -64,6 +63,21 @@ local refund = ARGV[5] and function(level, policy, at, resetAt)
   return level
 end
 
+-- Removes as many entries of the charge's instant as the charge added.
+local refund = ARGV[5] and function(level, policy, at, resetAt)
+  local take = policy[3]
+  return remove(level, policy, resetAt - level.window, take)
+end
+
 --- @include "sliding-window-log/write.lua"
 
-return { read = read, room = room, charge = charge, write = write, other = other, finish = finish, refund = refund }
+return {
+  read = read,
+  room = room,
+  charge = charge,
+  write = write,
+  other = other,
+  finish = finish,
+  refund = refund,
+  remove = remove, -- for concurrency
+}

@@ -142,13 +142,27 @@ export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolic
   algorithm: 'sliding-window-counter';
 }
 
+/**
+ * At most `limit` requests at once, over all processes. A request holds a lease until its response ends, fails, or its client has
+ * gone. Requests that last longer renew their lease. The leases of a process that dies end by themselves.
+ * @example { algorithm: 'concurrency', limit: 3, lease: '30s', by: 'user' }
+ */
+export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<Context> {
+  algorithm: 'concurrency';
+  /** Requests of cost 1 at once: a whole number from 1 to 1,000,000. A request takes a lease for each unit of its cost. */
+  limit: number;
+  /** How long a lease lasts that nobody renews: milliseconds, or text such as `'30s'`. 1 s to 24 h. */
+  lease: Duration;
+}
+
 /** One limit: an algorithm, its parameters, a name, and the identity that it counts. */
 export type Policy<Context = never> =
   | TokenBucketPolicy<Context>
   | LeakyBucketPolicy<Context>
   | FixedWindowPolicy<Context>
   | SlidingWindowLogPolicy<Context>
-  | SlidingWindowCounterPolicy<Context>;
+  | SlidingWindowCounterPolicy<Context>
+  | ConcurrencyPolicy<Context>;
 
 /**
  * Chooses a policy, or the name of one, for a request: a tenant's plan for example. Give each plan's policy a name of its own.
