@@ -10,6 +10,7 @@ const LONGEST_LEASE = 86_400_000_000;
 export const CONCURRENCY = {
   name: 'concurrency',
   options: ['limit', 'lease'],
+  leases: true,
   create: (options: OptionReader): Algorithm => new Concurrency(options.whole('limit', MAX_LIMIT), readLease(options)),
 } as const satisfies AlgorithmDefinition;
 

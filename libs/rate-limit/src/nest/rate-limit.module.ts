@@ -13,6 +13,7 @@ import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { warnOfCopies } from './copies.js';
 import { checkOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
+import { OutcomeBinder } from './outcomes/outcome-binder.js';
 import { GlobalGuards, GlobalGuardsBinder } from './global-guards.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
 import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
@@ -63,6 +64,7 @@ import { RATE_LIMIT_STORE } from './open-store.js';
     RateLimitMiddleware,
     GlobalGuards,
     GlobalGuardsBinder,
+    OutcomeBinder,
     RateLimitGateways,
     RateLimitExceptionFilter,
     {
