@@ -6,6 +6,7 @@ export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
 export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
+export { Lease } from './limiter/lease.js';
 export type { LimiterPolicy } from './limiter/limiter-policies.js';
 export { LimiterClosedError, LimiterUnavailableError, WaitingRoomFullError } from './limiter/errors.js';
 export type { Decision, PolicyDecision } from './policy/decision.js';
@@ -31,6 +32,7 @@ export {
 
 export type {
   BoundPolicy,
+  ConcurrencyPolicy,
   FixedWindowPolicy,
   IdentityResolver,
   LeakyBucketPolicy,

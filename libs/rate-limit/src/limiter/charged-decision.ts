@@ -1,9 +1,12 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
+import { takes } from '../stores/charge.js';
 import { type ChargeReceipt, receiptsOf } from '../stores/receipt.js';
 import type { ChargeVerdict, Verdict } from '../stores/store.js';
 import type { PolicyCharge } from './policy-charge.js';
 
 const MICROSECONDS = 1000;
+/** Microseconds after which a request may ask again that found no free lease. */
+const LEASE_RETRY = 1_000_000;
 
 /** What one policy said, with the charge that it said it to. */
 class JudgedPolicy implements PolicyDecision {
@@ -48,7 +51,7 @@ export function countedDown(decision: PolicyDecision, resetAfterMs: number): Pol
 /** An allowed decision of the store, which knows what it charged in the store's own microseconds. */
 class ChargedDecision implements Decision {
   readonly allowed = true;
-  readonly decidedBy = 'store';
+  readonly decidedBy: Decision['decidedBy'] = 'store';
   // Private by the language: callers compare and print decisions.
   readonly #charges: readonly PolicyCharge[];
   readonly #verdict: Verdict;
@@ -66,8 +69,37 @@ class ChargedDecision implements Decision {
   }
 
   static receipts(decision: Decision): ChargeReceipt[] {
-    return #charges in decision ? receiptsOf(decision.#charges, decision.#verdict) : [];
+    const isOfStore = #charges in decision && decision.decidedBy === 'store';
+    return isOfStore ? receiptsOf(decision.#charges, decision.#verdict) : [];
   }
+
+  static leases(decision: Decision): LeaseReceipt[] {
+    if (!(#charges in decision)) return [];
+    const charges = decision.#charges.filter(isLease);
+    const verdicts = decision.#verdict.charges.filter((_, i) => isLease(decision.#charges[i]!));
+    const receipts = receiptsOf(charges, { ...decision.#verdict, charges: verdicts });
+    return charges.map((charge, i) => ({ charge, receipt: receipts[i]! }));
+  }
+}
+
+/** An allowed decision of this process that has leases. */
+class LocalLeases extends ChargedDecision {
+  override readonly decidedBy = 'local';
+}
+
+/** A lease that a decision took. */
+export interface LeaseReceipt {
+  readonly charge: PolicyCharge;
+  readonly receipt: ChargeReceipt;
+}
+
+/** The leases that a decision took. */
+export function leasesOfDecision(decision: Decision): LeaseReceipt[] {
+  return ChargedDecision.leases(decision);
+}
+
+function isLease(charge: PolicyCharge): boolean {
+  return charge.algorithm.lease !== undefined && takes(charge);
 }
 
 /** What a decision of the store charged; nothing for a rejection, and for a decision of the fallback. */
@@ -83,17 +115,20 @@ export function decisionOf(
 ): Decision {
   const { allowed, at, charges: verdicts } = verdict;
   const policies = [policyDecision(charges[0]!, verdicts[0]!)];
-  let { retryAfter, delay } = verdicts[0]!;
+  let retryAfter = retryAfterOf(charges[0]!, verdicts[0]!);
+  let { delay } = verdicts[0]!;
   for (let i = 1; i < verdicts.length; i++) {
     const one = verdicts[i]!;
     policies.push(policyDecision(charges[i]!, one));
-    retryAfter = Math.max(retryAfter, one.retryAfter);
+    retryAfter = Math.max(retryAfter, retryAfterOf(charges[i]!, one));
     delay = Math.max(delay, one.delay);
   }
   const retryAfterMs = milliseconds(retryAfter);
   const decidedAtMs = at / MICROSECONDS;
-  if (allowed && decidedBy === 'store') {
-    return new ChargedDecision(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
+  const isLocal = decidedBy === 'local' && charges.some(isLease);
+  if (allowed && (decidedBy === 'store' || isLocal)) {
+    const Charged = isLocal ? LocalLeases : ChargedDecision;
+    return new Charged(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
   }
   return { allowed, decidedBy, policies, retryAfterMs, delayMs: allowed ? delay / MICROSECONDS : 0, decidedAtMs };
 }
@@ -107,10 +142,18 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
     verdict.allowed,
     verdict.remaining,
     verdict.resetAfter / MICROSECONDS,
-    milliseconds(verdict.retryAfter),
+    milliseconds(retryAfterOf(charge, verdict)),
     verdict.delay / MICROSECONDS,
     charge,
   );
+}
+
+/**
+ * A request that holds a lease may end at any time. The end of its lease, which the store knows, is when it frees its place if its
+ * process has died: no client should wait for that.
+ */
+function retryAfterOf({ algorithm }: PolicyCharge, { retryAfter }: ChargeVerdict): number {
+  return algorithm.lease === undefined || retryAfter === Infinity ? retryAfter : Math.min(retryAfter, LEASE_RETRY);
 }
 
 function milliseconds(microseconds: number): number | null {

@@ -275,7 +275,10 @@ describe('whatever number of processes the function returns', () => {
     expect(everAdmitted).toBeGreaterThan(0);
   });
 
-  it.each(ALL_ALGORITHMS)('%s: a retry passes at the instant it is told, and not a microsecond before', (name) => {
+  // A rejection by a concurrency tells when to ask again, as leases may be released at any time.
+  const exact = ALL_ALGORITHMS.filter((name) => name !== 'concurrency');
+
+  it.each(exact)('%s: a retry passes at the instant it is told, and not a microsecond before', (name) => {
     const changes = array(record({ processes: constantFrom(...PROCESSES), wait: nat(5_000) }), { maxLength: 6 });
     assert(
       property(policyOf(name), changes, integer({ min: 1, max: 3 }), (given, history, cost) => {

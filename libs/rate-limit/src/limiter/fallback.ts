@@ -5,7 +5,7 @@ import type { Decision } from '../policy/decision.js';
 import type { OnStoreFailure } from '../policy/policy.js';
 import { monotonicClock } from '../stores/clock.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
-import type { Clock } from '../stores/store.js';
+import type { Charge, ChargeReceipt, Clock, Verdict } from '../stores/store.js';
 import { shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
@@ -76,6 +76,16 @@ export class Fallback {
     }
     if (local.length > 0) return decisionOf(local, this.local.consume(local), 'local');
     return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
+  }
+
+  /** Decides charges that were made for this process's share before: renewals of its leases. */
+  consume(charges: readonly Charge[]): Verdict {
+    return this.local.consume(charges);
+  }
+
+  /** Refunds charges of this process. */
+  refund(receipts: readonly ChargeReceipt[]): void {
+    this.local.refund(receipts);
   }
 
   /** Forgets what this process has counted. */

@@ -7,6 +7,8 @@ import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
 import { flatten, ownText } from '../util/own-text.js';
+import { Lease } from './lease.js';
+import type { Leases } from './leases.js';
 import type { Limiter } from './limiter.js';
 import type { LimiterPolicies, LimiterPolicy } from './limiter-policies.js';
 import type { PolicyCharge } from './policy-charge.js';
@@ -71,6 +73,7 @@ export class RateLimiter {
     private readonly routes: RoutePolicySource,
     private readonly monitor: Monitor,
     private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
+    private readonly leases: Leases,
   ) {}
 
   /**
@@ -79,7 +82,8 @@ export class RateLimiter {
    * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
    * @param identity the identity to count; a policy with `by: 'global'` counts all clients together
    * @param options.cost a whole number from 0 (a peek); default the policy's own `cost`, else 1
-   * @throws {TypeError} when the cost is not such a number, or for another option; nothing is charged
+   * @throws {TypeError} when the cost is not such a number, for another option, and for a concurrency policy, whose leases
+   *   `acquire` takes; nothing is charged
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
    */
@@ -90,12 +94,39 @@ export class RateLimiter {
   ): Promise<Decision> {
     // Not an async function: its promise would be one more for every decision.
     try {
-      const charges = this.charges(this.policies.bind(policies), identity, costOf(options));
+      const charges = this.charges(this.policies.bind(policies), identity, costOf('consume', options));
       const decision = this.limiter.decide(charges);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * Charges every policy, or none, and holds the leases of those that are a `concurrency` until `release` is called. Release in
+   * `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
+   *
+   * @param policies one or several, each with a name; at least one of them a `concurrency`
+   * @param options.cost a whole number from 1: as many leases; default the policy's own `cost`, else 1
+   * @example const lease = await limiter.acquire('exports', { kind: 'user', value: 'rider-1' });
+   */
+  async acquire(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity,
+    options?: { cost?: number },
+  ): Promise<Lease> {
+    const bound = this.policies.bind(policies);
+    if (!bound.some(isConcurrency)) {
+      throw new TypeError(
+        `RateLimiter.acquire: ${names(bound)} has no leases, because it is no concurrency: use RateLimiter.consume`,
+      );
+    }
+    const cost = costOf('acquire', options);
+    if (cost === 0)
+      throw new TypeError('RateLimiter.acquire: cost must be a whole number from 1, got 0; use RateLimiter.peek');
+    const charges = this.makeCharges(bound, identityTag(identity), cost, 'take');
+    const decision = await this.limiter.decide(charges);
+    return new Lease(decision, decision.allowed ? this.leases.of(charges, decision) : undefined);
   }
 
   /**
@@ -178,10 +209,12 @@ export class RateLimiter {
     cost: number | undefined,
   ): readonly PolicyCharge[] {
     if (cost !== undefined) {
+      if (cost !== 0) checkConsumable(policies);
       return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take');
     }
     const known = this.recent.get(identity?.value);
     if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
+    checkConsumable(policies);
     const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take');
     const { kind, value } = identity;
     if (kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
@@ -207,16 +240,33 @@ export class RateLimiter {
 }
 
 /** A misspelt option would charge cost 1. */
-function costOf(options: { readonly cost?: number } | undefined): number | undefined {
+function costOf(method: string, options: { readonly cost?: number } | undefined): number | undefined {
   if (options === undefined) return undefined;
   if (typeof options !== 'object' || options === null) {
-    throw new TypeError(`RateLimiter.consume: options must be an object such as { cost: 2 }, got ${shown(options)}`);
+    throw new TypeError(`RateLimiter.${method}: options must be an object such as { cost: 2 }, got ${shown(options)}`);
   }
   for (const option in options) {
     if (option === 'cost') continue;
-    throw new TypeError(`${shown(option)} is not an option of RateLimiter.consume; the only option is cost`);
+    throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; the only option is cost`);
   }
   return options.cost;
+}
+
+/** A lease that nobody releases would be missing until it ends by itself. */
+function checkConsumable(policies: readonly BoundPolicy[]): void {
+  const concurrency = policies.find(isConcurrency);
+  if (concurrency === undefined) return;
+  throw new TypeError(
+    `RateLimiter.consume: '${concurrency.name}' is a concurrency, whose leases have to be released: use RateLimiter.acquire`,
+  );
+}
+
+function isConcurrency({ algorithm }: BoundPolicy): boolean {
+  return algorithm.lease !== undefined;
+}
+
+function names(policies: readonly BoundPolicy[]): string {
+  return policies.map(({ name }) => `'${name}'`).join(', ');
 }
 
 function constantCost({ name, cost }: BoundPolicy): number {

@@ -72,7 +72,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,
     shards: read('shards') as number,
-    quotaUnit: read('quotaUnit') as QuotaUnit,
+    quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     warnings,
   };
   const name = (read('name') as string | undefined) ?? fallbackName;
@@ -86,6 +86,11 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
   return { name: name ?? DEFAULT_NAME, named: name !== undefined, ...parsed };
+}
+
+/** What leases count is requests that run at once. */
+function quotaUnitOf(given: Readonly<Record<string, unknown>>, { lease }: Algorithm, read: QuotaUnit): QuotaUnit {
+  return lease !== undefined && given.quotaUnit === undefined ? 'concurrent-requests' : read;
 }
 
 function readerOf(

@@ -19,7 +19,8 @@ export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }
   for (const [i, charge] of charges.entries()) {
     if (!takes(charge)) continue;
     const { key, algorithm, cost } = charge;
-    receipts.push({ key, algorithm, cost, at, resetAt: at + verdicts[i]!.resetAfter });
+    const { receipt, resetAfter } = verdicts[i]!;
+    receipts.push(receipt ?? { key, algorithm, cost, at, resetAt: at + resetAfter });
   }
   return receipts;
 }

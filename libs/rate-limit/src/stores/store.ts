@@ -18,6 +18,8 @@ export interface ChargeVerdict {
   readonly retryAfter: number;
   /** Time until the request's departure slot. Always 0 except for a leaky bucket. */
   readonly delay: number;
+  /** Of an allowed charge, where `at` of the verdict and `resetAfter` do not identify it. */
+  readonly receipt?: ChargeReceipt;
 }
 
 /** What a store decided for one request. */
