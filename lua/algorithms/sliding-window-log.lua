@@ -49,9 +49,8 @@ local function charge(level, policy, times, rejected, reply)
   return level
 end
 
--- Removes as many entries of the charge's instant as the charge added.
-local refund = ARGV[5] and function(level, policy, cost, settlement)
-  local instant = settlement[2] - level.window
+-- Removes up to `cost` entries of an instant. Returns the level without them, or nil where there are none.
+local function remove(level, policy, instant, cost)
   local last = level.upTo(instant)
   local count = min(cost, last - level.upTo(instant - 1))
   if count <= 0 then return nil end
@@ -64,8 +63,23 @@ local refund = ARGV[5] and function(level, policy, cost, settlement)
   return level, count
 end
 
+-- Removes as many entries of the charge's instant as the charge added.
+local refund = ARGV[5] and function(level, policy, cost, settlement)
+  return remove(level, policy, settlement[2] - level.window, cost)
+end
+
 local rest = ARGV[5] and function(level, policy, overdraft) return min(LARGEST, policy[4] + overdraft - used(level)) end
 
 --- @include "sliding-window-log/write.lua"
 
-return { read = read, room = room, charge = charge, write = write, other = other, finish = finish, refund = refund, rest = rest }
+return {
+  read = read,
+  room = room,
+  charge = charge,
+  write = write,
+  other = other,
+  finish = finish,
+  refund = refund,
+  rest = rest,
+  remove = remove, -- for concurrency
+}

@@ -3,7 +3,7 @@ import type { Policy, PolicyDecision } from 'nestjs-floodgate';
 /** The parameters of a policy, as numbers. */
 export interface PolicyParameters {
   readonly name: string;
-  readonly algorithm: Policy['algorithm'];
+  readonly algorithm: PolicyState['algorithm'];
   /** Capacity or limit. */
   readonly limit: number;
   /** Tokens or departures per second; 0 for a window. */
@@ -36,8 +36,11 @@ export type PolicyState =
 
 export type LaneState = readonly PolicyState[];
 
-/** @throws TypeError for a rate or window that is text of another form */
+/** @throws TypeError for a rate or window that is text of another form, and for a concurrency, which has no time to draw */
 export function parametersOf(policy: Policy): PolicyParameters {
+  if (policy.algorithm === 'concurrency') {
+    throw new TypeError(`a lane draws rates and windows, and '${policy.name ?? 'default'}' is a concurrency`);
+  }
   const { name = 'default', algorithm, by } = policy;
   const common = { name, algorithm, shared: by === 'global', perSecond: 0, windowMs: 0 };
   switch (policy.algorithm) {

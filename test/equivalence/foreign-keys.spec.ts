@@ -50,6 +50,28 @@ const UNREADABLE_TEXT: Readonly<Record<string, Write>> = {
   'a megabyte of text': set('x'.repeat(1_000_000)),
 };
 
+/** The texts that a log of instants cannot read. */
+const UNREADABLE_LOG: Readonly<Record<string, Write>> = {
+  'packed instants of odd length': set(packed(NOW, NOW).subarray(0, 15)),
+  'zeros of odd length': set(Buffer.alloc(15)),
+  'one byte more': set(Buffer.concat([packed(NOW), Buffer.of(0)])),
+  NaN: set(packed(NaN)),
+  Infinity: set(packed(NOW - 1, Infinity)),
+  '-Infinity': set(packed(-Infinity, NOW)),
+  'a negative instant': set(packed(-1, NOW)),
+  'a fraction': set(packed(NOW + 0.5)),
+  '2^53': set(packed(2 ** 53)),
+  'text of 8 letters': set('anything'),
+  'digits as other algorithms keep them': set(`${NOW}`),
+  'a list of words': (key) => redis.client.rpush(key, 'one', 'two'),
+  'a list with an empty entry': (key) => redis.client.rpush(key, `${NOW - 1}`, ''),
+  'a list of hexadecimals': (key) => redis.client.rpush(key, '0x10'),
+  'a list of negative instants': (key) => redis.client.rpush(key, '-5'),
+  'a list of instants with blanks': (key) => redis.client.rpush(key, ` ${NOW}`),
+  "a list of 'inf'": (key) => redis.client.rpush(key, 'inf'),
+  'a list of instants beyond 2^53': (key) => redis.client.rpush(key, '9007199254740992'),
+};
+
 /** The texts that an algorithm cannot read; by default those of UNREADABLE_TEXT. */
 const UNREADABLE: Readonly<Partial<Record<AlgorithmName, Readonly<Record<string, Write>>>>> = {
   'token-bucket': { ...UNREADABLE_TEXT, 'ticks of 9 digits': set(`${NOW}123456789`) },
@@ -60,30 +82,12 @@ const UNREADABLE: Readonly<Partial<Record<AlgorithmName, Readonly<Record<string,
     'an instant without counts': set(`${NOW}`),
     'an instant with one count': set(`${NOW}0000000000000001`),
   },
-  'sliding-window-log': {
-    'packed instants of odd length': set(packed(NOW, NOW).subarray(0, 15)),
-    'zeros of odd length': set(Buffer.alloc(15)),
-    'one byte more': set(Buffer.concat([packed(NOW), Buffer.of(0)])),
-    NaN: set(packed(NaN)),
-    Infinity: set(packed(NOW - 1, Infinity)),
-    '-Infinity': set(packed(-Infinity, NOW)),
-    'a negative instant': set(packed(-1, NOW)),
-    'a fraction': set(packed(NOW + 0.5)),
-    '2^53': set(packed(2 ** 53)),
-    'text of 8 letters': set('anything'),
-    'digits as other algorithms keep them': set(`${NOW}`),
-    'a list of words': (key) => redis.client.rpush(key, 'one', 'two'),
-    'a list with an empty entry': (key) => redis.client.rpush(key, `${NOW - 1}`, ''),
-    'a list of hexadecimals': (key) => redis.client.rpush(key, '0x10'),
-    'a list of negative instants': (key) => redis.client.rpush(key, '-5'),
-    'a list of instants with blanks': (key) => redis.client.rpush(key, ` ${NOW}`),
-    "a list of 'inf'": (key) => redis.client.rpush(key, 'inf'),
-    'a list of instants beyond 2^53': (key) => redis.client.rpush(key, '9007199254740992'),
-  },
+  'sliding-window-log': UNREADABLE_LOG,
+  concurrency: UNREADABLE_LOG,
 };
 
 const CASES = ALL_ALGORITHMS.flatMap((name) => {
-  const foreign = { ...FOREIGN, ...(name === 'sliding-window-log' ? {} : A_LIST) };
+  const foreign = { ...FOREIGN, ...(UNREADABLE[name] === UNREADABLE_LOG ? {} : A_LIST) };
   return [
     ...Object.entries(foreign).map(([title, write]) => ({ name, title, write, message: 'foreign type' })),
     ...Object.entries(UNREADABLE[name] ?? UNREADABLE_TEXT).map(([title, write]) => ({

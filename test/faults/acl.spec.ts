@@ -13,7 +13,8 @@ const RIGHTS = 'evalsha eval time mget exists set del llen lindex rpush ltrim ex
 const USER = 'floodgate';
 const PASSWORD = 'secret-of-the-test';
 
-const POLICIES: Readonly<Record<AlgorithmName, Policy>> = {
+/** A concurrency runs the commands of the log. */
+const POLICIES: Readonly<Record<Exclude<AlgorithmName, 'concurrency'>, Policy>> = {
   'token-bucket': { name: 'tb', algorithm: 'token-bucket', capacity: 10, refill: '1/h' },
   'leaky-bucket': { name: 'lb', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h' },
   'fixed-window': { name: 'fw', algorithm: 'fixed-window', limit: 10, window: '1h' },

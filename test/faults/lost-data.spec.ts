@@ -13,7 +13,7 @@ jest.setTimeout(30_000); // it is real time, and the machine may be busy
 const DEADLINE_MS = 1000;
 const LIMIT = 60;
 /** Nothing refills while a test runs. */
-const POLICIES: Readonly<Record<AlgorithmName, Policy>> = {
+const POLICIES: Readonly<Record<Exclude<AlgorithmName, 'concurrency'>, Policy>> = {
   'token-bucket': { name: 'tb', algorithm: 'token-bucket', capacity: LIMIT, refill: '1/d' },
   'leaky-bucket': { name: 'lb', algorithm: 'leaky-bucket', capacity: LIMIT, drain: '1/d' },
   'fixed-window': { name: 'fw', algorithm: 'fixed-window', limit: LIMIT, window: '36500d' },

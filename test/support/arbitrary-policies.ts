@@ -42,12 +42,13 @@ const OPTIONS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   drain: rates,
   limit: counts,
   window: windows,
+  lease: fc.oneof(fc.integer({ min: 1_000, max: 3_000 }), fc.constantFrom(60_000, 86_400_000, 1_000.5)),
 };
 
 function shapeOf(name: AlgorithmName): fc.Arbitrary<Policy> {
   const values = algorithmEntry(name)!.options.map((option) => {
-    const isLog = name === 'sliding-window-log' && option === 'limit';
-    return [option, isLog ? logLimits : OPTIONS[option]!] as const;
+    const keepsInstants = name === 'sliding-window-log' || name === 'concurrency';
+    return [option, keepsInstants && option === 'limit' ? logLimits : OPTIONS[option]!] as const;
   });
   const shape = fc.record({ algorithm: fc.constant(name), ...Object.fromEntries(values) });
   return shape as unknown as fc.Arbitrary<Policy>;

@@ -18,6 +18,7 @@ export type {
   OverrideTarget,
   RateLimitOverride,
 } from './limiter/overrides/override.js';
+export { Lease } from './limiter/lease.js';
 export type { LimiterPolicy } from './limiter/limiter-policies.js';
 export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './limiter/reservation.js';
 export {
@@ -57,6 +58,7 @@ export {
 
 export type {
   BoundPolicy,
+  ConcurrencyPolicy,
   FixedWindowPolicy,
   IdentityResolver,
   LeakyBucketPolicy,

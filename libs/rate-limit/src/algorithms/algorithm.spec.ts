@@ -20,10 +20,13 @@ describe('the list of algorithms', () => {
     expect(new Set(Object.values(codes)).size).toBe(ALL_ALGORITHMS.length);
   });
 
-  it('says of a leaky bucket alone that it delays requests and cannot be split', () => {
+  it('says that a leaky bucket delays requests, and what cannot be split', () => {
     const delaying = algorithms.filter(({ delays }) => delays);
     const whole = algorithms.filter(({ shardable }) => !shardable);
-    expect([delaying, whole].map((some) => some.map(({ name }) => name))).toEqual([['leaky-bucket'], ['leaky-bucket']]);
+    expect([delaying, whole].map((some) => some.map(({ name }) => name))).toEqual([
+      ['leaky-bucket'],
+      ['leaky-bucket', 'concurrency'],
+    ]);
   });
 
   it.each([
@@ -110,9 +113,9 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
   it('puts into keys the parameters that a state depends on: the capacity of a bucket, but not the limit of a window', () => {
     const policy = SMALL_POLICIES[name];
     const isBucket = name.endsWith('bucket');
-    const [size, rate] = isBucket ? ['capacity', name === 'leaky-bucket' ? 'drain' : 'refill'] : ['limit', 'window'];
+    const [size, rate] = Object.keys(policy).filter((option) => option !== 'algorithm') as [string, string];
     const rateWith = (option: string, value: number) => algorithmOf({ ...policy, [option]: value }).rate;
-    expect(rateWith(rate, 7)).not.toBe(algorithmOf(policy).rate);
+    expect(rateWith(rate, 7_000)).not.toBe(algorithmOf(policy).rate);
     expect(rateWith(size, 1) !== algorithmOf(policy).rate).toBe(isBucket);
   });
 });

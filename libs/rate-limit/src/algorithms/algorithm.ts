@@ -64,6 +64,11 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly bytesPerCost: number;
   /** How many whole numbers of a reply from Redis describe a level. */
   readonly replyLength: number;
+  /**
+   * Microseconds after which a charge ends that nobody renews: it is a lease, which its request holds and then releases by a
+   * refund. Undefined: charges are no leases.
+   */
+  readonly lease?: number;
 
   /** The parameters as a message shows them, such as `limit 5, window 60000 ms`. */
   describe(): string;
@@ -118,6 +123,11 @@ export interface Algorithm<Level = unknown, State = unknown> {
   sizeOf(state: State | undefined): number;
   /** The first instant at which the state means the same as no state. */
   expiresAt(level: Level, now: number): number;
+  /**
+   * The algorithm whose charge renews the lease that ends at `resetAt`. Where that lease has ended, the charge takes another one
+   * if it fits. Only with `lease`.
+   */
+  renewal?(resetAt: number): Algorithm;
   /** Whether `state` still means something after `expiresAt`. Without this method it never does. */
   outlives?(state: State, now: number): boolean;
 

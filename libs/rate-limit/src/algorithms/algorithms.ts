@@ -1,3 +1,4 @@
+import { CONCURRENCY } from './concurrency.js';
 import { FIXED_WINDOW } from './fixed-window.js';
 import { LEAKY_BUCKET } from './leaky-bucket.js';
 import type { AlgorithmDefinition } from './options.js';
@@ -14,6 +15,7 @@ const ALGORITHMS = [
   FIXED_WINDOW,
   SLIDING_WINDOW_LOG,
   SLIDING_WINDOW_COUNTER,
+  CONCURRENCY,
 ] as const satisfies readonly AlgorithmDefinition[];
 
 /** The algorithms, by the names that policies use. */

@@ -18,6 +18,8 @@ export interface AlgorithmDefinition {
   readonly name: string;
   /** The options beside those of every policy. */
   readonly options: readonly string[];
+  /** Whether its charges are leases. Default false. */
+  readonly leases?: boolean;
   /** Checks the options and makes the algorithm. */
   readonly create: (options: OptionReader) => Algorithm;
 }

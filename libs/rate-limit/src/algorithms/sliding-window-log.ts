@@ -1,10 +1,10 @@
-import { type Algorithm, type ChargeMark, isWhole, shareOfLimit } from './algorithm.js';
+import { type Algorithm, type AlgorithmName, type ChargeMark, isWhole, shareOfLimit } from './algorithm.js';
 import { type AlgorithmDefinition, type OptionReader, readWindow } from './options.js';
 import type { SharedTime } from './shared-time.js';
 
-const MAX_LIMIT = 1_000_000;
+export const MAX_LIMIT = 1_000_000;
 /** As LARGEST in the Lua file: one request adds an entry for each unit of its cost. */
-const MAX_COST = 1_000;
+export const MAX_COST = 1_000;
 
 /** `{ algorithm: 'sliding-window-log', limit, window }` */
 export const SLIDING_WINDOW_LOG = {
@@ -17,12 +17,12 @@ export const SLIDING_WINDOW_LOG = {
 } as const satisfies AlgorithmDefinition;
 
 /** The instants of admitted requests, oldest first; those before the place `first` have expired. */
-interface Log {
+export interface Log {
   instants: number[];
   first: number;
 }
 
-interface LogLevel {
+export interface LogLevel {
   /** How many instants count. */
   readonly used: number;
   /** Microseconds until the newest of them expires; 0 when none counts. */
@@ -49,14 +49,14 @@ const COMPACT = 64;
  * limiting" (2017).
  */
 export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
-  readonly name = 'sliding-window-log';
-  readonly code = 'swl';
+  readonly name: AlgorithmName = 'sliding-window-log';
+  readonly code: string = 'swl';
   readonly delays = false;
   readonly refills = false;
-  readonly shardable = true;
+  readonly shardable: boolean = true;
   readonly rate: string;
   readonly wire: readonly number[];
-  readonly replyLength = 3;
+  readonly replyLength: number = 3;
   readonly bytesPerCost = INSTANT_BYTES;
   readonly maxOverdraft = MAX_LIMIT;
 
@@ -187,7 +187,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
 }
 
 /** How many of `instants` are no later than `edge`, by bisection; the first `known` of them are. */
-function upTo(instants: readonly number[], edge: number, known: number): number {
+export function upTo(instants: readonly number[], edge: number, known: number): number {
   let low = known;
   let high = instants.length;
   while (low < high) {

@@ -1,6 +1,8 @@
 import type { HandlerContext } from '../metrics/decision-event.js';
 import type { Decision } from '../policy/decision.js';
 import { isPromise } from '../util/is-promise.js';
+import type { OutcomeListener } from './outcome.js';
+import type { HeldLeases, Leases } from './leases.js';
 import type { Limiter } from './limiter.js';
 import type { PolicyCharge } from './policy-charge.js';
 import type { Remainder, RequestRecord } from './request-record.js';
@@ -14,6 +16,8 @@ export interface Transport<Context> {
   reject(context: Context, decision: Decision): boolean | Promise<boolean>;
   /** Answers a request that the limiter could not decide on, or not keep waiting, by throwing. */
   failed(context: Context, error: unknown): never;
+  /** Tells once how an allowed request ends. Called for requests that hold leases. */
+  outcome(context: Context, listener: OutcomeListener): void;
   /** What closes when the client no longer waits for the answer. */
   closables(context: Context): readonly Closable[];
 }
@@ -27,6 +31,7 @@ export class Admission<Context extends HandlerContext> {
     private readonly limiter: Limiter,
     private readonly waitingRoom: WaitingRoom,
     private readonly transport: Transport<Context>,
+    private readonly leases: Leases,
   ) {}
 
   /**
@@ -136,9 +141,18 @@ export class Admission<Context extends HandlerContext> {
     const whole = remainder?.whole ?? charges;
     record?.decided(whole, decision);
     const { allowed, decidedBy, delayMs } = decision;
+    const leases = allowed ? this.hold(context, charges, decision) : undefined;
     if (decidedBy !== 'open') this.transport.decided(context, record?.withEarlier(decision) ?? decision);
     if (!allowed) return this.transport.reject(context, decision);
-    return delayMs === 0 || this.wait(context, whole, decision, record);
+    return delayMs === 0 || this.wait(context, whole, decision, record, leases);
+  }
+
+  /** Releases the leases of a request when it has ended. */
+  private hold(context: Context, charges: readonly PolicyCharge[], decision: Decision): HeldLeases | undefined {
+    const leases = this.leases.of(charges, decision);
+    if (leases === undefined) return undefined;
+    this.transport.outcome(context, { began: leases.keep, ended: leases.release });
+    return leases;
   }
 
   private fail(
@@ -182,6 +196,7 @@ export class Admission<Context extends HandlerContext> {
     charges: readonly PolicyCharge[],
     decision: Decision,
     record: RequestRecord | undefined,
+    leases: HeldLeases | undefined,
   ): Promise<boolean> {
     try {
       const departure = this.waitingRoom.wait(decision.delayMs, this.transport.closables(context));
@@ -189,6 +204,7 @@ export class Admission<Context extends HandlerContext> {
       await departure;
       return true;
     } catch (error) {
+      leases?.release();
       this.limiter.receiptOf(decision, ({ algorithm }) => algorithm.delays).refund();
       return this.transport.failed(context, error);
     }

@@ -1,10 +1,13 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
+import { takes } from '../stores/charge.js';
 import { type ChargeReceipt, receiptsOf } from '../stores/receipt.js';
 import type { ChargeVerdict, Verdict } from '../stores/store.js';
 import type { BlockedCharge } from './overrides/active-overrides.js';
 import type { PolicyCharge } from './policy-charge.js';
 
 const MICROSECONDS = 1000;
+/** Microseconds after which a request may ask again that found no free lease. */
+const LEASE_RETRY = 1_000_000;
 
 /** What one policy said, with the charge that it said it to. */
 class JudgedPolicy implements PolicyDecision {
@@ -81,18 +84,28 @@ class ChargedDecision implements Decision {
 
   static reserved(decision: Decision): ReservedReceipts {
     if (!(#charges in decision)) return { charges: [], receipts: [] };
-    const { at, charges: verdicts } = decision.#verdict;
-    const receipts = decision.#charges.map(({ key, algorithm, cost }, i): ChargeReceipt => {
-      const { receipt, resetAfter } = verdicts[i]!;
-      return receipt ?? { key, algorithm, cost, at, resetAt: at + resetAfter };
-    });
-    return { charges: decision.#charges, receipts };
+    const charges = decision.#charges;
+    return { charges, receipts: charges.map((_, i) => receiptAt(charges, decision.#verdict, i)) };
+  }
+
+  static leases(decision: Decision): LeaseReceipt[] {
+    if (!(#charges in decision)) return [];
+    const charges = decision.#charges;
+    return charges.flatMap((charge, i) =>
+      isLease(charge) ? [{ charge, receipt: receiptAt(charges, decision.#verdict, i) }] : [],
+    );
   }
 }
 
-/** A reservation that the fallback of this process decided. */
-class LocalReservation extends ChargedDecision {
+/** An allowed decision of this process that is settled or released later. */
+class LocalCharges extends ChargedDecision {
   override readonly decidedBy = 'local';
+}
+
+function receiptAt(charges: readonly PolicyCharge[], { at, charges: verdicts }: Verdict, i: number): ChargeReceipt {
+  const { key, algorithm, cost } = charges[i]!;
+  const { receipt, resetAfter } = verdicts[i]!;
+  return receipt ?? { key, algorithm, cost, at, resetAt: at + resetAfter };
 }
 
 /** The charges of a reservation, and the receipt of each. */
@@ -104,6 +117,21 @@ export interface ReservedReceipts {
 /** What a reservation charged; nothing for a rejection, and for a decision by `onStoreFailure: 'open'`. */
 export function reservedBy(decision: Decision): ReservedReceipts {
   return ChargedDecision.reserved(decision);
+}
+
+/** A lease that a decision took. */
+export interface LeaseReceipt {
+  readonly charge: PolicyCharge;
+  readonly receipt: ChargeReceipt;
+}
+
+/** The leases that a decision took. */
+export function leasesOfDecision(decision: Decision): LeaseReceipt[] {
+  return ChargedDecision.leases(decision);
+}
+
+function isLease(charge: PolicyCharge): boolean {
+  return charge.algorithm.lease !== undefined && takes(charge);
 }
 
 /** What a decision of the store charged; nothing for a rejection, and for a decision of the fallback. */
@@ -119,18 +147,19 @@ export function decisionOf(
 ): Decision {
   const { allowed, at, charges: verdicts } = verdict;
   const policies = [policyDecision(charges[0]!, verdicts[0]!)];
-  let { retryAfter, delay } = verdicts[0]!;
+  let retryAfter = retryAfterOf(charges[0]!, verdicts[0]!);
+  let { delay } = verdicts[0]!;
   for (let i = 1; i < verdicts.length; i++) {
     const one = verdicts[i]!;
     policies.push(policyDecision(charges[i]!, one));
-    retryAfter = Math.max(retryAfter, one.retryAfter);
+    retryAfter = Math.max(retryAfter, retryAfterOf(charges[i]!, one));
     delay = Math.max(delay, one.delay);
   }
   const retryAfterMs = milliseconds(retryAfter);
   const decidedAtMs = at / MICROSECONDS;
-  const isLocal = decidedBy === 'local' && charges[0]!.mode === 'reserve';
+  const isLocal = decidedBy === 'local' && (charges[0]!.mode === 'reserve' || charges.some(isLease));
   if (allowed && (decidedBy === 'store' || isLocal)) {
-    const Charged = isLocal ? LocalReservation : ChargedDecision;
+    const Charged = isLocal ? LocalCharges : ChargedDecision;
     return new Charged(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
   }
   return { allowed, decidedBy, policies, retryAfterMs, delayMs: allowed ? delay / MICROSECONDS : 0, decidedAtMs };
@@ -168,10 +197,18 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
     verdict.allowed,
     verdict.remaining,
     verdict.resetAfter / MICROSECONDS,
-    milliseconds(verdict.retryAfter),
+    milliseconds(retryAfterOf(charge, verdict)),
     verdict.delay / MICROSECONDS,
     charge,
   );
+}
+
+/**
+ * A request that holds a lease may end at any time. The end of its lease, which the store knows, is when it frees its place if its
+ * process has died: no client should wait for that.
+ */
+function retryAfterOf({ algorithm }: PolicyCharge, { retryAfter }: ChargeVerdict): number {
+  return algorithm.lease === undefined || retryAfter === Infinity ? retryAfter : Math.min(retryAfter, LEASE_RETRY);
 }
 
 function milliseconds(microseconds: number): number | null {

@@ -103,6 +103,8 @@ export class DenialCache implements Denials {
 
   /** Keeps a denial until the first of the rejecting policies could allow the request: until then all of them reject it. */
   private keep(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
+    // A lease can be released at any time.
+    if (verdict.charges.some(({ allowed }, i) => !allowed && charges[i]!.algorithm.lease !== undefined)) return;
     const rejecting = verdict.charges.filter(({ allowed }) => !allowed);
     const certainMs = Math.min(this.maxMs, ...rejecting.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
     const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;

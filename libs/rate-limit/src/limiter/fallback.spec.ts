@@ -56,6 +56,7 @@ const DAILY: Readonly<Record<AlgorithmName, Policy>> = {
   'fixed-window': { algorithm: 'fixed-window', limit: 12_000, window: '1d' },
   'sliding-window-log': { algorithm: 'sliding-window-log', limit: 12_000, window: '1d' },
   'sliding-window-counter': { algorithm: 'sliding-window-counter', limit: 12_000, window: '1d' },
+  concurrency: { algorithm: 'concurrency', limit: 12_000, lease: '1d' },
 };
 
 describe.each(ALL_ALGORITHMS)('a local share that changes during an outage, %s', (name) => {
@@ -194,6 +195,14 @@ const slotLaw: Law = (whole, admitted) => {
   }
 };
 
+const logLaw: Law = (whole, admitted) => {
+  const window = windowOf(whole);
+  for (const [i, last] of admitted.entries()) {
+    const sum = total(admitted.slice(0, i + 1).filter(({ at }) => at > last.at - window));
+    expectHolds(sum <= last.limit, () => ({ last, sum }));
+  }
+};
+
 const LAWS: Readonly<Record<AlgorithmName, Law>> = {
   'token-bucket': bucketLaw(0),
   'leaky-bucket': (...history) => {
@@ -208,13 +217,9 @@ const LAWS: Readonly<Record<AlgorithmName, Law>> = {
       expectHolds(sum <= last.limit, () => ({ last, sum }));
     }
   },
-  'sliding-window-log': (whole, admitted) => {
-    const window = windowOf(whole);
-    for (const [i, last] of admitted.entries()) {
-      const sum = total(admitted.slice(0, i + 1).filter(({ at }) => at > last.at - window));
-      expectHolds(sum <= last.limit, () => ({ last, sum }));
-    }
-  },
+  'sliding-window-log': logLaw,
+  // Leases that nobody releases.
+  concurrency: logLaw,
   'sliding-window-counter': (whole, admitted) => {
     const window = windowOf(whole);
     for (const [i, last] of admitted.entries()) {
@@ -270,7 +275,10 @@ describe('whatever number of processes the function returns', () => {
     expect(everAdmitted).toBeGreaterThan(0);
   });
 
-  it.each(ALL_ALGORITHMS)('%s: a retry passes at the instant it is told, and not a microsecond before', (name) => {
+  // A rejection by a concurrency tells when to ask again, as leases may be released at any time.
+  const exact = ALL_ALGORITHMS.filter((name) => name !== 'concurrency');
+
+  it.each(exact)('%s: a retry passes at the instant it is told, and not a microsecond before', (name) => {
     const changes = array(record({ processes: constantFrom(...PROCESSES), wait: nat(5_000) }), { maxLength: 6 });
     assert(
       property(policyOf(name), changes, integer({ min: 1, max: 3 }), (given, history, cost) => {

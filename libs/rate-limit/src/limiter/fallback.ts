@@ -5,7 +5,7 @@ import type { Decision } from '../policy/decision.js';
 import type { OnStoreFailure } from '../policy/policy.js';
 import { monotonicClock } from '../stores/clock.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
-import type { ChargeSettlement, Clock, SettledCharge } from '../stores/store.js';
+import type { Charge, ChargeReceipt, ChargeSettlement, Clock, SettledCharge, Verdict } from '../stores/store.js';
 import { shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
@@ -81,6 +81,16 @@ export class Fallback {
   /** Settles reservations that this process has decided. */
   settle(settlements: readonly ChargeSettlement[]): readonly SettledCharge[] {
     return this.local.settle(settlements);
+  }
+
+  /** Decides charges that were made for this process's share before: renewals of its leases. */
+  consume(charges: readonly Charge[]): Verdict {
+    return this.local.consume(charges);
+  }
+
+  /** Refunds charges of this process. */
+  refund(receipts: readonly ChargeReceipt[]): void {
+    this.local.refund(receipts);
   }
 
   /** Forgets what this process has counted. */

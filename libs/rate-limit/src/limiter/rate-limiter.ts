@@ -7,6 +7,8 @@ import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
 import { flatten, ownText } from '../util/own-text.js';
+import { Lease } from './lease.js';
+import type { Leases } from './leases.js';
 import type { Limiter } from './limiter.js';
 import type { LimiterPolicies, LimiterPolicy } from './limiter-policies.js';
 import type { PolicyCharge } from './policy-charge.js';
@@ -74,6 +76,7 @@ export class RateLimiter {
     private readonly monitor: Monitor,
     private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
+    private readonly leases: Leases,
   ) {}
 
   /**
@@ -85,7 +88,8 @@ export class RateLimiter {
    * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the identity,
    *   else the fallback of the module's `plan`, which has `resolve` answer for requests only
    * @throws {TypeError} when the cost or the plan is something else, for a plan where no policy has any, for policies with plans
-   *   where neither the call nor the module has a plan, or for another option; nothing is charged
+   *   where neither the call nor the module has a plan, for another option, and for a concurrency policy, whose leases `acquire`
+   *   takes; nothing is charged
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
    */
@@ -127,8 +131,37 @@ export class RateLimiter {
   ): Promise<Reservation> {
     if (options !== undefined) checkOptions(options, 'reserve', ['cost', 'plan']);
     const bound = this.policies.bind(policies);
+    checkConsumable(bound);
     const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'reserve', options?.plan);
     return this.limiter.reserve(charges);
+  }
+
+  /**
+   * Charges every policy, or none, and holds the leases of those that are a `concurrency` until `release` is called. Release in
+   * `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
+   *
+   * @param policies one or several, each with a name; at least one of them a `concurrency`
+   * @param options.cost a whole number from 1: as many leases; default the policy's own `cost`, else 1
+   * @param options.plan as in `consume`
+   * @example const lease = await limiter.acquire('exports', { kind: 'user', value: 'rider-1' });
+   */
+  async acquire(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity,
+    options?: { cost?: number; plan?: string | null },
+  ): Promise<Lease> {
+    if (options !== undefined) checkOptions(options, 'acquire', ['cost', 'plan']);
+    const bound = this.policies.bind(policies);
+    if (!bound.some(isConcurrency)) {
+      throw new TypeError(
+        `RateLimiter.acquire: ${names(bound)} has no leases, because it is no concurrency: use RateLimiter.consume`,
+      );
+    }
+    if (options?.cost === 0)
+      throw new TypeError('RateLimiter.acquire: cost must be a whole number from 1, got 0; use RateLimiter.peek');
+    const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'take', options?.plan);
+    const decision = await this.limiter.decide(charges);
+    return new Lease(decision, decision.allowed ? this.leases.of(charges, decision) : undefined);
   }
 
   /**
@@ -233,11 +266,13 @@ export class RateLimiter {
     plan: string | null | undefined,
   ): readonly PolicyCharge[] {
     if (cost !== undefined || plan !== undefined) {
+      if (cost !== 0) checkConsumable(policies);
       return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take', plan);
     }
     const value = valueText(identity?.value);
     const known = value === undefined ? undefined : this.recent.get(value);
     if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
+    checkConsumable(policies);
     const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take', undefined);
     const { kind } = identity;
     if (policies.some(({ plans }) => plans !== undefined)) return charges; // a client's plan changes
@@ -298,6 +333,23 @@ function checkPlan(plan: unknown, policies: readonly BoundPolicy[]): void {
     const names = policies.map(({ name }) => shown(name)).join(', ');
     throw new TypeError(`plan has no effect, because no policy of the call has plans (${names}), got ${shown(plan)}`);
   }
+}
+
+/** A lease that nobody releases would be missing until it ends by itself. */
+function checkConsumable(policies: readonly BoundPolicy[]): void {
+  const concurrency = policies.find(isConcurrency);
+  if (concurrency === undefined) return;
+  throw new TypeError(
+    `RateLimiter.consume: '${concurrency.name}' is a concurrency, whose leases have to be released: use RateLimiter.acquire`,
+  );
+}
+
+function isConcurrency({ algorithm }: BoundPolicy): boolean {
+  return algorithm.lease !== undefined;
+}
+
+function names(policies: readonly BoundPolicy[]): string {
+  return policies.map(({ name }) => `'${name}'`).join(', ');
 }
 
 function constantCost({ name, cost }: BoundPolicy): number {

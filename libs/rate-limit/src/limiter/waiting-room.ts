@@ -1,5 +1,6 @@
 import { ClientGoneError } from '../identity/errors.js';
 import { processTimer, type Timer } from '../stores/timer.js';
+import { CloseWatch } from './close-watch.js';
 import { LimiterClosedError, WaitingRoomFullError } from './errors.js';
 
 /** A connection or a response, which closes when the client has gone. */
@@ -24,16 +25,10 @@ interface WaitingRequest {
   readonly leave: (error: Error) => void;
 }
 
-/** The requests that wait on one connection or response, and the one listener that they share. */
-interface Watch {
-  readonly waiting: Set<WaitingRequest>;
-  readonly closed: () => void;
-}
-
 /** Where requests wait for a leaky bucket's departure slots. A request reserves a place before the store is asked. */
 export class WaitingRoom {
   private readonly waiting = new Set<WaitingRequest>();
-  private readonly watches = new WeakMap<Closable, Watch>();
+  private readonly closing = new CloseWatch();
   private readonly perClient = new Map<string, number>();
   private reserved = 0;
   private closed = false;
@@ -96,17 +91,22 @@ export class WaitingRoom {
     }
     await new Promise<void>((resolve, reject) => {
       const depart = (): void => {
-        this.forget(request, leftBy);
+        forget();
         resolve();
       };
       const leave = (error: Error): void => {
         request.cancel();
-        this.forget(request, leftBy);
+        forget();
         reject(error);
       };
       const request: WaitingRequest = { cancel: this.timer(delayMs, depart), leave };
       this.waiting.add(request);
-      for (const closable of leftBy) this.watch(closable, request);
+      const gone = (): void => leave(new ClientGoneError());
+      const watches = leftBy.map((closable) => this.closing.add(closable, gone));
+      const forget = (): void => {
+        this.waiting.delete(request);
+        for (const unwatch of watches) unwatch();
+      };
     });
   }
 
@@ -114,28 +114,5 @@ export class WaitingRoom {
   close(): void {
     this.closed = true;
     for (const { leave } of this.waiting) leave(new LimiterClosedError());
-  }
-
-  /** Adds one listener for all requests on a connection, which can bring any number of them at once. */
-  private watch(closable: Closable, request: WaitingRequest): void {
-    let watch = this.watches.get(closable);
-    if (watch === undefined) {
-      const waiting = new Set<WaitingRequest>();
-      watch = { waiting, closed: () => waiting.forEach(({ leave }) => leave(new ClientGoneError())) };
-      this.watches.set(closable, watch);
-      closable.on('close', watch.closed);
-    }
-    watch.waiting.add(request);
-  }
-
-  private forget(request: WaitingRequest, leftBy: readonly Closable[]): void {
-    this.waiting.delete(request);
-    for (const closable of leftBy) {
-      const watch = this.watches.get(closable)!;
-      watch.waiting.delete(request);
-      if (watch.waiting.size > 0) continue;
-      closable.off('close', watch.closed);
-      this.watches.delete(closable);
-    }
   }
 }

@@ -23,6 +23,7 @@ import type { ContextAdapter } from './contexts/context-adapter.js';
 import { ContextView } from './contexts/context-view.js';
 import { trustsHopOf } from './platform.js';
 import { isHttp, requestOf, responseOf } from './http-context.js';
+import { onOutcome } from './outcomes/outcomes.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from './route-policies.js';
 
@@ -220,7 +221,12 @@ export class RateLimitGuard implements CanActivate {
   }
 
   private admit(context: ExecutionContext, charges: readonly PolicyCharge[]): boolean | Promise<boolean> {
-    this.admission ??= new Admission(this.runtime.engine, this.runtime.waitingRoom, this.transport());
+    this.admission ??= new Admission(
+      this.runtime.engine,
+      this.runtime.waitingRoom,
+      this.transport(),
+      this.runtime.leases,
+    );
     return this.admission.admit(context, charges, this.recordOf(context));
   }
 
@@ -234,6 +240,7 @@ export class RateLimitGuard implements CanActivate {
       decided: (context, decision) => this.setHeaders(context, decision),
       reject: (context, decision) => this.reject(context, decision),
       failed: (context, error) => this.fail(context, error),
+      outcome: onOutcome,
       closables: (context): readonly Closable[] =>
         context instanceof ContextView ? context.closables : closablesOf(requestOf(context), responseOf(context)),
     };

@@ -13,6 +13,7 @@ import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { warnOfCopies } from './copies.js';
 import { checkOptions, checkShape } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
+import { OutcomeBinder } from './outcomes/outcome-binder.js';
 import { GlobalGuards, GlobalGuardsBinder } from './global-guards.js';
 import { LocalFilter, LocalFilterBinder } from './local-filters.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
@@ -72,6 +73,7 @@ import { RATE_LIMIT_STORE } from './open-store.js';
     GlobalGuardsBinder,
     LocalFilter,
     LocalFilterBinder,
+    OutcomeBinder,
     RateLimitGateways,
     RateLimitExceptionFilter,
     {

@@ -11,6 +11,7 @@ import { Connections, takesUpgrades } from '../http/connections.js';
 import { saysUnits } from '../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
 import { Fallback } from '../limiter/fallback.js';
+import { Leases } from '../limiter/leases.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimiterPolicies } from '../limiter/limiter-policies.js';
 import { ActiveOverrides } from '../limiter/overrides/active-overrides.js';
@@ -67,6 +68,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   readonly middleware: Route | undefined;
   readonly waitingRoom: WaitingRoom;
+  readonly leases: Leases;
   readonly contexts: Contexts;
   /** What operations of several handlers were charged. */
   readonly operations = new Operations();
@@ -114,8 +116,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const active = new ActiveOverrides(logger, opened.overrides.processMs);
     this.engine = new Limiter(keyPrefix, gateway, fallback, monitor, active);
     this.unobserved = new Limiter(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
+    this.leases = new Leases(gateway, fallback, logger, opened.store.timer);
     const named = new LimiterPolicies(this.policies, keyPrefix, logger);
-    this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom, this.plans);
+    this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom, this.plans, this.leases);
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     const known = new KnownPolicies(this.policies, named, this.routes);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
@@ -225,9 +228,10 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.warnOfPlaces(policy, where);
   }
 
-  private warnOfUnit({ name, quotaUnit }: BoundPolicy, where: string): void {
+  private warnOfUnit({ name, quotaUnit, algorithm }: BoundPolicy, where: string): void {
     const { headers } = this.options;
-    if (quotaUnit === 'requests' || saysUnits(headers)) return;
+    // A concurrency has its unit by default.
+    if (quotaUnit === 'requests' || algorithm.lease !== undefined || saysUnits(headers)) return;
     this.logger.warn(
       withHelp(
         `${where}: quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,

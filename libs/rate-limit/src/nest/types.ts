@@ -24,6 +24,7 @@ export type LeakyBucketPolicy = policy.LeakyBucketPolicy<ExecutionContext>;
 export type FixedWindowPolicy = policy.FixedWindowPolicy<ExecutionContext>;
 export type SlidingWindowLogPolicy = policy.SlidingWindowLogPolicy<ExecutionContext>;
 export type SlidingWindowCounterPolicy = policy.SlidingWindowCounterPolicy<ExecutionContext>;
+export type ConcurrencyPolicy = policy.ConcurrencyPolicy<ExecutionContext>;
 export type Policy = policy.Policy<ExecutionContext>;
 export type PolicyFunction = policy.PolicyFunction<ExecutionContext>;
 export type PolicyChoice = policy.PolicyChoice<ExecutionContext>;

@@ -15,7 +15,9 @@ export interface PolicyDecision {
   readonly resetAfterMs: number;
   /**
    * Milliseconds after which the same request passes, if nothing else happens: just before, it is rejected. 0 when allowed;
-   * null when its cost exceeds the limit, so that it never passes, or when an override blocks the client without an end. Not rounded: microseconds / 1000.
+   * null when its cost exceeds the limit, so that it never passes, or when an override blocks the client without an end. Not rounded:
+   * microseconds / 1000. For a concurrency at most 1,000: the requests that run may end at any time, and at the latest after
+   * `resetAfterMs` if none of them renews.
    */
   readonly retryAfterMs: number | null;
   /** Milliseconds that the request waits for its departure slot. 0 except for a leaky bucket. */

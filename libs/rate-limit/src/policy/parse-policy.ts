@@ -85,7 +85,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     algorithm,
     numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PolicyNumbers,
     shards: read('shards') as number,
-    quotaUnit: read('quotaUnit') as QuotaUnit,
+    quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     warnings,
     plan: undefined,
   };
@@ -162,6 +162,11 @@ function parsePlans<Context>(
       { ...parseVariant(policy, numbers, `${where}, plans.${plan}`), plan },
     ]),
   );
+}
+
+/** What leases count is requests that run at once. */
+function quotaUnitOf(given: Readonly<Record<string, unknown>>, { lease }: Algorithm, read: QuotaUnit): QuotaUnit {
+  return lease !== undefined && given.quotaUnit === undefined ? 'concurrent-requests' : read;
 }
 
 function readerOf(

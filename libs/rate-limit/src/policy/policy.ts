@@ -165,6 +165,19 @@ export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolic
 }
 
 /**
+ * At most `limit` requests at once, over all processes. A request holds a lease until its response ends, fails, or its client has
+ * gone. Requests that last longer renew their lease. The leases of a process that dies end by themselves.
+ * @example { algorithm: 'concurrency', limit: 3, lease: '30s', by: 'user' }
+ */
+export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<Context> {
+  algorithm: 'concurrency';
+  /** Requests of cost 1 at once: a whole number from 1 to 1,000,000. A request takes a lease for each unit of its cost. */
+  limit: number;
+  /** How long a lease lasts that nobody renews: milliseconds, or text such as `'30s'`. 1 s to 24 h. */
+  lease: Duration;
+}
+
+/**
  * Other numbers for a policy: some of its algorithm's own options. What is left out stays as it is in the policy.
  *
  * @example { capacity: 100, refill: 50 } // of a bucket
@@ -177,10 +190,12 @@ export interface PolicyNumbers {
   readonly refill?: Rate;
   /** Of a leaky bucket: departures per second, or text such as `'600/m'`. */
   readonly drain?: Rate;
-  /** Of a window: a whole number from 1. */
+  /** Of a window or a concurrency: a whole number from 1. */
   readonly limit?: number;
-  /** Of a window: milliseconds, or text such as `'1m'`. Another length begins with a fresh count. */
-  readonly window?: Duration;
+  /** Of a window: milliseconds, or text such as `'1m'`, or a calendar for a fixed one. Another length begins with a fresh count. */
+  readonly window?: Duration | CalendarWindow;
+  /** Of a concurrency: milliseconds, or text such as `'30s'`. Another length begins with no leases. */
+  readonly lease?: Duration;
 }
 
 /** One limit: an algorithm, its parameters, a name, and the identity that it counts. */
@@ -189,7 +204,8 @@ export type Policy<Context = never> =
   | LeakyBucketPolicy<Context>
   | FixedWindowPolicy<Context>
   | SlidingWindowLogPolicy<Context>
-  | SlidingWindowCounterPolicy<Context>;
+  | SlidingWindowCounterPolicy<Context>
+  | ConcurrencyPolicy<Context>;
 
 /**
  * Chooses a policy, or the name of one, for a request: a tenant's plan for example. Give each plan's policy a name of its own.

@@ -18,7 +18,10 @@ export interface ChargeVerdict {
   readonly retryAfter: number;
   /** Time until the request's departure slot. Always 0 except for a leaky bucket. */
   readonly delay: number;
-  /** Of an allowed charge of mode `'reserve'`: what `settle` takes. A store without `settle` leaves it out. */
+  /**
+   * Of an allowed charge of mode `'reserve'`: what `settle` takes. Of any other: what `refund` takes, where `at` of the verdict and
+   * `resetAfter` do not identify the charge.
+   */
   readonly receipt?: ChargeReceipt;
 }
 

@@ -1,9 +1,10 @@
 /**
  * Runs `task` once, `ms` milliseconds from now and never earlier, without keeping the process alive.
  *
+ * @param isUpkeep whether no request waits for it: a renewal, for example. A timer may ignore it
  * @returns cancels the task
  */
-export type Timer = (ms: number, task: () => void) => () => void;
+export type Timer = (ms: number, task: () => void, isUpkeep?: boolean) => () => void;
 
 /** setTimeout takes no more. A longer wait is armed again. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -8,6 +8,8 @@ interface Task {
   /** Microseconds of `passed`. */
   readonly dueAt: number;
   readonly run: () => void;
+  /** Whether no request waits for it. */
+  readonly isUpkeep: boolean;
 }
 
 const MICROSECONDS = 1000;
@@ -50,11 +52,11 @@ export class VirtualClock {
   readonly read: Clock = () => this.time;
 
   /** Runs tasks by this clock. The `timer` of a store of your own. */
-  readonly timer: Timer = (ms, run) => {
-    const task = { dueAt: this.passed + Math.ceil(ms * MICROSECONDS - ROUNDING), run };
+  readonly timer: Timer = (ms, run, isUpkeep = false) => {
+    const task = { dueAt: this.passed + Math.ceil(ms * MICROSECONDS - ROUNDING), run, isUpkeep };
     const next = this.tasks.findIndex(({ dueAt }) => dueAt > task.dueAt);
     this.tasks.splice(next === -1 ? this.tasks.length : next, 0, task);
-    for (const notify of this.watchers) notify();
+    if (!isUpkeep) for (const notify of this.watchers) notify();
     return () => {
       const at = this.tasks.indexOf(task);
       if (at !== -1) this.tasks.splice(at, 1);
@@ -78,7 +80,7 @@ export class VirtualClock {
 
   /** How many tasks wait by this clock, such as delayed requests. */
   get waiting(): number {
-    return this.tasks.length;
+    return this.tasks.filter(({ isUpkeep }) => !isUpkeep).length;
   }
 
   /**

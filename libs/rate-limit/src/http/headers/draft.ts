@@ -107,12 +107,18 @@ function constantOf({ policy, limit }: PolicyDecision, charge?: PolicyCharge): C
     quota: integer(limit),
     // The draft's default says nothing.
     unit: unit === 'requests' ? undefined : unit,
-    window: charge === undefined ? undefined : Math.max(1, seconds(charge.algorithm.window / 1000)),
+    // Leases come back when their requests end.
+    window: charge === undefined || isLease(charge) ? undefined : Math.max(1, seconds(charge.algorithm.window / 1000)),
   });
   return { name, item };
 }
 
+function isLease({ algorithm }: PolicyCharge): boolean {
+  return algorithm.lease !== undefined;
+}
+
 function effectiveWindowOf(policy: PolicyDecision, charge: PolicyCharge | undefined): number | undefined {
+  if (policy.allowed && charge !== undefined && isLease(charge)) return undefined;
   if (policy.allowed) return seconds(untilMoreMs(policy, charge));
   return policy.retryAfterMs === null ? undefined : integer(retryAfterSeconds(policy.retryAfterMs));
 }

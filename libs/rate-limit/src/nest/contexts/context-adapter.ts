@@ -79,6 +79,11 @@ export interface ContextAdapter {
   response?(context: ExecutionContext): unknown;
   /** What closes when the client no longer waits for the answer: a leaky bucket's slot is then free again. Default nothing. */
   closables?(context: ExecutionContext): readonly Closable[];
+  /**
+   * What closes at the end of a call that lasts longer than its handler, such as a connection. Default, and undefined: the call ends
+   * with its handler.
+   */
+  lasts?(context: ExecutionContext): readonly Closable[] | undefined;
   /** Called once before `toError`, where the application has such handlers: a place to load optional packages. */
   prepare?(): Promise<void>;
   /** The error to throw, in the words of the context. Default the exception itself. */

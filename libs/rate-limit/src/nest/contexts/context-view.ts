@@ -41,6 +41,10 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     return this.adapter.closables?.(this.context) ?? [];
   }
 
+  get lasts(): readonly Closable[] | undefined {
+    return this.adapter.lasts?.(this.context);
+  }
+
   toError(exception: RateLimitException): unknown {
     return this.adapter.toError === undefined ? exception : this.adapter.toError(exception, this.context);
   }

@@ -68,10 +68,8 @@ export function wsContext(): ContextAdapter {
     // A policy that stands on several gateways of one server charges a connection once.
     operation: (context) => (isMessage(context) ? undefined : connections.get(clientOf(context))),
     request: (context) => requestOf(clientOf(context)),
-    closables: (context) => {
-      const client = clientOf(context);
-      return [isNative(client) ? client : client.conn];
-    },
+    closables: (context) => closablesOf(clientOf(context)),
+    lasts: (context) => (isMessage(context) ? undefined : closablesOf(clientOf(context))),
     prepare: async () => {
       websockets = await wsPackage();
     },
@@ -167,6 +165,10 @@ function tellNative(client: WsClient, body: unknown): void {
 export function end(client: WsClient): void {
   if (isNative(client)) client.close(1013, 'rate limit');
   else client.disconnect(true);
+}
+
+function closablesOf(client: WsClient): readonly Closable[] {
+  return [isNative(client) ? client : client.conn];
 }
 
 function requestOf(client: WsClient): ContextRequest {

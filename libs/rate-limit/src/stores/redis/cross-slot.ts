@@ -1,6 +1,7 @@
 import type { Deadlines } from '../deadlines.js';
 import { judgeRejected } from '../judge.js';
 import type { Denials } from '../observers.js';
+import { receiptsOf } from '../receipt.js';
 import { type Charge, type ChargeReceipt, type ChargeVerdict, RateLimitStoreError, type Verdict } from '../store.js';
 import type { PendingRequest } from './batch.js';
 import { type ClusterRouting, isSharded } from './routing.js';
@@ -89,7 +90,7 @@ export class CrossSlot {
       answers.push(answer);
     }
     const verdicts: ChargeVerdict[] = [];
-    for (const [i, { verdict }] of answers.entries()) place(steps[i]!, verdict.charges, verdicts);
+    for (const [i, answer] of answers.entries()) place(steps[i]!, withLeases(answer, steps[i]!.charges), verdicts);
     // A refund of a departure slot needs the instant of its own answer: `at` and `resetAfter` together identify the slot.
     const queued = answers.find(({ verdict }) => verdict.charges.some(({ delay }) => delay > 0));
     return { allowed: true, at: (queued ?? answers.at(-1)!).verdict.at, charges: verdicts };
@@ -164,6 +165,16 @@ function refund({ charged }: CrossSlotRequest): void {
 
 function place(step: Step, answers: readonly ChargeVerdict[], verdicts: ChargeVerdict[]): void {
   for (const [i, verdict] of answers.entries()) verdicts[step.indexes[i]!] = verdict;
+}
+
+/** The verdicts of a slot. The end of a lease is told by the clock of its own slot. */
+function withLeases({ verdict }: SlotAnswer, charges: readonly Charge[]): readonly ChargeVerdict[] {
+  if (!charges.some(({ algorithm }) => algorithm.lease !== undefined)) return verdict.charges;
+  const receipts = receiptsOf(charges, verdict);
+  return verdict.charges.map((one, i) => {
+    const receipt = receipts.find(({ key }) => key === charges[i]!.key);
+    return receipt?.algorithm.lease === undefined ? one : { ...one, receipt };
+  });
 }
 
 /** The verdicts of a step that allowed the request, as if it had not been charged. */

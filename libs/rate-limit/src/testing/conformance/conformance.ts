@@ -3,9 +3,11 @@ import { shown } from '../../util/config-error.js';
 import { CONCURRENT_REQUESTS } from './concurrency.js';
 import { EVERY_ALGORITHM } from './every-algorithm.js';
 import { type Law, type Laws, lawsOf } from './laws.js';
+import { LEASES } from './leases.js';
 import { REFUNDS } from './refunds.js';
 import { SETTLEMENTS } from './settlements.js';
 import { SEVERAL_POLICIES } from './several-policies.js';
+import { CONCURRENCY } from './tables/concurrency.js';
 import { FIXED_WINDOW } from './tables/fixed-window.js';
 import { LEAKY_BUCKET } from './tables/leaky-bucket.js';
 import { SLIDING_WINDOW_COUNTER } from './tables/sliding-window-counter.js';
@@ -42,11 +44,13 @@ const SUITE: Readonly<Record<string, Laws>> = {
   'fixed window': lawsOf(FIXED_WINDOW),
   'sliding window log': lawsOf(SLIDING_WINDOW_LOG),
   'sliding window counter': lawsOf(SLIDING_WINDOW_COUNTER),
+  concurrency: lawsOf(CONCURRENCY),
   'every algorithm': EVERY_ALGORITHM,
   'several policies': SEVERAL_POLICIES,
   'concurrent requests': CONCURRENT_REQUESTS,
   refunds: REFUNDS,
   settlements: SETTLEMENTS,
+  leases: LEASES,
 };
 
 /**

@@ -14,7 +14,7 @@ export function policyWith(name: AlgorithmName, values: Readonly<Record<string, 
   return { algorithm: name, ...Object.fromEntries(options) };
 }
 
-const SMALL = { capacity: 4, refill: 3, drain: 3, limit: 4, window: '1s' };
+const SMALL = { capacity: 4, refill: 3, drain: 3, limit: 4, window: '1s', lease: '1s' };
 
 /** A small policy of each algorithm: 4 requests pass at once, and a window or a refill takes about a second. */
 export const SMALL_POLICIES = Object.fromEntries(

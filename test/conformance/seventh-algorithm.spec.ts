@@ -13,7 +13,7 @@ import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 const run = promisify(execFile);
 const NAME = 'first-request-window';
 const LIBRARY = 'libs/rate-limit/src';
-/** All that somebody writes for a sixth algorithm. */
+/** All that somebody writes for a seventh algorithm. */
 const ADDED = {
   [`${LIBRARY}/algorithms/${NAME}.ts`]: `${NAME}.ts.txt`,
   [`lua/algorithms/${NAME}.lua`]: `${NAME}.lua`,
@@ -43,7 +43,7 @@ const NOT_COPIED = new Set(['node_modules', 'dist', 'coverage', '.git', '.snippe
 const copied = (path: string): boolean => !NOT_COPIED.has(basename(path));
 
 const root = resolve('.');
-const copy = mkdtempSync(join(tmpdir(), 'sixth-algorithm-'));
+const copy = mkdtempSync(join(tmpdir(), 'seventh-algorithm-'));
 afterAll(() => rmSync(copy, { recursive: true }));
 
 for (const name of readdirSync(root).filter(copied)) {
@@ -51,7 +51,7 @@ for (const name of readdirSync(root).filter(copied)) {
 }
 symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 for (const [path, source] of Object.entries(ADDED)) {
-  cpSync(join(root, 'test/conformance/sixth-algorithm', source), join(copy, path));
+  cpSync(join(root, 'test/conformance/seventh-algorithm', source), join(copy, path));
 }
 for (const [path, changes] of Object.entries(CHANGED)) {
   let text = readFileSync(join(copy, path), 'utf8');
@@ -82,7 +82,7 @@ function differences(): string[] {
   return [...all].filter((path) => textOf(root, path) !== textOf(copy, path));
 }
 
-describe('a sixth algorithm', () => {
+describe('a seventh algorithm', () => {
   it('is its TypeScript file, its Lua file, a line in the list, its policy type and its table of instants', () => {
     const written = [...Object.keys(ADDED), ...Object.keys(CHANGED), GENERATED];
     expect(differences().toSorted()).toEqual(written.toSorted());
@@ -110,8 +110,8 @@ describe('a sixth algorithm', () => {
   it('type-checks with the rest of the library', async () => {
     const files = [`${LIBRARY}/index.ts`, `test/conformance/${NAME}.spec.ts`, 'test/equivalence/one-truth.spec.ts'];
     const config = { extends: './tsconfig.json', include: [], files };
-    writeFileSync(join(copy, 'tsconfig.sixth.json'), JSON.stringify(config));
-    const compiler = [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.sixth.json'];
+    writeFileSync(join(copy, 'tsconfig.seventh.json'), JSON.stringify(config));
+    const compiler = [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.seventh.json'];
     const { stdout } = await run(process.execPath, compiler, { cwd: copy }).catch((error: { stdout: string }) => error);
     expect(stdout).toBe('');
   }, 120_000);
@@ -122,9 +122,9 @@ async function tests(path: string): Promise<void> {
   await import(pathToFileURL(join(copy, path)).href);
 }
 
-// Its own table, then the common laws and the common properties, which find a sixth algorithm by themselves.
+// Its own table, then the common laws and the common properties, which find a seventh algorithm by themselves.
 const { HISTORIES } = process.env;
-process.env.HISTORIES = '50'; // enough to reach it: a real sixth algorithm would get all of them
+process.env.HISTORIES = '50'; // enough to reach it: a real seventh algorithm would get all of them
 await tests(`test/conformance/${NAME}.spec.ts`);
 await tests('test/conformance/every-algorithm.spec.ts');
 await tests('test/equivalence/one-truth.spec.ts');

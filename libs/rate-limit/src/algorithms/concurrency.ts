@@ -1,0 +1,122 @@
+import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import { durationToMicroseconds } from './duration.js';
+import type { AlgorithmDefinition, OptionReader } from './options.js';
+import { type Log, type LogLevel, MAX_COST, MAX_LIMIT, SlidingWindowLog, upTo } from './sliding-window-log.js';
+
+const SHORTEST_LEASE = 1_000_000;
+const LONGEST_LEASE = 86_400_000_000;
+
+/** `{ algorithm: 'concurrency', limit, lease }` */
+export const CONCURRENCY = {
+  name: 'concurrency',
+  options: ['limit', 'lease'],
+  leases: true,
+  create: (options: OptionReader): Algorithm => new Concurrency(options.whole('limit', MAX_LIMIT), readLease(options)),
+} as const satisfies AlgorithmDefinition;
+
+function readLease(options: OptionReader): number {
+  const read = (given: unknown): number | undefined => {
+    const lease = durationToMicroseconds(given);
+    return lease === undefined || lease < SHORTEST_LEASE || lease > LONGEST_LEASE ? undefined : lease;
+  };
+  const range = `from ${SHORTEST_LEASE / 1000} ms to ${LONGEST_LEASE / 1000} ms`;
+  return options.value('lease', read, `milliseconds or a duration such as '30s', ${range}`);
+}
+
+/**
+ * Concurrency: admits at most `limit` requests at once. Each holds a lease, which is released at its end. A lease that is neither
+ * released nor renewed ends `lease` microseconds after it was taken, so a process that dies frees its leases.
+ *
+ * The state is a sliding window log whose window is the lease, with the instants at which leases were taken or renewed: a lease
+ * that ends by itself is an entry that expires, and a release is a refund. Source: the counting semaphore of Carlson, "Redis in
+ * Action", section 6.3.
+ */
+export class Concurrency extends SlidingWindowLog {
+  override readonly name = 'concurrency';
+  override readonly code = 'cc';
+  /** A lease could lie in any of the shards. */
+  override readonly shardable = false;
+
+  /** @param lease microseconds that a lease lasts */
+  constructor(
+    limit: number,
+    readonly lease: number,
+  ) {
+    super(limit, lease, Math.min(limit, MAX_COST));
+  }
+
+  override describe(): string {
+    return `limit ${this.limit}, lease ${this.lease / 1000} ms`;
+  }
+
+  override share(processes: number, atLeast: number): Concurrency {
+    return processes === 1 ? this : new Concurrency(shareOfLimit(this.limit, processes, atLeast), this.lease);
+  }
+
+  renewal(resetAt: number): Concurrency {
+    return new LeaseRenewal(this.limit, this.lease, resetAt);
+  }
+}
+
+interface RenewalLevel extends LogLevel {
+  /** How many leases end with the renewed one, and have not ended. From Redis: infinite if they suffice. */
+  readonly held: number;
+  /** The leases that move to now. */
+  readonly moved: number;
+}
+
+/** Renews one lease. Its states and keys are those of `Concurrency`. */
+class LeaseRenewal extends Concurrency {
+  override readonly wire: readonly number[];
+  override readonly replyLength = 4;
+  /** The instant at which the lease was taken or renewed. */
+  private readonly instant: number;
+
+  /** @param ends when the lease ends */
+  constructor(limit: number, lease: number, ends: number) {
+    super(limit, lease);
+    this.wire = [limit, lease, ends];
+    this.instant = ends - lease;
+  }
+
+  override read(log: Log | undefined, now: number, maxSkew: number): RenewalLevel {
+    const level = super.read(log, now, maxSkew);
+    const hasEnded = this.instant + this.lease <= now;
+    // In a log that is rebased the lease cannot be found.
+    const held = log === undefined || hasEnded || level.added > 0 ? 0 : this.last(log) - this.before(log);
+    return { ...level, held, moved: 0 };
+  }
+
+  override isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    return super.isLevel(reply, offset, maxSkew) && isWhole(reply[offset + 3], 0, 1);
+  }
+
+  override decode(reply: readonly number[], offset: number): RenewalLevel {
+    return { ...super.decode(reply, offset), held: reply[offset + 3] === 1 ? Infinity : 0, moved: 0 };
+  }
+
+  /** A lease is renewed even where the limit was lowered meanwhile: its request runs. */
+  override fits(level: RenewalLevel, cost: number): boolean {
+    return level.held >= cost || super.fits(level, cost);
+  }
+
+  override charge(level: RenewalLevel, cost: number): RenewalLevel {
+    const after = { ...level, ...super.charge(level, cost) };
+    return level.held >= cost ? { ...after, used: level.used, moved: cost } : after;
+  }
+
+  override write(level: RenewalLevel, now: number, log?: Log): Log {
+    if (level.moved === 0 || log === undefined) return super.write(level, now, log);
+    log.instants.splice(this.last(log) - level.moved, level.moved);
+    return super.write({ ...level, end: level.end - level.moved }, now, log);
+  }
+
+  /** The places of the log before and behind the leases that end with the renewed one. */
+  private before({ instants, first }: Log): number {
+    return upTo(instants, this.instant - 1, first);
+  }
+
+  private last({ instants, first }: Log): number {
+    return upTo(instants, this.instant, first);
+  }
+}

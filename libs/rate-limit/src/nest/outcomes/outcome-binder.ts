@@ -1,0 +1,52 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { algorithmEntry } from '../../algorithms/algorithms.js';
+import { decoratedWith, type LimitableHandler, limitableHandlers } from '../boot-checks.js';
+import { isChooser } from '../policy-choices.js';
+import { RateLimitRuntime } from '../rate-limit.runtime.js';
+import type { PolicySource } from '../types.js';
+import { OUTCOME_INTERCEPTOR } from './outcome.interceptor.js';
+
+/**
+ * Binds the interceptor for outcomes to the handlers whose policies need it, and to no other: a request that uses none pays
+ * nothing. It binds while Nest makes the providers: routes and message handlers read the metadata later.
+ */
+@Injectable()
+export class OutcomeBinder {
+  constructor(
+    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
+    @Inject(DiscoveryService) discovery: DiscoveryService,
+    @Inject(MetadataScanner) scanner: MetadataScanner,
+  ) {
+    for (const limitable of limitableHandlers(discovery, scanner, runtime.contexts)) {
+      if (this.isNeededFor(limitable)) bind(limitable.handler);
+    }
+  }
+
+  private isNeededFor({ type, handler, adapter }: LimitableHandler): boolean {
+    const { defaults, policies } = this.runtime.options;
+    const sources = decoratedWith(handler) ?? decoratedWith(type) ?? defaults;
+    return sources.some((source) => needsInterceptor(source, adapter.type, policies));
+  }
+}
+
+/** Whether a policy waits for the end of its requests, in a context where only an interceptor sees it. A function may choose one. */
+function needsInterceptor(
+  source: PolicySource,
+  context: string,
+  policies: Readonly<Record<string, PolicySource>> | undefined,
+): boolean {
+  // The end of an HTTP request is that of its response.
+  if (context === 'http') return false;
+  if (isChooser(source)) return true;
+  const policy = typeof source === 'string' ? policies?.[source] : source;
+  return algorithmEntry((policy as { readonly algorithm?: unknown } | undefined)?.algorithm)?.leases === true;
+}
+
+/** First of the method's own interceptors, so that it sees all of what they do. */
+function bind(handler: object): void {
+  const bound = (Reflect.getMetadata(INTERCEPTORS_METADATA, handler) as readonly unknown[] | undefined) ?? [];
+  if (bound.includes(OUTCOME_INTERCEPTOR)) return;
+  Reflect.defineMetadata(INTERCEPTORS_METADATA, [OUTCOME_INTERCEPTOR, ...bound], handler);
+}

@@ -1,0 +1,6 @@
+import { LEASES } from '../../libs/rate-limit/src/testing/conformance/leases.js';
+import { CONCURRENCY } from '../../libs/rate-limit/src/testing/conformance/tables/concurrency.js';
+import { conform, describeForEveryStore } from './conformance.js';
+
+conform('concurrency', CONCURRENCY);
+describeForEveryStore('leases', LEASES);
