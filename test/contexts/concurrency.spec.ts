@@ -96,6 +96,7 @@ describe('a message over TCP', () => {
     await untilFree(app.app, 0);
     await client.close();
     await untilFree(app.app, 2);
+    expect(running).toHaveLength(1); // the handler runs on
   });
 
   it('that another guard rejects frees its lease when that ends', async () => {

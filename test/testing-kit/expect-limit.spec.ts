@@ -72,6 +72,11 @@ describe.each(PLATFORMS)('expectLimit over %s', (platform) => {
     await expectLimit(app).get('/both').as(ADA).toAdmit(0);
   });
 
+  it('says why it cannot fill a concurrency', async () => {
+    const { message } = await failureOf(expectLimit(app).get('/in-flight').as(ADA).toAdmit(2));
+    expect(message).toContain(`'in-flight' is a concurrency, in which the requests before have freed their places`);
+  });
+
   it('sends bodies and headers, and takes the status that the handler answers', async () => {
     const login = expectLimit(app).post('/login').headers({ 'X-User-Id': 'ada' });
     await login.body({ password: 'right' }).toAdmit(5);

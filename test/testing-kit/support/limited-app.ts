@@ -59,6 +59,12 @@ export class Routes {
     return 'ok';
   }
 
+  @Get('in-flight')
+  @RateLimit({ name: 'in-flight', algorithm: 'concurrency', limit: 2, lease: '30s' })
+  inFlight(): string {
+    return 'ok';
+  }
+
   @Get('counter')
   @RateLimit({ name: 'counter', algorithm: 'sliding-window-counter', limit: 5, window: '1m' })
   counter(): string {

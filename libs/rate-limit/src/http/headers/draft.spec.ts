@@ -197,10 +197,11 @@ describe('what a parser of RFC 9651 reads back', () => {
           const { policy: policies, limit } = sent(decision);
           expectSame(
             readList(policies),
-            decision.policies.map(({ policy: of, limit: q }, i) => [
-              of,
-              { q, w: Math.max(1, Math.ceil(Math.round(judging.windows[i]!) / 1_000_000)) },
-            ]),
+            decision.policies.map(({ policy: of, limit: q, algorithm }, i) => {
+              const w = Math.max(1, Math.ceil(Math.round(judging.windows[i]!) / 1_000_000));
+              // What runs at once has no window.
+              return [of, algorithm === 'concurrency' ? { q, qu: 'concurrent-requests' } : { q, w }];
+            }),
           );
           const read = readList(limit);
           expectSame(
@@ -280,7 +281,7 @@ function expectHonest(decision: Decision, policy: PolicyDecision, t: unknown, wi
   const latest = decision.allowed ? Infinity : retryAfterSeconds(decision.retryAfterMs ?? Infinity);
   const most = Math.ceil(Math.max(resetAfterMs / 1000, window / 1_000_000));
   const said = allowed
-    ? (t === undefined && !decision.allowed) || Number(t) <= Math.min(most, latest)
+    ? (t === undefined && (!decision.allowed || policy.algorithm === 'concurrency')) || Number(t) <= Math.min(most, latest)
     : t === (retryAfterMs === null ? undefined : retryAfterSeconds(retryAfterMs)) && Number(t ?? 0) <= latest;
   expectHolds(said, () => ({ decision, policy, t }));
 }

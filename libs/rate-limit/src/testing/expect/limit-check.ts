@@ -118,7 +118,8 @@ export class LimitCheck {
     const exchange = await this.exchanges.send();
     if (rejectionOf(exchange) !== undefined && exchange.reply?.status === 429) return;
     const { number } = exchange;
-    throw this.fail(expected, this.isExpected(exchange) ? `request ${number} was admitted` : this.oddity(exchange));
+    const admitted = `request ${number} was admitted${freed(exchange)}`;
+    throw this.fail(expected, this.isExpected(exchange) ? admitted : this.oddity(exchange));
   }
 
   /** Whether a request was admitted by a limit, and answered as an admitted request should be. */
@@ -159,6 +160,14 @@ export class LimitCheck {
 /** Whether the policy counts in windows. A bucket refills evenly instead. */
 function hasWindow({ algorithm }: PolicyDecision): boolean {
   return algorithmEntry(algorithm)?.options.includes('window') === true;
+}
+
+/** Why a concurrency admits requests that come one after another. */
+function freed({ decisions }: Exchange): string {
+  const policies = decisions.flatMap(({ decision }) => decision.policies);
+  const concurrency = policies.find(({ algorithm }) => algorithmEntry(algorithm)?.leases === true);
+  if (concurrency === undefined) return '';
+  return `: '${concurrency.policy}' is a concurrency, in which the requests before have freed their places. Send requests that stay open`;
 }
 
 function requests(count: number): string {
