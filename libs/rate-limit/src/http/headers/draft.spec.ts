@@ -281,7 +281,8 @@ function expectHonest(decision: Decision, policy: PolicyDecision, t: unknown, wi
   const latest = decision.allowed ? Infinity : retryAfterSeconds(decision.retryAfterMs ?? Infinity);
   const most = Math.ceil(Math.max(resetAfterMs / 1000, window / 1_000_000));
   const said = allowed
-    ? (t === undefined && (!decision.allowed || policy.algorithm === 'concurrency')) || Number(t) <= Math.min(most, latest)
+    ? (t === undefined && (!decision.allowed || policy.algorithm === 'concurrency')) ||
+      Number(t) <= Math.min(most, latest)
     : t === (retryAfterMs === null ? undefined : retryAfterSeconds(retryAfterMs)) && Number(t ?? 0) <= latest;
   expectHolds(said, () => ({ decision, policy, t }));
 }
