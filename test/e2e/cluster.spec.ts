@@ -52,6 +52,34 @@ it.each<[string, [Policy, ...Policy[]]]>([
   expect(app.logs.of('warn')).toEqual([]);
 });
 
+it('leases in several slots are taken together, renewed, and released, each by the clock of its slot', async () => {
+  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  const limiter = app.app.get(RateLimiter);
+  const lease = { algorithm: 'concurrency', lease: '1s' } as const;
+  const queue: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1_000, drain: 1_000, by: 'global' };
+  const policies: Policy[] = [
+    { ...lease, name: 'mine', limit: 1 },
+    { ...lease, name: 'all', limit: 3, by: 'global' },
+    queue,
+  ];
+  const acquire = (user: string): ReturnType<RateLimiter['acquire']> =>
+    limiter.acquire(policies, { kind: 'user', value: user });
+  const isFree = async (): Promise<boolean> => (await limiter.peek(policies[1]!, ADA)).policies[0]!.remaining === 3;
+  for (let i = 0; i < 5; i++) {
+    (await acquire('joe')).release();
+    await until('joe has released it', 200, isFree); // before any renewal
+  }
+  const held = await Promise.all(['ada', 'bob', 'eve'].map(acquire));
+  expect(held.map(({ allowed }) => allowed)).toEqual([true, true, true]);
+  for (const since = performance.now(); performance.now() - since < 2_200; await delay(100)) {
+    expect((await acquire('joe')).decision.policies.map(({ allowed }) => allowed)).toEqual([true, false, true]);
+    expect((await acquire('ada')).decision.policies[0]!.allowed).toBe(false);
+  }
+  for (const one of held) one.release();
+  await until('all are free', 500, isFree); // sooner than they end by themselves
+  for (const user of USERS.slice(0, 3)) expect((await acquire(user)).allowed).toBe(true);
+});
+
 const ADA = { kind: 'user', value: 'ada' };
 const ALL: Policy = { name: 'all', by: 'global', algorithm: 'fixed-window', limit: 2, window: '300d' };
 const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 1_000, window: '300d' };

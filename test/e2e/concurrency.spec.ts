@@ -286,6 +286,26 @@ describe('a concurrency by code', () => {
     expect((await limiter.peek(bucket, ADA)).allowed).toBe(false); // what a bucket charged stays charged
   });
 
+  it('that Redis has lost is taken again as soon as a place is free, and the log says so', async () => {
+    await using app = await open({ platform: 'Express', store: 'Redis' });
+    await using other = await open({ platform: 'Fastify', store: 'Redis' });
+    const one: ConcurrencyPolicy = { ...STREAMS, name: 'one', limit: 1 };
+    const lost = await app.app.get(RateLimiter).acquire(one, ADA);
+    await redis.client.flushdb();
+    const next = await other.app.get(RateLimiter).acquire(one, ADA);
+    expect([lost.allowed, next.allowed]).toEqual([true, true]);
+    const warning = `A lease of policy 'one' ended before it was renewed, and none is free: its request is not counted until one is`;
+    // Nest logs for all applications of a process to the last one.
+    await until('the log says so', 5_000, () => other.logs.text.includes(warning));
+    next.release();
+    await untilFree(other.app, 1, one);
+    await untilFree(other.app, 0, one); // the lost one is counted again
+    lost.release();
+    await untilFree(other.app, 1, one);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(await free(app.app, one)).toBe(1);
+  });
+
   it('is not for shards', async () => {
     const shards = { ...THREE, by: 'global', shards: 3 } as const;
     await expect(limited('Express', Routes, { policies: { three: shards } })).rejects.toThrow(
