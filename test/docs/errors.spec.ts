@@ -44,6 +44,8 @@ const PASSED_ON = [
   'algorithms/options.ts: options.warn( `${option} is rounded down to ${rate.tokens} per ${rate.microseconds} microseconds, to be counted exactly`, )',
   'algorithms/options.ts: options.warn(shortWindow(given))',
   'limiter/limiter-policies.ts: this.logger.warn(message)',
+  // What a hook of the application throws.
+  "nest/before-routing.ts: new Logger('RateLimit').error(error)",
   'limiter/limiter-policies.ts: this.warnOnce(conflict)',
   'nest/rate-limit.runtime.ts: logger.warn(message)',
   'nest/rate-limit.runtime.ts: this.logger.warn(warning)',

@@ -72,6 +72,7 @@ export type {
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
 } from './nest/types.js';
+export type { Outcome } from './policy/outcome.js';
 export type { OnStoreFailure, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { CalendarUnit, CalendarWindow } from './algorithms/calendar.js';

@@ -5,6 +5,7 @@ import type { OutcomeListener } from './outcome.js';
 import type { HeldLeases, Leases } from './leases.js';
 import type { Limiter } from './limiter.js';
 import type { PolicyCharge } from './policy-charge.js';
+import type { RouteSettlements } from './route-settlements.js';
 import type { Remainder, RequestRecord } from './request-record.js';
 import type { Closable, WaitingRoom } from './waiting-room.js';
 
@@ -16,7 +17,7 @@ export interface Transport<Context> {
   reject(context: Context, decision: Decision): boolean | Promise<boolean>;
   /** Answers a request that the limiter could not decide on, or not keep waiting, by throwing. */
   failed(context: Context, error: unknown): never;
-  /** Tells once how an allowed request ends. Called for requests that hold leases. */
+  /** Tells once how an allowed request ends. Called for requests that hold leases, or are settled. */
   outcome(context: Context, listener: OutcomeListener): void;
   /** What closes when the client no longer waits for the answer. */
   closables(context: Context): readonly Closable[];
@@ -32,6 +33,7 @@ export class Admission<Context extends HandlerContext> {
     private readonly waitingRoom: WaitingRoom,
     private readonly transport: Transport<Context>,
     private readonly leases: Leases,
+    private readonly settlements: RouteSettlements,
   ) {}
 
   /**
@@ -147,11 +149,12 @@ export class Admission<Context extends HandlerContext> {
     return delayMs === 0 || this.wait(context, whole, decision, record, leases);
   }
 
-  /** Releases the leases of a request when it has ended. */
+  /** Releases the leases of a request when it has ended, and settles what it has cost. */
   private hold(context: Context, charges: readonly PolicyCharge[], decision: Decision): HeldLeases | undefined {
     const leases = this.leases.of(charges, decision);
-    if (leases === undefined) return undefined;
-    this.transport.outcome(context, { began: leases.keep, ended: leases.release });
+    const settle = this.settlements.of(charges, decision);
+    if (leases !== undefined) this.transport.outcome(context, { began: leases.keep, ended: leases.release });
+    if (settle !== undefined) this.transport.outcome(context, { ended: settle });
     return leases;
   }
 

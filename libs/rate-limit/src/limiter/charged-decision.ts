@@ -1,5 +1,5 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
-import { takes } from '../stores/charge.js';
+import { reserves, takes } from '../stores/charge.js';
 import { type ChargeReceipt, receiptsOf } from '../stores/receipt.js';
 import type { ChargeVerdict, Verdict } from '../stores/store.js';
 import type { BlockedCharge } from './overrides/active-overrides.js';
@@ -157,7 +157,7 @@ export function decisionOf(
   }
   const retryAfterMs = milliseconds(retryAfter);
   const decidedAtMs = at / MICROSECONDS;
-  const isLocal = decidedBy === 'local' && (charges[0]!.mode === 'reserve' || charges.some(isLease));
+  const isLocal = decidedBy === 'local' && charges.some((charge) => reserves(charge) || isLease(charge));
   if (allowed && (decidedBy === 'store' || isLocal)) {
     const Charged = isLocal ? LocalCharges : ChargedDecision;
     return new Charged(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);

@@ -2,6 +2,7 @@ import type { Decision } from '../policy/decision.js';
 import { processTimer, type Timer } from '../stores/timer.js';
 import type { ChargeReceipt, Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
+import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { RationedWarning } from '../util/rationed-warning.js';
 import { leasesOfDecision } from './charged-decision.js';
@@ -164,8 +165,11 @@ export class Leases {
       lease.round = round;
     } else if (verdict !== undefined) {
       this.ended.warn(
-        `A lease of policy '${charge.policy.name}' ended before it was renewed, and none is free: its request is not counted ` +
-          `until one is`,
+        withHelp(
+          `A lease of policy '${charge.policy.name}' ended before it was renewed, and none is free: its request is not counted ` +
+            `until one is`,
+          'FG_LEASE_ENDED',
+        ),
       );
     }
     if (lease.isReleased) this.free(lease);

@@ -73,9 +73,13 @@ export class LimiterPolicies {
     for (const policy of policies) {
       if (this.charged.has(policy)) continue;
       this.charged.add(policy);
-      const { name, scope = SCOPE, skipIf } = policy;
+      const { name, scope = SCOPE, skipIf, countIf, settle } = policy;
       if (skipIf !== undefined) {
         this.warnWithoutEffect(name, 'a skipIf, which needs a request: RateLimiter charges it all the same');
+      }
+      if (countIf !== undefined || settle !== undefined) {
+        const option = countIf === undefined ? 'a settle' : 'a countIf';
+        this.warnWithoutEffect(name, `${option}, which needs a request: call RateLimiter.reserve, and settle that`);
       }
       if (scope !== SCOPE) {
         this.warnWithoutEffect(name, `scope '${scope}', which needs a route: RateLimiter counts it with scope 'app'`);

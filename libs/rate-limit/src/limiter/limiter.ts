@@ -55,7 +55,7 @@ export class Limiter {
    * @param identity the identity's tag; a policy that counts all clients together needs none
    * @throws {TypeError} when the cost is no whole number from 0
    */
-  charge(policy: BoundPolicy, identity: string, cost: number, mode: ChargeMode = 'take'): PolicyCharge {
+  charge(policy: BoundPolicy, identity: string, cost: number, mode: ChargeMode = modeOf(policy)): PolicyCharge {
     return chargeOf(policy, this.keyPrefix, identity, cost, mode);
   }
 
@@ -189,4 +189,9 @@ export class Limiter {
     }
     return this.monitor.decided(charges, decision, decision.decidedBy, handler, since);
   }
+}
+
+/** What a policy is asked for a request: one that is settled after the response is reserved. */
+function modeOf({ countIf, settle }: BoundPolicy): ChargeMode {
+  return countIf === undefined && settle === undefined ? 'take' : 'reserve';
 }

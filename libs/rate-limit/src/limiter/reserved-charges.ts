@@ -1,5 +1,6 @@
 import type { Decision } from '../policy/decision.js';
 import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../stores/store.js';
+import { reserves } from '../stores/charge.js';
 import { reservedBy } from './charged-decision.js';
 import type { Fallback } from './fallback.js';
 import type { PolicyCharge } from './policy-charge.js';
@@ -9,7 +10,8 @@ import type { StoreGateway } from './store-gateway.js';
 /** The charges of one reservation. They are settled where they were made: in the store, or in the fallback of this process. */
 export class ReservedCharges implements Settler {
   private readonly decidedBy: Decision['decidedBy'];
-  private readonly charges: readonly PolicyCharge[];
+  /** Those of mode `'reserve'`. */
+  readonly charges: readonly PolicyCharge[];
   private readonly receipts: readonly ChargeReceipt[];
 
   constructor(
@@ -18,45 +20,64 @@ export class ReservedCharges implements Settler {
     private readonly fallback: Fallback,
   ) {
     this.decidedBy = decision.decidedBy;
-    ({ charges: this.charges, receipts: this.receipts } = reservedBy(decision));
+    const { charges, receipts } = reservedBy(decision);
+    this.charges = charges.filter(reserves);
+    this.receipts = receipts.filter((_, i) => reserves(charges[i]!));
   }
 
   check(finalCost: number): void {
-    if (this.decidedBy === 'store') this.gateway.checkSettlements(this.settlements(finalCost));
+    this.checkEach(this.charges.map(() => finalCost));
   }
 
-  async settle(finalCost: number): Promise<Settlement> {
+  settle(finalCost: number): Promise<Settlement> {
+    return this.settleEach(this.charges.map(() => finalCost));
+  }
+
+  /**
+   * @param finalCosts of the charges of mode `'reserve'`, in their order
+   * @throws {TypeError} when the store cannot settle at these costs; nothing changes
+   */
+  checkEach(finalCosts: readonly number[]): void {
+    if (this.decidedBy === 'store') this.gateway.checkSettlements(this.settlements(finalCosts));
+  }
+
+  /** Never rejects. @param finalCosts as of `checkEach` */
+  async settleEach(finalCosts: readonly number[]): Promise<Settlement> {
     // Neither `onStoreFailure: 'open'` nor an override that exempts a client charges anything.
     if (this.decidedBy === 'open' || this.decidedBy === 'override') return { settledBy: 'none', policies: [] };
-    const settlements = this.settlements(finalCost);
-    if (settlements.every(({ receipt }) => receipt.cost === finalCost)) {
-      return this.settlement(finalCost, this.decidedBy, []);
+    const settlements = this.settlements(finalCosts);
+    if (settlements.every(({ receipt, finalCost }) => receipt.cost === finalCost)) {
+      return this.settlement(finalCosts, this.decidedBy, []);
     }
-    if (this.decidedBy === 'local') return this.settlement(finalCost, 'local', this.fallback.settle(settlements));
+    if (this.decidedBy === 'local') return this.settlement(finalCosts, 'local', this.fallback.settle(settlements));
     try {
       const settled = await this.gateway.settle(settlements);
-      return this.settlement(finalCost, 'store', settled);
+      return this.settlement(finalCosts, 'store', settled);
     } catch (error) {
-      return { ...this.settlement(finalCost, 'none', []), error: this.gateway.failure(error, 'settle') };
+      return { ...this.settlement(finalCosts, 'none', []), error: this.gateway.failure(error, 'settle') };
     }
   }
 
-  private settlements(finalCost: number): ChargeSettlement[] {
+  private settlements(finalCosts: readonly number[]): ChargeSettlement[] {
     return this.receipts.map((receipt, i) => ({
       receipt,
-      finalCost,
+      finalCost: finalCosts[i]!,
       overdraft: overdraftOf(this.charges[i]!, receipt),
     }));
   }
 
   /** @param settled what the store did; nothing where nothing had to be done */
-  private settlement(finalCost: number, by: SettledBy, settled: readonly (SettledCharge | undefined)[]): Settlement {
+  private settlement(
+    finalCosts: readonly number[],
+    by: SettledBy,
+    settled: readonly (SettledCharge | undefined)[],
+  ): Settlement {
     const policies = this.charges.map(({ policy }, i): PolicySettlement => {
       const done = settled.length === 0 ? { refunded: 0, charged: 0 } : settled[i];
       if (done === undefined || by === 'none') {
         return { policy: policy.name, settledBy: 'none', refunded: 0, charged: 0, beyondOverdraft: 0 };
       }
-      const more = Math.max(0, finalCost - this.receipts[i]!.cost);
+      const more = Math.max(0, finalCosts[i]! - this.receipts[i]!.cost);
       return { policy: policy.name, settledBy: by, ...done, beyondOverdraft: more - done.charged };
     });
     const [first] = policies;

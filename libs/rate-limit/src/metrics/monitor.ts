@@ -33,7 +33,16 @@ export class Monitor {
   private readonly overrides = { changed: 0, exempt: 0, blocked: 0 };
   private allowed = 0;
   private storeFailures = 0;
-  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0, plan: 0 };
+  private readonly functionFailures = {
+    policy: 0,
+    identity: 0,
+    cost: 0,
+    skipIf: 0,
+    countIf: 0,
+    settle: 0,
+    problem: 0,
+    plan: 0,
+  };
   private readonly plans = { cache: 0, resolver: 0, lastKnown: 0, fallback: 0 };
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);

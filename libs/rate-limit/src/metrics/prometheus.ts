@@ -50,7 +50,7 @@ const DEFINITIONS: readonly Definition[] = [
     'rate_limiter_function_failures_total',
     'Functions of the application that failed or took longer than the deadline',
     (stats) =>
-      (['policy', 'identity', 'cost', 'skipIf', 'problem', 'plan'] as const).map((kind) => ({
+      (['policy', 'identity', 'cost', 'skipIf', 'countIf', 'settle', 'problem', 'plan'] as const).map((kind) => ({
         value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
         labels: { function: kind },
       })),

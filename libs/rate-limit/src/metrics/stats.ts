@@ -36,7 +36,9 @@ export interface RateLimitStats {
    * Functions of the application that threw, rejected or took longer than the deadline: policy functions, identity resolvers
    * and `by` functions, cost functions, `skipIf`, and the module's `problem` and `plan`.
    */
-  readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'problem' | 'plan', number>>;
+  readonly functionFailures: Readonly<
+    Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan', number>
+  >;
   /** Where the plans of clients came from: one for each policy with `plans` that a request or a call met. */
   readonly plans: PlanStats;
   /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */

@@ -226,6 +226,7 @@ export class RateLimitGuard implements CanActivate {
       this.runtime.waitingRoom,
       this.transport(),
       this.runtime.leases,
+      this.runtime.settlements,
     );
     return this.admission.admit(context, charges, this.recordOf(context));
   }

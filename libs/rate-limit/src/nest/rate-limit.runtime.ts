@@ -20,6 +20,7 @@ import { OverrideWatch } from '../limiter/overrides/override-watch.js';
 import { RateLimitOverrides } from '../limiter/overrides/rate-limit-overrides.js';
 import { Plans } from '../limiter/plans.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
+import { RouteSettlements } from '../limiter/route-settlements.js';
 import { StoreGateway } from '../limiter/store-gateway.js';
 import { UserFunctions } from '../limiter/user-functions.js';
 import { WaitingRoom } from '../limiter/waiting-room.js';
@@ -69,6 +70,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly middleware: Route | undefined;
   readonly waitingRoom: WaitingRoom;
   readonly leases: Leases;
+  readonly settlements: RouteSettlements;
   readonly contexts: Contexts;
   /** What operations of several handlers were charged. */
   readonly operations = new Operations();
@@ -117,6 +119,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.engine = new Limiter(keyPrefix, gateway, fallback, monitor, active);
     this.unobserved = new Limiter(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
     this.leases = new Leases(gateway, fallback, logger, opened.store.timer);
+    this.settlements = new RouteSettlements(gateway, fallback, this.functions);
     const named = new LimiterPolicies(this.policies, keyPrefix, logger);
     this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom, this.plans, this.leases);
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);

@@ -22,6 +22,8 @@ export interface ParsedPolicy<Context = never> {
   /** The cost by which a settlement may exceed the limit. */
   readonly overdraft: number;
   readonly skipIf: Options<Context>['skipIf'];
+  readonly countIf: Options<Context>['countIf'];
+  readonly settle: Options<Context>['settle'];
   /** Undefined: the module's. */
   readonly onStoreFailure: OnStoreFailure | undefined;
   readonly algorithm: Algorithm;
@@ -81,6 +83,8 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     cost: readOption(given, 'cost', costRule(algorithm.maxCost), where, CODE) as ParsedPolicy<Context>['cost'],
     overdraft: readOption(given, 'overdraft', overdraftRule(algorithm), where, CODE) as number,
     skipIf: read('skipIf') as ParsedPolicy<Context>['skipIf'],
+    countIf: read('countIf') as ParsedPolicy<Context>['countIf'],
+    settle: read('settle') as ParsedPolicy<Context>['settle'],
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,
     numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PolicyNumbers,
@@ -97,6 +101,8 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
       'FG_POLICY_NAME',
     );
   }
+  const unsettled = whyNotSettled(parsed);
+  if (unsettled !== undefined) fail(unsettled);
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
   const plans = read('plans') as CommonPolicyOptions['plans'];
@@ -162,6 +168,20 @@ function parsePlans<Context>(
       { ...parseVariant(policy, numbers, `${where}, plans.${plan}`), plan },
     ]),
   );
+}
+
+/** Why a policy cannot be settled after the response; undefined when it can, or need not. */
+function whyNotSettled({
+  countIf,
+  settle,
+  algorithm,
+}: Pick<ParsedPolicy, 'countIf' | 'settle' | 'algorithm'>): string | undefined {
+  if (countIf !== undefined && settle !== undefined) {
+    return 'countIf and settle exclude each other: let settle return 0 for a request that does not count';
+  }
+  const option = countIf === undefined ? 'settle' : 'countIf';
+  if (algorithm.lease === undefined || (countIf ?? settle) === undefined) return undefined;
+  return `${option} is not for a ${algorithm.name}: its leases are released when the request ends`;
 }
 
 /** What leases count is requests that run at once. */

@@ -39,6 +39,8 @@ export const POLICY_OPTIONS = {
   onStoreFailure: oneOf(STORE_FAILURES, undefined),
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, undefined),
   skipIf: { default: undefined, valid: isFunction, wanted: 'a function' },
+  countIf: { default: undefined, valid: isFunction, wanted: 'a function' },
+  settle: { default: undefined, valid: isFunction, wanted: 'a function' },
   shards: whole(1, 1, MAX_SHARDS),
   quotaUnit: oneOf(QUOTA_UNITS, 'requests'),
   plans: {

@@ -2,6 +2,7 @@ import type { CalendarWindow } from '../algorithms/calendar.js';
 import type { Duration } from '../algorithms/duration.js';
 import type { Rate } from '../algorithms/rate.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
+import type { Outcome } from './outcome.js';
 
 // `Context` is the request's context, an `ExecutionContext` under Nest. Without it a policy's functions cannot be called:
 // what decides needs none of them.
@@ -84,6 +85,22 @@ export interface CommonPolicyOptions<Context = never> {
    * @example { name: 'upload', algorithm: 'token-bucket', capacity: 50_000_000, refill: '1000000/s', cost: bytesOf, quotaUnit: 'content-bytes' }
    */
   quotaUnit?: QuotaUnit;
+  /**
+   * Says after the response whether the request counts. It is charged before the handler runs, so that parallel guesses cannot
+   * pass, and refunded when the function returns false. Excludes `settle`; not for a concurrency.
+   *
+   * A function that throws, rejects, takes longer than `deadlineMs` or returns no boolean leaves the request charged.
+   *
+   * @example { name: 'login', algorithm: 'sliding-window-log', limit: 5, window: '15m', countIf: (outcome) => outcome.status === 401 }
+   */
+  countIf?: (outcome: Outcome) => boolean | Promise<boolean>;
+  /**
+   * Says after the response what the request has cost in the end: a whole number from 0. Less than `cost` is refunded, more is
+   * charged, up to `overdraft`. Excludes `countIf`; not for a concurrency. A function that fails leaves `cost` charged.
+   *
+   * @example { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: 100, cost: 2_000, settle: ({ value }) => (value as Answer).tokens }
+   */
+  settle?: (outcome: Outcome) => number | Promise<number>;
   /**
    * Requests for which it returns true are not counted by this policy. If it throws, rejects or takes longer than `deadlineMs`,
    * the request is counted, and at most one warning a second is logged.

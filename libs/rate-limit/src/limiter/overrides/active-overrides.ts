@@ -2,7 +2,9 @@ import { variantOf } from '../../policy/variants.js';
 import { keyOf } from '../../policy/key.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { OverrideRecord } from '../../stores/override-log.js';
+import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
+import { reasonOf } from '../../util/rationed-warning.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { type ActiveOverride, numbersOf, OverrideTable } from './override-table.js';
 
@@ -141,7 +143,7 @@ export class ActiveOverrides {
         variant = variantOf(policy, numbersOf(override));
       } catch (error) {
         variant = policy;
-        this.sayOnce(`An override is not in force here: ${(error as Error).message}`);
+        this.sayOnce(`An override is not in force here: ${reasonOf(error)}`);
       }
       override.variants.set(policy, variant);
     }
@@ -155,7 +157,7 @@ export class ActiveOverrides {
   private sayOnce(message: string): void {
     if (this.said.has(message) || this.said.size >= MAX_SAID) return;
     this.said.add(message);
-    this.logger.warn(message);
+    this.logger.warn(withHelp(message, 'FG_OVERRIDES_UNKNOWN'));
   }
 }
 

@@ -31,17 +31,32 @@ export class OutcomeBinder {
   }
 }
 
-/** Whether a policy waits for the end of its requests, in a context where only an interceptor sees it. A function may choose one. */
+/**
+ * Whether a policy asks what its handlers return or throw, or waits for their end in a context where only an interceptor sees it. A
+ * function may choose one of the module's policies.
+ */
 function needsInterceptor(
   source: PolicySource,
   context: string,
-  policies: Readonly<Record<string, PolicySource>> | undefined,
+  policies: Readonly<Record<string, PolicySource>> = {},
 ): boolean {
+  if (isChooser(source)) return context !== 'http' || Object.values(policies).some(isSettled);
+  const policy = typeof source === 'string' ? policies[source] : source;
+  if (isSettled(policy)) return true;
   // The end of an HTTP request is that of its response.
-  if (context === 'http') return false;
-  if (isChooser(source)) return true;
-  const policy = typeof source === 'string' ? policies?.[source] : source;
-  return algorithmEntry((policy as { readonly algorithm?: unknown } | undefined)?.algorithm)?.leases === true;
+  return context !== 'http' && algorithmEntry((policy as PolicyLike | undefined)?.algorithm)?.leases === true;
+}
+
+/** A policy before it is checked. */
+interface PolicyLike {
+  readonly algorithm?: unknown;
+  readonly countIf?: unknown;
+  readonly settle?: unknown;
+}
+
+function isSettled(policy: PolicySource | undefined): boolean {
+  const { countIf, settle } = (policy ?? {}) as PolicyLike;
+  return countIf !== undefined || settle !== undefined;
 }
 
 /** First of the method's own interceptors, so that it sees all of what they do. */

@@ -1,7 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { onResponseEnd } from '../../http/response-end.js';
 import { CloseWatch } from '../../limiter/close-watch.js';
-import type { Outcome, OutcomeListener } from '../../limiter/outcome.js';
+import type { OutcomeListener } from '../../limiter/outcome.js';
+import type { Outcome } from '../../policy/outcome.js';
 import type { Closable } from '../../limiter/waiting-room.js';
 import { ContextView } from '../contexts/context-view.js';
 import { requestOf, responseOf } from '../http-context.js';
