@@ -15,7 +15,7 @@ import { policiesOf, ToldStore } from '../support/told-store.js';
 import { measured } from '../support/turning-time.js';
 import { codes, DRIVERS, type Driver, type GraphqlApp, startGraphql } from './support/graphql-app.js';
 
-const DEADLINE_MS = 400;
+const DEADLINE_MS = 600;
 const MANY = 1_000;
 const WINDOW = { algorithm: 'fixed-window', window: '1h', limit: 20 } as const;
 const SHARED = { ...WINDOW, name: 'shared', scope: 'app' } as const satisfies Policy;
@@ -114,7 +114,8 @@ describe.each(DRIVERS)('with %s', (driver) => {
     const reply = await inOneDeadline(app, `{ ${aliases(MANY, () => 'shared')} }`);
     expect([...new Set(codes(reply))]).toEqual(expected);
     expect(store.asked).toHaveLength(1);
-    expect(events.map(({ source }) => source)).toEqual([onStoreFailure]);
+    // A rejection without the store lasts a second: a slower machine may decide again.
+    expect([...new Set(events.map(({ source }) => source))]).toEqual([onStoreFailure]);
   });
 
   it.each([

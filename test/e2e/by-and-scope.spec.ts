@@ -73,7 +73,7 @@ describe.each(PLATFORMS)('over %s, the identity that a policy counts', (platform
     ['an object without a kind', {}],
     ['a kind that could break a key', { kind: 'a}b', value: 'x' }],
     ['a kind that is too long', { kind: 'a'.repeat(17), value: 'x' }],
-    ['a number as value', { kind: 'user', value: 7 }],
+    ['a fraction as value', { kind: 'user', value: 7.5 }],
     ['an object as value', { kind: 'user', value: { id: 7 } }],
   ])('makes the request fail with a logged 500 when the function returns %s', async (_, identity) => {
     const store = new StillStore();

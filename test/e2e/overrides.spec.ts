@@ -266,7 +266,7 @@ describe.each(CASES)('overrides over %s with %s', (platform, _store, options) =>
       policy: 'api',
     });
     await refused({ capacity: 5 }, `(by: 'global'): leave identity out`, { ...target, policy: 'all' });
-    await refused({ capacity: 5 }, `an identity's kind must be`, {
+    await refused({ capacity: 5 }, `an identity: its kind must be`, {
       policy: 'api',
       identity: { kind: 'A', value: 'x' },
     });

@@ -24,7 +24,8 @@ const counter = (options: Anything = {}): Anything => ({ ...fixed(options), algo
 const without = (option: string, policy: Anything): Anything =>
   Object.fromEntries(Object.entries(policy).filter(([name]) => name !== option));
 
-const ALGORITHMS = "'token-bucket', 'leaky-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter'";
+const ALGORITHMS =
+  "'token-bucket', 'leaky-bucket', 'fixed-window', 'sliding-window-log', 'sliding-window-counter', 'concurrency'";
 export const COUNT = 'must be a whole number from 1 to 1000000000000';
 const RATE = "must be a number per second greater than 0, or a count and a duration such as '600/m' or '10000/d'";
 const WINDOW = "must be milliseconds or a duration such as '1m', from 1 ms to 3155760000000 ms";

@@ -103,9 +103,13 @@ export function checkChange(
     const got = given.map(([name, value]) => `${name}: ${shown(value)}`).join(', ');
     throw wrong(where, `a change must be numbers, { exempt: true } or { blocked: true }, got { ${got} }`);
   }
-  return holds.flatMap(
-    (place) =>
-      variantOf(place, change as PolicyNumbers, `${where}, policy '${place.name}' of ${place.boundTo}`).warnings,
+  // What a change leaves out comes from the client's plan.
+  return holds.flatMap((place) =>
+    [place, ...(place.plans?.values() ?? [])].flatMap((numbers) => {
+      const plan = numbers.plan === undefined ? '' : `, plan '${numbers.plan}'`;
+      const at = `${where}, policy '${place.name}' of ${place.boundTo}${plan}`;
+      return variantOf(numbers, change as PolicyNumbers, at).warnings;
+    }),
   );
 }
 
@@ -163,11 +167,7 @@ function tagOf(identity: unknown, where: string): string {
     if (line(MAX_TAG).valid(identity)) return identity;
     throw wrong(where, `identity must be { kind, value } or the tag of one, got ${shown(identity)}`);
   }
-  try {
-    return identityTag(identity as Parameters<typeof identityTag>[0]);
-  } catch (error) {
-    throw wrong(where, (error as Error).message);
-  }
+  return identityTag(identity as Parameters<typeof identityTag>[0]);
 }
 
 function optionsOf(
