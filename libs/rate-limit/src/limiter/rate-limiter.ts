@@ -330,8 +330,9 @@ function checkPlan(plan: unknown, policies: readonly BoundPolicy[]): void {
     throw new TypeError(`plan must be the name of a plan, or null for none, got ${shown(plan)}`);
   }
   if (policies.every(({ plans }) => plans === undefined)) {
-    const names = policies.map(({ name }) => shown(name)).join(', ');
-    throw new TypeError(`plan has no effect, because no policy of the call has plans (${names}), got ${shown(plan)}`);
+    throw new TypeError(
+      `plan has no effect, because no policy of the call has plans (${names(policies)}), got ${shown(plan)}`,
+    );
   }
 }
 
