@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   'FG_KEY_TOO_LONG',
   'FG_METRIC_NAME',
   'FG_IDENTITY_REQUIRED',
+  'FG_ADMIN_GUARD',
   // Warnings at boot.
   'FG_NOT_LIMITED',
   'FG_NO_RESOLVER',
@@ -35,6 +36,7 @@ export const ERROR_CODES = [
   'FG_OVERRIDES_UNKNOWN',
   // Errors at run time.
   'FG_RESERVATION_CLOSED',
+  'FG_UNKNOWN_ROUTE',
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
