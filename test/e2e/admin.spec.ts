@@ -1,4 +1,13 @@
-import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, Module, Post } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  Module,
+  Post,
+  ValidationPipe,
+} from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it, jest } from '@jest/globals';
@@ -219,6 +228,17 @@ describe.each(PLATFORMS)('the endpoints over %s', (platform) => {
     }
     const gaps = await ask(http, 'GET', 'api/ops/limits/table?limited=false');
     expect(gaps.body.routes[0]).toMatchObject({ handler: 'RateLimitAdminController.table', origin: 'skipped' });
+  });
+
+  it('take their bodies through a strict ValidationPipe of the application', async () => {
+    const pipe = new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true, transform: true });
+    await using http = await serve(platform, {}, GUARDED, { configure: (app) => void app.useGlobalPipes(pipe) });
+    const override = { policy: 'daily', identity: ADA, change: { limit: 7 } };
+    expect(await ask(http, 'PUT', `${LIMITS}/overrides`, override)).toMatchObject({
+      status: 200,
+      body: { change: { limit: 7 } },
+    });
+    expect((await ask(http, 'GET', `${LIMITS}/overrides?limit=1`)).body.items).toHaveLength(1);
   });
 
   it('never show an API key', async () => {

@@ -1,15 +1,18 @@
 import { Controller, Get, Post } from '@nestjs/common';
+import { Query as QueryField, Resolver } from '@nestjs/graphql';
+import { MessagePattern } from '@nestjs/microservices';
 import { describe, expect, it, jest } from '@jest/globals';
 import {
   type Policy,
   RateLimit,
   RateLimiter,
+  RateLimitModule,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
   RateLimitOverrides,
   SkipRateLimit,
 } from 'nestjs-floodgate';
-import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, limited, PLATFORMS, start } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -149,6 +152,33 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
     expect(of('GET /twins')).toMatchObject([{ scope: 'Twins /twins' }]);
     expect(table.middleware).toMatchObject({ chosen: false, policies: [{ name: 'address', scope: 'app' }] });
     expect(table.named).toMatchObject([{ name: 'emails', scope: 'app', numbers: { limit: 2, window: '1h' } }]);
+  });
+
+  it('lists handlers of other contexts, and explains them', async () => {
+    @Controller()
+    class Messages {
+      @MessagePattern('rides')
+      @RateLimit({ ...WINDOW, name: 'messages' })
+      ride(): void {}
+    }
+    @Resolver()
+    class Queries {
+      @QueryField(() => String)
+      rides(): string {
+        return '';
+      }
+    }
+    const imports = [RateLimitModule.forRoot({ identity: FROM_HEADERS })];
+    await using http = await start(platform, { imports, controllers: [Messages], providers: [Queries] });
+    const limiter = http.app.get(RateLimiter);
+    expect(limiter.table().routes).toMatchObject([
+      { context: 'graphql', handler: 'Queries.rides', route: 'Queries.rides', limited: false, guarded: true },
+      { context: 'rpc', handler: 'Messages.ride', route: 'Messages.ride', limited: true, guarded: true },
+    ]);
+    expect(await limiter.explain(ADA, 'Messages.ride')).toMatchObject({
+      route: { context: 'rpc' },
+      policies: [{ policy: 'messages', outcome: 'passes' }],
+    });
   });
 
   it('says where no guard stands, and where defaults limit', async () => {
