@@ -28,6 +28,7 @@ it.each([
   ['nothing', 'ioredis', 'allowed: true'],
   ['redis', 'prom-client', 'allowed: true'],
   ['metrics', 'ioredis', 'allowed: true'],
+  ['admin', '@nestjs/swagger', 'allowed: true'],
   [
     'metrics',
     'prom-client',

@@ -1,11 +1,12 @@
 import { Logger, type ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { RateLimiter, RateLimitMetricsModule, RateLimitModule } from 'nestjs-floodgate';
+import { RateLimitAdminModule, RateLimiter, RateLimitMetricsModule, RateLimitModule } from 'nestjs-floodgate';
 
 /** Boots an application with the imports that the argument names, and prints a decision or the boot error. */
 const IMPORTS: Readonly<Record<string, () => ModuleMetadata['imports']>> = {
   nothing: () => [RateLimitModule.forRoot()],
   redis: () => [RateLimitModule.forRoot({ redis: 'redis://127.0.0.1:1' })],
+  admin: () => [RateLimitModule.forRoot(), RateLimitAdminModule.register({ guards: [{ canActivate: () => true }] })],
   metrics: () => [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot()],
 };
 

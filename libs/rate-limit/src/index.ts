@@ -6,6 +6,15 @@ export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
 export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
+export type { ResetTarget, RouteReference } from './limiter/insight.js';
+export type {
+  ExplainedLevel,
+  ExplainedOutcome,
+  ExplainedOverride,
+  LimitExplanation,
+  PolicyExplanation,
+} from './limiter/explain.js';
+export type { LimitTable, PolicyOrigin, TableMiddleware, TablePolicy, TableRoute } from './limiter/table.js';
 export { RateLimitOverrides } from './limiter/overrides/rate-limit-overrides.js';
 export { OverrideConflictError, TooManyOverridesError } from './limiter/overrides/errors.js';
 export type {
@@ -43,6 +52,7 @@ export type {
   RateLimitStats,
   StoreStats,
 } from './metrics/stats.js';
+export { RateLimitAdminModule, type RateLimitAdminOptions } from './nest/admin/rate-limit-admin.module.js';
 export type { RateLimitExceededBody } from './http/bodies.js';
 export type { HeaderFormat } from './http/headers.js';
 export type {

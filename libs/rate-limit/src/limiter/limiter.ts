@@ -14,6 +14,7 @@ import { LimiterUnavailableError } from './errors.js';
 import type { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
 import { ActiveOverrides, type OverriddenRequest } from './overrides/active-overrides.js';
+import type { ActiveOverride } from './overrides/override-table.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
 import { Reservation } from './reservation.js';
 import { ReservedCharges } from './reserved-charges.js';
@@ -141,6 +142,11 @@ export class Limiter {
   overriddenCharge(policy: BoundPolicy, identity: string): PolicyCharge | undefined {
     const variant = this.overrides.variantFor(policy, identity);
     return variant === policy ? undefined : this.charge(variant, identity, 0, 'peek');
+  }
+
+  /** The override of a policy for an identity that is in force in this process; undefined without one. */
+  overrideOf(policy: BoundPolicy, identity: string): ActiveOverride | undefined {
+    return this.overrides.size === 0 ? undefined : this.overrides.find(policy, identity);
   }
 
   /** Forgets the states under the keys, in the store and in the fallback. */

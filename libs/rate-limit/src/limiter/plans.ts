@@ -106,6 +106,12 @@ export class Plans<Context> {
     return client.plan;
   }
 
+  /** As `lastKnown`, for somebody who only looks: nothing is counted. `known` is false where it is the fallback. */
+  look(tag: string): { readonly plan: string | undefined; readonly known: boolean } {
+    const { known = false, plan } = this.clients.get(tag) ?? {};
+    return { plan: known ? plan : this.settings.fallback, known };
+  }
+
   private planOf(tag: string, context: Context): string | undefined | Promise<string | undefined> {
     const now = this.bounds.now();
     let client = this.clients.get(tag);

@@ -7,6 +7,9 @@ import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
 import { flatten, ownText } from '../util/own-text.js';
+import type { LimitExplanation } from './explain.js';
+import { type Insight, isResetTarget, type ResetTarget, type RouteReference } from './insight.js';
+import { isIdentity, tagOf } from './insight-arguments.js';
 import { Lease } from './lease.js';
 import type { Leases } from './leases.js';
 import type { Limiter } from './limiter.js';
@@ -14,6 +17,7 @@ import type { LimiterPolicies, LimiterPolicy } from './limiter-policies.js';
 import type { PolicyCharge } from './policy-charge.js';
 import { type Plans, underPlan } from './plans.js';
 import type { Reservation } from './reservation.js';
+import type { LimitTable } from './table.js';
 import type { WaitingRoom } from './waiting-room.js';
 
 /** Charges that are kept, ready made: building and hashing their keys costs more than the rest of a decision. */
@@ -77,6 +81,7 @@ export class RateLimiter {
     private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
     private readonly leases: Leases,
+    private readonly insight: Insight,
   ) {}
 
   /**
@@ -211,9 +216,29 @@ export class RateLimiter {
    * @returns what was cleared, whether anything was counted there or not
    * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
    */
-  async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<readonly ResetState[]> {
-    const tag = identityTag(identity);
-    const named = this.policies.bindAll(policies);
+  async reset(policies: LimiterPolicy | readonly LimiterPolicy[], identity: Identity): Promise<readonly ResetState[]>;
+  /**
+   * Clears the states of an identity under a policy's name, wherever a policy of this name stands, or under the policies that a
+   * request to a route meets, with those of the module's `middleware`. A name that a policy and a route have is the policy's. A
+   * route's policies that count all clients together (`by: 'global'`) are left as they are; name such a policy to clear it.
+   *
+   * @param who the identity, or its tag such as `'user:rider-1'`
+   * @param what a policy's name, `[Controller, 'method']`, a route's name as in `table()`, or `{ policy }` or `{ route }`
+   * @throws {RateLimitConfigError} for an unknown name
+   * @throws {TypeError} when the class has no such handler
+   * @example await limiter.reset({ kind: 'user', value: 'rider-1' }, [RidesController, 'request']);
+   */
+  async reset(who: Identity | string, what: ResetTarget): Promise<readonly ResetState[]>;
+  async reset(
+    one: LimiterPolicy | readonly LimiterPolicy[] | Identity,
+    other: Identity | ResetTarget,
+  ): Promise<readonly ResetState[]> {
+    if (isIdentity(one) || (typeof one === 'string' && isResetTarget(other))) {
+      const where = 'RateLimiter.reset';
+      return this.resetAll(this.insight.resettable(other as ResetTarget, where), tagOf(one, where));
+    }
+    const tag = identityTag(other as Identity);
+    const named = this.policies.bindAll(one);
     const all = [...named, ...named.flatMap(({ name }) => [...this.routes.boundTo(name)])];
     return this.resetAll(all, tag);
   }
@@ -228,6 +253,37 @@ export class RateLimiter {
    */
   async resetRoute(controller: HandlerClass, method: string, identity: Identity): Promise<readonly ResetState[]> {
     return this.resetAll(this.routes.policiesOf(controller, method) ?? [], identityTag(identity));
+  }
+
+  /**
+   * Which policies limit which handlers, as plain data: for a page of the operators, a review or a test. Handlers without a
+   * limit are in it. What functions choose by the request is not, and the handler says so (`chosen`).
+   *
+   * @example const gaps = limiter.table().routes.filter(({ limited }) => !limited);
+   */
+  table(): LimitTable {
+    return this.insight.table();
+  }
+
+  /**
+   * Why an identity is rejected, or is not: its level, plan and override under each policy, who decides, and when the next request
+   * passes. Charges and counts nothing. A policy's `skipIf` needs a request and is not asked.
+   *
+   * @param who the identity, or its tag such as `'user:rider-1'`
+   * @param route `[Controller, 'method']`, or a route's name as in `table()`: what a request to it meets, the policies of the module's
+   *   `middleware` first. Default: every policy of the application that counts such an identity
+   * @param options.plan as in `consume`
+   * @throws {RateLimitConfigError} for a wrong identity, an unknown route, or a plan where no policy has any
+   * @throws {TypeError} when the class has no such handler, or for another option
+   * @example const { isRejected, passesAt } = await limiter.explain({ kind: 'user', value: 'rider-1' }, 'POST /rides');
+   */
+  async explain(
+    who: Identity | string,
+    route?: RouteReference,
+    options?: { plan?: string | null },
+  ): Promise<LimitExplanation> {
+    if (options !== undefined) checkOptions(options, 'explain', ['plan']);
+    return this.insight.explain(who, route, options?.plan);
   }
 
   /**

@@ -1,3 +1,4 @@
+import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
 import { RateLimitGuard } from './rate-limit.guard.js';
 
@@ -29,4 +30,17 @@ export function isMadeAnew(wrapper: ProviderWrapper): boolean {
 
 function isGuard(guard: unknown): guard is RateLimitGuard {
   return guard instanceof RateLimitGuard;
+}
+
+/** Whether a guard, as an instance or a class, is the library's or a subclass of it. */
+export function isGuardClass(guard: unknown): boolean {
+  if (typeof guard !== 'function') return isGuard(guard);
+  return guard === RateLimitGuard || guard.prototype instanceof RateLimitGuard;
+}
+
+/** Whether the guard stands before a handler: without it `@RateLimit` and `defaults` limit nothing. */
+export function isGuarded(application: ApplicationConfig, type: object, handler: object): boolean {
+  const bound = [type, handler].flatMap((one) => (Reflect.getMetadata(GUARDS_METADATA, one) as unknown[]) ?? []);
+  const global = application.getGlobalRequestGuards().map(({ metatype }) => metatype as unknown);
+  return [...application.getGlobalGuards(), ...global, ...bound].some(isGuardClass);
 }

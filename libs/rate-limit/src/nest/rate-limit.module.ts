@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
+import { ApplicationConfig, DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
+import { isGuarded } from './application-guard.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import {
   type ASYNC_OPTIONS_TYPE,
@@ -46,6 +47,7 @@ import { RATE_LIMIT_STORE } from './open-store.js';
         HttpAdapterHost,
         { token: CONFIGURED, optional: true },
         RATE_LIMIT_STORE,
+        ApplicationConfig,
       ],
       useFactory: (
         options: RateLimitModuleOptions,
@@ -54,9 +56,17 @@ import { RATE_LIMIT_STORE } from './open-store.js';
         adapterHost: HttpAdapterHost,
         configured: true | undefined,
         override: RateLimitStore | null,
+        application: ApplicationConfig,
       ) => {
         if (configured === undefined) throw importedPlain();
-        return RateLimitRuntime.create(checkOptions(options), discovery, scanner, adapterHost, override);
+        return RateLimitRuntime.create(
+          checkOptions(options),
+          discovery,
+          scanner,
+          adapterHost,
+          override,
+          (type, handler) => isGuarded(application, type, handler),
+        );
       },
     },
     { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },

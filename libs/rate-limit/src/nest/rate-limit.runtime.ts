@@ -11,6 +11,7 @@ import { Connections, takesUpgrades } from '../http/connections.js';
 import { saysUnits } from '../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
 import { Fallback } from '../limiter/fallback.js';
+import { Insight } from '../limiter/insight.js';
 import { Leases } from '../limiter/leases.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimiterPolicies } from '../limiter/limiter-policies.js';
@@ -35,6 +36,7 @@ import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
 import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
 import { identityChain } from './identities.js';
+import { type GuardCheck, KnownHandlers } from './known-handlers.js';
 import { openStore, overridingStore } from './open-store.js';
 import type { CheckedOptions } from './options/check-options.js';
 import { planSettings } from './options/plan-settings.js';
@@ -89,6 +91,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly adapterHost: HttpAdapterHost,
+    isGuarded: GuardCheck,
   ) {
     const { keyPrefix, defaults, deadlineMs } = options;
     this.functions = new UserFunctions(deadlineMs, monitor, logger);
@@ -121,9 +124,37 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.leases = new Leases(gateway, fallback, logger, opened.store.timer);
     this.settlements = new RouteSettlements(gateway, fallback, this.functions);
     const named = new LimiterPolicies(this.policies, keyPrefix, logger);
-    this.limiter = new RateLimiter(this.engine, named, this.routes, monitor, this.waitingRoom, this.plans, this.leases);
-    this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     const known = new KnownPolicies(this.policies, named, this.routes);
+    const insight = new Insight({
+      limiter: this.unobserved,
+      places: new KnownHandlers(
+        discovery,
+        scanner,
+        isGuarded,
+        this.contexts,
+        this.routes,
+        this.middleware,
+        defaults.length > 0,
+      ),
+      policies: known,
+      routes: this.routes,
+      named: this.policies,
+      plans: this.plans,
+      overrides: opened.overrides,
+      defaults: options,
+      kinds: (options.identity ?? []).map(({ kind }) => (kind === 'api-key' ? 'key' : kind)),
+    });
+    this.limiter = new RateLimiter(
+      this.engine,
+      named,
+      this.routes,
+      monitor,
+      this.waitingRoom,
+      this.plans,
+      this.leases,
+      insight,
+    );
+    this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
   }
 
@@ -132,20 +163,24 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     return this.opened.store;
   }
 
-  /** @param override decides in place of the store that the options ask for; none is opened then */
+  /**
+   * @param override decides in place of the store that the options ask for; none is opened then
+   * @param isGuarded whether the guard stands before a handler
+   */
   static async create(
     options: CheckedOptions,
     discovery: DiscoveryService,
     scanner: MetadataScanner,
     adapterHost: HttpAdapterHost,
     override: RateLimitStore | null,
+    isGuarded: GuardCheck,
   ): Promise<RateLimitRuntime> {
     // Nest calls no hook of a module that is loaded lazily, so the check of `onModuleInit` would not come.
     expectAlone([...runtimesOf(discovery), THIS_COPY]);
     const logger = new Logger('RateLimit');
     const monitor = new Monitor(options, logger);
     const opened = override === null ? await openStore(options, monitor, logger) : overridingStore(override, options);
-    return new RateLimitRuntime(options, opened, monitor, logger, discovery, scanner, adapterHost);
+    return new RateLimitRuntime(options, opened, monitor, logger, discovery, scanner, adapterHost, isGuarded);
   }
 
   async onModuleInit(): Promise<void> {

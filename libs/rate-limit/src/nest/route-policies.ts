@@ -26,6 +26,8 @@ export interface Route {
   readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
   /** The policies without a request, when no function chooses them. A `skipIf` may leave one of them out. */
   readonly given: readonly BoundPolicy[] | undefined;
+  /** Those that no function chooses: all of them, or those that stand beside what functions choose. */
+  readonly always: readonly BoundPolicy[];
 }
 
 /** Where policies stand. */
@@ -49,6 +51,7 @@ export class RoutePolicies implements RoutePolicySource {
   private readonly controllers = new Map<Type, string>();
   /** Of routes and controllers together: a class may be named GET. */
   private readonly names = new UniqueNames();
+  private readonly places = new Map<Handler, Map<Type, string>>();
   private readonly warned = new Set<string>();
   private readonly lacking = new Set<string>();
   /** By name and key tail. */
@@ -122,6 +125,12 @@ export class RoutePolicies implements RoutePolicySource {
     return route.given;
   }
 
+  /** The handler's name in keys, `POST /api/rides`, whether anything limits it or not. */
+  placeOf(controller: Type, handler: Handler): string {
+    this.of(controller, handler);
+    return this.places.get(handler)!.get(controller)!;
+  }
+
   boundTo(name: string): Iterable<BoundPolicy> {
     return this.byName.get(name)?.values() ?? [];
   }
@@ -141,6 +150,8 @@ export class RoutePolicies implements RoutePolicySource {
       controller: this.controller(controller),
       app: 'app',
     };
+    const places = this.places.get(handler) ?? new Map<Type, string>();
+    this.places.set(handler, places.set(controller, scopes.route));
     if (sources.length === 0) return undefined;
     const name = handlerNameOf(controller, handler);
     const decorated = own !== undefined ? name : controller.name;
@@ -168,7 +179,7 @@ export class RoutePolicies implements RoutePolicySource {
     );
     checkTogether(given, site.text);
     if (given.length === sources.length) {
-      return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given };
+      return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given, always: given };
     }
     this.hasChoosers = true;
     const choices = sources.map((source) =>
@@ -179,6 +190,7 @@ export class RoutePolicies implements RoutePolicySource {
     return {
       fixed: undefined,
       given: undefined,
+      always: given,
       policies: async (context) => {
         const policies = standingTogether(await allInOrder(choices.map(async (choose) => choose(context))));
         checkTogether(policies, site.text);

@@ -20,6 +20,7 @@ export const ERROR_CODES = [
   'FG_METRIC_NAME',
   'FG_IDENTITY_REQUIRED',
   'FG_INVALID_IDENTITY',
+  'FG_ADMIN_GUARD',
   // Warnings at boot.
   'FG_NOT_LIMITED',
   'FG_NO_RESOLVER',
@@ -37,6 +38,7 @@ export const ERROR_CODES = [
   'FG_LEASE_ENDED',
   // Errors at run time.
   'FG_RESERVATION_CLOSED',
+  'FG_UNKNOWN_ROUTE',
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];

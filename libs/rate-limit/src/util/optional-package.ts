@@ -31,15 +31,20 @@ export interface OptionalPackage {
  * ```
  */
 export function optionalPackageError(error: unknown, { name, where, versions }: OptionalPackage): RateLimitConfigError {
-  const { code, message = String(error) } = Object(error) as { code?: unknown; message?: string };
-  // A package may also be installed and lack one of its own dependencies: the message then names the dependency first.
-  const absent = (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') && namesFirst(message, name);
-  const problem = absent
+  const { message = String(error) } = Object(error) as { message?: string };
+  const problem = isPackageAbsent(error, name)
     ? `needs the package ${name}, which is not installed: npm install "${name}@${versions}"`
     : `needs the package ${name} (${versions}), which is installed but cannot be loaded: ${message}`;
   const failure = new RateLimitConfigError(where, problem, 'FG_MISSING_PACKAGE');
   failure.cause = error;
   return failure;
+}
+
+/** Whether an error of `import()` means that the package is not installed, and not that it is broken. */
+export function isPackageAbsent(error: unknown, name: string): boolean {
+  const { code, message = String(error) } = Object(error) as { code?: unknown; message?: string };
+  // A package may also be installed and lack one of its own dependencies: the message then names the dependency first.
+  return (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') && namesFirst(message, name);
 }
 
 /** The first name in quotes of `Cannot find package 'x' imported from '...'`. Yarn's PnP sets no quotes. */

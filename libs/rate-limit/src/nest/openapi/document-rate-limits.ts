@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { INestApplicationContext, Type } from '@nestjs/common';
-import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import { ApplicationConfig, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import {
   type AnswerSettings,
@@ -11,7 +10,7 @@ import {
 } from '../../http/openapi.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
-import { RateLimitGuard } from '../rate-limit.guard.js';
+import { isGuarded } from '../application-guard.js';
 import { RateLimitRuntime } from '../rate-limit.runtime.js';
 import { type Handler, isRoute } from '../route.js';
 import type { Route } from '../route-policies.js';
@@ -117,7 +116,9 @@ function rejectionsByOperation(
   const withPrefix = matches(true) >= matches(false);
   const found = new Map<string, Rejections>();
   for (const handler of handlers) {
-    const guarded = isGuarded(handler, config) ? runtime.routes.of(handler.controller, handler.handler) : undefined;
+    const guarded = isGuarded(config, handler.controller, handler.handler)
+      ? runtime.routes.of(handler.controller, handler.handler)
+      : undefined;
     for (const route of [runtime.middleware, guarded]) {
       if (route === undefined) continue;
       for (const key of keysOf(handler, withPrefix)) {
@@ -170,15 +171,3 @@ function addRejections(rejections: Rejections, { given }: Route, defaults: Defau
 
 /** Every request has an address. */
 const ALWAYS_FOUND: readonly unknown[] = ['client', 'ip', 'global'];
-
-/** Whether the guard stands before the handler: without it `@RateLimit` and `defaults` limit nothing. */
-function isGuarded({ controller, handler }: RoutedHandler, config: ApplicationConfig): boolean {
-  const bound = [controller, handler].flatMap((one) => (Reflect.getMetadata(GUARDS_METADATA, one) as unknown[]) ?? []);
-  const global = config.getGlobalRequestGuards().map(({ metatype }) => metatype);
-  return [...config.getGlobalGuards(), ...global, ...bound].some(isGuard);
-}
-
-function isGuard(guard: unknown): boolean {
-  if (typeof guard !== 'function') return guard instanceof RateLimitGuard;
-  return guard === RateLimitGuard || guard.prototype instanceof RateLimitGuard;
-}

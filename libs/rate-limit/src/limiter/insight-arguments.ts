@@ -1,0 +1,52 @@
+import { identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
+import type { Identity } from '../identity/identity.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { nearestName } from '../util/nearest-name.js';
+
+/** What stands between the braces of a key: a kind, a colon, an escaped value or a hash. */
+const TAG = /^[a-z0-9-]{1,16}:[ !"#$%&-9;-z|~]*$/;
+/** Names that a message lists at most. */
+const MAX_LISTED = 20;
+
+/**
+ * The tag of an identity that is given as `{ kind, value }` or as its tag.
+ *
+ * @throws {RateLimitConfigError} for anything else
+ */
+export function tagOf(given: unknown, where: string): string {
+  if (typeof given === 'string' && given.length <= MAX_TAG_BYTES && TAG.test(given)) return given;
+  try {
+    if (typeof given === 'object' && given !== null) return identityTag(given as Identity);
+  } catch (error) {
+    throw new RateLimitConfigError(where, (error as Error).message, 'FG_INVALID_OPTION');
+  }
+  throw new RateLimitConfigError(
+    where,
+    `identity must be { kind, value } or a tag such as 'user:rider-1', got ${shown(given)}`,
+    'FG_INVALID_OPTION',
+  );
+}
+
+/** Whether a value looks like `{ kind, value }` and not like a policy. */
+export function isIdentity(given: unknown): given is Identity {
+  return typeof given === 'object' && given !== null && 'kind' in given && !('algorithm' in given);
+}
+
+/** An error that names what is there in place of an unknown name. */
+export function unknownName(
+  what: 'policy' | 'route',
+  given: string,
+  names: readonly string[],
+  where: string,
+): RateLimitConfigError {
+  const nearest = nearestName(given, names);
+  const guess = nearest === undefined ? '' : ` Did you mean ${shown(nearest)}?`;
+  const some = names.slice(0, MAX_LISTED).map(shown).join(', ');
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more (see RateLimiter.table)` : '';
+  const plural = what === 'policy' ? 'policies' : 'routes';
+  return new RateLimitConfigError(
+    where,
+    `there is no ${what} named ${shown(given)}.${guess} The application's ${plural} are ${some === '' ? 'none' : some}${more}`,
+    what === 'policy' ? 'FG_UNKNOWN_POLICY' : 'FG_UNKNOWN_ROUTE',
+  );
+}

@@ -1,0 +1,322 @@
+import type { OnMissingIdentity } from '../identity/identity.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { Decision } from '../policy/decision.js';
+import type { OverrideLog } from '../stores/override-log.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { LimiterUnavailableError } from './errors.js';
+import type { ExplainedOutcome, ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
+import { tagOf, unknownName } from './insight-arguments.js';
+import type { Limiter } from './limiter.js';
+import { overrideId, readBody } from './overrides/override-text.js';
+import type { ActiveOverride } from './overrides/override-table.js';
+import type { OverridablePolicies } from './overrides/rate-limit-overrides.js';
+import { type Plans, underPlan } from './plans.js';
+import type { HandlerClass } from './rate-limiter.js';
+import { type KnownHandler, type LimitTable, type PolicyDefaults, tablePolicy, tableRoute } from './table.js';
+
+/** A route: its class and method, or its name as in `TableRoute.route` or `TableRoute.handler`. */
+export type RouteReference = readonly [controller: HandlerClass, method: string] | string;
+
+/** What `RateLimiter.reset` clears: a text is a policy's name, else a route's. */
+export type ResetTarget = RouteReference | { readonly policy: string } | { readonly route: RouteReference };
+
+/** The handlers of the application, as the framework knows them. */
+export interface LimitedPlaces {
+  /** What limits all traffic. */
+  readonly middleware: { readonly chosen: boolean; readonly policies: readonly BoundPolicy[] };
+  handlers(): readonly KnownHandler[];
+  /** @throws {TypeError} when the class has no such handler */
+  handlerOf(controller: HandlerClass, method: string): KnownHandler;
+}
+
+/** What is to be seen. */
+export interface InsightSources {
+  /** Decides without metrics and `onDecision`. */
+  readonly limiter: Pick<Limiter, 'charge' | 'decide' | 'overrideOf' | 'overriddenCharge'>;
+  readonly places: LimitedPlaces;
+  readonly policies: OverridablePolicies;
+  /** The policies that stand on routes. */
+  readonly routes: { boundTo(name: string): Iterable<BoundPolicy> };
+  /** The names of the module's `policies`. */
+  readonly named: Iterable<{ readonly name: string }>;
+  readonly plans: Pick<Plans<never>, 'look'> | undefined;
+  readonly overrides: Pick<OverrideLog, 'get'>;
+  readonly defaults: PolicyDefaults;
+  /** The kinds of identities that the module's chain finds. */
+  readonly kinds: readonly string[];
+}
+
+/** Policies that are asked at once: an application may have thousands, and the deadline counts for each question. */
+const TOGETHER = 64;
+const WHERE = 'RateLimiter.explain';
+
+/** Shows what limits what, and what an identity finds there. It charges and counts nothing. */
+export class Insight {
+  constructor(private readonly sources: InsightSources) {}
+
+  table(): LimitTable {
+    const { places, defaults, named, policies } = this.sources;
+    const { chosen, policies: all } = places.middleware;
+    const app = Array.from(named, ({ name }) => policies.places(name).find(({ boundTo }) => boundTo === 'app'));
+    return {
+      middleware: { chosen, policies: all.map((policy) => tablePolicy(policy, defaults)) },
+      routes: places.handlers().map((handler) => tableRoute(handler, defaults)),
+      named: app.flatMap((policy) => (policy === undefined ? [] : tablePolicy(policy, defaults))),
+    };
+  }
+
+  /** The policies that `RateLimiter.reset` clears for an identity: by a policy's name, or those of a route that count clients. */
+  resettable(what: ResetTarget, where: string): readonly BoundPolicy[] {
+    const { policies } = this.sources;
+    const { policy, route = what } = (isNamed(what) ? what : {}) as { policy?: unknown; route?: unknown };
+    const name = policy ?? what;
+    const named = typeof name === 'string' ? policies.places(name) : [];
+    if (named.length > 0) return named;
+    if (typeof policy === 'string') throw unknownName('policy', policy, policies.names(), where);
+    if (policy !== undefined) {
+      throw new RateLimitConfigError(where, `policy must be a name, got ${shown(policy)}`, 'FG_INVALID_OPTION');
+    }
+    return this.policiesOf(this.handlerOf(route as RouteReference, where)).filter(({ by }) => by !== 'global');
+  }
+
+  async explain(
+    who: unknown,
+    route: RouteReference | undefined,
+    plan: string | null | undefined,
+    where = WHERE,
+  ): Promise<LimitExplanation> {
+    const tag = tagOf(who, where);
+    const handler = route === undefined ? undefined : this.handlerOf(route, where);
+    const policies = handler === undefined ? this.allPolicies() : this.policiesOf(handler);
+    checkPlan(plan, policies, where);
+    const found: { readonly at: number; readonly explained: PolicyExplanation }[] = [];
+    for (let i = 0; i < policies.length; i += TOGETHER) {
+      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan));
+      found.push(...(await Promise.all(some)));
+    }
+    const at = Math.max(0, ...found.map((one) => one.at)) || Date.now();
+    const all = found.map(({ explained }) => explained);
+    const shownOnes = handler === undefined ? all.filter(({ counts }) => counts !== false) : all;
+    const rejecting = shownOnes.filter(({ isRejected }) => isRejected);
+    const passes = rejecting.flatMap(({ passesAt }) => passesAt ?? []);
+    const known = handler !== undefined && passes.length === rejecting.length;
+    return {
+      identity: tag,
+      at: isoOf(at),
+      route: handler === undefined ? null : routeOf(handler),
+      isRejected: rejecting.length > 0,
+      passesAt: known ? (passes.toSorted().at(-1) ?? isoOf(at)) : null,
+      policies: [...rejecting, ...shownOnes.filter(({ isRejected }) => !isRejected)],
+    };
+  }
+
+  private handlerOf(route: RouteReference, where: string): KnownHandler {
+    const { places } = this.sources;
+    if (Array.isArray(route)) return places.handlerOf(...(route as [HandlerClass, string]));
+    if (typeof route !== 'string') {
+      throw new RateLimitConfigError(
+        where,
+        `route must be [Controller, 'method'] or a name such as 'POST /rides' or 'RidesController.request', got ${shown(route)}`,
+        'FG_INVALID_OPTION',
+      );
+    }
+    const handlers = places.handlers();
+    const named = handlers.filter((one) => one.route === route);
+    const found = named.length > 0 ? named : handlers.filter((one) => one.handler === route);
+    if (found.length === 1) return found[0]!;
+    if (found.length === 0)
+      throw unknownName(
+        'route',
+        route,
+        handlers.map((one) => one.route),
+        where,
+      );
+    const which = found.map((one) => shown(one.route)).join(', ');
+    throw new RateLimitConfigError(
+      where,
+      `route ${shown(route)} can be any of ${which}: name one of them`,
+      'FG_UNKNOWN_ROUTE',
+    );
+  }
+
+  /** What a request to the handler meets, each policy once: the two steps charge one of the same state together. */
+  private policiesOf({ context, guarded, policies }: KnownHandler): readonly BoundPolicy[] {
+    const before = context === 'http' ? this.sources.places.middleware.policies : [];
+    return unique([...before, ...(guarded ? policies : [])]);
+  }
+
+  private allPolicies(): readonly BoundPolicy[] {
+    const { policies } = this.sources;
+    return unique(policies.names().flatMap((name) => policies.places(name)));
+  }
+
+  private async explainOne(
+    policy: BoundPolicy,
+    tag: string,
+    given: string | null | undefined,
+  ): Promise<{ at: number; explained: PolicyExplanation }> {
+    const { limiter } = this.sources;
+    const plan = this.planOf(policy, tag, given);
+    const planned = underPlan(policy, plan?.name ?? undefined);
+    const cost = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
+    const counts = this.counts(policy, tag);
+    const active = counts === false ? undefined : limiter.overrideOf(planned, tag);
+    const [answer, override] = await Promise.all([
+      counts === false ? undefined : this.decide(planned, tag, cost),
+      active === undefined ? null : this.overrideOf(planned, tag, active),
+    ]);
+    const variant = active === undefined ? planned : (limiter.overriddenCharge(planned, tag)?.policy ?? planned);
+    const met = meets(answer, active);
+    return {
+      at: met.atMs ?? 0,
+      explained: {
+        policy: policy.name,
+        algorithm: policy.algorithm.name,
+        scope: policy.boundTo,
+        numbers: { ...variant.numbers },
+        counts,
+        outcome: met.outcome,
+        isRejected: met.isRejected,
+        cost,
+        level: met.level,
+        plan,
+        override,
+        decidedBy: met.decidedBy,
+        rejectedSince: met.outcome === 'blocked' ? (override?.setAt ?? null) : null,
+        retryAfterMs: met.retryAfterMs,
+        passesAt: met.atMs === undefined || met.retryAfterMs === null ? null : isoOf(met.atMs + met.retryAfterMs),
+      },
+    };
+  }
+
+  /** The decision, or why there is none. */
+  private async decide(policy: BoundPolicy, tag: string, cost: number): Promise<Decision | LimiterUnavailableError> {
+    const { limiter } = this.sources;
+    try {
+      return await limiter.decide([limiter.charge(policy, tag, cost, 'peek')]);
+    } catch (error) {
+      if (error instanceof LimiterUnavailableError) return error;
+      throw error;
+    }
+  }
+
+  /** What the store says of an override. Without the store, what this process obeys. */
+  private async overrideOf(policy: BoundPolicy, tag: string, active: ActiveOverride): Promise<ExplainedOverride> {
+    const { version, change, scope, endsAtMs } = active;
+    const identity = policy.globalKey === undefined ? tag : undefined;
+    const record = await this.sources.overrides
+      .get(overrideId({ policy: policy.name, identity, scope }))
+      .catch(() => undefined);
+    // Another version is on its way to this process.
+    const same = record?.version === version ? record : undefined;
+    const { reason, author } = (same && readBody(same)) ?? {};
+    return {
+      version,
+      change,
+      scope: scope ?? null,
+      expiresAt: endsAtMs === 0 ? null : isoOf(endsAtMs),
+      isComplete: same !== undefined,
+      setAt: same === undefined ? null : isoOf(same.setAtMs),
+      reason: reason ?? null,
+      author: author ?? null,
+    };
+  }
+
+  private planOf({ plans }: BoundPolicy, tag: string, given: string | null | undefined): PolicyExplanation['plan'] {
+    if (plans === undefined) return null;
+    if (given !== undefined) return { name: nameIn(plans, given ?? undefined), isKnown: true };
+    const { plan, known } = this.sources.plans?.look(tag) ?? { plan: undefined, known: false };
+    return { name: nameIn(plans, plan), isKnown: known };
+  }
+
+  /** Whether requests with an identity of this kind are counted under a policy. */
+  private counts(policy: BoundPolicy, tag: string): boolean | null {
+    const { by, name, keyTail } = policy;
+    const { routes, kinds, defaults } = this.sources;
+    const kind = tag.slice(0, tag.indexOf(':'));
+    if (by === 'global') return true;
+    // Code names the identity that RateLimiter counts.
+    if (![...routes.boundTo(name)].some((one) => one.keyTail === keyTail)) return true;
+    if (typeof by === 'function') return null;
+    if (by === 'client') return kinds.includes(kind) || ADDRESSES.includes(kind);
+    if (by === 'ip') return ADDRESSES.includes(kind);
+    const missing: OnMissingIdentity = policy.onMissingIdentity ?? defaults.onMissingIdentity;
+    return kind === (by === 'api-key' ? 'key' : by) || (missing === 'ip' && ADDRESSES.includes(kind));
+  }
+}
+
+/** Whether a value can be what `reset` clears, and not an identity. */
+export function isResetTarget(given: unknown): given is ResetTarget {
+  return typeof given === 'string' || Array.isArray(given) || isNamed(given);
+}
+
+function isNamed(given: unknown): given is { readonly policy: string } | { readonly route: RouteReference } {
+  return typeof given === 'object' && given !== null && ('policy' in given || 'route' in given);
+}
+
+/** The kinds of requests without any other identity. */
+const ADDRESSES: readonly string[] = ['ip', 'unknown'];
+
+interface Met {
+  readonly outcome: ExplainedOutcome;
+  readonly isRejected: boolean;
+  readonly level: PolicyExplanation['level'];
+  readonly decidedBy: PolicyExplanation['decidedBy'];
+  readonly retryAfterMs: number | null;
+  /** Undefined where no clock was read. */
+  readonly atMs: number | undefined;
+}
+
+function meets(answer: Decision | LimiterUnavailableError | undefined, override: ActiveOverride | undefined): Met {
+  const nothing = { isRejected: false, level: null, decidedBy: null, retryAfterMs: null, atMs: undefined };
+  if (answer === undefined) return { ...nothing, outcome: 'not-counted' };
+  if (answer instanceof LimiterUnavailableError) {
+    return { ...nothing, outcome: 'unavailable', isRejected: true, decidedBy: 'closed' };
+  }
+  const { allowed, decidedBy, policies, retryAfterMs, decidedAtMs: atMs } = answer;
+  const met = { isRejected: !allowed, decidedBy, retryAfterMs, atMs };
+  if (decidedBy === 'override') {
+    return { ...met, level: null, outcome: override?.kind === 'exempt' || allowed ? 'exempt' : 'blocked' };
+  }
+  const outcome = allowed ? 'passes' : 'rejected';
+  const [policy] = policies;
+  if (policy === undefined) return { ...met, outcome, level: null };
+  const { limit, remaining, resetAfterMs } = policy;
+  return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
+}
+
+function checkPlan(plan: unknown, policies: readonly BoundPolicy[], where: string): void {
+  if (plan === undefined) return;
+  if (plan !== null && typeof plan !== 'string') {
+    throw new RateLimitConfigError(
+      where,
+      `plan must be the name of a plan, or null for none, got ${shown(plan)}`,
+      'FG_INVALID_OPTION',
+    );
+  }
+  if (policies.every(({ plans }) => plans === undefined)) {
+    throw new RateLimitConfigError(
+      where,
+      `plan has no effect, because none of the policies has plans, got ${shown(plan)}`,
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+}
+
+function nameIn(plans: NonNullable<BoundPolicy['plans']>, plan: string | undefined): string | null {
+  return plan !== undefined && plans.has(plan) ? plan : null;
+}
+
+function routeOf({ context, handler, route, origin, guarded, chosen }: KnownHandler): LimitExplanation['route'] {
+  return { context, handler, route, origin, guarded, chosen };
+}
+
+/** Policies of one key tail share their state. */
+function unique(policies: readonly BoundPolicy[]): readonly BoundPolicy[] {
+  return [...new Map(policies.map((policy) => [policy.keyTail, policy])).values()];
+}
+
+/** The first millisecond that is not before the instant: one before it would be too early. */
+function isoOf(ms: number): string {
+  return new Date(Math.ceil(ms)).toISOString();
+}

@@ -1,0 +1,146 @@
+import {
+  Body,
+  type CanActivate,
+  Controller,
+  Get,
+  Header,
+  HttpCode,
+  Inject,
+  Post,
+  Put,
+  Query,
+  Req,
+  type Type,
+  UseGuards,
+  VERSION_NEUTRAL,
+} from '@nestjs/common';
+import type { LimitExplanation } from '../../limiter/explain.js';
+import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../limiter/overrides/override.js';
+import type { RateLimitOverrides } from '../../limiter/overrides/rate-limit-overrides.js';
+import type { RateLimiter, ResetState } from '../../limiter/rate-limiter.js';
+import type { LimitTable } from '../../limiter/table.js';
+import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
+import { answered, noOverride, storeAnswered } from './answers.js';
+import {
+  readExplain,
+  readHistory,
+  readPage,
+  readRemove,
+  readReset,
+  readSet,
+  readTable,
+  readTarget,
+} from './requests.js';
+
+/** What the endpoints work with. */
+export interface AdminDesk {
+  readonly limiter: RateLimiter;
+  readonly overrides: RateLimitOverrides;
+  /** Who makes a request, where the application says so. */
+  readonly authorOf: (request: unknown) => string | undefined;
+}
+
+/** The token of an `AdminDesk`. */
+export const ADMIN_DESK = Symbol('RateLimitAdminModule');
+
+/**
+ * Makes the controller of the endpoints: a class of its own for each registration, because path, guards and what OpenAPI knows are
+ * metadata of the class and its methods. It is not limited, so that a limit never keeps the operators from changing it.
+ *
+ * Identities are in bodies alone, because servers and proxies log URLs.
+ */
+export function adminController(path: string, guards: readonly (Type<CanActivate> | CanActivate)[]): Type {
+  @Controller({ path, version: VERSION_NEUTRAL })
+  @UseGuards(...guards)
+  @SkipRateLimit()
+  class RateLimitAdminController {
+    constructor(@Inject(ADMIN_DESK) private readonly desk: AdminDesk) {}
+
+    @Get('table')
+    @Header('Cache-Control', 'no-store')
+    table(@Query() query: unknown): Promise<LimitTable> {
+      return answered(() => {
+        const wanted = readTable(query);
+        const table = this.desk.limiter.table();
+        if (wanted === undefined) return table;
+        return { ...table, routes: table.routes.filter(({ limited }) => limited === wanted) };
+      });
+    }
+
+    @Post('explain')
+    @HttpCode(200)
+    @Header('Cache-Control', 'no-store')
+    explain(@Body() body: unknown): Promise<LimitExplanation> {
+      return answered(() => {
+        const { identity, route, plan } = readExplain(body);
+        return this.desk.limiter.explain(identity, route, { plan });
+      });
+    }
+
+    @Post('reset')
+    @HttpCode(200)
+    @Header('Cache-Control', 'no-store')
+    reset(@Body() body: unknown): Promise<{ readonly cleared: readonly ResetState[] }> {
+      return answered(async () => {
+        const { identity, what } = readReset(body);
+        return { cleared: await storeAnswered(() => this.desk.limiter.reset(identity, what)) };
+      });
+    }
+
+    @Get('overrides')
+    @Header('Cache-Control', 'no-store')
+    overrides(@Query() query: unknown): Promise<OverridePage<RateLimitOverride>> {
+      return answered(() => this.desk.overrides.list(readPage(query)));
+    }
+
+    @Put('overrides')
+    @Header('Cache-Control', 'no-store')
+    setOverride(@Body() body: unknown, @Req() request: unknown): Promise<RateLimitOverride> {
+      const author = this.desk.authorOf(request);
+      return answered(() => {
+        const { target, change, options } = readSet(body, author);
+        return this.desk.overrides.set(target, change, options);
+      });
+    }
+
+    @Post('overrides/find')
+    @HttpCode(200)
+    @Header('Cache-Control', 'no-store')
+    findOverride(@Body() body: unknown): Promise<RateLimitOverride> {
+      return answered(async () => {
+        const found = await this.desk.overrides.get(readTarget(body));
+        if (found === undefined) throw noOverride();
+        return found;
+      });
+    }
+
+    @Post('overrides/remove')
+    @HttpCode(200)
+    @Header('Cache-Control', 'no-store')
+    removeOverride(@Body() body: unknown, @Req() request: unknown): Promise<{ readonly removed: true }> {
+      const author = this.desk.authorOf(request);
+      return answered(async () => {
+        const { target, options } = readRemove(body, author);
+        if (!(await this.desk.overrides.remove(target, options))) throw noOverride();
+        return { removed: true } as const;
+      });
+    }
+
+    @Get('overrides/history')
+    @Header('Cache-Control', 'no-store')
+    history(@Query() query: unknown): Promise<OverridePage<OverrideHistoryEntry>> {
+      return answered(() => this.desk.overrides.history(undefined, readPage(query)));
+    }
+
+    @Post('overrides/history')
+    @HttpCode(200)
+    @Header('Cache-Control', 'no-store')
+    historyOf(@Body() body: unknown): Promise<OverridePage<OverrideHistoryEntry>> {
+      return answered(() => {
+        const { target, page } = readHistory(body);
+        return this.desk.overrides.history(target, page);
+      });
+    }
+  }
+  return RateLimitAdminController;
+}

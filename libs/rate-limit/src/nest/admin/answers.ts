@@ -1,0 +1,62 @@
+import { HttpException, HttpStatus } from '@nestjs/common';
+import { OverrideConflictError, TooManyOverridesError } from '../../limiter/overrides/errors.js';
+import { RateLimitStoreError } from '../../stores/store.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
+import type { ErrorCode } from '../../util/error-codes.js';
+import { RateLimitUnavailableException } from '../exceptions.js';
+
+/** What a message begins with for developers, and the link behind it. */
+const FOR_DEVELOPERS = /^RateLimit\w+(?:\.\w+)?[:,] | \(see https:[^)]*\)$/g;
+
+const UNKNOWN: readonly ErrorCode[] = ['FG_UNKNOWN_POLICY', 'FG_UNKNOWN_ROUTE'];
+
+/** Does what a request asks for. Its failures are answers: 400, 404, 409 or 503. */
+export async function answered<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw exceptionOf(error);
+  }
+}
+
+/** A store fails with an error of its client, or of the application: to whoever asks here they are one. */
+export async function storeAnswered<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof RateLimitConfigError || error instanceof TypeError) throw error;
+    throw new RateLimitStoreError((error as Error).message, { cause: error });
+  }
+}
+
+/** There is no such override: 404. */
+export function noOverride(): HttpException {
+  return answer(HttpStatus.NOT_FOUND, 'not_found', 'There is no override of exactly this policy, identity and scope');
+}
+
+function exceptionOf(error: unknown): unknown {
+  if (error instanceof RateLimitConfigError) {
+    const { code } = error;
+    const message = error.message.replaceAll(FOR_DEVELOPERS, '');
+    return UNKNOWN.includes(code)
+      ? answer(HttpStatus.NOT_FOUND, 'not_found', message, { code })
+      : answer(HttpStatus.BAD_REQUEST, 'invalid_request', message, { code });
+  }
+  if (error instanceof OverrideConflictError) {
+    const { message, expectedVersion, actualVersion } = error;
+    return answer(HttpStatus.CONFLICT, 'version_conflict', message, { expectedVersion, actualVersion });
+  }
+  if (error instanceof TooManyOverridesError) {
+    const { message, count } = error;
+    return answer(HttpStatus.CONFLICT, 'too_many_overrides', message, { count });
+  }
+  if (error instanceof RateLimitStoreError) {
+    const message = 'The store does not answer. A change that was asked for may have been carried out';
+    return new RateLimitUnavailableException(message, 1, { cause: error });
+  }
+  return error;
+}
+
+function answer(statusCode: HttpStatus, error: string, message: string, more: object = {}): HttpException {
+  return new HttpException({ statusCode, error, message, ...more }, statusCode);
+}

@@ -1,0 +1,151 @@
+import type { ResetTarget } from '../../limiter/insight.js';
+import { tagOf } from '../../limiter/insight-arguments.js';
+import type {
+  OverrideChange,
+  OverrideOptions,
+  OverridePageOptions,
+  OverrideTarget,
+} from '../../limiter/overrides/override.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { checkNames } from '../../util/option-rules.js';
+
+// What the endpoints take. Their values that `RateLimiter` and `RateLimitOverrides` check are not checked here again.
+
+type Given = Readonly<Record<string, unknown>>;
+
+const TARGET = ['policy', 'identity', 'scope'];
+const PAGE = ['cursor', 'limit'];
+const CHANGED_BY = ['reason', 'author', 'ifVersion'];
+
+export interface ExplainRequest {
+  readonly identity: string;
+  readonly route: string | undefined;
+  readonly plan: string | null | undefined;
+}
+
+/** @throws {RateLimitConfigError} as all functions here, for a request that is wrong */
+export function readExplain(body: unknown): ExplainRequest {
+  const given = bodyOf(body, ['identity', 'route', 'plan']);
+  return { identity: tagOf(given.identity, BODY), route: optionalText(given, 'route'), plan: planOf(given) };
+}
+
+export function readReset(body: unknown): { readonly identity: string; readonly what: ResetTarget } {
+  const given = bodyOf(body, ['identity', 'route', 'policy']);
+  const identity = tagOf(given.identity, BODY);
+  const [route, policy] = [optionalText(given, 'route'), optionalText(given, 'policy')];
+  if ((route === undefined) === (policy === undefined)) {
+    const got = route === undefined ? 'neither' : 'both';
+    throw wrong(BODY, `give either route, such as 'POST /rides', or the name of a policy, got ${got}`);
+  }
+  return { identity, what: policy === undefined ? { route: route! } : { policy } };
+}
+
+export function readTarget(body: unknown): OverrideTarget {
+  return targetOf(bodyOf(body, TARGET));
+}
+
+export function readHistory(body: unknown): { readonly target: OverrideTarget; readonly page: OverridePageOptions } {
+  const given = bodyOf(body, [...TARGET, ...PAGE]);
+  const { cursor, limit } = given;
+  return { target: targetOf(given), page: { cursor, limit } as OverridePageOptions };
+}
+
+export interface SetRequest {
+  readonly target: OverrideTarget;
+  readonly change: OverrideChange;
+  readonly options: OverrideOptions;
+}
+
+/** @param author who changes it, where the application says so in place of the body */
+export function readSet(body: unknown, author: string | undefined): SetRequest {
+  const given = bodyOf(body, [...TARGET, 'change', 'expiresIn', ...CHANGED_BY]);
+  if (given.change === undefined) {
+    throw wrong(
+      BODY,
+      'change is missing: give numbers such as { "limit": 100 }, { "exempt": true } or { "blocked": true }',
+    );
+  }
+  const { expiresIn } = given;
+  return {
+    target: targetOf(given),
+    change: given.change as OverrideChange,
+    options: { ...changedBy(given, author), expiresIn } as OverrideOptions,
+  };
+}
+
+/** @param author as in `readSet` */
+export function readRemove(body: unknown, author: string | undefined): Omit<SetRequest, 'change'> {
+  const given = bodyOf(body, [...TARGET, ...CHANGED_BY]);
+  return { target: targetOf(given), options: changedBy(given, author) };
+}
+
+export function readPage(query: unknown): OverridePageOptions {
+  const given = queryOf(query, PAGE);
+  return { cursor: given.cursor, limit: given.limit === undefined ? undefined : wholeOf(given.limit) };
+}
+
+/** Whether only handlers that are limited, or that are not, are asked for; undefined: all. */
+export function readTable(query: unknown): boolean | undefined {
+  const { limited } = queryOf(query, ['limited']);
+  if (limited === undefined) return undefined;
+  if (limited === 'true' || limited === 'false') return limited === 'true';
+  throw wrong(QUERY, `limited must be true or false, got ${shown(limited)}`);
+}
+
+const BODY = 'The body';
+const QUERY = 'The query';
+
+function bodyOf(body: unknown, known: readonly string[]): Given {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw wrong(
+      BODY,
+      `must be a JSON object (Content-Type: application/json), got ${body === undefined ? 'none' : shown(body)}`,
+    );
+  }
+  checkNames(body, known, BODY);
+  // A member that is null is not given, but a plan: null stands for none.
+  const members = Object.entries(body).filter(([name, value]) => value !== null || name === 'plan');
+  return Object.fromEntries(members);
+}
+
+function queryOf(query: unknown, known: readonly string[]): Readonly<Record<string, string | undefined>> {
+  const given = { ...(query as Given | undefined) };
+  checkNames(given, known, QUERY);
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== 'string') throw wrong(QUERY, `${name} must be given once`);
+  }
+  return given as Readonly<Record<string, string>>;
+}
+
+function targetOf(given: Given): OverrideTarget {
+  const { policy, scope } = given;
+  const identity = given.identity === undefined ? undefined : tagOf(given.identity, BODY);
+  return { policy, identity, scope } as OverrideTarget;
+}
+
+function changedBy({ reason, author, ifVersion }: Given, known: string | undefined): OverrideOptions {
+  if (known !== undefined && author !== undefined) {
+    throw wrong(BODY, 'author must be left out: the application says who makes the request');
+  }
+  return { reason, author: known ?? author, ifVersion } as OverrideOptions;
+}
+
+function planOf({ plan }: Given): string | null | undefined {
+  if (plan === undefined || plan === null || typeof plan === 'string') return plan;
+  throw wrong(BODY, `plan must be the name of a plan, or null for none, got ${shown(plan)}`);
+}
+
+function optionalText(given: Given, name: string): string | undefined {
+  const value = given[name];
+  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
+  throw wrong(BODY, `${name} must be text, got ${shown(value)}`);
+}
+
+/** Anything but digits is for the reader of the page to refuse, in its words. */
+function wholeOf(text: string): number {
+  return /^\d{1,9}$/.test(text) ? Number(text) : (text as unknown as number);
+}
+
+function wrong(where: string, problem: string): RateLimitConfigError {
+  return new RateLimitConfigError(where, problem, 'FG_INVALID_OPTION');
+}

@@ -1,0 +1,178 @@
+// What OpenAPI says of the endpoints: JSON Schema of what they take, and of what they answer.
+
+/** A schema of OpenAPI, as `@nestjs/swagger` takes it. */
+export type AdminSchema = Readonly<Record<string, unknown>>;
+
+const text = (description: string, more: AdminSchema = {}): AdminSchema => ({ type: 'string', description, ...more });
+const object = (properties: Readonly<Record<string, AdminSchema>>, required: readonly string[] = []): AdminSchema => ({
+  type: 'object',
+  additionalProperties: false,
+  properties,
+  ...(required.length > 0 && { required }),
+});
+
+const IDENTITY: AdminSchema = {
+  description: "Who is counted, or the identity's tag such as user:rider-1",
+  oneOf: [
+    object({ kind: text('Such as user, ip or key'), value: text('Such as rider-1') }, ['kind', 'value']),
+    { type: 'string' },
+  ],
+};
+const ROUTE = text("A route's name as in the table, or its class and method", { example: 'POST /rides' });
+const POLICY = text("A policy's name");
+const TARGET = {
+  policy: POLICY,
+  identity: { ...IDENTITY, description: 'Left out for a policy that counts all clients together' },
+  scope: text('One place where the policy stands, as in the table; default all of them'),
+};
+const CHANGED_BY = {
+  reason: text('Why', { maxLength: 500 }),
+  author: text('Who changes it, unless the application says so', { maxLength: 100 }),
+  ifVersion: {
+    type: 'integer',
+    minimum: 0,
+    description: 'The version that the override must have; 0: there must be none',
+  },
+};
+const PAGE = {
+  cursor: text('The cursor of the page before'),
+  limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'Items on the page' },
+};
+
+const NUMBERS: AdminSchema = {
+  type: 'object',
+  description: "Numbers of the policy's algorithm, such as capacity and refill",
+};
+const CHANGE: AdminSchema = {
+  type: 'object',
+  description: 'Other numbers, such as { "capacity": 1000 }, { "exempt": true } or { "blocked": true }',
+  example: { capacity: 1000 },
+};
+const DURATION: AdminSchema = {
+  oneOf: [{ type: 'string' }, { type: 'integer' }],
+  description: 'When it ends by itself: a duration such as 24h, or milliseconds; default never',
+};
+
+const answer = (properties: Readonly<Record<string, AdminSchema>>): AdminSchema => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+});
+const array = (items: AdminSchema): AdminSchema => ({ type: 'array', items });
+const BOOLEAN: AdminSchema = { type: 'boolean' };
+const STRING: AdminSchema = { type: 'string' };
+
+const OVERRIDE: AdminSchema = {
+  type: 'object',
+  properties: {
+    policy: STRING,
+    identity: STRING,
+    scope: STRING,
+    change: CHANGE,
+    version: { type: 'integer' },
+    setAtMs: { type: 'integer' },
+    expiresAtMs: { type: 'integer', nullable: true, description: 'Milliseconds since 1970; null: it stays' },
+    reason: STRING,
+    author: STRING,
+  },
+  required: ['policy', 'version', 'setAtMs', 'expiresAtMs'],
+};
+const TABLE_POLICIES = array({
+  type: 'object',
+  properties: { name: STRING, algorithm: STRING, numbers: NUMBERS, scope: STRING, by: STRING, onStoreFailure: STRING },
+  required: ['name', 'algorithm', 'numbers', 'scope', 'by', 'onStoreFailure'],
+});
+const page = (items: AdminSchema): AdminSchema => ({
+  type: 'object',
+  properties: { items: array(items), cursor: text('For the next page; missing: this one is the last') },
+  required: ['items'],
+});
+
+/** What OpenAPI says of one endpoint. */
+export interface AdminOperation {
+  readonly summary: string;
+  readonly query?: Readonly<Record<string, AdminSchema>>;
+  readonly body?: AdminSchema;
+  readonly answers: AdminSchema;
+  /** Beside 400 and 503. */
+  readonly errors: readonly (404 | 409)[];
+}
+
+/** By the method of the controller. */
+export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
+  table: {
+    summary: 'What limits what',
+    query: { limited: { type: 'boolean', description: 'Only handlers that are limited, or only those that are not' } },
+    answers: answer({
+      middleware: answer({ chosen: BOOLEAN, policies: TABLE_POLICIES }),
+      routes: array(
+        answer({
+          context: STRING,
+          handler: STRING,
+          route: STRING,
+          origin: STRING,
+          guarded: BOOLEAN,
+          chosen: BOOLEAN,
+          limited: BOOLEAN,
+          policies: TABLE_POLICIES,
+        }),
+      ),
+      named: TABLE_POLICIES,
+    }),
+    errors: [],
+  },
+  explain: {
+    summary: 'Why a client is rejected, and when the next request passes',
+    body: object(
+      {
+        identity: IDENTITY,
+        route: ROUTE,
+        plan: { type: 'string', description: "The client's plan; default the one that is known" },
+      },
+      ['identity'],
+    ),
+    answers: answer({
+      identity: STRING,
+      at: text('ISO 8601'),
+      isRejected: BOOLEAN,
+      policies: array(
+        answer({ policy: STRING, scope: STRING, outcome: STRING, isRejected: BOOLEAN, numbers: NUMBERS }),
+      ),
+    }),
+    errors: [404],
+  },
+  reset: {
+    summary: 'Clear what is counted of a client',
+    body: object({ identity: IDENTITY, route: ROUTE, policy: POLICY }, ['identity']),
+    answers: answer({ cleared: array(answer({ policy: STRING, scope: STRING })) }),
+    errors: [404],
+  },
+  overrides: { summary: 'All overrides', query: PAGE, answers: page(OVERRIDE), errors: [] },
+  setOverride: {
+    summary: 'Set an override',
+    body: object({ ...TARGET, change: CHANGE, expiresIn: DURATION, ...CHANGED_BY }, ['policy', 'change']),
+    answers: OVERRIDE,
+    errors: [404, 409],
+  },
+  findOverride: { summary: 'One override', body: object(TARGET, ['policy']), answers: OVERRIDE, errors: [404] },
+  removeOverride: {
+    summary: 'Remove an override',
+    body: object({ ...TARGET, ...CHANGED_BY }, ['policy']),
+    answers: answer({ removed: BOOLEAN }),
+    errors: [404, 409],
+  },
+  history: { summary: 'The last changes of all overrides', query: PAGE, answers: page(OVERRIDE), errors: [] },
+  historyOf: {
+    summary: 'The last changes of one override',
+    body: object({ ...TARGET, ...PAGE }, ['policy']),
+    answers: page(OVERRIDE),
+    errors: [],
+  },
+};
+
+/** The body of a 400, 404 or 409. */
+export const ERROR_SCHEMA: AdminSchema = {
+  type: 'object',
+  properties: { statusCode: { type: 'integer' }, error: STRING, message: STRING, code: STRING },
+  required: ['statusCode', 'error', 'message'],
+};

@@ -1,0 +1,424 @@
+import { Controller, Get, Post } from '@nestjs/common';
+import { Query as QueryField, Resolver } from '@nestjs/graphql';
+import { MessagePattern } from '@nestjs/microservices';
+import { describe, expect, it, jest } from '@jest/globals';
+import {
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  RateLimitModule,
+  type RateLimitModuleExtras,
+  type RateLimitModuleOptions,
+  RateLimitOverrides,
+  SkipRateLimit,
+} from 'nestjs-floodgate';
+import { FROM_HEADERS, type HttpApp, limited, PLATFORMS, start } from '../support/http-app.js';
+import { useRedis } from '../support/redis-fixture.js';
+import { StillStore } from '../support/still-store.js';
+
+jest.setTimeout(20_000);
+
+const WINDOW: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 3, window: '300d', by: 'user' };
+const PLANNED: Policy = {
+  name: 'planned',
+  algorithm: 'token-bucket',
+  capacity: 2,
+  refill: '1/h',
+  by: 'user',
+  plans: { pro: { capacity: 20 } },
+};
+const ADA = { kind: 'user', value: 'ada' };
+const START = Date.UTC(2024, 0, 1);
+
+@Controller('shop')
+class Shop {
+  @Get()
+  @RateLimit(WINDOW, { name: 'all', algorithm: 'token-bucket', capacity: 50, refill: 1, by: 'global' })
+  list(): void {}
+
+  @Post('orders')
+  @RateLimit({
+    name: 'orders',
+    algorithm: 'token-bucket',
+    capacity: 4,
+    refill: '1/m',
+    cost: 2,
+    onStoreFailure: 'closed',
+  })
+  order(): void {}
+
+  @Get('planned')
+  @RateLimit(PLANNED)
+  planned(): void {}
+
+  @Get('chosen')
+  @RateLimit(() => WINDOW, { name: 'fixed', algorithm: 'fixed-window', limit: 9, window: '1d', by: 'ip' })
+  chosen(): void {}
+
+  @Get('tenants')
+  @RateLimit({
+    ...WINDOW,
+    name: 'tenants',
+    by: () => ({ kind: 'tenant', value: 't-1' }),
+    skipIf: () => false,
+    cost: () => 1,
+  })
+  tenants(): void {}
+
+  @Get('open')
+  @SkipRateLimit()
+  open(): void {}
+
+  @Get('bare')
+  bare(): void {}
+}
+
+@Controller('twins')
+@RateLimit({ ...WINDOW, name: 'twins' })
+class Twins {
+  @Get()
+  one(): void {}
+}
+
+const POLICIES: Record<string, Policy> = { emails: { algorithm: 'sliding-window-log', limit: 2, window: '1h' } };
+
+function open(
+  platform: (typeof PLATFORMS)[number],
+  options: RateLimitModuleOptions & RateLimitModuleExtras = {},
+): Promise<HttpApp> {
+  return limited(platform, [Shop, Twins], {
+    identity: FROM_HEADERS,
+    policies: POLICIES,
+    middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 100, refill: 1, by: 'ip' }],
+    plan: { resolve: (context) => planOf(context.switchToHttp().getRequest<Asked>().headers) },
+    ...(options.redis === undefined && { store: new StillStore() }),
+    ...options,
+  });
+}
+
+interface Asked {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function planOf(headers: Record<string, string>): string | undefined {
+  return headers['x-user-id'] === 'ada' ? 'pro' : undefined;
+}
+
+describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
+  it('lists every handler with its policies, also those that nothing limits, as plain data', async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    const table = limiter.table();
+    expect(JSON.parse(JSON.stringify(table))).toEqual(table);
+    expect(
+      table.routes.map(({ route, handler, origin, limited: is, chosen }) => [route, handler, origin, is, chosen]),
+    ).toEqual([
+      ['GET /shop', 'Shop.list', 'method', true, false],
+      ['POST /shop/orders', 'Shop.order', 'method', true, false],
+      ['GET /shop/planned', 'Shop.planned', 'method', true, false],
+      ['GET /shop/chosen', 'Shop.chosen', 'method', true, true],
+      ['GET /shop/tenants', 'Shop.tenants', 'method', true, false],
+      ['GET /shop/open', 'Shop.open', 'skipped', false, false],
+      ['GET /shop/bare', 'Shop.bare', 'none', false, false],
+      ['GET /twins', 'Twins.one', 'class', true, false],
+    ]);
+    const common = {
+      scope: 'GET /shop',
+      onMissingIdentity: 'ip',
+      cost: 1,
+      skips: false,
+      onStoreFailure: 'local',
+      plans: null,
+      shards: 1,
+    };
+    expect(table.routes[0]).toEqual({
+      context: 'http',
+      handler: 'Shop.list',
+      route: 'GET /shop',
+      origin: 'method',
+      guarded: true,
+      chosen: false,
+      limited: true,
+      policies: [
+        { ...common, name: 'daily', algorithm: 'fixed-window', numbers: { limit: 3, window: '300d' }, by: 'user' },
+        { ...common, name: 'all', algorithm: 'token-bucket', numbers: { capacity: 50, refill: 1 }, by: 'global' },
+      ],
+    });
+    const of = (route: string) => table.routes.find((one) => one.route === route)!.policies;
+    expect(of('POST /shop/orders')).toMatchObject([{ cost: 2, onStoreFailure: 'closed' }]);
+    expect(of('GET /shop/planned')).toMatchObject([{ plans: { pro: { capacity: 20, refill: '1/h' } } }]);
+    expect(of('GET /shop/chosen').map(({ name }) => name)).toEqual(['fixed']);
+    expect(of('GET /shop/tenants')).toMatchObject([{ by: 'function', cost: 'function', skips: true }]);
+    expect(of('GET /twins')).toMatchObject([{ scope: 'Twins /twins' }]);
+    expect(table.middleware).toMatchObject({ chosen: false, policies: [{ name: 'address', scope: 'app' }] });
+    expect(table.named).toMatchObject([{ name: 'emails', scope: 'app', numbers: { limit: 2, window: '1h' } }]);
+  });
+
+  it('lists handlers of other contexts, and explains them', async () => {
+    @Controller()
+    class Messages {
+      @MessagePattern('rides')
+      @RateLimit({ ...WINDOW, name: 'messages' })
+      ride(): void {}
+    }
+    @Resolver()
+    class Queries {
+      @QueryField(() => String)
+      rides(): string {
+        return '';
+      }
+    }
+    const imports = [RateLimitModule.forRoot({ identity: FROM_HEADERS })];
+    await using http = await start(platform, { imports, controllers: [Messages], providers: [Queries] });
+    const limiter = http.app.get(RateLimiter);
+    expect(limiter.table().routes).toMatchObject([
+      { context: 'graphql', handler: 'Queries.rides', route: 'Queries.rides', limited: false, guarded: true },
+      { context: 'rpc', handler: 'Messages.ride', route: 'Messages.ride', limited: true, guarded: true },
+    ]);
+    expect(await limiter.explain(ADA, 'Messages.ride')).toMatchObject({
+      route: { context: 'rpc' },
+      policies: [{ policy: 'messages', outcome: 'passes' }],
+    });
+  });
+
+  it('says where no guard stands, and where defaults limit', async () => {
+    const defaults: Policy[] = [{ name: 'default', algorithm: 'token-bucket', capacity: 9, refill: 9 }];
+    await using bound = await open(platform, { defaults });
+    const bare = bound.app
+      .get(RateLimiter)
+      .table()
+      .routes.find(({ handler }) => handler === 'Shop.bare');
+    expect(bare).toMatchObject({
+      origin: 'defaults',
+      limited: true,
+      policies: [{ name: 'default', scope: 'GET /shop/bare' }],
+    });
+    await using unbound = await open(platform, { guard: false });
+    const { routes } = unbound.app.get(RateLimiter).table();
+    expect(routes.filter(({ guarded, limited: is }) => guarded || is)).toEqual([]);
+    // Nothing but the middleware rejects there.
+    const { policies } = await unbound.app.get(RateLimiter).explain(ADA, [Shop, 'list']);
+    expect(policies.map(({ policy }) => policy)).toEqual(['address']);
+  });
+});
+
+describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
+  it('shows the level of each policy of a route and the next instant that passes, and charges nothing', async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    for (let i = 0; i < 3; i++) await http.as('ada', '/shop');
+    const before = limiter.stats();
+    const first = await limiter.explain(ADA, [Shop, 'list']);
+    expect(await limiter.explain('user:ada', 'GET /shop')).toEqual(first);
+    expect(await limiter.explain(ADA, 'Shop.list')).toEqual(first);
+    expect(limiter.stats()).toEqual(before);
+    const next = Math.ceil(START / (300 * 86_400_000)) * 300 * 86_400_000;
+    expect(first).toMatchObject({
+      identity: 'user:ada',
+      at: new Date(START).toISOString(),
+      route: { route: 'GET /shop', handler: 'Shop.list', guarded: true, chosen: false },
+      isRejected: true,
+      passesAt: new Date(next).toISOString(),
+    });
+    const [daily, address, all] = first.policies;
+    expect(daily).toEqual({
+      policy: 'daily',
+      algorithm: 'fixed-window',
+      scope: 'GET /shop',
+      numbers: { limit: 3, window: '300d' },
+      counts: true,
+      outcome: 'rejected',
+      isRejected: true,
+      cost: 1,
+      level: { limit: 3, used: 3, remaining: 0, resetAfterMs: next - START },
+      plan: null,
+      override: null,
+      decidedBy: 'store',
+      rejectedSince: null,
+      retryAfterMs: next - START,
+      passesAt: new Date(next).toISOString(),
+    });
+    // The middleware counts addresses: what it would say of a user is nothing.
+    expect(address).toMatchObject({
+      policy: 'address',
+      outcome: 'not-counted',
+      counts: false,
+      level: null,
+      decidedBy: null,
+    });
+    expect(all).toMatchObject({ policy: 'all', outcome: 'passes', level: { used: 3, limit: 50 } });
+    expect((await http.as('ada', '/shop')).status).toBe(429);
+  });
+
+  it('asks for the cost of the policy, and rounds the instant up to a millisecond', async () => {
+    const store = new StillStore();
+    await using http = await open(platform, { store });
+    const limiter = http.app.get(RateLimiter);
+    await http.as('ada', '/shop/orders', { method: 'POST' });
+    store.advance(0.5);
+    await http.as('ada', '/shop/orders', { method: 'POST' });
+    const { policies, passesAt } = await limiter.explain(ADA, [Shop, 'order']);
+    expect(policies[0]).toMatchObject({ cost: 2, outcome: 'rejected', level: { used: 4, remaining: 0, limit: 4 } });
+    expect(passesAt).toBe(new Date(START + 120_000).toISOString());
+    store.advance(119_999.4);
+    expect((await http.as('ada', '/shop/orders', { method: 'POST' })).status).toBe(429);
+    store.advance(0.1);
+    expect((await http.as('ada', '/shop/orders', { method: 'POST' })).status).toBe(201);
+  });
+
+  it('names plan and override, with reason, author and end, and who decided', async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    const overrides = http.app.get(RateLimitOverrides);
+    const planned = async (options?: { plan: string | null }) =>
+      (await limiter.explain(ADA, [Shop, 'planned'], options)).policies.find(({ policy }) => policy === 'planned')!;
+    expect(await planned()).toMatchObject({ plan: { name: null, isKnown: false }, level: { limit: 2 } });
+    expect(await planned({ plan: 'pro' })).toMatchObject({
+      plan: { name: 'pro', isKnown: true },
+      level: { limit: 20 },
+    });
+    await http.as('ada', '/shop/planned');
+    const lookups = limiter.stats().plans;
+    expect(await planned()).toMatchObject({
+      plan: { name: 'pro', isKnown: true },
+      numbers: { capacity: 20, refill: '1/h' },
+      level: { limit: 20, used: 1, remaining: 19 },
+    });
+    expect(limiter.stats().plans).toEqual(lookups);
+    const target = { policy: 'planned', identity: ADA };
+    await overrides.set(target, { capacity: 70 }, { expiresIn: '24h', reason: 'launch', author: 'eve' });
+    const raised = await planned();
+    expect(raised).toMatchObject({
+      numbers: { capacity: 70, refill: '1/h' },
+      level: { limit: 70, used: 0 },
+      override: { change: { capacity: 70 }, scope: null, isComplete: true, reason: 'launch', author: 'eve' },
+      decidedBy: 'store',
+    });
+    expect(Date.parse(raised.override!.expiresAt!) - Date.parse(raised.override!.setAt!)).toBe(86_400_000);
+    await overrides.set({ ...target, scope: 'GET /shop/planned' }, { blocked: true });
+    const blocked = await planned();
+    expect(blocked).toMatchObject({
+      outcome: 'blocked',
+      isRejected: true,
+      level: null,
+      decidedBy: 'override',
+      override: { scope: 'GET /shop/planned', expiresAt: null },
+      retryAfterMs: null,
+      passesAt: null,
+    });
+    expect(blocked.rejectedSince).toBe(blocked.override!.setAt);
+    await overrides.set({ ...target, scope: 'GET /shop/planned' }, { exempt: true });
+    expect(await planned()).toMatchObject({ outcome: 'exempt', isRejected: false, level: null, decidedBy: 'override' });
+  });
+
+  it('without a route shows every policy that counts such an identity, those that reject first', async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    for (let i = 0; i < 2; i++) await limiter.consume('emails', ADA);
+    const { policies, isRejected, route, passesAt } = await limiter.explain(ADA);
+    expect([isRejected, route, passesAt]).toEqual([true, null, null]);
+    expect(policies.map(({ policy, outcome, counts }) => [policy, outcome, counts])).toEqual([
+      ['emails', 'rejected', true],
+      ['daily', 'passes', true],
+      ['all', 'passes', true],
+      ['orders', 'passes', true],
+      ['planned', 'passes', true],
+      ['tenants', 'passes', null],
+      ['twins', 'passes', true],
+    ]);
+    const names = async (kind: string) =>
+      (await limiter.explain({ kind, value: '192.0.2.1' })).policies.map(({ policy }) => policy);
+    // A user's policy counts the address of requests without a user.
+    expect(await names('ip')).toEqual([
+      'emails',
+      'address',
+      'daily',
+      'all',
+      'orders',
+      'planned',
+      'fixed',
+      'tenants',
+      'twins',
+    ]);
+    expect(await names('device')).toEqual(['emails', 'all', 'tenants']);
+  });
+
+  it('says who decides without a store, and what nobody knows', async () => {
+    const failing = new StillStore();
+    failing.consume = () => {
+      throw new Error('gone');
+    };
+    await using http = await open(platform, { store: failing });
+    const limiter = http.app.get(RateLimiter);
+    const [order] = (await limiter.explain(ADA, [Shop, 'order'])).policies;
+    expect(order).toMatchObject({
+      outcome: 'unavailable',
+      isRejected: true,
+      decidedBy: 'closed',
+      level: null,
+      passesAt: null,
+    });
+    const list = await limiter.explain(ADA, [Shop, 'list']);
+    expect(list.policies.map(({ decidedBy }) => decidedBy)).toEqual([null, 'local', 'local']);
+  });
+
+  it('refuses what it cannot explain, and says what would be right', async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    const explain = limiter.explain.bind(limiter) as (...args: unknown[]) => Promise<unknown>;
+    for (const [args, message] of [
+      [['ada'], "identity must be { kind, value } or a tag such as 'user:rider-1', got 'ada'"],
+      [['user:{a}'], "got 'user:{a}'"],
+      [[undefined], 'got undefined'],
+      [[{ kind: 'User', value: 'a' }], "an identity's kind must be"],
+      [[ADA, 'GET /shpo'], "there is no route named 'GET /shpo'. Did you mean 'GET /shop'?"],
+      [[ADA, 7], "route must be [Controller, 'method'] or a name"],
+      [[ADA, [Shop, 'nothing']], 'Shop.nothing is no handler'],
+      [[ADA, 'Shop.list', { plan: 'pro' }], 'plan has no effect, because none of the policies has plans'],
+      [[ADA, 'Shop.planned', { plan: 7 }], 'plan must be the name of a plan, or null for none, got 7'],
+      [[ADA, 'Shop.planned', { plna: 'pro' }], "'plna' is not an option of RateLimiter.explain"],
+    ] as const) {
+      await expect(explain(...args)).rejects.toThrow(message);
+    }
+  });
+});
+
+describe.each(PLATFORMS)('over %s, RateLimiter.reset(who, what)', (platform) => {
+  it('clears what a request to a route meets, but nothing that all clients share', async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    const take = async () => [(await http.as('ada', '/shop')).status, (await http.as('ada', '/twins')).status];
+    for (let i = 0; i < 4; i++) await take();
+    expect(await take()).toEqual([429, 429]);
+    const cleared = [
+      { policy: 'address', scope: 'app' },
+      { policy: 'daily', scope: 'GET /shop' },
+    ];
+    expect(await limiter.reset(ADA, [Shop, 'list'])).toEqual(cleared);
+    expect(await take()).toEqual([200, 429]);
+    expect((await limiter.explain(ADA, 'GET /shop')).policies).toContainEqual(
+      expect.objectContaining({ policy: 'all', level: expect.objectContaining({ used: 4 }) }),
+    );
+    expect(await limiter.reset('user:ada', 'twins')).toEqual([{ policy: 'twins', scope: 'Twins /twins' }]);
+    expect(await take()).toEqual([200, 200]);
+    expect(await limiter.reset(ADA, { route: 'GET /shop' })).toEqual(cleared);
+    expect(await limiter.reset(ADA, { policy: 'all' })).toEqual([{ policy: 'all', scope: 'GET /shop' }]);
+    await expect(limiter.reset(ADA, { policy: 'dialy' })).rejects.toThrow("Did you mean 'daily'?");
+    await expect(limiter.reset(ADA, 'GET /nowhere')).rejects.toThrow("there is no route named 'GET /nowhere'");
+  });
+});
+
+describe('with Redis', () => {
+  const redis = useRedis();
+
+  it('explains by the clock of Redis, in one process what another one has counted', async () => {
+    await using one = await open('Express', { redis: redis.server.url });
+    await using other = await open('Fastify', { redis: redis.server.url });
+    for (let i = 0; i < 3; i++) expect((await one.as('ada', '/shop')).status).toBe(200);
+    const explained = await other.app.get(RateLimiter).explain(ADA, 'GET /shop');
+    expect(Math.abs(Date.parse(explained.at) - Date.now())).toBeLessThan(5000);
+    expect(explained.policies[0]).toMatchObject({ outcome: 'rejected', decidedBy: 'store', level: { used: 3 } });
+    await other.app.get(RateLimiter).reset(ADA, 'GET /shop');
+    expect(await other.app.get(RateLimiter).explain(ADA, 'GET /shop')).toMatchObject({ isRejected: false });
+  });
+});
