@@ -4,7 +4,8 @@ import type { Decision } from '../policy/decision.js';
 import type { OverrideLog } from '../stores/override-log.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { LimiterUnavailableError } from './errors.js';
-import type { ExplainedOutcome, ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
+import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
+import { meets } from './explained-outcome.js';
 import { tagOf, unknownName } from './insight-arguments.js';
 import type { Limiter } from './limiter.js';
 import { overrideId, readBody } from './overrides/override-text.js';
@@ -256,34 +257,6 @@ function isNamed(given: unknown): given is { readonly policy: string } | { reado
 
 /** The kinds of requests without any other identity. */
 const ADDRESSES: readonly string[] = ['ip', 'unknown'];
-
-interface Met {
-  readonly outcome: ExplainedOutcome;
-  readonly isRejected: boolean;
-  readonly level: PolicyExplanation['level'];
-  readonly decidedBy: PolicyExplanation['decidedBy'];
-  readonly retryAfterMs: number | null;
-  /** Undefined where no clock was read. */
-  readonly atMs: number | undefined;
-}
-
-function meets(answer: Decision | LimiterUnavailableError | undefined, override: ActiveOverride | undefined): Met {
-  const nothing = { isRejected: false, level: null, decidedBy: null, retryAfterMs: null, atMs: undefined };
-  if (answer === undefined) return { ...nothing, outcome: 'not-counted' };
-  if (answer instanceof LimiterUnavailableError) {
-    return { ...nothing, outcome: 'unavailable', isRejected: true, decidedBy: 'closed' };
-  }
-  const { allowed, decidedBy, policies, retryAfterMs, decidedAtMs: atMs } = answer;
-  const met = { isRejected: !allowed, decidedBy, retryAfterMs, atMs };
-  if (decidedBy === 'override') {
-    return { ...met, level: null, outcome: override?.kind === 'exempt' || allowed ? 'exempt' : 'blocked' };
-  }
-  const outcome = allowed ? 'passes' : 'rejected';
-  const [policy] = policies;
-  if (policy === undefined) return { ...met, outcome, level: null };
-  const { limit, remaining, resetAfterMs } = policy;
-  return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
-}
 
 function checkPlan(plan: unknown, policies: readonly BoundPolicy[], where: string): void {
   if (plan === undefined) return;

@@ -1,0 +1,41 @@
+import type { Decision } from '../policy/decision.js';
+import { LimiterUnavailableError } from './errors.js';
+import type { ExplainedOutcome, PolicyExplanation } from './explain.js';
+import type { ActiveOverride } from './overrides/override-table.js';
+
+/** What a request meets at one policy. */
+export interface Met {
+  readonly outcome: ExplainedOutcome;
+  readonly isRejected: boolean;
+  readonly level: PolicyExplanation['level'];
+  readonly decidedBy: PolicyExplanation['decidedBy'];
+  readonly retryAfterMs: number | null;
+  /** Undefined where no clock was read. */
+  readonly atMs: number | undefined;
+}
+
+/**
+ * What a decision, or the lack of one, means at one policy.
+ *
+ * @param answer undefined: the policy does not count such an identity
+ */
+export function meets(
+  answer: Decision | LimiterUnavailableError | undefined,
+  override: ActiveOverride | undefined,
+): Met {
+  const nothing = { isRejected: false, level: null, decidedBy: null, retryAfterMs: null, atMs: undefined };
+  if (answer === undefined) return { ...nothing, outcome: 'not-counted' };
+  if (answer instanceof LimiterUnavailableError) {
+    return { ...nothing, outcome: 'unavailable', isRejected: true, decidedBy: 'closed' };
+  }
+  const { allowed, decidedBy, policies, retryAfterMs, decidedAtMs: atMs } = answer;
+  const met = { isRejected: !allowed, decidedBy, retryAfterMs, atMs };
+  if (decidedBy === 'override') {
+    return { ...met, level: null, outcome: override?.kind === 'exempt' || allowed ? 'exempt' : 'blocked' };
+  }
+  const outcome = allowed ? 'passes' : 'rejected';
+  const [policy] = policies;
+  if (policy === undefined) return { ...met, outcome, level: null };
+  const { limit, remaining, resetAfterMs } = policy;
+  return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
+}
