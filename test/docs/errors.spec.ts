@@ -44,6 +44,8 @@ const PASSED_ON = [
   'algorithms/options.ts: options.warn( `${option} is rounded down to ${rate.tokens} per ${rate.microseconds} microseconds, to be counted exactly`, )',
   'algorithms/options.ts: options.warn(shortWindow(given))',
   'limiter/limiter-policies.ts: this.logger.warn(message)',
+  // The message of an error that has its link.
+  "nest/admin/openapi.ts: new Logger('RateLimit').warn(`RateLimitAdminModule: its endpoints are not described for ${message}`)",
   // What a hook of the application throws.
   "nest/before-routing.ts: new Logger('RateLimit').error(error)",
   'limiter/limiter-policies.ts: this.warnOnce(conflict)',

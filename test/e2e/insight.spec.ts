@@ -370,7 +370,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       [['ada'], "identity must be { kind, value } or a tag such as 'user:rider-1', got 'ada'"],
       [['user:{a}'], "got 'user:{a}'"],
       [[undefined], 'got undefined'],
-      [[{ kind: 'User', value: 'a' }], "an identity's kind must be"],
+      [[{ kind: 'User', value: 'a' }], 'its kind must be'],
       [[ADA, 'GET /shpo'], "there is no route named 'GET /shpo'. Did you mean 'GET /shop'?"],
       [[ADA, 7], "route must be [Controller, 'method'] or a name"],
       [[ADA, [Shop, 'nothing']], 'Shop.nothing is no handler'],

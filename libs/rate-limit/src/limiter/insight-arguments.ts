@@ -15,11 +15,7 @@ const MAX_LISTED = 20;
  */
 export function tagOf(given: unknown, where: string): string {
   if (typeof given === 'string' && given.length <= MAX_TAG_BYTES && TAG.test(given)) return given;
-  try {
-    if (typeof given === 'object' && given !== null) return identityTag(given as Identity);
-  } catch (error) {
-    throw new RateLimitConfigError(where, (error as Error).message, 'FG_INVALID_OPTION');
-  }
+  if (typeof given === 'object' && given !== null) return identityTag(given as Identity);
   throw new RateLimitConfigError(
     where,
     `identity must be { kind, value } or a tag such as 'user:rider-1', got ${shown(given)}`,

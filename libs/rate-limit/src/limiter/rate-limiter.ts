@@ -5,8 +5,8 @@ import type { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
-import { shown } from '../util/config-error.js';
 import { flatten, ownText } from '../util/own-text.js';
+import { checkConsumable, checkOptions, checkPlan, constantCost, isConcurrency, names } from './call-arguments.js';
 import type { LimitExplanation } from './explain.js';
 import { type Insight, isResetTarget, type ResetTarget, type RouteReference } from './insight.js';
 import { isIdentity, tagOf } from './insight-arguments.js';
@@ -366,50 +366,4 @@ export class RateLimiter {
         `none, or RateLimitModule a plan`,
     );
   }
-}
-
-/** A misspelt option would charge cost 1, or under no plan. */
-function checkOptions(options: object, method: string, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) {
-    const example = known.includes('cost') ? '{ cost: 2 }' : "{ plan: 'pro' }";
-    throw new TypeError(`RateLimiter.${method}: options must be an object such as ${example}, got ${shown(options)}`);
-  }
-  for (const option in options) {
-    if (known.includes(option)) continue;
-    const all = known.length === 1 ? `the only option is ${known[0]}` : `the options are ${known.join(' and ')}`;
-    throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; ${all}`);
-  }
-}
-
-function checkPlan(plan: unknown, policies: readonly BoundPolicy[]): void {
-  if (plan !== null && typeof plan !== 'string') {
-    throw new TypeError(`plan must be the name of a plan, or null for none, got ${shown(plan)}`);
-  }
-  if (policies.every(({ plans }) => plans === undefined)) {
-    throw new TypeError(
-      `plan has no effect, because no policy of the call has plans (${names(policies)}), got ${shown(plan)}`,
-    );
-  }
-}
-
-/** A lease that nobody releases would be missing until it ends by itself. */
-function checkConsumable(policies: readonly BoundPolicy[]): void {
-  const concurrency = policies.find(isConcurrency);
-  if (concurrency === undefined) return;
-  throw new TypeError(
-    `RateLimiter.consume: '${concurrency.name}' is a concurrency, whose leases have to be released: use RateLimiter.acquire`,
-  );
-}
-
-function isConcurrency({ algorithm }: BoundPolicy): boolean {
-  return algorithm.lease !== undefined;
-}
-
-function names(policies: readonly BoundPolicy[]): string {
-  return policies.map(({ name }) => `'${name}'`).join(', ');
-}
-
-function constantCost({ name, cost }: BoundPolicy): number {
-  if (typeof cost === 'number') return cost;
-  throw new TypeError(`the cost of policy '${name}' is a function of a request: give { cost } outside of a request`);
 }

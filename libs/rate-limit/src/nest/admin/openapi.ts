@@ -50,6 +50,7 @@ async function load(): Promise<Swagger | undefined> {
     return await import('@nestjs/swagger');
   } catch (error) {
     if (isPackageAbsent(error, PACKAGE)) return undefined;
+    // Its message has the link already.
     const { message } = optionalPackageError(error, {
       name: PACKAGE,
       where: 'OpenAPI',

@@ -1,0 +1,58 @@
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import { shown } from '../util/config-error.js';
+
+/**
+ * A misspelt option would charge cost 1, or under no plan.
+ *
+ * @throws {TypeError} for an option that the method does not have
+ */
+export function checkOptions(options: object, method: string, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) {
+    const example = known.includes('cost') ? '{ cost: 2 }' : "{ plan: 'pro' }";
+    throw new TypeError(`RateLimiter.${method}: options must be an object such as ${example}, got ${shown(options)}`);
+  }
+  for (const option in options) {
+    if (known.includes(option)) continue;
+    const all = known.length === 1 ? `the only option is ${known[0]}` : `the options are ${known.join(' and ')}`;
+    throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; ${all}`);
+  }
+}
+
+/** @throws {TypeError} when `plan` is no plan, or would have no effect */
+export function checkPlan(plan: unknown, policies: readonly BoundPolicy[]): void {
+  if (plan !== null && typeof plan !== 'string') {
+    throw new TypeError(`plan must be the name of a plan, or null for none, got ${shown(plan)}`);
+  }
+  if (policies.every(({ plans }) => plans === undefined)) {
+    throw new TypeError(
+      `plan has no effect, because no policy of the call has plans (${names(policies)}), got ${shown(plan)}`,
+    );
+  }
+}
+
+/**
+ * A lease that nobody releases would be missing until it ends by itself.
+ *
+ * @throws {TypeError} when one of the policies is a concurrency
+ */
+export function checkConsumable(policies: readonly BoundPolicy[]): void {
+  const concurrency = policies.find(isConcurrency);
+  if (concurrency === undefined) return;
+  throw new TypeError(
+    `RateLimiter.consume: '${concurrency.name}' is a concurrency, whose leases have to be released: use RateLimiter.acquire`,
+  );
+}
+
+export function isConcurrency({ algorithm }: BoundPolicy): boolean {
+  return algorithm.lease !== undefined;
+}
+
+export function names(policies: readonly BoundPolicy[]): string {
+  return policies.map(({ name }) => `'${name}'`).join(', ');
+}
+
+/** @throws {TypeError} when a function of the request says the cost */
+export function constantCost({ name, cost }: BoundPolicy): number {
+  if (typeof cost === 'number') return cost;
+  throw new TypeError(`the cost of policy '${name}' is a function of a request: give { cost } outside of a request`);
+}
