@@ -1,4 +1,5 @@
 -- Decides the requests of ARGV[4], row by row. A row is a number of identical requests.
+--- @include "apart.lua"
 local MORE = 64
 local charges, at = ARGV[4], 1
 while at <= #charges do
@@ -17,8 +18,9 @@ while at <= #charges do
     if level then
       local algorithm, take = policy[1], policy[3]
       local room = algorithm.room(level, policy)
+      if apart then rooms[at] = room end
       -- A peek is not charged: if one of them fits, all do.
-      if room < admitted and (take > 0 or room <= 0) then admitted = room end
+      if room < admitted and (take > 0 or room <= 0) and not algorithm.shadow then admitted = room end
     else
       failed = failed or changed[k]
     end
@@ -33,9 +35,10 @@ while at <= #charges do
     for i = first, at - 4, 4 do
       local p, k = byte(charges, i, i + 1)
       local policy = policies[p % MORE]
-      local algorithm, take = policy[1], policy[3]
-      levels[k] = algorithm.charge(levels[k], policy, admitted, admitted < count, reply)
-      if admitted * take > 0 then changed[k] = true end
+      local algorithm, take, times = policy[1], policy[3], admitted
+      if apart then times = timesApart(i, at - 4, algorithm, take, admitted, count) end
+      levels[k] = algorithm.charge(levels[k], policy, times, times < count, reply)
+      if times * take > 0 then changed[k] = true end
     end
   end
 end

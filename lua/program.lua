@@ -5,6 +5,8 @@
 -- ARGV[2]  the skew: how much further ahead a stored instant may lie than its algorithm can have put it; 0 with the Redis clock
 -- ARGV[3]  the policies as JSON, at most 63: [[algorithm, ask, take, the algorithm's numbers ...], ...]
 --          ask: the cost that has to fit, from 1; take: the cost that an allowed request is charged, 0 for a peek
+--          algorithm 'shadow:token-bucket': the charge is made if the request is allowed and it fits, and rejects nobody
+--          algorithm 'block': the block of the charge before it, which counts that charge's rejections
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
 --          identical requests in a row (high, low; the same in all charges of a request)
 -- ARGV[5]  only for refunds, with an empty ARGV[4]: the charges as JSON, [[at, reset at], ...], one for each key; the key's
@@ -38,14 +40,21 @@ end
 
 --- @include "text.lua"
 
+-- True if the batch has shadows or blocks, whose charges are made differently often than those of their row.
+local apart
 local function build(algorithm)
   --- @choose algorithm "algorithms/*.lua"
+  if algorithm == 'block' then
+    --- @include "block.lua"
+  end
 end
+
+--- @include "shadow.lua"
 
 local policies, built = cjson.decode(ARGV[3]), {}
 for i = 1, #policies do
   local name = policies[i][1]
-  if not built[name] then built[name] = build(name) end
+  if not built[name] then built[name] = build(name) or shadow(name) end
   policies[i][1] = built[name]
 end
 

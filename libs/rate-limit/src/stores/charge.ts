@@ -1,4 +1,5 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
+import type { BlockAlgorithm } from '../algorithms/block.js';
 
 /** `'take'` charges the cost. `'peek'` asks whether the cost would fit, and charges nothing. */
 export type ChargeMode = 'take' | 'peek';
@@ -18,15 +19,32 @@ export interface Charge {
   readonly global?: boolean;
   /** Keys among which a store may split the state, to spread it over several servers. Default: one state. */
   readonly shardKeys?: readonly string[] | undefined;
+  /**
+   * Whether the charge is decided as if it stood beside the others, and rejects nobody: it is made if the request is allowed and
+   * the charge fits. Default false.
+   */
+  readonly shadow?: boolean;
+  /** The block that the charge's rejections lead to; its key shares the hash tag of `key`. Default none. */
+  readonly block?: BlockCharge | undefined;
+}
+
+/** What a rejection of a charge costs: a count of rejections, and a block once there are enough. */
+export interface BlockCharge {
+  readonly key: string;
+  readonly algorithm: BlockAlgorithm;
+  /** 1, or 0 for a peek. */
+  readonly cost: number;
+  /** That of the charge. */
+  readonly shadow?: boolean;
 }
 
 /** Whether an allowed request changes the state. */
-export function takes({ cost, mode }: Charge): boolean {
+export function takes({ cost, mode }: Pick<Charge, 'cost' | 'mode'>): boolean {
   return cost > 0 && mode !== 'peek';
 }
 
 /** The cost that has to fit: a charge of cost 0 asks for 1. */
-export function askedCost({ cost }: Charge): number {
+export function askedCost({ cost }: Pick<Charge, 'cost'>): number {
   return cost || 1;
 }
 
@@ -37,7 +55,8 @@ export function sameCharges(some: readonly Charge[], others: readonly Charge[]):
   for (let i = 0; i < some.length; i++) {
     const [one, other] = [some[i]!, others[i]!];
     if (one.key !== other.key || one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
-    if (takes(one) !== takes(other)) return false;
+    if (takes(one) !== takes(other) || one.shadow !== other.shadow) return false;
+    if (one.block?.algorithm !== other.block?.algorithm) return false;
   }
   return true;
 }

@@ -18,11 +18,13 @@ export interface ChargeVerdict {
   readonly retryAfter: number;
   /** Time until the request's departure slot. Always 0 except for a leaky bucket. */
   readonly delay: number;
+  /** True while earlier rejections block the charge's identity, also if this rejection began it. Default false. */
+  readonly blocked?: boolean;
 }
 
 /** What a store decided for one request. */
 export interface Verdict {
-  /** True: the store made every charge. False: it made none. */
+  /** True: the store made every charge, but shadows that do not fit. False: it made none. */
   readonly allowed: boolean;
   /** The instant of the decision by the store's clock: microseconds since 1970. */
   readonly at: number;

@@ -1,9 +1,8 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
 import type { Denials } from '../observers.js';
 import { isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
-import { askedCost, sameCharges, takes } from '../charge.js';
-import { type Found, judge } from '../judge.js';
+import { askedCost, type BlockCharge, sameCharges, takes } from '../charge.js';
+import { copyOf, type Found, type FoundBlock, judge } from '../judge.js';
 
 /** A request that waits for its answer. */
 export interface PendingRequest {
@@ -24,11 +23,14 @@ interface Row {
   count: number;
 }
 
+/** A charge, or the block that stands behind it in its row. */
+type AnyCharge = Charge | BlockCharge;
+
 /** A key of a batch. */
 interface KeyEntry {
   readonly number: number;
   /** The algorithm of all its requests. */
-  readonly algorithm: Algorithm;
+  readonly algorithm: AnyCharge['algorithm'];
   /** The last row that touched the key. */
   row: Row;
 }
@@ -59,7 +61,7 @@ const FAILURES: Readonly<Record<number, string>> = {
 export class Batch {
   private rows: Row[] = [];
   private keys = new Map<string, KeyEntry>();
-  private policies: Charge[] = [];
+  private policies: AnyCharge[] = [];
   /** ARGV[4] without the counts, which are known at the end: 4 numbers for each charge of each row. */
   private codes: number[] = [];
   /** Entries that it adds to logs. */
@@ -94,8 +96,14 @@ export class Batch {
     this.entries += entries;
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;
+      const { block } = charge;
       const more = i < charges.length - 1 ? MORE : 0;
-      this.codes.push(this.policyNumber(charge) + more, this.entryOf(charge, row).number, 0, 1);
+      if (block === undefined) {
+        this.codes.push(this.policyNumber(charge) + more, this.entryOf(charge, row).number, 0, 1);
+      } else {
+        this.codes.push(this.policyNumber(charge) + MORE, this.entryOf(charge, row).number, 0, 1);
+        this.codes.push(this.policyNumber(block) + more, this.entryOf(block, row).number, 0, 1);
+      }
     }
     return true;
   }
@@ -110,7 +118,7 @@ export class Batch {
     const { codes } = this;
     let at = 0;
     for (const { first, count } of this.rows) {
-      const end = at + 4 * first.charges.length;
+      const end = at + 4 * placesOf(first.charges);
       for (; at < end; at += 4) {
         codes[at + 2] = count >>> 7;
         codes[at + 3] = count & 127;
@@ -119,7 +127,8 @@ export class Batch {
     const policies = this.policies.map((charge) => {
       const { algorithm } = charge;
       const take = takes(charge) ? charge.cost : 0;
-      return `["${algorithm.name}",${askedCost(charge)},${take},${algorithm.wire.join()}]`;
+      const shadow = charge.shadow === true ? 'shadow:' : '';
+      return `["${shadow}${algorithm.name}",${askedCost(charge)},${take},${algorithm.wire.join()}]`;
     });
     return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }
@@ -142,9 +151,12 @@ export class Batch {
       }
       const { charges } = first;
       for (let i = 0; i < charges.length; i++) {
-        const { algorithm } = charges[i]!;
+        const { algorithm, block } = charges[i]!;
         if (!algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
         offset += algorithm.replyLength;
+        if (block === undefined) continue;
+        if (!block.algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
+        offset += block.algorithm.replyLength;
       }
     }
     if (offset !== reply.length) throw new UnusableReplyError(reply);
@@ -165,11 +177,17 @@ export class Batch {
       const found: Found[] = [];
       for (let i = 0; i < charges.length; i++) {
         const charge = charges[i]!;
-        found.push({ charge, level: charge.algorithm.decode(reply, offset) });
+        const level = charge.algorithm.decode(reply, offset);
         offset += charge.algorithm.replyLength;
+        let block: FoundBlock | undefined;
+        if (charge.block !== undefined) {
+          block = { charge: charge.block, level: charge.block.algorithm.decode(reply, offset) };
+          offset += charge.block.algorithm.replyLength;
+        }
+        found.push({ charge, level, block });
       }
       for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
-        const before = pending.keepsLevels === true ? found.map((one) => ({ ...one })) : undefined;
+        const before = pending.keepsLevels === true ? found.map(copyOf) : undefined;
         const verdict = judge(found, at);
         denials?.note(charges, verdict, sentAt);
         pending.resolve(verdict, before);
@@ -193,11 +211,16 @@ export class Batch {
   /** Whether a request repeats a row, and no other row has touched its keys since. */
   private repeats(row: Row, charges: readonly Charge[]): boolean {
     if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
-    for (let i = 1; i < charges.length; i++) if (this.keys.get(charges[i]!.key)!.row !== row) return false;
+    for (let i = 0; i < charges.length; i++) {
+      const { key, block } = charges[i]!;
+      if (i > 0 && this.keys.get(key)!.row !== row) return false;
+      if (block !== undefined && this.keys.get(block.key)!.row !== row) return false;
+    }
     return true;
   }
 
-  private isFullFor({ length }: readonly Charge[]): boolean {
+  private isFullFor(charges: readonly Charge[]): boolean {
+    const length = placesOf(charges);
     return (
       this.rows.length >= MAX_ROWS || this.keys.size + length > MAX_KEYS || this.policies.length + length > MAX_POLICIES
     );
@@ -206,23 +229,27 @@ export class Batch {
   /** Whether a key is here with another algorithm: the meaning of its state would depend on the algorithm that reads it. */
   private mixes(charges: readonly Charge[]): boolean {
     for (let i = 0; i < charges.length; i++) {
-      const entry = this.keys.get(charges[i]!.key);
-      if (entry !== undefined && entry.algorithm !== charges[i]!.algorithm) return true;
+      const charge = charges[i]!;
+      const entry = this.keys.get(charge.key);
+      if (entry !== undefined && entry.algorithm !== charge.algorithm) return true;
+      const block = charge.block && this.keys.get(charge.block.key);
+      if (block !== undefined && block.algorithm !== charge.block!.algorithm) return true;
     }
     return false;
   }
 
-  private policyNumber(charge: Charge): number {
+  private policyNumber(charge: AnyCharge): number {
     const { policies } = this;
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!;
       if (policy.algorithm !== charge.algorithm || policy.cost !== charge.cost) continue;
+      if (policy.shadow !== charge.shadow) continue;
       if (takes(policy) === takes(charge)) return i + 1;
     }
     return policies.push(charge);
   }
 
-  private entryOf({ key, algorithm }: Charge, row: Row): KeyEntry {
+  private entryOf({ key, algorithm }: AnyCharge, row: Row): KeyEntry {
     let entry = this.keys.get(key);
     if (entry === undefined) {
       entry = { number: this.keys.size + 1, algorithm, row };
@@ -231,6 +258,13 @@ export class Batch {
     entry.row = row;
     return entry;
   }
+}
+
+/** The charges of a row, blocks included. */
+function placesOf(charges: readonly Charge[]): number {
+  let places = charges.length;
+  for (let i = 0; i < charges.length; i++) if (charges[i]!.block !== undefined) places++;
+  return places;
 }
 
 /** Entries that an allowed request adds to logs. */
