@@ -52,7 +52,7 @@ export class Admission<Context extends HandlerContext> {
   ): boolean | Promise<boolean> {
     let queued: PolicyCharge | undefined;
     for (let i = 0; i < charges.length && queued === undefined; i++) {
-      if (charges[i]!.algorithm.delays) queued = charges[i];
+      if (charges[i]!.algorithm.delays && !charges[i]!.shadow) queued = charges[i];
     }
     if (queued === undefined) return this.decide(context, charges, record, remainder);
     const { waitingRoom } = this;
@@ -104,7 +104,8 @@ export class Admission<Context extends HandlerContext> {
         : this.rejectForWholeCost(context, decision, record, whole);
     }
     record?.charged(charges, decision);
-    if (decision.decidedBy !== 'open') this.transport.decided(context, record?.withEarlier(decision) ?? decision);
+    // None where all policies are 'open' without the store, or in shadow: there is nothing to say.
+    if (decision.policies.length > 0) this.transport.decided(context, record?.withEarlier(decision) ?? decision);
     return decision.delayMs === 0 || this.wait(context, decision);
   }
 

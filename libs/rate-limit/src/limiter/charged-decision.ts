@@ -9,6 +9,8 @@ const MICROSECONDS = 1000;
 class JudgedPolicy implements PolicyDecision {
   // Private by the language: callers compare and print decisions.
   readonly #charge: PolicyCharge;
+  // Only where it is true, so that other decisions stay as they are.
+  declare readonly blocked?: true;
 
   constructor(
     readonly policy: string,
@@ -20,8 +22,10 @@ class JudgedPolicy implements PolicyDecision {
     readonly retryAfterMs: number | null,
     readonly delayMs: number,
     charge: PolicyCharge,
+    blocked: boolean | undefined,
   ) {
     this.#charge = charge;
+    if (blocked === true) this.blocked = true;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {
@@ -39,10 +43,21 @@ export function chargeOfDecision(decision: PolicyDecision): PolicyCharge | undef
 
 /** The same decision, some time later. */
 export function countedDown(decision: PolicyDecision, resetAfterMs: number): PolicyDecision {
-  const { policy, algorithm, limit, allowed, remaining, retryAfterMs, delayMs } = decision;
+  const { policy, algorithm, limit, allowed, remaining, retryAfterMs, delayMs, blocked } = decision;
   const charge = JudgedPolicy.charge(decision);
   if (charge === undefined) return { ...decision, resetAfterMs };
-  return new JudgedPolicy(policy, algorithm, limit, allowed, remaining, resetAfterMs, retryAfterMs, delayMs, charge);
+  return new JudgedPolicy(
+    policy,
+    algorithm,
+    limit,
+    allowed,
+    remaining,
+    resetAfterMs,
+    retryAfterMs,
+    delayMs,
+    charge,
+    blocked,
+  );
 }
 
 /** An allowed decision of the store, which knows what it charged in the store's own microseconds. */
@@ -52,6 +67,8 @@ class ChargedDecision implements Decision {
   // Private by the language: callers compare and print decisions.
   readonly #charges: readonly PolicyCharge[];
   readonly #verdict: Verdict;
+  // Only where there is one.
+  declare readonly shadow?: readonly PolicyDecision[];
 
   constructor(
     readonly policies: readonly PolicyDecision[],
@@ -60,9 +77,11 @@ class ChargedDecision implements Decision {
     readonly decidedAtMs: number,
     charges: readonly PolicyCharge[],
     verdict: Verdict,
+    shadow: readonly PolicyDecision[] | undefined,
   ) {
     this.#charges = charges;
     this.#verdict = verdict;
+    if (shadow !== undefined) this.shadow = shadow;
   }
 
   static receipts(decision: Decision): ChargeReceipt[] {
@@ -82,20 +101,33 @@ export function decisionOf(
   decidedBy: Decision['decidedBy'] = 'store',
 ): Decision {
   const { allowed, at, charges: verdicts } = verdict;
-  const policies = [policyDecision(charges[0]!, verdicts[0]!)];
-  let { retryAfter, delay } = verdicts[0]!;
-  for (let i = 1; i < verdicts.length; i++) {
+  let shadow: PolicyDecision[] | undefined;
+  let policies: PolicyDecision[] | undefined;
+  let retryAfter = 0;
+  let delay = 0;
+  for (let i = 0; i < verdicts.length; i++) {
     const one = verdicts[i]!;
-    policies.push(policyDecision(charges[i]!, one));
+    const said = policyDecision(charges[i]!, one);
+    if (charges[i]!.shadow) {
+      if (shadow === undefined) shadow = [said];
+      else shadow.push(said);
+      continue;
+    }
+    // A literal with one element takes less than an empty array that grows.
+    if (policies === undefined) policies = [said];
+    else policies.push(said);
     retryAfter = Math.max(retryAfter, one.retryAfter);
     delay = Math.max(delay, one.delay);
   }
+  policies ??= [];
   const retryAfterMs = milliseconds(retryAfter);
   const decidedAtMs = at / MICROSECONDS;
   if (allowed && decidedBy === 'store') {
-    return new ChargedDecision(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
+    return new ChargedDecision(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict, shadow);
   }
-  return { allowed, decidedBy, policies, retryAfterMs, delayMs: allowed ? delay / MICROSECONDS : 0, decidedAtMs };
+  const delayMs = allowed ? delay / MICROSECONDS : 0;
+  const decision = { allowed, decidedBy, policies, retryAfterMs, delayMs, decidedAtMs };
+  return shadow === undefined ? decision : { ...decision, shadow };
 }
 
 function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDecision {
@@ -110,6 +142,7 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
     milliseconds(verdict.retryAfter),
     verdict.delay / MICROSECONDS,
     charge,
+    verdict.blocked,
   );
 }
 

@@ -49,13 +49,20 @@ export class LimiterPolicies {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
     if (list.length === 0)
       throw new RateLimitConfigError(WHERE, 'takes at least one policy or name, got none', 'FG_INVALID_POLICY');
-    const bound = list.map((policy) => this.bindOne(policy));
+    const bound = list.flatMap((policy) => this.bindOne(policy));
     checkTogether(bound, WHERE);
     return bound;
   }
 
-  private bindOne(policy: LimiterPolicy): BoundPolicy {
+  /** The policy, and its candidate if it has one. */
+  private bindOne(policy: LimiterPolicy): BoundPolicy[] {
     const parsed = this.named.parse(policy, WHERE);
+    return parsed.candidate === undefined
+      ? [this.bindParsed(parsed)]
+      : [this.bindParsed(parsed), this.bindParsed(parsed.candidate)];
+  }
+
+  private bindParsed(parsed: ParsedPolicy): BoundPolicy {
     if (!parsed.named) throw new RateLimitConfigError(WHERE, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
     let bound = this.bound.get(parsed);
     if (bound === undefined) {

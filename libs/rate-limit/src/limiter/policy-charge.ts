@@ -1,6 +1,8 @@
+import type { BlockAlgorithm } from '../algorithms/block.js';
+import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
-import type { Charge, ChargeMode } from '../stores/charge.js';
+import type { BlockCharge, Charge, ChargeMode } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
 
 /** What one request asks of one policy, from the moment it is made until the decision. */
@@ -9,6 +11,7 @@ export interface PolicyCharge extends Charge {
   /** The identity's tag. */
   readonly identity: string;
   readonly mode: ChargeMode;
+  readonly shadow: boolean;
 }
 
 /**
@@ -38,5 +41,19 @@ export function chargeOf(
     policyKey: policy.keyTail,
     global: policy.globalKey !== undefined,
     shardKeys: policy.shardKeys,
+    shadow: policy.shadow,
+    block: policy.block === undefined ? undefined : blockOf(policy, policy.block, prefix, identity, cost, mode),
   };
+}
+
+function blockOf(
+  { blockTail, globalKey, name, shadow }: BoundPolicy,
+  algorithm: BlockAlgorithm,
+  prefix: string,
+  identity: string,
+  cost: number,
+  mode: ChargeMode,
+): BlockCharge {
+  const tag = globalKey === undefined ? identity : globalTag(name);
+  return { key: keyOf(prefix, tag, blockTail!), algorithm, cost: cost > 0 && mode === 'take' ? 1 : 0, shadow };
 }

@@ -163,10 +163,11 @@ export class RateLimiter {
     const states = new Map<string, ResetState>();
     const keys: string[] = [];
     for (const policy of policies) {
-      const { key, shardKeys = [] } = this.limiter.charge(policy, tag, 0, 'peek');
+      const { key, shardKeys = [], block } = this.limiter.charge(policy, tag, 0, 'peek');
       if (states.has(key)) continue;
       states.set(key, { policy: policy.name, scope: policy.boundTo });
       keys.push(key, ...shardKeys);
+      if (block !== undefined) keys.push(block.key);
     }
     if (keys.length > 0) await this.limiter.reset(keys);
     return [...states.values()];

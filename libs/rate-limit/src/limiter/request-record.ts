@@ -1,5 +1,6 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 import { sameMeaning } from '../policy/meanings.js';
+import { peekOf } from '../stores/charge.js';
 import { countedDown } from './charged-decision.js';
 import type { PolicyCharge } from './policy-charge.js';
 
@@ -81,16 +82,17 @@ export class RequestRecord {
       if (before > 0 && charge.cost <= before) continue;
       if (before > 0) this.differences.add(charge.policy.name);
       left.push(before === 0 ? charge : { ...charge, cost: charge.cost - before });
-      whole.push({ ...charge, mode: 'peek' });
+      whole.push(peekOf(charge));
     }
     return { charges: left, wholeCost: this.differences.size > 0 ? whole : undefined };
   }
 
   /** Notes what an allowed request was charged. Policies that let it pass uncounted are missing in the decision. */
-  charged(charges: readonly PolicyCharge[], { decidedBy, policies }: Decision): void {
+  charged(charges: readonly PolicyCharge[], { decidedBy, policies, shadow = [] }: Decision): void {
     for (const charge of charges) {
       const { key, cost, policy } = charge;
-      if (cost > 0 && policies.some(({ policy: name }) => name === policy.name)) {
+      // A shadow that did not fit is noted as well: it has had its say on this request.
+      if (cost > 0 && (charge.shadow ? shadow : policies).some(({ policy: name }) => name === policy.name)) {
         this.taken.set(key, { charge, decidedBy });
       }
     }

@@ -31,12 +31,15 @@ export class StoreGateway {
   private readonly keepsTime: boolean;
   private readonly denials: DenialCache | undefined;
   private readonly failures: RationedWarning;
+  /** Whether the store knows shadows and blocks. */
+  private readonly decidesAll: boolean;
 
   constructor({ store, deadlines, keepsTime, denials }: GatewaySettings, logger: Pick<Logger, 'warn'>) {
     this.store = store;
     this.deadlines = deadlines;
     this.keepsTime = keepsTime;
     this.denials = denials;
+    this.decidesAll = lackOf(store, { shadow: true, block: true }) === undefined;
     this.failures = new RationedWarning(logger);
   }
 
@@ -52,6 +55,7 @@ export class StoreGateway {
 
   /** @throws what the store fails with, or that it was too slow (what it charges later stays charged) */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    if (!this.decidesAll) this.checkCharges(charges);
     const answer = this.store.consume(charges);
     return this.keepsTime ? answer : this.checked(answer, charges.length);
   }
@@ -86,6 +90,14 @@ export class StoreGateway {
     return new RateLimitStoreError(`the store failed: ${error.message}`, { cause: thrown });
   }
 
+  /** A policy that is met at run time; boot checks the others. */
+  private checkCharges(charges: readonly Charge[]): void {
+    for (const charge of charges) {
+      const lack = lackOf(this.store, charge);
+      if (lack !== undefined) throw new TypeError(lack);
+    }
+  }
+
   private async checked(answer: Verdict | Promise<Verdict>, charges: number): Promise<Verdict> {
     const verdict = isPromise(answer) ? await this.deadlines.within(answer) : answer;
     if (
@@ -96,4 +108,15 @@ export class StoreGateway {
     }
     return verdict;
   }
+}
+
+/** Why the store cannot decide a policy: it would enforce a shadow, or not block. Undefined when it can. */
+export function lackOf(
+  { supports = [] }: Pick<RateLimitStore, 'supports'>,
+  { shadow, block }: { readonly shadow?: boolean; readonly block?: unknown },
+): string | undefined {
+  const missing = shadow === true && !supports.includes('shadow') ? 'shadow' : 'block';
+  if (missing === 'block' && (block === undefined || supports.includes('block'))) return undefined;
+  const option = missing === 'shadow' ? `mode: 'shadow'` : 'blockFor';
+  return `the store does not know ${option}: use MemoryStore or RedisStore, or have your store's supports include '${missing}'`;
 }

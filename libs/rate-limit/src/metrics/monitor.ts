@@ -132,6 +132,7 @@ export class Monitor {
       unavailable: sources.closed,
       sources,
       policies: this.policies.snapshot(),
+      shadows: this.policies.snapshotOfShadows(),
       latencyMs: this.timing ? this.latency.snapshot() : undefined,
       batchSizes: this.batches.snapshot(),
       storeFailures,

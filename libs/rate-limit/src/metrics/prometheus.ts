@@ -23,6 +23,9 @@ const DEFINITIONS: readonly Definition[] = [
   perPolicy('requests', 'Evaluated requests'),
   perPolicy('allowed', 'Evaluated requests that were allowed'),
   perPolicy('rejected', 'Evaluated requests that the policy rejected'),
+  perShadow('requests', 'Requests that a policy in shadow was evaluated for'),
+  perShadow('allowed', 'Allowed requests that a policy in shadow would have allowed'),
+  perShadow('rejected', 'Requests that a policy in shadow would have rejected'),
   histogram(
     'rate_limiter_latency_seconds',
     'Time until the store decided on a request, or failed',
@@ -115,9 +118,22 @@ function gauge(
 }
 
 function perPolicy(count: 'requests' | 'allowed' | 'rejected', help: string): Definition {
-  return counter(`rate_limiter_${count}_total`, help, (stats) => {
+  return tallied(`rate_limiter_${count}_total`, help, count, ({ policies }) => policies);
+}
+
+function perShadow(count: 'requests' | 'allowed' | 'rejected', help: string): Definition {
+  return tallied(`rate_limiter_shadow_${count}_total`, help, count, ({ shadows }) => shadows);
+}
+
+function tallied(
+  name: string,
+  help: string,
+  count: 'requests' | 'allowed' | 'rejected',
+  pick: (stats: RateLimitStats) => readonly PolicyStats[],
+): Definition {
+  return counter(name, help, (stats) => {
     const values = new Map<string, Sample>();
-    for (const tally of stats.flatMap(({ policies }): readonly PolicyStats[] => policies)) {
+    for (const tally of stats.flatMap(pick)) {
       const { policy, algorithm } = tally;
       const id = `${algorithm} ${policy}`;
       values.set(id, { value: (values.get(id)?.value ?? 0) + tally[count], labels: { policy, algorithm } });

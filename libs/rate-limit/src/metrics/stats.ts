@@ -19,6 +19,11 @@ export interface RateLimitStats {
   /** The decisions of each policy, in the order of their first use. */
   readonly policies: readonly PolicyStats[];
   /**
+   * The same of the policies in shadow, as if each were enforced: `allowed` passed and fit, `rejected` would have been rejected
+   * by it. None of them counts in the fields above.
+   */
+  readonly shadows: readonly PolicyStats[];
+  /**
    * Milliseconds until the store answered or failed, for each request that it was asked about. Undefined without
    * `RateLimitMetricsModule` and `onDecision`: the times are not taken then.
    */

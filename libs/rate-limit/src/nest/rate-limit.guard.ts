@@ -2,6 +2,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { HttpAdapterHost } from '@nestjs/core';
 import type { TrustsHop } from '../http/client-address.js';
 import { closablesOf } from '../http/closables.js';
+import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
 import { ResolvedIdentities } from '../identity/resolved-identities.js';
 import { Admission, type Transport } from '../limiter/admission.js';
 import type { PolicyCharge } from '../limiter/policy-charge.js';
@@ -147,17 +148,20 @@ export class RateLimitGuard implements CanActivate {
     const charges: PolicyCharge[] = [];
     try {
       for (let i = 0; i < fixed.length; i++) {
-        const charge = this.chargeFixed(fixed[i]!, context, resolved);
+        const policy = fixed[i]!;
+        const charge = policy.shadow
+          ? this.chargeShadow(policy, context, resolved)
+          : this.chargeFixed(policy, context, resolved);
         if (isPromise(charge)) {
-          const later = this.limitLater(fixed, context, charges, charge, resolved);
+          const later = this.limitLater(fixed.slice(i + 1), context, charges, charge, resolved);
           return later.catch((error) => this.fail(context, error));
         }
-        charges.push(charge);
+        if (charge !== undefined) charges.push(charge);
       }
     } catch (error) {
       return this.fail(context, error);
     }
-    return this.admit(context, charges);
+    return charges.length === 0 || this.admit(context, charges);
   }
 
   private async limitChosen(route: Route, context: ExecutionContext): Promise<boolean> {
@@ -165,23 +169,33 @@ export class RateLimitGuard implements CanActivate {
     if (policies.length === 0) return true;
     const resolved = policies.length > 1 ? new ResolvedIdentities() : undefined;
     const charges = await allInOrder(policies.map((policy) => this.chargeLater(policy, context, resolved)));
-    return this.admit(context, charges);
+    return this.admitMade(context, charges);
+  }
+
+  /** Admits a request by the charges that its shadows have not left out. */
+  private admitMade(
+    context: ExecutionContext,
+    made: readonly (PolicyCharge | undefined)[],
+  ): boolean | Promise<boolean> {
+    const charges = made.filter((charge) => charge !== undefined);
+    return charges.length === 0 || this.admit(context, charges);
   }
 
   /**
    * Makes the charges of which at least one has to be waited for, side by side.
    *
+   * @param policies those after it
    * @param made the charges before it
    */
   private async limitLater(
     policies: readonly BoundPolicy[],
     context: ExecutionContext,
     made: readonly PolicyCharge[],
-    pending: Promise<PolicyCharge>,
+    pending: Promise<PolicyCharge | undefined>,
     resolved: ResolvedIdentities | undefined,
   ): Promise<boolean> {
-    const rest = policies.slice(made.length + 1).map((policy) => this.chargeLater(policy, context, resolved));
-    return this.admit(context, [...made, ...(await allInOrder([pending, ...rest]))]);
+    const rest = policies.map((policy) => this.chargeLater(policy, context, resolved));
+    return this.admitMade(context, [...made, ...(await allInOrder([pending, ...rest]))]);
   }
 
   private chargeFixed(
@@ -195,7 +209,37 @@ export class RateLimitGuard implements CanActivate {
     return Promise.resolve(tag).then((found) => this.charge(policy, found, policy.cost as number));
   }
 
-  private async chargeLater(
+  /** A shadow rejects nobody: what stops its charge leaves it out. */
+  private chargeShadow(
+    policy: BoundPolicy,
+    context: ExecutionContext,
+    resolved: ResolvedIdentities | undefined,
+  ): PolicyCharge | undefined | Promise<PolicyCharge | undefined> {
+    const leaveOut = (error: unknown): undefined => this.leaveOut(policy, error);
+    try {
+      const charge = this.chargeFixed(policy, context, resolved);
+      return isPromise(charge) ? charge.catch(leaveOut) : charge;
+    } catch (error) {
+      return leaveOut(error);
+    }
+  }
+
+  /** A request without an identity is no failure. */
+  private leaveOut({ name }: BoundPolicy, error: unknown): undefined {
+    if (error instanceof IdentityMissingError || error instanceof ClientGoneError) return;
+    this.runtime.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
+  }
+
+  private chargeLater(
+    policy: BoundPolicy,
+    context: ExecutionContext,
+    resolved: ResolvedIdentities | undefined,
+  ): Promise<PolicyCharge | undefined> {
+    const charge = this.chargeAsked(policy, context, resolved);
+    return policy.shadow ? charge.catch((error: unknown) => this.leaveOut(policy, error)) : charge;
+  }
+
+  private async chargeAsked(
     policy: BoundPolicy,
     context: ExecutionContext,
     resolved: ResolvedIdentities | undefined,

@@ -20,6 +20,8 @@ export interface PolicyDecision {
   readonly retryAfterMs: number | null;
   /** Milliseconds that the request waits for its departure slot. 0 except for a leaky bucket. */
   readonly delayMs: number;
+  /** True while `blockFor` blocks the identity, also if this rejection began the block. Not present otherwise. */
+  readonly blocked?: true;
 }
 
 /** The outcome for a request. */
@@ -33,6 +35,11 @@ export interface Decision {
   readonly decidedBy: 'store' | 'local' | 'open';
   /** In the order of the policies. `'local'` has only the policies that are decided locally, `'open'` has none. */
   readonly policies: readonly PolicyDecision[];
+  /**
+   * What the policies in shadow would have said, in their order. `allowed` of the decision does not depend on them. Not present
+   * where there is none, and none of those that have `onStoreFailure: 'open'` or `'closed'` while the store is away.
+   */
+  readonly shadow?: readonly PolicyDecision[];
   /** Milliseconds: the longest of the rejecting policies. 0 when allowed, null when the request never passes. */
   readonly retryAfterMs: number | null;
   /** Milliseconds from the answer on that an allowed request waits for its departure slot. */

@@ -60,7 +60,9 @@ export class Meanings {
 
 /** Whether two policies that count under one key count the same way there, whatever a request costs. */
 export function sameMeaning(one: ParsedPolicy, other: ParsedPolicy): boolean {
-  if (one.algorithm === other.algorithm) return one.shards === other.shards;
+  if (one.algorithm === other.algorithm && one.shadow === other.shadow && one.block === other.block) {
+    return one.shards === other.shards;
+  }
   return stateOf('', one) === stateOf('', other) && described(one) === described(other);
 }
 
@@ -69,6 +71,12 @@ function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
   return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
 }
 
-function described({ algorithm, shards }: ParsedPolicy): string {
-  return `a ${algorithm.name} (${algorithm.describe()}${shards > 1 ? `, shards ${shards}` : ''})`;
+function described({ algorithm, shards, shadow, block }: ParsedPolicy): string {
+  const more = [
+    algorithm.describe(),
+    ...(shards > 1 ? [`shards ${shards}`] : []),
+    ...(shadow ? [`mode 'shadow'`] : []),
+    ...(block ? [`blockFor ${block.duration / 1000} ms, blockAfter ${block.after}`] : []),
+  ];
+  return `a ${algorithm.name} (${more.join(', ')})`;
 }

@@ -9,7 +9,7 @@ import { POLICY_OPTIONS } from './policy-options.js';
 /** Distinct values of policy functions and of `RateLimiter` calls that are kept parsed. */
 const MAX_PARSED = 1000;
 
-/** Stands for any object: no option takes one, and not every object becomes text. */
+/** Stands for any object that no option takes: not every object becomes text. */
 const NO_VALUE = 'an object';
 
 /** Parses every policy once: the module's named ones at boot, others when they are first met. */
@@ -81,9 +81,15 @@ export class NamedPolicies<Context = never> {
   }
 
   private textOf(value: unknown): string {
+    if (typeof value === 'object' && value !== null && isPlain(value)) return this.content(value);
     if (typeof value !== 'function') return Object(value) === value ? NO_VALUE : String(value);
     let id = this.functions.get(value);
     if (id === undefined) this.functions.set(value, (id = ++this.functionCount));
     return String(id);
   }
+}
+
+/** As `candidate` is. */
+function isPlain(value: object): boolean {
+  return Object.getPrototypeOf(value) === Object.prototype;
 }

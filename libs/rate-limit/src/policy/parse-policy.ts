@@ -1,10 +1,12 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
+import { BlockAlgorithm } from '../algorithms/block.js';
+import { durationToMicroseconds } from '../algorithms/duration.js';
 import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/algorithms.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
 import type { CommonPolicyOptions, OnStoreFailure, PolicyScope, QuotaUnit } from './policy.js';
-import { costRule, POLICY_OPTIONS } from './policy-options.js';
+import { costRule, isName, POLICY_OPTIONS } from './policy-options.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
 
@@ -25,6 +27,12 @@ export interface ParsedPolicy<Context = never> {
   readonly algorithm: Algorithm;
   readonly shards: number;
   readonly quotaUnit: QuotaUnit;
+  /** Whether the policy is decided and counted, and rejects nobody. */
+  readonly shadow: boolean;
+  /** The block that its rejections lead to. */
+  readonly block: BlockAlgorithm | undefined;
+  /** The shadow with other numbers that stands beside it. */
+  readonly candidate: ParsedPolicy<Context> | undefined;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
 }
@@ -56,13 +64,15 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   if (entry === undefined) {
     return fail(`algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}`);
   }
-  const known = ['algorithm', ...Object.keys(POLICY_OPTIONS), 'cost', ...entry.options];
+  const known = ['algorithm', ...Object.keys(POLICY_OPTIONS), 'cost', 'candidate', ...entry.options];
   checkNames(given, known, where, entry.name);
 
   const warnings: string[] = [];
   const algorithm = entry.create(readerOf(given, fail, warnings));
   const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
     readOption(given, option, POLICY_OPTIONS[option], where);
+  const shadow = read('mode') === 'shadow';
+  const name = (read('name') as string | undefined) ?? fallbackName;
   const parsed = {
     by: read('by') as IdentityBy<Context>,
     onMissingIdentity: read('onMissingIdentity') as OnMissingIdentity | undefined,
@@ -73,9 +83,11 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     algorithm,
     shards: read('shards') as number,
     quotaUnit: read('quotaUnit') as QuotaUnit,
-    warnings,
+    shadow,
+    block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
+    candidate: candidateOf<Context>(given, name, entry.options, where),
+    warnings: shadow ? [...warnings, ...withoutEffect(given)] : warnings,
   };
-  const name = (read('name') as string | undefined) ?? fallbackName;
   if (parsed.scope === 'app' && name === undefined) {
     throw new RateLimitConfigError(
       where,
@@ -83,9 +95,65 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
       'FG_POLICY_NAME',
     );
   }
+  if (parsed.shards > 1 && parsed.block !== undefined) fail(`blockFor does not go with shards: its state is not split`);
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
   return { name: name ?? DEFAULT_NAME, named: name !== undefined, ...parsed };
+}
+
+function blockOf(
+  given: Readonly<Record<string, unknown>>,
+  blockFor: unknown,
+  after: number,
+  fail: (problem: string) => never,
+): BlockAlgorithm | undefined {
+  if (blockFor !== undefined) return new BlockAlgorithm(after, durationToMicroseconds(blockFor)!);
+  if (given.blockAfter === undefined) return undefined;
+  return fail(`blockAfter has no effect without blockFor, got ${shown(given.blockAfter)}: add blockFor, such as '10m'`);
+}
+
+/** The policy that `candidate` stands for: the given one with other numbers, in shadow. */
+function candidateOf<Context>(
+  { candidate, ...given }: Readonly<Record<string, unknown>>,
+  baseName: string = DEFAULT_NAME,
+  options: readonly string[],
+  where: string,
+): ParsedPolicy<Context> | undefined {
+  if (candidate === undefined) return undefined;
+  const place = `${where}, candidate`;
+  const fail = (problem: string): never => {
+    throw new RateLimitConfigError(place, problem, 'FG_INVALID_POLICY');
+  };
+  const numbers = options.join(' or ');
+  if (typeof candidate !== 'object' || candidate === null || Array.isArray(candidate)) {
+    return fail(`candidate must be an object with another ${numbers}, got ${shown(candidate)}`);
+  }
+  checkNames(candidate, options, place, 'a candidate');
+  if (Object.values(candidate).every((value) => value === undefined)) {
+    fail(`candidate must change ${numbers}, got none of them`);
+  }
+  const name = `${baseName}.candidate`;
+  if (!isName(name)) fail(`its name would be ${shown(name)}, which is too long: give the policy a shorter name`);
+  // It has no effect on the policy itself, and none on its shadow: the policy's own warning is enough.
+  const { quotaUnit: _unit, onStoreFailure, ...rest } = given;
+  const failure = onStoreFailure === 'closed' ? {} : { onStoreFailure };
+  return parsePolicy<Context>({ ...rest, ...failure, ...candidate, name, mode: 'shadow' }, place);
+}
+
+/** What a shadow's options ask for in vain. */
+function withoutEffect({ onStoreFailure, onMissingIdentity, quotaUnit }: Readonly<Record<string, unknown>>): string[] {
+  const warnings: string[] = [];
+  const warn = (option: string, value: unknown, instead: string): void => {
+    warnings.push(`${option}: ${shown(value)} has no effect with mode: 'shadow', ${instead}`);
+  };
+  if (onStoreFailure === 'closed') {
+    warn('onStoreFailure', onStoreFailure, 'which rejects nobody: it counts nothing while the store is away');
+  }
+  if (onMissingIdentity === 'refuse' || onMissingIdentity === 'throw') {
+    warn('onMissingIdentity', onMissingIdentity, 'which rejects nobody: it counts no request without an identity');
+  }
+  if (quotaUnit !== undefined) warn('quotaUnit', quotaUnit, 'which sets no header');
+  return warnings;
 }
 
 function readerOf(

@@ -43,6 +43,12 @@ export function takes({ cost, mode }: Pick<Charge, 'cost' | 'mode'>): boolean {
   return cost > 0 && mode !== 'peek';
 }
 
+/** The same charge as a peek, which makes no block either. */
+export function peekOf<C extends Charge>(charge: C): C {
+  const { block } = charge;
+  return { ...charge, mode: 'peek', block: block === undefined ? undefined : { ...block, cost: 0 } };
+}
+
 /** The cost that has to fit: a charge of cost 0 asks for 1. */
 export function askedCost({ cost }: Pick<Charge, 'cost'>): number {
   return cost || 1;

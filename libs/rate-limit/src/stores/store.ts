@@ -51,6 +51,11 @@ export interface RateLimitStore {
    */
   close?(): Promise<void>;
   /**
+   * What the store does beside plain charges. Without `'shadow'` and `'block'`, policies with `mode: 'shadow'`, `candidate` or
+   * `blockFor` stop the boot: the store would enforce a shadow, or not block.
+   */
+  readonly supports?: readonly ('shadow' | 'block')[];
+  /**
    * Lets delayed requests wait by this store's clock, for a store whose clock is not that of the process, such as one of a test.
    * Default the process's own timer.
    */

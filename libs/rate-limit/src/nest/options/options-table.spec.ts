@@ -54,6 +54,7 @@ describe('the options of docs/policies.md', () => {
     onMissingIdentity: "the module's",
     onStoreFailure: "the module's",
     cost: text(costRule(1).default),
+    candidate: '',
   };
 
   it('are those of the table and of the algorithms, with their defaults', () => {

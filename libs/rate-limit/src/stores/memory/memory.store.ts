@@ -59,6 +59,7 @@ function defaultBytes(): number {
  * ```
  */
 export class MemoryStore implements RateLimitStore {
+  readonly supports = ['shadow', 'block'] as const;
   private readonly entries: Entries;
   private readonly clock: Clock;
   private readonly maxSkew: number;
