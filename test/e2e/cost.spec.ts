@@ -120,6 +120,7 @@ describe.each(PLATFORMS)('over %s, a cost', (platform) => {
         cost: 3,
         skipIf: 0,
         problem: 0,
+        list: 0,
       });
     },
   );

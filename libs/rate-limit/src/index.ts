@@ -19,17 +19,20 @@ export type { Distribution, PolicyStats, RateLimitStats, StoreStats } from './me
 export type { RateLimitExceededBody } from './http/bodies.js';
 export type { HeaderFormat } from './http/headers.js';
 export type {
+  RateLimitAddressBlockedProblem,
   RateLimitExceededProblem,
   RateLimitIdentityMissingProblem,
   RateLimitUnavailableProblem,
 } from './http/problem.js';
 export {
+  RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
 } from './nest/exceptions.js';
 
 export type {
+  AddressFunction,
   BoundPolicy,
   FixedWindowPolicy,
   IdentityResolver,
@@ -44,7 +47,7 @@ export type {
   SlidingWindowLogPolicy,
   TokenBucketPolicy,
 } from './nest/types.js';
-export type { OnStoreFailure, PolicyScope, QuotaUnit } from './policy/policy.js';
+export type { OnStoreFailure, PolicyMode, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { Duration } from './algorithms/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';

@@ -38,6 +38,8 @@ export class RequestRecord {
   /** The policies of this step that charge a difference. */
   private readonly differences = new Set<string>();
   private guarded = false;
+  /** What the module's lists said of the address, where the middleware has asked them. */
+  listed: 'allow' | 'block' | 'neither' | undefined;
 
   /** Begins the record of a request that the middleware limits. A request that is dispatched again keeps its record. */
   static begin(request: object): RequestRecord {

@@ -5,7 +5,7 @@ import { isPromise } from '../util/is-promise.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 
 /** The functions that an application gives to policies, as the metrics name them. */
-export type FunctionKind = 'policy' | 'identity' | 'cost' | 'skipIf' | 'problem';
+export type FunctionKind = 'policy' | 'identity' | 'cost' | 'skipIf' | 'problem' | 'list';
 
 /** Counts failures of functions. */
 export interface FunctionObserver {

@@ -31,7 +31,8 @@ export class Monitor {
   };
   private allowed = 0;
   private storeFailures = 0;
-  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0 };
+  private readonly functionFailures = { policy: 0, identity: 0, cost: 0, skipIf: 0, problem: 0, list: 0 };
+  private readonly addresses = { allowed: 0, blocked: 0 };
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
   /** By node of a Cluster; the whole store has an empty name. */
@@ -110,6 +111,12 @@ export class Monitor {
     this.functionFailures[kind]++;
   }
 
+  /** A request's address is in a list of the module. */
+  addressListed(list: 'allow' | 'block'): void {
+    if (list === 'allow') this.addresses.allowed++;
+    else this.addresses.blocked++;
+  }
+
   /** A batch of `size` requests went to Redis. */
   batch(size: number): void {
     this.batches.observe(size);
@@ -137,6 +144,7 @@ export class Monitor {
       batchSizes: this.batches.snapshot(),
       storeFailures,
       functionFailures: { ...this.functionFailures },
+      addresses: { ...this.addresses },
       store: {
         available: outage === undefined,
         reason: outage?.reason,

@@ -20,5 +20,6 @@ it('sums the failures of functions over the limiters of a process, by kind', asy
     cost: 3,
     skipIf: 0,
     problem: 0,
+    list: 0,
   });
 });

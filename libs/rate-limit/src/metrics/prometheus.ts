@@ -49,11 +49,15 @@ const DEFINITIONS: readonly Definition[] = [
     'Rejections from the denial cache, without asking the store',
     (stats) => [{ value: sum(stats, ({ sources }) => sources['denial-cache']), labels: {} }],
   ),
+  counter('rate_limiter_listed_requests_total', 'Requests whose address is in allowList or blockList', (stats) => [
+    { value: sum(stats, ({ addresses }) => addresses.allowed), labels: { list: 'allow' } },
+    { value: sum(stats, ({ addresses }) => addresses.blocked), labels: { list: 'block' } },
+  ]),
   counter(
     'rate_limiter_function_failures_total',
     'Functions of policies that failed or took longer than the deadline',
     (stats) =>
-      (['policy', 'identity', 'cost', 'skipIf', 'problem'] as const).map((kind) => ({
+      (['policy', 'identity', 'cost', 'skipIf', 'problem', 'list'] as const).map((kind) => ({
         value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
         labels: { function: kind },
       })),

@@ -39,9 +39,11 @@ export interface RateLimitStats {
   readonly storeFailures: number;
   /**
    * Functions of the application that threw, rejected or took longer than the deadline: policy functions, identity resolvers
-   * and `by` functions, cost functions, `skipIf`, and the module's `problem`.
+   * and `by` functions, cost functions, `skipIf`, and the module's `problem`, `allowList` and `blockList` (`list`).
    */
-  readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'problem', number>>;
+  readonly functionFailures: Readonly<Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'problem' | 'list', number>>;
+  /** Requests whose address is in `allowList` or `blockList`. They are in no other count. */
+  readonly addresses: { readonly allowed: number; readonly blocked: number };
   /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */
   readonly store: StoreStats;
   /** Requests that wait for a leaky bucket's departure slot at the moment. */

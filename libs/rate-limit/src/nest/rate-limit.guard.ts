@@ -15,6 +15,7 @@ import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import {
   isRateLimitException,
+  RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitUnavailableException,
   toHttpException,
@@ -25,6 +26,7 @@ import { ContextView } from './contexts/context-view.js';
 import { trustsHopOf } from './platform.js';
 import { isHttp, requestOf, responseOf } from './http-context.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
+import type { Listed } from './address-lists.js';
 import type { Route } from './route-policies.js';
 
 /**
@@ -58,6 +60,7 @@ export class RateLimitGuard implements CanActivate {
 
   /**
    * @throws {RateLimitExceededException} 429, when a policy rejects the request
+   * @throws {RateLimitAddressBlockedException} 403, when the module's `blockList` has the client's address
    * @throws {RateLimitIdentityMissingException} 401, when the request has no identity and `onMissingIdentity` is `'refuse'`
    * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, when too many
    *   requests wait (nothing is charged then), or while the application shuts down
@@ -66,8 +69,9 @@ export class RateLimitGuard implements CanActivate {
     if (this.runtime === undefined) throw notInjected(this);
     if (!isHttp(context)) return this.limitElsewhere(context);
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
-    if (route === undefined || !RequestRecord.firstGuard(requestOf(context))) return true;
-    return this.limitUnlessSkipped(route, context);
+    if (route === undefined && this.runtime.addressLists === undefined) return true;
+    if (!RequestRecord.firstGuard(requestOf(context))) return true;
+    return this.limitUnlessListed(route, context);
   }
 
   /** Requests for which it is true are not counted by any policy. */
@@ -105,6 +109,33 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /**
+   * @internal Limits a request whose address is in neither list of the module.
+   *
+   * @param route undefined for a handler that no policy limits
+   */
+  limitUnlessListed(route: Route | undefined, context: ExecutionContext): boolean | Promise<boolean> {
+    if (this.runtime === undefined) throw notInjected(this);
+    const { addressLists } = this.runtime;
+    if (addressLists === undefined) return route === undefined || this.limitUnlessSkipped(route, context);
+    const record = this.recordOf(context);
+    const listed = record?.listed ?? addressLists.of(context);
+    return typeof listed === 'string'
+      ? this.limitListed(listed, record, route, context)
+      : listed.then((known) => this.limitListed(known, record, route, context));
+  }
+
+  private limitListed(
+    listed: Listed,
+    record: RequestRecord | undefined,
+    route: Route | undefined,
+    context: ExecutionContext,
+  ): boolean | Promise<boolean> {
+    if (record !== undefined) record.listed = listed;
+    if (listed === 'block') return this.fail(context, new RateLimitAddressBlockedException());
+    return listed === 'allow' || route === undefined || this.limitUnlessSkipped(route, context);
+  }
+
+  /**
    * @internal Limits a request by the policies of its route, or by those of the middleware. What needs no waiting is not
    * awaited: every request would pay for the promise.
    */
@@ -126,13 +157,14 @@ export class RateLimitGuard implements CanActivate {
     await adapter.opened?.(context);
     const route = routes.of(context.getClass(), context.getHandler());
     // One array of arguments belongs to one call, and all of its guards.
-    if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;
+    if (route === undefined && this.runtime.addressLists === undefined) return true;
+    if (!RequestRecord.firstGuard(context.getArgs())) return true;
     await contexts.prepare(adapter);
     const key = adapter.operation?.(context);
-    if (key === undefined) return this.limitUnlessSkipped(route, this.view(context, adapter, undefined));
+    if (key === undefined) return this.limitUnlessListed(route, this.view(context, adapter, undefined));
     const operation = operations.of(key);
     const view = this.view(context, adapter, operation.record);
-    return operation.inTurn(() => this.limitUnlessSkipped(route, view));
+    return operation.inTurn(() => this.limitUnlessListed(route, view));
   }
 
   private view(context: ExecutionContext, adapter: ContextAdapter, record: RequestRecord | undefined): ContextView {

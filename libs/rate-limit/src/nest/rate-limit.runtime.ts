@@ -24,6 +24,7 @@ import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
+import { AddressLists } from './address-lists.js';
 import { decoratedInVain, decoratedWith, limitableHandlers, unguardedFields, whyInVain } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
@@ -57,6 +58,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly functions: UserFunctions;
   /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   readonly middleware: Route | undefined;
+  /** The module's allow and block lists; undefined without them. */
+  readonly addressLists: AddressLists | undefined;
   readonly waitingRoom: WaitingRoom;
   readonly contexts: Contexts;
   /** What operations of several handlers were charged. */
@@ -78,6 +81,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   ) {
     const { keyPrefix, defaults, deadlineMs } = options;
     this.functions = new UserFunctions(deadlineMs, monitor, logger);
+    this.addressLists = AddressLists.of(options, this.functions, monitor);
     this.policies = new NamedPolicies(options.policies);
     this.identities = identityChain(options, this.functions, this.connections);
     this.waitingRoom = new WaitingRoom(options, opened.store.timer);

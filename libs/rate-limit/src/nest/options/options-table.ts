@@ -25,6 +25,12 @@ const policyList: OptionRule = {
   wanted: 'an array of names, or of policies with a name',
 };
 
+const addressList = {
+  default: undefined,
+  valid: (value) => Array.isArray(value) || isFunction(value),
+  wanted: 'an array of addresses and CIDR ranges, or a function of the address',
+} as const satisfies OptionRule;
+
 /** The options of the module: each is declared here and nowhere else. A test compares docs/module.md with it. */
 export const MODULE_OPTIONS = {
   redis: {
@@ -46,6 +52,8 @@ export const MODULE_OPTIONS = {
     valid: (value) => Array.isArray(value) && value.every((one) => hasMethods(one, ['resolve']) && isKind(one.kind)),
     wanted: 'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
   },
+  allowList: addressList,
+  blockList: addressList,
   contexts: {
     default: [],
     valid: (value) => Array.isArray(value) && value.every(isAdapter),
