@@ -1,7 +1,7 @@
 -- Decides the requests of ARGV[4], row by row. A row is a number of identical requests.
---- @include "apart.lua"
 local MORE = 64
 local charges, at = ARGV[4], 1
+--- @include "apart.lua"
 while at <= #charges do
   local first, failed = at, nil
   local p, k, high, low = byte(charges, at, at + 3)
@@ -18,7 +18,6 @@ while at <= #charges do
     if level then
       local algorithm, take = policy[1], policy[3]
       local room = algorithm.room(level, policy)
-      if apart then rooms[at] = room end
       -- A peek is not charged: if one of them fits, all do.
       if room < admitted and (take > 0 or room <= 0) and not algorithm.shadow then admitted = room end
     else
@@ -32,13 +31,16 @@ while at <= #charges do
     reply[#reply + 1] = failed
   else
     if admitted < 0 then admitted = 0 end
-    for i = first, at - 4, 4 do
-      local p, k = byte(charges, i, i + 1)
-      local policy = policies[p % MORE]
-      local algorithm, take, times = policy[1], policy[3], admitted
-      if apart then times = timesApart(i, at - 4, algorithm, take, admitted, count) end
-      levels[k] = algorithm.charge(levels[k], policy, times, times < count, reply)
-      if times * take > 0 then changed[k] = true end
+    if apart then
+      chargeApart(first, at - 4, admitted, count)
+    else
+      for i = first, at - 4, 4 do
+        local p, k = byte(charges, i, i + 1)
+        local policy = policies[p % MORE]
+        local algorithm, take = policy[1], policy[3]
+        levels[k] = algorithm.charge(levels[k], policy, admitted, admitted < count, reply)
+        if admitted * take > 0 then changed[k] = true end
+      end
     end
   end
 end

@@ -47,14 +47,13 @@ local function build(algorithm)
   if algorithm == 'block' then
     --- @include "block.lua"
   end
+  --- @include "shadow.lua"
 end
-
---- @include "shadow.lua"
 
 local policies, built = cjson.decode(ARGV[3]), {}
 for i = 1, #policies do
   local name = policies[i][1]
-  if not built[name] then built[name] = build(name) or shadow(name) end
+  if not built[name] then built[name] = build(name) end
   policies[i][1] = built[name]
 end
 

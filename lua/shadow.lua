@@ -1,6 +1,4 @@
--- The algorithm that a name such as 'shadow:token-bucket' stands for.
-local function shadow(name)
-  local algorithm = build(sub(name, 8))
-  algorithm.shadow, apart = true, true
-  return algorithm
-end
+-- What is left is a shadow, such as 'shadow:token-bucket'.
+local shadow = build(sub(algorithm, 8))
+shadow.shadow, apart = true, true
+return shadow

@@ -103,26 +103,36 @@ export class CrossSlot {
     for (const [i, { verdict }] of answers.entries()) place(steps[i]!, verdict.charges, verdicts);
     // A refund of a departure slot needs the instant of its own answer: `at` and `resetAfter` together identify the slot.
     const queued = answers.find(({ verdict }) => verdict.charges.some(({ delay }) => delay > 0));
-    const at = (queued ?? answers.at(-1))?.verdict.at ?? wallClock();
+    const decided = queued ?? answers.at(-1);
+    // With shadows alone, the first of them to answer tells the time.
+    const at = decided?.verdict.at ?? wallClock();
     const allowance = { allowed: true, at, charges: verdicts };
-    return shadows.length === 0 ? allowance : this.askShadows(shadows, allowance, verdicts, request);
+    if (shadows.length === 0) return allowance;
+    const answeredAt = await this.askShadows(shadows, allowance, verdicts, request);
+    return decided === undefined ? { ...allowance, at: answeredAt ?? at } : allowance;
   }
 
-  /** Asks the shadows of an allowed request. One that does not answer in time is reported as untouched. */
+  /**
+   * Asks the shadows of an allowed request. One that does not answer in time is reported as untouched.
+   *
+   * @returns the instant of the first answer
+   */
   private async askShadows(
     shadows: readonly Step[],
     allowance: Verdict,
     verdicts: ChargeVerdict[],
     request: CrossSlotRequest,
-  ): Promise<Verdict> {
+  ): Promise<number | undefined> {
+    let at: number | undefined;
     for (const step of shadows) place(step, untouched(step.charges, allowance.at), verdicts);
     request.allowance = allowance;
     const asked = shadows.map(async (step) => {
       const { verdict } = await this.ask(step.charges, request);
+      at ??= verdict.at;
       place(step, verdict.charges, verdicts);
     });
     await Promise.allSettled(asked);
-    return allowance;
+    return at;
   }
 
   /** The steps in the order that all routes share. A sharded charge is a step of its own: its shards have their own slots. */
