@@ -1,6 +1,7 @@
 -- Decides the requests of ARGV[4], row by row. A row is a number of identical requests.
 local MORE = 64
 local charges, at = ARGV[4], 1
+--- @include "apart.lua"
 while at <= #charges do
   local first, failed = at, nil
   local p, k, high, low = byte(charges, at, at + 3)
@@ -18,7 +19,7 @@ while at <= #charges do
       local algorithm, take = policy[1], policy[3]
       local room = algorithm.room(level, policy)
       -- A peek is not charged: if one of them fits, all do.
-      if room < admitted and (take > 0 or room <= 0) then admitted = room end
+      if room < admitted and (take > 0 or room <= 0) and not algorithm.shadow then admitted = room end
     else
       failed = failed or changed[k]
     end
@@ -30,12 +31,16 @@ while at <= #charges do
     reply[#reply + 1] = failed
   else
     if admitted < 0 then admitted = 0 end
-    for i = first, at - 4, 4 do
-      local p, k = byte(charges, i, i + 1)
-      local policy = policies[p % MORE]
-      local algorithm, take = policy[1], policy[3]
-      levels[k] = algorithm.charge(levels[k], policy, admitted, admitted < count, reply, k)
-      if admitted * take > 0 then changed[k] = true end
+    if apart then
+      chargeApart(first, at - 4, admitted, count)
+    else
+      for i = first, at - 4, 4 do
+        local p, k = byte(charges, i, i + 1)
+        local policy = policies[p % MORE]
+        local algorithm, take = policy[1], policy[3]
+        levels[k] = algorithm.charge(levels[k], policy, admitted, admitted < count, reply, k)
+        if admitted * take > 0 then changed[k] = true end
+      end
     end
   end
 end

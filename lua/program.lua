@@ -6,6 +6,8 @@
 -- ARGV[3]  the policies as JSON, at most 63: [[algorithm, ask, take, the algorithm's numbers ...], ...]
 --          ask: the cost that has to fit, from 1; take: the cost that an allowed request is charged, 0 for a peek
 --          A reservation's policy ends with 1 where the algorithm has a stamp: its reply is longer.
+--          algorithm 'shadow:token-bucket': the charge is made if the request is allowed and it fits, and rejects nobody
+--          algorithm 'block': the block of the charge before it, which counts that charge's rejections
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
 --          identical requests in a row (high, low; the same in all charges of a request)
 -- ARGV[5]  only to settle charges, with an empty ARGV[4]: as JSON, one for each key, [[at, reset at, cost, final cost,
@@ -44,8 +46,14 @@ end
 
 --- @include "text.lua"
 
+-- True if the batch has shadows or blocks, whose charges are made differently often than those of their row.
+local apart
 local function build(algorithm)
   --- @choose algorithm "algorithms/*.lua"
+  if algorithm == 'block' then
+    --- @include "block.lua"
+  end
+  --- @include "shadow.lua"
 end
 
 local policies, built = cjson.decode(ARGV[3]), {}

@@ -65,6 +65,9 @@ const EXPRESSIONS: readonly (readonly [where: string, expression: string])[] = [
   ),
 ];
 
+/** Those that have samples: no policy of the application is in shadow. test/metrics has the labels of the others. */
+const SAMPLED = EXPRESSIONS.filter(([, expression]) => !expression.includes('rate_limiter_shadow_'));
+
 let redis: ManifestRedis;
 let service: Service;
 let exporter: Daemon;
@@ -228,7 +231,7 @@ describe('a real Prometheus', () => {
     expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
   });
 
-  it.each(EXPRESSIONS)('understands %s, and has its metrics', async (_, expression) => {
+  it.each(SAMPLED)('understands %s, and has its metrics', async (_, expression) => {
     await query(expression);
     const names = metricsOf(expression);
     expect(names.length).toBeGreaterThan(0);
@@ -239,7 +242,7 @@ describe('a real Prometheus', () => {
     }
   });
 
-  it.each(EXPRESSIONS)('has the labels of %s', async (_, expression) => {
+  it.each(SAMPLED)('has the labels of %s', async (_, expression) => {
     for (const [, name, matchers] of expression.matchAll(/([a-z][\w:]*)\{([^}]*)\}/g)) {
       const labels = [...matchers!.matchAll(/(\w+)(=~|!=|!~|=)"([^"]*)"/g)];
       const [sample] = await query(name!);

@@ -121,6 +121,7 @@ describe.each(PLATFORMS)('over %s, a cost', (platform) => {
         skipIf: 0,
         problem: 0,
         plan: 0,
+        list: 0,
       });
     },
   );

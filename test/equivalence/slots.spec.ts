@@ -5,6 +5,7 @@ import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { DenialCache } from '../../libs/rate-limit/src/limiter/denial-cache.js';
+import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
@@ -45,13 +46,15 @@ async function counted(key: string): Promise<number> {
 }
 
 /** Decides a history one request after the other, in several slots and in memory. The clock does not step back. */
-async function giveToBoth(history: History): Promise<void> {
+async function giveToBoth(history: History, isShadow = (_key: string): boolean => false): Promise<void> {
   pre(!history.policies.some((versions) => versions.some(isFast)));
   const clock = new MovingClock(history.start, 0);
   const options = { clock: clock.read, maxSkewMs: history.maxSkewMs };
   const inSlots = new RedisStore(on.client, options);
   const inMemory = new MemoryStore(options);
-  const pool = chargesOf(history, `history-${historiesGiven++}`);
+  const pool = chargesOf(history, `history-${historiesGiven++}`).map((charges) =>
+    charges.map((charge): Charge => ({ ...charge, shadow: isShadow(charge.key) })),
+  );
   for (const turn of history.turns) {
     clock.move(turn.move, algorithmOf(history.policies[0]![0]), []);
     for (const charges of requestsOf(turn, pool)) {
@@ -78,10 +81,36 @@ describe('the policies of a request in several slots of a Cluster', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: decide as one store does, field by field, if requests come one after the other',
     async (name) => {
-      await assert(asyncProperty(historiesOf(name), giveToBoth), { ...histories(), numRuns: HISTORIES / 5 });
+      await assert(
+        asyncProperty(historiesOf(name), (history) => giveToBoth(history)),
+        { ...histories(), numRuns: HISTORIES / 5 },
+      );
     },
     HISTORY_TIMEOUT_MS,
   );
+
+  it.each(ALL_ALGORITHMS)(
+    '%s: decide as one store does with a policy in shadow',
+    async (name) => {
+      const first = asyncProperty(historiesOf(name), (history) => giveToBoth(history, (key) => key.includes(':0:')));
+      await assert(first, { ...histories(), numRuns: HISTORIES / 10 });
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it('are charged in time without the shadow whose node hangs', async () => {
+    const hanging = await on.cluster.masterOf('{there}');
+    const tag = await on.cluster.tagOf((await on.cluster.masters()).find((node) => node !== hanging)!);
+    const shadow = { key: '{there}', algorithm: algorithmOf(DAY), cost: 1, shadow: true };
+    const asked: Charge[] = [{ key: `{${tag}}`, algorithm: algorithmOf(DAY), cost: 1 }, shadow];
+    const patient = new RedisStore(on.client, { clock: () => NOW, deadlines: new Deadlines(300) });
+    expect((await patient.consume(asked)).charges.map(({ remaining }) => remaining)).toEqual([9, 9]);
+    await hanging.client.call('CLIENT', 'PAUSE', '600', 'ALL');
+    const { allowed, charges } = await patient.consume(asked);
+    expect(allowed).toBe(true);
+    expect(charges.map(({ remaining }) => remaining)).toEqual([8, 10]);
+    expect(await counted(`{${tag}}`)).toBe(2);
+  });
 
   it('are all charged or none, however many requests are in flight', async () => {
     const stores = [store(), store(), store()];

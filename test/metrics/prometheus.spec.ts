@@ -67,6 +67,13 @@ async function scrape(registry: { metrics(): Promise<string> }): Promise<Exposit
   return new Exposition(await registry.metrics());
 }
 
+/** Returns the numbers of requests, of allowed and of rejected ones in shadow. */
+function shadowCounts(metrics: Exposition, policy: string): (number | undefined)[] {
+  return ['requests', 'allowed', 'rejected'].map((what) =>
+    metrics.get(`rate_limiter_shadow_${what}_total`, { policy, algorithm: 'token-bucket' }),
+  );
+}
+
 /** Returns the numbers of requests, of allowed and of rejected ones. */
 function counts(metrics: Exposition, policy: string, algorithm = 'token-bucket'): (number | undefined)[] {
   return ['requests', 'allowed', 'rejected'].map((what) =>
@@ -260,4 +267,18 @@ describe('the metrics module', () => {
     expect(store.overflowed).toBeGreaterThan(0);
     expect((await scrape(registry)).get('rate_limiter_memory_overflow_total')).toBe(store.overflowed);
   });
+});
+
+it('policies in shadow have metrics of their own, which begin at zero', async () => {
+  const registry = new Registry();
+  const policies: Record<string, Policy> = { tried: { ...THREE, name: 'tried', candidate: { capacity: 1 } } };
+  await using service = await app({ limits: { policies, blockList: ['192.0.2.1'] }, metrics: { registry } });
+  const limiter = service.app.get(RateLimiter);
+  expect(shadowCounts(await scrape(registry), 'tried.candidate')).toEqual([0, 0, 0]);
+  for (let i = 0; i < 4; i++) await limiter.consume('tried', ADA);
+  const metrics = await scrape(registry);
+  expect(shadowCounts(metrics, 'tried.candidate')).toEqual([4, 1, 3]);
+  expect(counts(metrics, 'tried')).toEqual([4, 3, 1]);
+  expect(counts(metrics, 'tried.candidate')).toEqual([undefined, undefined, undefined]);
+  expect(metrics.get('rate_limiter_listed_requests_total', { list: 'block' })).toBe(0);
 });

@@ -56,17 +56,20 @@ export { RateLimitAdminModule, type RateLimitAdminOptions } from './nest/admin/r
 export type { RateLimitExceededBody } from './http/bodies.js';
 export type { HeaderFormat } from './http/headers.js';
 export type {
+  RateLimitAddressBlockedProblem,
   RateLimitExceededProblem,
   RateLimitIdentityMissingProblem,
   RateLimitUnavailableProblem,
 } from './http/problem.js';
 export {
+  RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
 } from './nest/exceptions.js';
 
 export type {
+  AddressFunction,
   BoundPolicy,
   ConcurrencyPolicy,
   FixedWindowPolicy,
@@ -83,7 +86,7 @@ export type {
   TokenBucketPolicy,
 } from './nest/types.js';
 export type { Outcome } from './policy/outcome.js';
-export type { OnStoreFailure, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
+export type { OnStoreFailure, PolicyMode, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { CalendarUnit, CalendarWindow } from './algorithms/calendar.js';
 export type { Duration } from './algorithms/duration.js';

@@ -32,6 +32,21 @@ export interface RateLimitIdentityMissingBody {
   readonly policy: string;
 }
 
+/** The body of a 403. */
+export interface RateLimitAddressBlockedBody {
+  readonly statusCode: 403;
+  readonly error: 'rate_limit_address_blocked';
+  readonly message: string;
+}
+
+export function addressBlockedBody(): RateLimitAddressBlockedBody {
+  return {
+    statusCode: 403,
+    error: 'rate_limit_address_blocked',
+    message: 'Requests from this address are blocked',
+  };
+}
+
 /** @param decision a rejection */
 export function exceededBody({ policies, retryAfterMs }: Decision): RateLimitExceededBody {
   const rejecting = policies.find((policy) => !policy.allowed && policy.retryAfterMs === retryAfterMs);

@@ -1,5 +1,5 @@
 import type { Decision } from '../policy/decision.js';
-import { exceededBody, identityMissingBody, unavailableBody } from './bodies.js';
+import { addressBlockedBody, exceededBody, identityMissingBody, unavailableBody } from './bodies.js';
 
 /** The media type of problem details, RFC 9457, section 6.1. */
 export const PROBLEM_JSON = 'application/problem+json';
@@ -11,6 +11,7 @@ export const PROBLEM_TYPES = {
   quotaExceeded: { type: `${REGISTRY}#quota-exceeded`, title: 'Quota Exceeded', status: 429 },
   reducedCapacity: { type: `${REGISTRY}#temporary-reduced-capacity`, title: 'Temporary Reduced Capacity', status: 503 },
   unauthorized: { type: 'about:blank', title: 'Unauthorized', status: 401 },
+  forbidden: { type: 'about:blank', title: 'Forbidden', status: 403 },
 } as const;
 
 /** The members of every problem, RFC 9457, section 3.1. */
@@ -48,6 +49,15 @@ export interface RateLimitIdentityMissingProblem extends Problem {
   readonly status: 401;
   /** The name of the policy that counts the identity. */
   readonly policy: string;
+}
+
+/** The problem details of a 403. */
+export interface RateLimitAddressBlockedProblem extends Problem {
+  readonly status: 403;
+}
+
+export function addressBlockedProblem(): RateLimitAddressBlockedProblem {
+  return { ...PROBLEM_TYPES.forbidden, detail: addressBlockedBody().message };
 }
 
 /** @param decision a rejection */

@@ -79,7 +79,7 @@ export class Admission<Context extends HandlerContext> {
   ): boolean | Promise<boolean> {
     let queued: PolicyCharge | undefined;
     for (let i = 0; i < charges.length && queued === undefined; i++) {
-      if (charges[i]!.algorithm.delays) queued = charges[i];
+      if (charges[i]!.algorithm.delays && !charges[i]!.shadow) queued = charges[i];
     }
     if (queued === undefined) return this.decide(context, charges, record, remainder);
     const { waitingRoom } = this;
@@ -142,9 +142,10 @@ export class Admission<Context extends HandlerContext> {
   ): boolean | Promise<boolean> {
     const whole = remainder?.whole ?? charges;
     record?.decided(whole, decision);
-    const { allowed, decidedBy, delayMs } = decision;
+    const { allowed, delayMs } = decision;
     const leases = allowed ? this.hold(context, charges, decision) : undefined;
-    if (decidedBy !== 'open') this.transport.decided(context, record?.withEarlier(decision) ?? decision);
+    // None where all policies are 'open' without the store, or in shadow: there is nothing to say.
+    if (decision.policies.length > 0) this.transport.decided(context, record?.withEarlier(decision) ?? decision);
     if (!allowed) return this.transport.reject(context, decision);
     return delayMs === 0 || this.wait(context, whole, decision, record, leases);
   }

@@ -16,6 +16,8 @@ class JudgedPolicy implements PolicyDecision {
   // Declared only: a decision without an override or a plan has no such property.
   declare readonly override?: number;
   declare readonly plan?: string;
+  // Only where it is true, so that other decisions stay as they are.
+  declare readonly blocked?: true;
 
   constructor(
     readonly policy: string,
@@ -27,11 +29,13 @@ class JudgedPolicy implements PolicyDecision {
     readonly retryAfterMs: number | null,
     readonly delayMs: number,
     charge: PolicyCharge,
+    blocked: boolean | undefined,
   ) {
     this.#charge = charge;
     if (charge.override !== undefined) this.override = charge.override;
     const { plan } = charge.policy;
     if (plan !== undefined) this.plan = plan;
+    if (blocked === true) this.blocked = true;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {
@@ -49,12 +53,23 @@ export function chargeOfDecision(decision: PolicyDecision): PolicyCharge | undef
 
 /** The same decision, some time later. */
 export function countedDown(decision: PolicyDecision, passedMs: number): PolicyDecision {
-  const { policy, algorithm, limit, allowed, remaining, delayMs } = decision;
+  const { policy, algorithm, limit, allowed, remaining, delayMs, blocked } = decision;
   const resetAfterMs = Math.max(0, decision.resetAfterMs - passedMs);
   const retryAfterMs = decision.retryAfterMs === null ? null : Math.max(0, decision.retryAfterMs - passedMs);
   const charge = JudgedPolicy.charge(decision);
   if (charge === undefined) return { ...decision, resetAfterMs, retryAfterMs };
-  return new JudgedPolicy(policy, algorithm, limit, allowed, remaining, resetAfterMs, retryAfterMs, delayMs, charge);
+  return new JudgedPolicy(
+    policy,
+    algorithm,
+    limit,
+    allowed,
+    remaining,
+    resetAfterMs,
+    retryAfterMs,
+    delayMs,
+    charge,
+    blocked,
+  );
 }
 
 /** An allowed decision of the store, which knows what it charged in the store's own microseconds. */
@@ -64,6 +79,8 @@ class ChargedDecision implements Decision {
   // Private by the language: callers compare and print decisions.
   readonly #charges: readonly PolicyCharge[];
   readonly #verdict: Verdict;
+  // Only where there is one.
+  declare readonly shadow?: readonly PolicyDecision[];
 
   constructor(
     readonly policies: readonly PolicyDecision[],
@@ -72,9 +89,11 @@ class ChargedDecision implements Decision {
     readonly decidedAtMs: number,
     charges: readonly PolicyCharge[],
     verdict: Verdict,
+    shadow: readonly PolicyDecision[] | undefined,
   ) {
     this.#charges = charges;
     this.#verdict = verdict;
+    if (shadow !== undefined) this.shadow = shadow;
   }
 
   static receipts(decision: Decision): ChargeReceipt[] {
@@ -84,15 +103,22 @@ class ChargedDecision implements Decision {
 
   static reserved(decision: Decision): ReservedReceipts {
     if (!(#charges in decision)) return { charges: [], receipts: [] };
-    const charges = decision.#charges;
-    return { charges, receipts: charges.map((_, i) => receiptAt(charges, decision.#verdict, i)) };
+    const verdict = decision.#verdict;
+    // Of an allowed request, only a shadow that did not fit is not charged.
+    const places = [...decision.#charges.keys()].filter((i) => verdict.charges[i]!.allowed);
+    return {
+      charges: places.map((i) => decision.#charges[i]!),
+      receipts: places.map((i) => receiptAt(decision.#charges, verdict, i)),
+    };
   }
 
   static leases(decision: Decision): LeaseReceipt[] {
     if (!(#charges in decision)) return [];
     const charges = decision.#charges;
     return charges.flatMap((charge, i) =>
-      isLease(charge) ? [{ charge, receipt: receiptAt(charges, decision.#verdict, i) }] : [],
+      isLease(charge) && decision.#verdict.charges[i]!.allowed
+        ? [{ charge, receipt: receiptAt(charges, decision.#verdict, i) }]
+        : [],
     );
   }
 }
@@ -146,23 +172,35 @@ export function decisionOf(
   decidedBy: Decision['decidedBy'] = 'store',
 ): Decision {
   const { allowed, at, charges: verdicts } = verdict;
-  const policies = [policyDecision(charges[0]!, verdicts[0]!)];
-  let retryAfter = retryAfterOf(charges[0]!, verdicts[0]!);
-  let { delay } = verdicts[0]!;
-  for (let i = 1; i < verdicts.length; i++) {
+  let shadow: PolicyDecision[] | undefined;
+  let policies: PolicyDecision[] | undefined;
+  let retryAfter = 0;
+  let delay = 0;
+  for (let i = 0; i < verdicts.length; i++) {
     const one = verdicts[i]!;
-    policies.push(policyDecision(charges[i]!, one));
+    const said = policyDecision(charges[i]!, one);
+    if (charges[i]!.shadow) {
+      if (shadow === undefined) shadow = [said];
+      else shadow.push(said);
+      continue;
+    }
+    // A literal with one element takes less than an empty array that grows.
+    if (policies === undefined) policies = [said];
+    else policies.push(said);
     retryAfter = Math.max(retryAfter, retryAfterOf(charges[i]!, one));
     delay = Math.max(delay, one.delay);
   }
+  policies ??= [];
   const retryAfterMs = milliseconds(retryAfter);
   const decidedAtMs = at / MICROSECONDS;
   const isLocal = decidedBy === 'local' && charges.some((charge) => reserves(charge) || isLease(charge));
   if (allowed && (decidedBy === 'store' || isLocal)) {
     const Charged = isLocal ? LocalCharges : ChargedDecision;
-    return new Charged(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict);
+    return new Charged(policies, retryAfterMs, delay / MICROSECONDS, decidedAtMs, charges, verdict, shadow);
   }
-  return { allowed, decidedBy, policies, retryAfterMs, delayMs: allowed ? delay / MICROSECONDS : 0, decidedAtMs };
+  const delayMs = allowed ? delay / MICROSECONDS : 0;
+  const decision = { allowed, decidedBy, policies, retryAfterMs, delayMs, decidedAtMs };
+  return shadow === undefined ? decision : { ...decision, shadow };
 }
 
 /**
@@ -174,7 +212,8 @@ export function decisionOf(
 export function decisionOfOverrides(blocked: readonly BlockedCharge[], nowMs: number): Decision {
   const policies = blocked.map(({ charge, endsInMs }) => {
     const { policy, algorithm } = charge;
-    return new JudgedPolicy(policy.name, algorithm.name, algorithm.limit, false, 0, endsInMs ?? 0, endsInMs, 0, charge);
+    const { name, limit } = algorithm;
+    return new JudgedPolicy(policy.name, name, limit, false, 0, endsInMs ?? 0, endsInMs, 0, charge, undefined);
   });
   const waits = blocked.map(({ endsInMs }) => endsInMs ?? Infinity);
   const longest = Math.max(0, ...waits);
@@ -200,6 +239,7 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
     milliseconds(retryAfterOf(charge, verdict)),
     verdict.delay / MICROSECONDS,
     charge,
+    verdict.blocked,
   );
 }
 

@@ -1,4 +1,4 @@
-import { sameCharges } from '../stores/charge.js';
+import { sameCharges, takes } from '../stores/charge.js';
 import type { Denials, KnownDenial } from '../stores/observers.js';
 import type { Charge, ChargeVerdict, Verdict } from '../stores/store.js';
 import { flatten } from '../util/own-text.js';
@@ -73,7 +73,7 @@ export class DenialCache implements Denials {
    * @param under the key of the charge under which the denial is kept, one at a time; default the first one that rejected
    */
   note(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
-    if (!verdict.allowed) this.keep(charges, verdict, sentAt, under);
+    if (!verdict.allowed && !mayCount(charges, verdict)) this.keep(charges, verdict, sentAt, under);
   }
 
   /**
@@ -117,6 +117,15 @@ export class DenialCache implements Denials {
       certainUntil: sentAt + certainMs,
     });
   }
+}
+
+/** Whether a block may have to count the next rejection: the store has to see it then. Once all are closed, none counts. */
+function mayCount(charges: readonly Charge[], verdict: Verdict): boolean {
+  for (let i = 0; i < charges.length; i++) {
+    const charge = charges[i]!;
+    if (charge.block !== undefined && takes(charge) && verdict.charges[i]!.blocked !== true) return true;
+  }
+  return false;
 }
 
 function countedDown({ verdict, receivedAt }: Denial, now: number): Verdict {

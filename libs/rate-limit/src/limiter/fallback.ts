@@ -71,10 +71,15 @@ export class Fallback {
     this.noteProcesses();
     for (const charge of charges) {
       const choice = charge.policy.onStoreFailure ?? this.settings.onStoreFailure;
+      // A shadow rejects nobody: it counts nothing then.
+      if (choice === 'closed' && charge.shadow) continue;
       if (choice === 'closed') throw new LimiterUnavailableError('The rate limit could not be checked', { cause });
       if (choice === 'local') local.push({ ...charge, algorithm: this.shareOf(charge.policy), shardKeys: undefined });
     }
-    if (local.length > 0) return decisionOf(local, this.local.consume(local), 'local');
+    if (local.length > 0) {
+      const decidedBy = local.every(({ shadow }) => shadow) ? 'open' : 'local';
+      return decisionOf(local, this.local.consume(local), decidedBy);
+    }
     return { allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
   }
 

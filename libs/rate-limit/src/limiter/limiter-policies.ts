@@ -62,7 +62,7 @@ export class LimiterPolicies {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
     if (list.length === 0)
       throw new RateLimitConfigError(WHERE, 'takes at least one policy or name, got none', 'FG_INVALID_POLICY');
-    const bound = list.map((policy, i) =>
+    const bound = list.flatMap((policy, i) =>
       this.bindOne(policy, list.length === 1 ? WHERE : `${WHERE}, policy ${i + 1} of ${list.length}`),
     );
     checkTogether(bound, WHERE);
@@ -88,8 +88,15 @@ export class LimiterPolicies {
     return policies;
   }
 
-  private bindOne(policy: LimiterPolicy, where: string): BoundPolicy {
+  /** The policy, and its candidate if it has one. */
+  private bindOne(policy: LimiterPolicy, where: string): BoundPolicy[] {
     const parsed = this.named.parse(policy, where);
+    return parsed.candidate === undefined
+      ? [this.bindParsed(parsed, where)]
+      : [this.bindParsed(parsed, where), this.bindParsed(parsed.candidate, where)];
+  }
+
+  private bindParsed(parsed: ParsedPolicy, where: string): BoundPolicy {
     if (!parsed.named) throw new RateLimitConfigError(where, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
     let bound = this.bound.get(parsed);
     if (bound === undefined) {

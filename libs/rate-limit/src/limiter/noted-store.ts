@@ -13,6 +13,10 @@ export class NotedStore implements RateLimitStore {
     return this.store.timer;
   }
 
+  get supports(): RateLimitStore['supports'] {
+    return this.store.supports;
+  }
+
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
     const sentAt = performance.now();
     const answer = this.store.consume(charges);

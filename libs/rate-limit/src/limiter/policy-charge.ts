@@ -1,6 +1,8 @@
+import type { BlockAlgorithm } from '../algorithms/block.js';
+import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
-import type { Charge, ChargeMode } from '../stores/charge.js';
+import type { BlockCharge, Charge, ChargeMode } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
 
 /** What one request asks of one policy, from the moment it is made until the decision. */
@@ -13,6 +15,7 @@ export interface PolicyCharge extends Charge {
   readonly override?: number;
   /** The edition of the overrides in which none was found for this charge: charges are used again. */
   overridesSeen?: number;
+  readonly shadow: boolean;
 }
 
 /**
@@ -43,5 +46,19 @@ export function chargeOf(
     global: policy.globalKey !== undefined,
     shardKeys: policy.shardKeys,
     overridesSeen: 0,
+    shadow: policy.shadow,
+    block: policy.block === undefined ? undefined : blockOf(policy, policy.block, prefix, identity, cost, mode),
   };
+}
+
+function blockOf(
+  { blockTail, globalKey, name, shadow }: BoundPolicy,
+  algorithm: BlockAlgorithm,
+  prefix: string,
+  identity: string,
+  cost: number,
+  mode: ChargeMode,
+): BlockCharge {
+  const tag = globalKey === undefined ? identity : globalTag(name);
+  return { key: keyOf(prefix, tag, blockTail!), algorithm, cost: cost > 0 && mode === 'take' ? 1 : 0, shadow };
 }

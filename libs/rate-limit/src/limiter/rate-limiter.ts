@@ -309,6 +309,7 @@ export class RateLimiter {
         for (const { key: its, shardKeys = [] } of [charge, this.limiter.overriddenCharge(numbers, tag) ?? charge]) {
           for (const one of [its, ...shardKeys]) keys.add(one); // a window's key has no limit
         }
+        if (charge.block !== undefined) keys.add(charge.block.key);
       }
     }
     if (keys.size > 0) await this.limiter.reset([...keys]);

@@ -33,6 +33,8 @@ export class RequestRecord {
   private policies: readonly PolicyDecision[] = [];
   private decidedAtMs = 0;
   private guarded = false;
+  /** What the module's lists said of the address, where the middleware has asked them. */
+  listed: 'allow' | 'block' | 'neither' | undefined;
 
   /**
    * @param sideBySide whether several steps of the request may be decided at once, such as the fields of an operation
@@ -141,9 +143,10 @@ export class RequestRecord {
   decided(charges: readonly PolicyCharge[], decision: Decision): void {
     for (const charge of charges) {
       // Policies that let the request pass uncounted are missing in the decision.
-      const said = decision.policies.find((one) => chargeOfDecision(one)?.key === charge.key);
+      const all = charge.shadow ? (decision.shadow ?? []) : decision.policies;
+      const said = all.find((one) => chargeOfDecision(one)?.key === charge.key);
       if (decision.allowed) this.outcomes.notePassed(charge, said === undefined ? 'open' : decision.decidedBy);
-      else if (said?.allowed === false) this.outcomes.noteRejected(charge, said, decision);
+      else if (said?.allowed === false && !charge.shadow) this.outcomes.noteRejected(charge, said, decision);
     }
   }
 

@@ -33,12 +33,15 @@ export class StoreGateway {
   private readonly keepsTime: boolean;
   private readonly denials: DenialCache | undefined;
   private readonly failures: RationedWarning;
+  /** Whether the store knows shadows and blocks. */
+  private readonly decidesAll: boolean;
 
   constructor({ store, deadlines, keepsTime, denials }: GatewaySettings, logger: Pick<Logger, 'warn'>) {
     this.store = store;
     this.deadlines = deadlines;
     this.keepsTime = keepsTime;
     this.denials = denials;
+    this.decidesAll = lackOf(store, { shadow: true, block: true }) === undefined;
     this.failures = new RationedWarning(logger);
   }
 
@@ -54,6 +57,7 @@ export class StoreGateway {
 
   /** @throws what the store fails with, or that it was too slow (what it charges later stays charged) */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    if (!this.decidesAll) this.checkCharges(charges);
     const answer = this.store.consume(charges);
     if (this.keepsTime) return answer;
     // Not awaited where it is there: a renewal on a test's clock has to be made before the clock goes on.
@@ -132,6 +136,14 @@ export class StoreGateway {
     if (error instanceof RateLimitStoreError) return error;
     return new RateLimitStoreError(`the store failed: ${error.message}`, { cause: thrown });
   }
+
+  /** A policy that is met at run time; boot checks the others. */
+  private checkCharges(charges: readonly Charge[]): void {
+    for (const charge of charges) {
+      const lack = lackOf(this.store, charge);
+      if (lack !== undefined) throw new TypeError(lack);
+    }
+  }
 }
 
 /** @throws {TypeError} when a store of the application has answered with anything else */
@@ -140,4 +152,15 @@ function checked(verdict: Verdict, charges: number): Verdict {
     throw new TypeError('its answer is no verdict');
   }
   return verdict;
+}
+
+/** Why the store cannot decide a policy: it would enforce a shadow, or not block. Undefined when it can. */
+export function lackOf(
+  { supports = [] }: Pick<RateLimitStore, 'supports'>,
+  { shadow, block }: { readonly shadow?: boolean; readonly block?: unknown },
+): string | undefined {
+  const missing = shadow === true && !supports.includes('shadow') ? 'shadow' : 'block';
+  if (missing === 'block' && (block === undefined || supports.includes('block'))) return undefined;
+  const option = missing === 'shadow' ? `mode: 'shadow'` : 'blockFor';
+  return `the store does not know ${option}: use MemoryStore or RedisStore, or have your store's supports include '${missing}'`;
 }

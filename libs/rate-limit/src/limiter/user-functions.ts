@@ -6,7 +6,8 @@ import { isPromise } from '../util/is-promise.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 
 /** The functions that an application gives to policies, as the metrics name them. */
-export type FunctionKind = 'policy' | 'identity' | 'cost' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan';
+export type FunctionKind =
+  'policy' | 'identity' | 'cost' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list';
 
 /** Counts failures of functions. */
 export interface FunctionObserver {

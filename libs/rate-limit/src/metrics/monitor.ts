@@ -42,8 +42,10 @@ export class Monitor {
     settle: 0,
     problem: 0,
     plan: 0,
+    list: 0,
   };
   private readonly plans = { cache: 0, resolver: 0, lastKnown: 0, fallback: 0 };
+  private readonly addresses = { allowed: 0, blocked: 0 };
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
   /** By node of a Cluster; the whole store has an empty name. */
@@ -150,6 +152,12 @@ export class Monitor {
     this.plans[source]++;
   }
 
+  /** A request's address is in a list of the module. */
+  addressListed(list: 'allow' | 'block'): void {
+    if (list === 'allow') this.addresses.allowed++;
+    else this.addresses.blocked++;
+  }
+
   /** A batch of `size` requests went to Redis. */
   batch(size: number): void {
     this.batches.observe(size);
@@ -172,12 +180,14 @@ export class Monitor {
       unavailable: sources.closed,
       sources,
       policies: this.policies.snapshot(),
+      shadows: this.policies.snapshotOfShadows(),
       latencyMs: this.timing ? this.latency.snapshot() : undefined,
       batchSizes: this.batches.snapshot(),
       storeFailures,
       overridden: { ...this.overrides },
       functionFailures: { ...this.functionFailures },
       plans: { ...this.plans },
+      addresses: { ...this.addresses },
       store: {
         available: outage === undefined,
         reason: outage?.reason,

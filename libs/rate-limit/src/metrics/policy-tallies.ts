@@ -7,12 +7,14 @@ import type { PolicyStats } from './stats.js';
 export interface CountedPolicy {
   readonly name: string;
   readonly algorithm: { readonly name: AlgorithmName };
+  readonly shadow?: boolean;
 }
 
 /** What is counted of a charge. */
 export interface CountedCharge {
   readonly policy: CountedPolicy;
   readonly mode: ChargeMode;
+  readonly shadow?: boolean;
 }
 
 type Tally = { -readonly [Field in keyof PolicyStats]: PolicyStats[Field] };
@@ -25,22 +27,30 @@ const OTHER = 'other';
 export class PolicyTallies {
   private readonly byPolicy = new WeakMap<CountedPolicy, Tally>();
   private readonly byName = new Map<string, Tally>();
+  private readonly shadowsByName = new Map<string, Tally>();
 
   /** The counts of a policy, which begin at zero before its first request. */
   of(policy: CountedPolicy): Tally {
     let tally = this.byPolicy.get(policy);
     if (tally === undefined) {
-      tally = this.named(policy.name, policy.algorithm.name);
+      tally = named(policy.shadow === true ? this.shadowsByName : this.byName, policy);
       this.byPolicy.set(policy, tally);
     }
     return tally;
   }
 
-  count(charges: readonly CountedCharge[], { allowed, policies }: Pick<Decision, 'allowed' | 'policies'>): void {
+  count(
+    charges: readonly CountedCharge[],
+    { allowed, policies, shadow }: Pick<Decision, 'allowed' | 'policies' | 'shadow'>,
+  ): void {
     for (let i = 0, next = 0; i < charges.length; i++) {
       const { policy } = charges[i]!;
       const tally = this.of(policy);
       tally.requests++;
+      if (charges[i]!.shadow === true) {
+        countShadow(tally, allowed, shadow?.find((one) => one.policy === policy.name)?.allowed ?? true);
+        continue;
+      }
       if (allowed) tally.allowed++;
       else if (policies[next]?.policy === policy.name) {
         // The order is the same, but policies are missing where some are decided locally and others are open.
@@ -53,14 +63,24 @@ export class PolicyTallies {
     return Array.from(this.byName.values(), (tally) => ({ ...tally }));
   }
 
-  private named(name: string, algorithm: AlgorithmName): Tally {
-    let tally = this.byName.get(`${algorithm} ${name}`);
-    if (tally === undefined) {
-      const policy = this.byName.size < MAX_TALLIES ? name : OTHER;
-      if (policy !== name) tally = this.byName.get(`${algorithm} ${OTHER}`);
-      tally ??= { policy, algorithm, requests: 0, allowed: 0, rejected: 0 };
-      this.byName.set(`${algorithm} ${policy}`, tally);
-    }
-    return tally;
+  snapshotOfShadows(): PolicyStats[] {
+    return Array.from(this.shadowsByName.values(), (tally) => ({ ...tally }));
   }
+}
+
+function named(byName: Map<string, Tally>, { name, algorithm: { name: algorithm } }: CountedPolicy): Tally {
+  let tally = byName.get(`${algorithm} ${name}`);
+  if (tally === undefined) {
+    const policy = byName.size < MAX_TALLIES ? name : OTHER;
+    if (policy !== name) tally = byName.get(`${algorithm} ${OTHER}`);
+    tally ??= { policy, algorithm, requests: 0, allowed: 0, rejected: 0 };
+    byName.set(`${algorithm} ${policy}`, tally);
+  }
+  return tally;
+}
+
+/** As if the policy were enforced: a request that it would have rejected is not allowed. */
+function countShadow(tally: Tally, allowed: boolean, fits: boolean): void {
+  if (!fits) tally.rejected++;
+  else if (allowed) tally.allowed++;
 }

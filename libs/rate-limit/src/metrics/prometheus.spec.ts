@@ -22,6 +22,7 @@ it('sums the failures of functions over the limiters of a process, by kind', asy
     skipIf: 0,
     problem: 0,
     plan: 0,
+    list: 0,
   });
 });
 

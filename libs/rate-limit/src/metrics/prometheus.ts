@@ -23,6 +23,9 @@ const DEFINITIONS: readonly Definition[] = [
   perPolicy('requests', 'Evaluated requests'),
   perPolicy('allowed', 'Evaluated requests that were allowed'),
   perPolicy('rejected', 'Evaluated requests that the policy rejected'),
+  perShadow('requests', 'Requests that a policy in shadow was evaluated for'),
+  perShadow('allowed', 'Allowed requests that a policy in shadow would have allowed'),
+  perShadow('rejected', 'Requests that a policy in shadow would have rejected'),
   histogram(
     'rate_limiter_latency_seconds',
     'Time until the store decided on a request, or failed',
@@ -46,14 +49,20 @@ const DEFINITIONS: readonly Definition[] = [
     'Rejections from the denial cache, without asking the store',
     (stats) => [{ value: sum(stats, ({ sources }) => sources['denial-cache']), labels: {} }],
   ),
+  counter('rate_limiter_listed_requests_total', 'Requests whose address is in allowList or blockList', (stats) => [
+    { value: sum(stats, ({ addresses }) => addresses.allowed), labels: { list: 'allow' } },
+    { value: sum(stats, ({ addresses }) => addresses.blocked), labels: { list: 'block' } },
+  ]),
   counter(
     'rate_limiter_function_failures_total',
     'Functions of the application that failed or took longer than the deadline',
     (stats) =>
-      (['policy', 'identity', 'cost', 'skipIf', 'countIf', 'settle', 'problem', 'plan'] as const).map((kind) => ({
-        value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
-        labels: { function: kind },
-      })),
+      (['policy', 'identity', 'cost', 'skipIf', 'countIf', 'settle', 'problem', 'plan', 'list'] as const).map(
+        (kind) => ({
+          value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
+          labels: { function: kind },
+        }),
+      ),
   ),
   counter('rate_limiter_overridden_total', 'Charges that overrides have changed, left out or rejected', (stats) =>
     (['changed', 'exempt', 'blocked'] as const).map((kind) => ({
@@ -139,9 +148,22 @@ function gauge(
 }
 
 function perPolicy(count: 'requests' | 'allowed' | 'rejected', help: string): Definition {
-  return counter(`rate_limiter_${count}_total`, help, (stats) => {
+  return tallied(`rate_limiter_${count}_total`, help, count, ({ policies }) => policies);
+}
+
+function perShadow(count: 'requests' | 'allowed' | 'rejected', help: string): Definition {
+  return tallied(`rate_limiter_shadow_${count}_total`, help, count, ({ shadows }) => shadows);
+}
+
+function tallied(
+  name: string,
+  help: string,
+  count: 'requests' | 'allowed' | 'rejected',
+  pick: (stats: RateLimitStats) => readonly PolicyStats[],
+): Definition {
+  return counter(name, help, (stats) => {
     const values = new Map<string, Sample>();
-    for (const tally of stats.flatMap(({ policies }): readonly PolicyStats[] => policies)) {
+    for (const tally of stats.flatMap(pick)) {
       const { policy, algorithm } = tally;
       const id = `${algorithm} ${policy}`;
       values.set(id, { value: (values.get(id)?.value ?? 0) + tally[count], labels: { policy, algorithm } });

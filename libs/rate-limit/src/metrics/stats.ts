@@ -19,6 +19,11 @@ export interface RateLimitStats {
   /** The decisions of each policy, in the order of their first use. */
   readonly policies: readonly PolicyStats[];
   /**
+   * The same of the policies in shadow, as if each were enforced: `allowed` passed and fit, `rejected` would have been rejected
+   * by it. None of them counts in the fields above.
+   */
+  readonly shadows: readonly PolicyStats[];
+  /**
    * Milliseconds until the store answered or failed, for each request that it was asked about. Undefined without
    * `RateLimitMetricsModule` and `onDecision`: the times are not taken then.
    */
@@ -34,13 +39,15 @@ export interface RateLimitStats {
   readonly storeFailures: number;
   /**
    * Functions of the application that threw, rejected or took longer than the deadline: policy functions, identity resolvers
-   * and `by` functions, cost functions, `skipIf`, and the module's `problem` and `plan`.
+   * and `by` functions, cost functions, `skipIf`, and the module's `problem`, `plan`, `allowList` and `blockList` (`list`).
    */
   readonly functionFailures: Readonly<
-    Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan', number>
+    Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list', number>
   >;
   /** Where the plans of clients came from: one for each policy with `plans` that a request or a call met. */
   readonly plans: PlanStats;
+  /** Requests whose address is in `allowList` or `blockList`. They are in no other count. */
+  readonly addresses: { readonly allowed: number; readonly blocked: number };
   /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */
   readonly store: StoreStats;
   /** The charges that overrides have changed: a request has one for each of its policies. */

@@ -1,6 +1,6 @@
-import { HttpException, HttpStatus, UnauthorizedException } from '@nestjs/common';
+import { ForbiddenException, HttpException, HttpStatus, UnauthorizedException } from '@nestjs/common';
 import type { Decision } from '../policy/decision.js';
-import { exceededBody, identityMissingBody, unavailableBody } from '../http/bodies.js';
+import { addressBlockedBody, exceededBody, identityMissingBody, unavailableBody } from '../http/bodies.js';
 import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
 import { LimiterUnavailableError } from '../limiter/errors.js';
 
@@ -52,11 +52,26 @@ export class RateLimitIdentityMissingException extends UnauthorizedException {
   }
 }
 
+/**
+ * The client's address is in the module's `blockList`: 403, so that filters for `ForbiddenException` catch it as well. Nothing
+ * was charged. It is no 429, because a retry would not help.
+ */
+export class RateLimitAddressBlockedException extends ForbiddenException {
+  constructor() {
+    super(addressBlockedBody());
+  }
+}
+
 /** Whether the guard would throw it, by itself. */
 export function isRateLimitException(
   error: unknown,
-): error is RateLimitExceededException | RateLimitUnavailableException | RateLimitIdentityMissingException {
+): error is
+  | RateLimitExceededException
+  | RateLimitUnavailableException
+  | RateLimitIdentityMissingException
+  | RateLimitAddressBlockedException {
   return (
+    error instanceof RateLimitAddressBlockedException ||
     error instanceof RateLimitExceededException ||
     error instanceof RateLimitUnavailableException ||
     error instanceof RateLimitIdentityMissingException

@@ -25,7 +25,8 @@ export function standingTogether(choices: readonly Choice[]): BoundPolicy[] {
 
 /** As `checkTogether` demands it of two policies. */
 export function canStandTogether(one: BoundPolicy, other: BoundPolicy): boolean {
-  return one.name !== other.name && !(one.algorithm.delays && other.algorithm.delays);
+  const delays = ({ algorithm, shadow }: BoundPolicy): boolean => algorithm.delays && !shadow;
+  return one.name !== other.name && !(delays(one) && delays(other));
 }
 
 /** Whether a function chooses the policy. */

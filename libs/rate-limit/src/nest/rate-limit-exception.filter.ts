@@ -1,10 +1,17 @@
 import { type ArgumentsHost, Catch, Inject, Injectable, Logger } from '@nestjs/common';
 import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
-import { exceededProblem, identityMissingProblem, PROBLEM_JSON, unavailableProblem } from '../http/problem.js';
+import {
+  addressBlockedProblem,
+  exceededProblem,
+  identityMissingProblem,
+  PROBLEM_JSON,
+  unavailableProblem,
+} from '../http/problem.js';
 import { LimiterUnavailableError } from '../limiter/errors.js';
 import { shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import {
+  RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
@@ -14,7 +21,11 @@ import { setDecisionHeaders, setHeader, setRetryAfter } from './http-answer.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { ProblemFunction } from './types.js';
 
-type Answered = RateLimitExceededException | RateLimitUnavailableException | RateLimitIdentityMissingException;
+type Answered =
+  | RateLimitExceededException
+  | RateLimitUnavailableException
+  | RateLimitIdentityMissingException
+  | RateLimitAddressBlockedException;
 type Caught = Answered | LimiterUnavailableError;
 
 /**
@@ -28,6 +39,7 @@ type Caught = Answered | LimiterUnavailableError;
  */
 @Injectable()
 @Catch(
+  RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitUnavailableException,
   RateLimitIdentityMissingException,
@@ -89,6 +101,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
 function problemOf(exception: Answered): object {
   if (exception instanceof RateLimitExceededException) return exceededProblem(exception.decision);
   if (exception instanceof RateLimitIdentityMissingException) return identityMissingProblem(exception.policy);
+  if (exception instanceof RateLimitAddressBlockedException) return addressBlockedProblem();
   return unavailableProblem(exception.message, exception.retryAfter);
 }
 

@@ -2,6 +2,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { HttpAdapterHost } from '@nestjs/core';
 import type { TrustsHop } from '../http/client-address.js';
 import { closablesOf } from '../http/closables.js';
+import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
 import { ResolvedIdentities } from '../identity/resolved-identities.js';
 import { Admission, type Transport } from '../limiter/admission.js';
 import type { PolicyCharge } from '../limiter/policy-charge.js';
@@ -14,6 +15,7 @@ import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import {
   isRateLimitException,
+  RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitUnavailableException,
   toHttpException,
@@ -25,6 +27,7 @@ import { trustsHopOf } from './platform.js';
 import { isHttp, requestOf, responseOf } from './http-context.js';
 import { onOutcome } from './outcomes/outcomes.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
+import type { Listed } from './address-lists.js';
 import type { Route } from './route-policies.js';
 
 /**
@@ -58,6 +61,7 @@ export class RateLimitGuard implements CanActivate {
 
   /**
    * @throws {RateLimitExceededException} 429, when a policy rejects the request
+   * @throws {RateLimitAddressBlockedException} 403, when the module's `blockList` has the client's address
    * @throws {RateLimitIdentityMissingException} 401, when the request has no identity and `onMissingIdentity` is `'refuse'`
    * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, when too many
    *   requests wait (nothing is charged then), or while the application shuts down
@@ -66,8 +70,9 @@ export class RateLimitGuard implements CanActivate {
     if (this.runtime === undefined) throw notInjected(this);
     if (!isHttp(context)) return this.limitElsewhere(context);
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
-    if (route === undefined || !RequestRecord.firstGuard(requestOf(context))) return true;
-    return this.limitUnlessSkipped(route, context);
+    if (route === undefined && this.runtime.addressLists === undefined) return true;
+    if (!RequestRecord.firstGuard(requestOf(context))) return true;
+    return this.limitUnlessListed(route, context);
   }
 
   /** Requests for which it is true are not counted by any policy. */
@@ -105,6 +110,33 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /**
+   * @internal Limits a request whose address is in neither list of the module.
+   *
+   * @param route undefined for a handler that no policy limits
+   */
+  limitUnlessListed(route: Route | undefined, context: ExecutionContext): boolean | Promise<boolean> {
+    if (this.runtime === undefined) throw notInjected(this);
+    const { addressLists } = this.runtime;
+    if (addressLists === undefined) return route === undefined || this.limitUnlessSkipped(route, context);
+    const record = this.recordOf(context);
+    const listed = record?.listed ?? addressLists.of(context);
+    return typeof listed === 'string'
+      ? this.limitListed(listed, record, route, context)
+      : listed.then((known) => this.limitListed(known, record, route, context));
+  }
+
+  private limitListed(
+    listed: Listed,
+    record: RequestRecord | undefined,
+    route: Route | undefined,
+    context: ExecutionContext,
+  ): boolean | Promise<boolean> {
+    if (record !== undefined) record.listed = listed;
+    if (listed === 'block') return this.fail(context, new RateLimitAddressBlockedException());
+    return listed === 'allow' || route === undefined || this.limitUnlessSkipped(route, context);
+  }
+
+  /**
    * @internal Limits a request by the policies of its route, or by those of the middleware. What needs no waiting is not
    * awaited: every request would pay for the promise.
    */
@@ -126,10 +158,11 @@ export class RateLimitGuard implements CanActivate {
     await adapter.opened?.(context);
     const route = routes.of(context.getClass(), context.getHandler());
     // One array of arguments belongs to one call, and all of its guards.
-    if (route === undefined || !RequestRecord.firstGuard(context.getArgs())) return true;
+    if (route === undefined && this.runtime.addressLists === undefined) return true;
+    if (!RequestRecord.firstGuard(context.getArgs())) return true;
     await contexts.prepare(adapter);
     const record = operations.of(adapter.operation?.(context), adapter.execution?.(context));
-    return this.limitUnlessSkipped(route, this.view(context, adapter, record));
+    return this.limitUnlessListed(route, this.view(context, adapter, record));
   }
 
   private view(context: ExecutionContext, adapter: ContextAdapter, record: RequestRecord | undefined): ContextView {
@@ -145,17 +178,20 @@ export class RateLimitGuard implements CanActivate {
     const charges: PolicyCharge[] = [];
     try {
       for (let i = 0; i < fixed.length; i++) {
-        const charge = this.chargeFixed(fixed[i]!, context, resolved);
+        const policy = fixed[i]!;
+        const charge = policy.shadow
+          ? this.chargeShadow(policy, context, resolved)
+          : this.chargeFixed(policy, context, resolved);
         if (isPromise(charge)) {
-          const later = this.limitLater(fixed, context, charges, charge, resolved);
+          const later = this.limitLater(fixed.slice(i + 1), context, charges, charge, resolved);
           return later.catch((error) => this.fail(context, error));
         }
-        charges.push(charge);
+        if (charge !== undefined) charges.push(charge);
       }
     } catch (error) {
       return this.fail(context, error);
     }
-    return this.admit(context, charges);
+    return charges.length === 0 || this.admit(context, charges);
   }
 
   private async limitChosen(route: Route, context: ExecutionContext): Promise<boolean> {
@@ -163,23 +199,33 @@ export class RateLimitGuard implements CanActivate {
     if (policies.length === 0) return true;
     const resolved = policies.length > 1 ? new ResolvedIdentities() : undefined;
     const charges = await allInOrder(policies.map((policy) => this.chargeLater(policy, context, resolved)));
-    return this.admit(context, charges);
+    return this.admitMade(context, charges);
+  }
+
+  /** Admits a request by the charges that its shadows have not left out. */
+  private admitMade(
+    context: ExecutionContext,
+    made: readonly (PolicyCharge | undefined)[],
+  ): boolean | Promise<boolean> {
+    const charges = made.filter((charge) => charge !== undefined);
+    return charges.length === 0 || this.admit(context, charges);
   }
 
   /**
    * Makes the charges of which at least one has to be waited for, side by side.
    *
+   * @param policies those after it
    * @param made the charges before it
    */
   private async limitLater(
     policies: readonly BoundPolicy[],
     context: ExecutionContext,
     made: readonly PolicyCharge[],
-    pending: Promise<PolicyCharge>,
+    pending: Promise<PolicyCharge | undefined>,
     resolved: ResolvedIdentities | undefined,
   ): Promise<boolean> {
-    const rest = policies.slice(made.length + 1).map((policy) => this.chargeLater(policy, context, resolved));
-    return this.admit(context, [...made, ...(await allInOrder([pending, ...rest]))]);
+    const rest = policies.map((policy) => this.chargeLater(policy, context, resolved));
+    return this.admitMade(context, [...made, ...(await allInOrder([pending, ...rest]))]);
   }
 
   private chargeFixed(
@@ -193,7 +239,37 @@ export class RateLimitGuard implements CanActivate {
     return Promise.resolve(tag).then((found) => this.charge(policy, found, policy.cost as number, context));
   }
 
-  private async chargeLater(
+  /** A shadow rejects nobody: what stops its charge leaves it out. */
+  private chargeShadow(
+    policy: BoundPolicy,
+    context: ExecutionContext,
+    resolved: ResolvedIdentities | undefined,
+  ): PolicyCharge | undefined | Promise<PolicyCharge | undefined> {
+    const leaveOut = (error: unknown): undefined => this.leaveOut(policy, error);
+    try {
+      const charge = this.chargeFixed(policy, context, resolved);
+      return isPromise(charge) ? charge.catch(leaveOut) : charge;
+    } catch (error) {
+      return leaveOut(error);
+    }
+  }
+
+  /** A request without an identity is no failure. */
+  private leaveOut({ name }: BoundPolicy, error: unknown): undefined {
+    if (error instanceof IdentityMissingError || error instanceof ClientGoneError) return;
+    this.runtime.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
+  }
+
+  private chargeLater(
+    policy: BoundPolicy,
+    context: ExecutionContext,
+    resolved: ResolvedIdentities | undefined,
+  ): Promise<PolicyCharge | undefined> {
+    const charge = this.chargeAsked(policy, context, resolved);
+    return policy.shadow ? charge.catch((error: unknown) => this.leaveOut(policy, error)) : charge;
+  }
+
+  private async chargeAsked(
     policy: BoundPolicy,
     context: ExecutionContext,
     resolved: ResolvedIdentities | undefined,

@@ -33,7 +33,7 @@ export class RateLimitMiddleware implements OnModuleInit {
       // The functions of policies may ask a context for its class and handler: these have no metadata.
       const context = new ExecutionContextHost([request, response, next], RateLimitMiddleware, this.use);
       this.guard ??= this.guardOfApplication();
-      passed = this.guard.limitUnlessSkipped(policies, context);
+      passed = this.guard.limitUnlessListed(policies, context);
     } catch (error) {
       this.reject(request, response, next, error);
       return;

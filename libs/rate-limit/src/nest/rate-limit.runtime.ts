@@ -22,15 +22,17 @@ import { RateLimitOverrides } from '../limiter/overrides/rate-limit-overrides.js
 import { Plans } from '../limiter/plans.js';
 import { RateLimiter } from '../limiter/rate-limiter.js';
 import { RouteSettlements } from '../limiter/route-settlements.js';
-import { StoreGateway } from '../limiter/store-gateway.js';
+import { lackOf, StoreGateway } from '../limiter/store-gateway.js';
 import { UserFunctions } from '../limiter/user-functions.js';
 import { WaitingRoom } from '../limiter/waiting-room.js';
 import { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
+import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
+import { AddressLists } from './address-lists.js';
 import { decoratedWith, type LimitableHandler, limitableHandlers, warningsOfHandlers } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
 import { Operations } from './contexts/operations.js';
@@ -70,6 +72,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly functions: UserFunctions;
   /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   readonly middleware: Route | undefined;
+  /** The module's allow and block lists; undefined without them. */
+  readonly addressLists: AddressLists | undefined;
   readonly waitingRoom: WaitingRoom;
   readonly leases: Leases;
   readonly settlements: RouteSettlements;
@@ -96,6 +100,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const { keyPrefix, defaults, deadlineMs } = options;
     this.functions = new UserFunctions(deadlineMs, monitor, logger);
     this.plans = options.plan && new Plans(planSettings(options.plan), this.functions, monitor);
+    this.addressLists = AddressLists.of(options, this.functions, monitor);
     this.policies = new NamedPolicies(options.policies);
     this.identities = identityChain(options, this.functions, this.connections);
     this.waitingRoom = new WaitingRoom(options, opened.store.timer);
@@ -236,17 +241,25 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   private async checkPolicies(handlers: readonly LimitableHandler[]): Promise<void> {
     for (const policy of this.policies) {
+      this.expectSupport(policy, 'RateLimitModule, policies');
       for (const warning of policy.warnings) {
         this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
       }
       this.monitor.policies.of(policy);
+      if (policy.candidate !== undefined) this.monitor.policies.of(policy.candidate);
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
-    for (const policy of this.middleware?.given ?? []) this.warnOfUnit(policy, 'RateLimitModule, middleware');
+    for (const policy of this.middleware?.given ?? []) {
+      this.expectSupport(policy, 'RateLimitModule, middleware');
+      this.warnOfUnit(policy, 'RateLimitModule, middleware');
+    }
     for (const { type, handler, name, adapter } of handlers) {
       const route = this.routes.of(type, handler);
       for (const policy of route?.fixed ?? []) this.expect(policy, name);
-      for (const policy of route?.given ?? []) this.warnOfUnit(policy, name);
+      for (const policy of route?.given ?? []) {
+        this.expectSupport(policy, name);
+        this.warnOfUnit(policy, name);
+      }
       await this.contexts.prepare(adapter);
     }
     if (this.options.plan !== undefined) checkPlans(this.options.plan, this.policies, this.routes);
@@ -266,10 +279,17 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.warnOfPlaces(policy, where);
   }
 
-  private warnOfUnit({ name, quotaUnit, algorithm }: BoundPolicy, where: string): void {
+  /** A store of the application may not know every option of policies. */
+  private expectSupport(policy: ParsedPolicy<ExecutionContext>, where: string): void {
+    const lack = lackOf(this.store, policy) ?? (policy.candidate && lackOf(this.store, policy.candidate));
+    if (lack !== undefined)
+      throw new RateLimitConfigError(`${where}, policy '${policy.name}'`, lack, 'FG_INVALID_POLICY');
+  }
+
+  private warnOfUnit({ name, quotaUnit, algorithm, shadow }: BoundPolicy, where: string): void {
     const { headers } = this.options;
     // A concurrency has its unit by default.
-    if (quotaUnit === 'requests' || algorithm.lease !== undefined || saysUnits(headers)) return;
+    if (shadow || quotaUnit === 'requests' || algorithm.lease !== undefined || saysUnits(headers)) return;
     this.logger.warn(
       withHelp(
         `${where}: quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,
@@ -279,10 +299,10 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 
   /** Warns if a queue is longer than the requests that may wait in a process: 503s begin before the queue is full. */
-  private warnOfPlaces({ name, algorithm, by, cost }: BoundPolicy, where: string): void {
+  private warnOfPlaces({ name, algorithm, by, cost, shadow }: BoundPolicy, where: string): void {
     const option = by === 'global' ? 'maxWaiting' : 'maxWaitingPerClient';
     const places = Math.floor(algorithm.limit / (Number(cost) || 1));
-    if (!algorithm.delays || !(places > this.options[option])) return;
+    if (shadow || !algorithm.delays || !(places > this.options[option])) return;
     this.logger.warn(
       withHelp(
         `${where}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +

@@ -40,6 +40,9 @@ interface Site {
   readonly scopes: Readonly<Partial<Record<PolicyScope, string>>>;
 }
 
+/** Binds a policy, and its candidate if it has one. */
+type Bind = (source: PolicySource, chosen?: boolean, where?: string) => readonly BoundPolicy[];
+
 /** Warnings that are logged. */
 const MAX_WARNINGS = 1000;
 /** Policies that are known by name, with their sites. Functions may make up any number. */
@@ -165,8 +168,7 @@ export class RoutePolicies implements RoutePolicySource {
 
   private route(sources: readonly PolicySource[], site: Site): Route {
     const bound = new WeakMap<ParsedPolicy<ExecutionContext>, BoundPolicy>();
-    const bind = (source: PolicySource, chosen = false, where = site.text): BoundPolicy => {
-      const parsed = this.named.parse(source, where);
+    const bindParsed = (parsed: ParsedPolicy<ExecutionContext>, chosen: boolean): BoundPolicy => {
       let policy = bound.get(parsed);
       if (policy === undefined) {
         policy = this.bind(parsed, site, chosen);
@@ -174,18 +176,23 @@ export class RoutePolicies implements RoutePolicySource {
       }
       return policy;
     };
+    const bind: Bind = (source, chosen = false, where = site.text) => {
+      const parsed = this.named.parse(source, where);
+      const policy = bindParsed(parsed, chosen);
+      return parsed.candidate === undefined ? [policy] : [policy, bindParsed(parsed.candidate, chosen)];
+    };
     const given = sources.flatMap((source, i) =>
-      isChooser(source) ? [] : [bind(source, false, memberOf(site, sources, i))],
+      isChooser(source) ? [] : bind(source, false, memberOf(site, sources, i)),
     );
     checkTogether(given, site.text);
-    if (given.length === sources.length) {
+    if (!sources.some(isChooser)) {
       return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given, always: given };
     }
     this.hasChoosers = true;
     const choices = sources.map((source) =>
       isChooser(source)
         ? this.choice(source, site, bind, given)
-        : (): Choice => ({ policies: [bind(source)], isFallback: false }),
+        : (): Choice => ({ policies: bind(source), isFallback: false }),
     );
     return {
       fixed: undefined,
@@ -203,11 +210,11 @@ export class RoutePolicies implements RoutePolicySource {
   private choice(
     source: PolicyFunction | PolicyChoice,
     site: Site,
-    bind: (source: PolicySource, chosen?: boolean) => BoundPolicy,
+    bind: Bind,
     given: readonly BoundPolicy[],
   ): (context: ExecutionContext) => Promise<Choice> {
     const { choose, fallback } = checkChoice(source, site.text);
-    const fallbacks = fallback === undefined ? this.defaultsBeside(given, site, bind) : [bind(fallback)];
+    const fallbacks = fallback === undefined ? this.defaultsBeside(given, site, bind) : bind(fallback);
     checkTogether([...given, ...fallbacks], site.text);
     const names = fallbacks.map(({ name }) => `'${name}'`).join(', ');
     const instead = fallbacks.length === 0 ? 'the request passes without it' : `${names} takes its place`;
@@ -223,23 +230,19 @@ export class RoutePolicies implements RoutePolicySource {
       );
       return chosen === failed
         ? { policies: fallbacks, isFallback: true }
-        : { policies: [bind(chosen as PolicySource, true)], isFallback: false };
+        : { policies: bind(chosen as PolicySource, true), isFallback: false };
     };
   }
 
   /** The module's defaults that can stand at the site, beside its other policies. */
-  private defaultsBeside(
-    given: readonly BoundPolicy[],
-    site: Site,
-    bind: (source: PolicySource) => BoundPolicy,
-  ): readonly BoundPolicy[] {
+  private defaultsBeside(given: readonly BoundPolicy[], site: Site, bind: Bind): readonly BoundPolicy[] {
     const hasScope = (source: PolicySource): boolean => {
       const { scope = site.defaultScope } = this.named.parse(source, site.text);
       return site.scopes[scope] !== undefined;
     };
     return this.defaults
       .filter((source) => !isChooser(source) && hasScope(source))
-      .map((source) => bind(source))
+      .flatMap((source) => bind(source))
       .filter((policy) => given.every((other) => canStandTogether(policy, other)));
   }
 

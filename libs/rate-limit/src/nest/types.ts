@@ -37,4 +37,11 @@ export type PolicySource = policy.PolicySource<ExecutionContext>;
  */
 export type ProblemFunction = (decision: Decision, context: ArgumentsHost) => object | Promise<object>;
 
+/**
+ * Whether an address is in a list; see the module's `allowList` and `blockList`.
+ *
+ * @param address IPv4 or IPv6 without port and zone; an IPv4-mapped IPv6 address is given as IPv4
+ */
+export type AddressFunction = (address: string, context: ExecutionContext) => boolean | Promise<boolean>;
+
 export type BoundPolicy = bound.BoundPolicy<ExecutionContext>;

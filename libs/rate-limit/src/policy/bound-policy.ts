@@ -1,5 +1,5 @@
 import { globalTag } from '../identity/identity-tag.js';
-import { keyOf, keyTail, shardKeys } from './key.js';
+import { blockTail, keyOf, keyTail, shardKeys } from './key.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 /** A policy where it stands: on a route, on a controller or for the application. */
@@ -14,6 +14,8 @@ export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
   readonly keyTail: string;
   /** The one key of a policy that counts all clients together; undefined for the others. */
   readonly globalKey: string | undefined;
+  /** As `keyTail`, of its block; undefined without one. */
+  readonly blockTail: string | undefined;
   /** The keys of its shards; undefined where the state is not split. */
   readonly shardKeys: readonly string[] | undefined;
 }
@@ -39,6 +41,7 @@ export function bindPolicy<Context>(
     boundTo,
     keyPrefix: prefix,
     keyTail: tail,
+    blockTail: blockTail(prefix, boundTo, parsed, where),
     globalKey: by === 'global' ? keyOf(prefix, tag, tail) : undefined,
     plans:
       plans &&

@@ -12,10 +12,12 @@ const MAX_TOGETHER = 32;
  */
 export function checkTogether(policies: readonly ParsedPolicy[], where: string): void {
   if (policies.length < 2) return;
-  if (policies.length > MAX_TOGETHER) {
+  // Each block has a state of its own.
+  const blocks = policies.filter(({ block }) => block !== undefined).length;
+  if (policies.length + blocks > MAX_TOGETHER) {
     throw new RateLimitConfigError(
       where,
-      `at most ${MAX_TOGETHER} policies can stand together, got ${policies.length}`,
+      `at most ${MAX_TOGETHER} policies can stand together, got ${policies.length}${blocks > 0 ? ` and ${blocks} with blockFor, which count twice` : ''}`,
       'FG_POLICIES_TOGETHER',
     );
   }
@@ -35,7 +37,7 @@ export function checkTogether(policies: readonly ParsedPolicy[], where: string):
       'FG_POLICY_NAME',
     );
   }
-  if (policies.filter(({ algorithm }) => algorithm.delays).length > 1) {
+  if (policies.filter(({ algorithm, shadow }) => algorithm.delays && !shadow).length > 1) {
     throw new RateLimitConfigError(
       where,
       'at most one leaky-bucket policy can delay a request, got several: name one of them a token-bucket',

@@ -26,6 +26,8 @@ export interface PolicyDecision {
   readonly override?: number;
   /** The plan whose numbers decided; absent where these are the policy's own. */
   readonly plan?: string;
+  /** True while `blockFor` blocks the identity, also if this rejection began the block. Not present otherwise. */
+  readonly blocked?: true;
 }
 
 /** The outcome for a request. */
@@ -43,6 +45,11 @@ export interface Decision {
    * locally, `'open'` has none, and `'override'` has those that block the client.
    */
   readonly policies: readonly PolicyDecision[];
+  /**
+   * What the policies in shadow would have said, in their order. `allowed` of the decision does not depend on them. Not present
+   * where there is none, and none of those that have `onStoreFailure: 'open'` or `'closed'` while the store is away.
+   */
+  readonly shadow?: readonly PolicyDecision[];
   /** Milliseconds: the longest of the rejecting policies. 0 when allowed, null when the request never passes. */
   readonly retryAfterMs: number | null;
   /** Milliseconds from the answer on that an allowed request waits for its departure slot. */

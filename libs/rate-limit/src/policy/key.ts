@@ -3,6 +3,8 @@ import { RateLimitConfigError } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 const MAX_KEY_BYTES = 200;
+/** Of a block in keys, where algorithms have their code. It must never change. */
+const BLOCK_CODE = 'bl';
 /** The most that a shard adds to a key. */
 const MAX_SHARD_BYTES = '/63.64'.length;
 
@@ -20,7 +22,28 @@ export function isKeyPrefix(prefix: unknown): boolean {
 export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, where: string): string {
   const { algorithm } = policy;
   // A scope's own colons, as in /zones/:zone, need no escape: the three fields behind it have none.
-  const tail = `:${escape(scope).replaceAll('%3A', ':')}:${escape(policy.name)}:${algorithm.code}:${algorithm.rate}`;
+  const tail = tailOf(scope, policy.name, algorithm.code, algorithm.rate);
+  checkLength(tail, prefix, policy, where);
+  return tail;
+}
+
+/**
+ * The part of the key of a policy's block after the identity. It does not name the limit: a block outlives other numbers.
+ *
+ * @throws {RateLimitConfigError} when a key could become longer than 200 bytes
+ */
+export function blockTail(prefix: string, scope: string, policy: ParsedPolicy, where: string): string | undefined {
+  if (policy.block === undefined) return undefined;
+  const tail = tailOf(scope, policy.name, BLOCK_CODE, policy.block.rate);
+  checkLength(tail, prefix, policy, where);
+  return tail;
+}
+
+function tailOf(scope: string, name: string, code: string, rate: string): string {
+  return `:${escape(scope).replaceAll('%3A', ':')}:${escape(name)}:${code}:${rate}`;
+}
+
+function checkLength(tail: string, prefix: string, policy: ParsedPolicy, where: string): void {
   const shard = policy.shards > 1 ? MAX_SHARD_BYTES : 0;
   const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES - shard;
   if (tail.length > room) {
@@ -31,7 +54,6 @@ export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, whe
       'FG_KEY_TOO_LONG',
     );
   }
-  return tail;
 }
 
 /** A policy's key for an identity. The tag is the hash tag of a Cluster: a client's keys share a slot. */

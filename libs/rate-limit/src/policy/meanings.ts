@@ -60,7 +60,9 @@ export class Meanings {
 
 /** Whether two policies that count under one key count the same way there, whatever a request costs. */
 export function sameMeaning(one: ParsedPolicy, other: ParsedPolicy): boolean {
-  if (one.algorithm === other.algorithm) return one.shards === other.shards;
+  if (one.algorithm === other.algorithm && one.shadow === other.shadow && one.block === other.block) {
+    return one.shards === other.shards;
+  }
   return stateOf('', one) === stateOf('', other) && described(one) === described(other);
 }
 
@@ -69,8 +71,14 @@ function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
   return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
 }
 
-function described({ algorithm, shards, plans }: ParsedPolicy): string {
+function described({ algorithm, shards, plans, shadow, block }: ParsedPolicy): string {
   const all = [...(plans ?? [])].map(([plan, one]) => `${plan} (${one.algorithm.describe()})`).toSorted();
-  const others = all.length === 0 ? '' : `, plans ${all.join(', ')}`;
-  return `a ${algorithm.name} (${algorithm.describe()}${shards > 1 ? `, shards ${shards}` : ''}${others})`;
+  const more = [
+    algorithm.describe(),
+    ...(shards > 1 ? [`shards ${shards}`] : []),
+    ...(all.length > 0 ? [`plans ${all.join(', ')}`] : []),
+    ...(shadow ? [`mode 'shadow'`] : []),
+    ...(block ? [`blockFor ${block.duration / 1000} ms, blockAfter ${block.after}`] : []),
+  ];
+  return `a ${algorithm.name} (${more.join(', ')})`;
 }

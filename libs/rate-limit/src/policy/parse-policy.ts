@@ -1,10 +1,12 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
+import { BlockAlgorithm } from '../algorithms/block.js';
+import { durationToMicroseconds } from '../algorithms/duration.js';
 import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/algorithms.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
 import type { CommonPolicyOptions, OnStoreFailure, PolicyNumbers, PolicyScope, QuotaUnit } from './policy.js';
-import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
+import { costRule, isName, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
 
@@ -31,6 +33,12 @@ export interface ParsedPolicy<Context = never> {
   readonly numbers: PolicyNumbers;
   readonly shards: number;
   readonly quotaUnit: QuotaUnit;
+  /** Whether the policy is decided and counted, and rejects nobody. */
+  readonly shadow: boolean;
+  /** The block that its rejections lead to. */
+  readonly block: BlockAlgorithm | undefined;
+  /** The shadow with other numbers that stands beside it. */
+  readonly candidate: ParsedPolicy<Context> | undefined;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
   /** The same policy with the numbers of each plan; undefined where all clients get the same. */
@@ -69,13 +77,15 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   if (entry === undefined) {
     return fail(`algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}`);
   }
-  const known = ['algorithm', ...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft', ...entry.options];
+  const known = ['algorithm', ...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft', 'candidate', ...entry.options];
   checkNames(given, known, where, entry.name);
 
   const warnings: string[] = [];
   const algorithm = entry.create(readerOf(given, fail, warnings));
   const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
     readOption(given, option, POLICY_OPTIONS[option], where, CODE);
+  const shadow = read('mode') === 'shadow';
+  const name = (read('name') as string | undefined) ?? fallbackName;
   const parsed = {
     by: read('by') as IdentityBy<Context>,
     onMissingIdentity: read('onMissingIdentity') as OnMissingIdentity | undefined,
@@ -90,10 +100,12 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PolicyNumbers,
     shards: read('shards') as number,
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
-    warnings,
+    shadow,
+    block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
+    candidate: candidateOf<Context>(given, name, entry.options, where),
+    warnings: shadow ? [...warnings, ...withoutEffect(given)] : warnings,
     plan: undefined,
   };
-  const name = (read('name') as string | undefined) ?? fallbackName;
   if (parsed.scope === 'app' && name === undefined) {
     throw new RateLimitConfigError(
       where,
@@ -103,6 +115,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   }
   const unsettled = whyNotSettled(parsed);
   if (unsettled !== undefined) fail(unsettled);
+  if (parsed.shards > 1 && parsed.block !== undefined) fail(`blockFor does not go with shards: its state is not split`);
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
   const plans = read('plans') as CommonPolicyOptions['plans'];
@@ -187,6 +200,61 @@ function whyNotSettled({
 /** What leases count is requests that run at once. */
 function quotaUnitOf(given: Readonly<Record<string, unknown>>, { lease }: Algorithm, read: QuotaUnit): QuotaUnit {
   return lease !== undefined && given.quotaUnit === undefined ? 'concurrent-requests' : read;
+}
+
+function blockOf(
+  given: Readonly<Record<string, unknown>>,
+  blockFor: unknown,
+  after: number,
+  fail: (problem: string) => never,
+): BlockAlgorithm | undefined {
+  if (blockFor !== undefined) return new BlockAlgorithm(after, durationToMicroseconds(blockFor)!);
+  if (given.blockAfter === undefined) return undefined;
+  return fail(`blockAfter has no effect without blockFor, got ${shown(given.blockAfter)}: add blockFor, such as '10m'`);
+}
+
+/** The policy that `candidate` stands for: the given one with other numbers, in shadow. */
+function candidateOf<Context>(
+  { candidate, ...given }: Readonly<Record<string, unknown>>,
+  baseName: string = DEFAULT_NAME,
+  options: readonly string[],
+  where: string,
+): ParsedPolicy<Context> | undefined {
+  if (candidate === undefined) return undefined;
+  const place = `${where}, candidate`;
+  const fail = (problem: string): never => {
+    throw new RateLimitConfigError(place, problem, 'FG_INVALID_POLICY');
+  };
+  const numbers = options.join(' or ');
+  if (typeof candidate !== 'object' || candidate === null || Array.isArray(candidate)) {
+    return fail(`candidate must be an object with another ${numbers}, got ${shown(candidate)}`);
+  }
+  checkNames(candidate, options, place, 'a candidate');
+  if (Object.values(candidate).every((value) => value === undefined)) {
+    fail(`candidate must change ${numbers}, got none of them`);
+  }
+  const name = `${baseName}.candidate`;
+  if (!isName(name)) fail(`its name would be ${shown(name)}, which is too long: give the policy a shorter name`);
+  // It has no effect on the policy itself, and none on its shadow: the policy's own warning is enough.
+  const { quotaUnit: _unit, onStoreFailure, ...rest } = given;
+  const failure = onStoreFailure === 'closed' ? {} : { onStoreFailure };
+  return parsePolicy<Context>({ ...rest, ...failure, ...candidate, name, mode: 'shadow' }, place);
+}
+
+/** What a shadow's options ask for in vain. */
+function withoutEffect({ onStoreFailure, onMissingIdentity, quotaUnit }: Readonly<Record<string, unknown>>): string[] {
+  const warnings: string[] = [];
+  const warn = (option: string, value: unknown, instead: string): void => {
+    warnings.push(`${option}: ${shown(value)} has no effect with mode: 'shadow', ${instead}`);
+  };
+  if (onStoreFailure === 'closed') {
+    warn('onStoreFailure', onStoreFailure, 'which rejects nobody: it counts nothing while the store is away');
+  }
+  if (onMissingIdentity === 'refuse' || onMissingIdentity === 'throw') {
+    warn('onMissingIdentity', onMissingIdentity, 'which rejects nobody: it counts no request without an identity');
+  }
+  if (quotaUnit !== undefined) warn('quotaUnit', quotaUnit, 'which sets no header');
+  return warnings;
 }
 
 function readerOf(

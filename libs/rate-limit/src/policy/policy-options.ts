@@ -1,8 +1,9 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
+import { durationToMicroseconds } from '../algorithms/duration.js';
 import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
-import type { CommonPolicyOptions, OnStoreFailure, PolicyScope, QuotaUnit } from './policy.js';
+import type { CommonPolicyOptions, OnStoreFailure, PolicyMode, PolicyScope, QuotaUnit } from './policy.js';
 
 /** The values of `onStoreFailure`; the first one is the default. */
 export const STORE_FAILURES: readonly OnStoreFailure[] = ['local', 'open', 'closed'];
@@ -11,7 +12,12 @@ export const STORE_FAILURES: readonly OnStoreFailure[] = ['local', 'open', 'clos
 const QUOTA_UNITS: readonly QuotaUnit[] = ['requests', 'content-bytes', 'concurrent-requests'];
 const KINDS = ['client', 'ip', 'user', 'api-key', 'global'] as const;
 const SCOPES: readonly PolicyScope[] = ['route', 'controller', 'app'];
+const MODES: readonly PolicyMode[] = ['enforce', 'shadow'];
 const MAX_NAME = 64;
+/** 100 years in microseconds. */
+const LONGEST_BLOCK = 3_155_760_000_000_000;
+/** Microseconds. */
+const SHORTEST_BLOCK = 1000;
 /** More shards than a Cluster has masters to spread them over. */
 const MAX_SHARDS = 64;
 
@@ -48,6 +54,16 @@ export const POLICY_OPTIONS = {
     valid: (value) => isObject(value) && Object.keys(value).length > 0 && Object.keys(value).every(isName),
     wanted: `an object of numbers by plan such as { pro: { ... } }, each name 1 to ${MAX_NAME} printable characters`,
   },
+  mode: oneOf(MODES, 'enforce'),
+  blockFor: {
+    default: undefined,
+    valid: (value) => {
+      const duration = durationToMicroseconds(value);
+      return duration !== undefined && duration >= SHORTEST_BLOCK && duration <= LONGEST_BLOCK;
+    },
+    wanted: `milliseconds or a duration such as '10m', from 1 ms to 100 years`,
+  },
+  blockAfter: whole(1, 1, 1_000_000),
 } as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost' | 'overdraft'>, OptionRule>;
 
 /** The cost of a request to a policy that gives none. */

@@ -29,6 +29,13 @@ export type OnStoreFailure = 'local' | 'open' | 'closed';
  */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests';
 
+/**
+ * Whether a policy rejects requests:
+ * - `'enforce'` (default)
+ * - `'shadow'`: it is decided and counted in the same step, but rejects, delays and tells clients nothing
+ */
+export type PolicyMode = 'enforce' | 'shadow';
+
 /** The options of every policy. */
 export interface CommonPolicyOptions<Context = never> {
   /**
@@ -114,6 +121,26 @@ export interface CommonPolicyOptions<Context = never> {
    * @example { name: 'api', algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'user', plans: { pro: { capacity: 100, refill: 50 } } }
    */
   plans?: Readonly<Record<string, PolicyNumbers>>;
+  /**
+   * Default `'enforce'`. A policy in `'shadow'` is charged for requests that the other policies allow and that fit it. What it
+   * would have rejected is in `Decision.shadow`, and in metrics of its own.
+   *
+   * @example { name: 'tight', algorithm: 'token-bucket', capacity: 10, refill: 5, mode: 'shadow' }
+   */
+  mode?: PolicyMode;
+  /**
+   * How long a rejection by this policy blocks the identity: milliseconds, or text such as `'10m'`. 1 ms to 100 years, default
+   * no block. Meanwhile the policy rejects each request, nothing is charged, and no request makes the block longer. Peeks,
+   * rejections by other policies and rejections without the store do not count.
+   *
+   * @example { name: 'login', algorithm: 'fixed-window', limit: 5, window: '15m', by: 'ip', blockFor: '1h', blockAfter: 3 }
+   */
+  blockFor?: Duration;
+  /**
+   * With `blockFor`: the number of rejections that begin a block, counted for `blockFor` from the first one on. A whole number
+   * from 1 (default) to 1,000,000.
+   */
+  blockAfter?: number;
 }
 
 /**
@@ -126,6 +153,8 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
   capacity: number;
   /** Tokens per second, or text such as `'600/m'`. A full refill takes at most 100 years. */
   refill: Rate;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  candidate?: Partial<Pick<TokenBucketPolicy, 'capacity' | 'refill'>>;
 }
 
 /**
@@ -138,6 +167,8 @@ export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<
   capacity: number;
   /** Departures per second, or text such as `'600/m'`. */
   drain: Rate;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  candidate?: Partial<Pick<LeakyBucketPolicy, 'capacity' | 'drain'>>;
 }
 
 /** The options of the sliding windows. */
@@ -146,6 +177,8 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
   limit: number;
   /** Length: milliseconds, or text such as `'1m'`. 1 ms to 100 years. */
   window: Duration;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  candidate?: { readonly limit?: number; readonly window?: Duration };
 }
 
 /**
@@ -162,6 +195,8 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    * zone (default UTC), also over changes of daylight saving time.
    */
   window: Duration | CalendarWindow;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  candidate?: { readonly limit?: number; readonly window?: Duration | CalendarWindow };
 }
 
 /**
@@ -192,6 +227,8 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
   limit: number;
   /** How long a lease lasts that nobody renews: milliseconds, or text such as `'30s'`. 1 s to 24 h. */
   lease: Duration;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  candidate?: { readonly limit?: number; readonly lease?: Duration };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
+import type { BlockAlgorithm } from '../algorithms/block.js';
 
 /**
  * `'take'` charges the cost. `'peek'` asks whether the cost would fit, and charges nothing. `'reserve'` charges the cost, and
@@ -21,20 +22,43 @@ export interface Charge {
   readonly global?: boolean;
   /** Keys among which a store may split the state, to spread it over several servers. Default: one state. */
   readonly shardKeys?: readonly string[] | undefined;
+  /**
+   * Whether the charge is decided as if it stood beside the others, and rejects nobody: it is made if the request is allowed and
+   * the charge fits. Default false.
+   */
+  readonly shadow?: boolean;
+  /** The block that the charge's rejections lead to; its key shares the hash tag of `key`. Default none. */
+  readonly block?: BlockCharge | undefined;
+}
+
+/** What a rejection of a charge costs: a count of rejections, and a block once there are enough. */
+export interface BlockCharge {
+  readonly key: string;
+  readonly algorithm: BlockAlgorithm;
+  /** 1, or 0 for a peek. */
+  readonly cost: number;
+  /** That of the charge. */
+  readonly shadow?: boolean;
 }
 
 /** Whether an allowed request changes the state. */
-export function takes({ cost, mode }: Charge): boolean {
+export function takes({ cost, mode }: Pick<Charge, 'cost' | 'mode'>): boolean {
   return cost > 0 && mode !== 'peek';
 }
 
 /** Whether a charge is settled later. */
-export function reserves({ mode }: Charge): boolean {
-  return mode === 'reserve';
+export function reserves(charge: Charge | BlockCharge): boolean {
+  return 'mode' in charge && charge.mode === 'reserve';
+}
+
+/** The same charge as a peek, which makes no block either. */
+export function peekOf<C extends Charge>(charge: C): C {
+  const { block } = charge;
+  return { ...charge, mode: 'peek', block: block === undefined ? undefined : { ...block, cost: 0 } };
 }
 
 /** The cost that has to fit: a charge of cost 0 asks for 1. */
-export function askedCost({ cost }: Charge): number {
+export function askedCost({ cost }: Pick<Charge, 'cost'>): number {
   return cost || 1;
 }
 
@@ -46,6 +70,8 @@ export function sameCharges(some: readonly Charge[], others: readonly Charge[]):
     const [one, other] = [some[i]!, others[i]!];
     if (one.key !== other.key || one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
     if (takes(one) !== takes(other) || reserves(one) !== reserves(other)) return false;
+    if (one.shadow !== other.shadow) return false;
+    if (one.block?.algorithm !== other.block?.algorithm) return false;
   }
   return true;
 }

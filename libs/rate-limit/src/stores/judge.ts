@@ -1,4 +1,5 @@
-import { askedCost, type Charge, reserves, takes } from './charge.js';
+import type { BlockLevel } from '../algorithms/block.js';
+import { askedCost, type BlockCharge, type Charge, reserves, takes } from './charge.js';
 import type { ChargeReceipt, ChargeVerdict, Verdict } from './store.js';
 
 // Plain loops: every decision passes here, and each closure or array is a measurable part of its cost.
@@ -9,14 +10,23 @@ export interface Found {
   level: unknown;
   /** What the receipt of a reservation needs beside the level. */
   stamp?: readonly number[] | undefined;
+  /** The same of its block, where the charge has one. */
+  readonly block?: FoundBlock | undefined;
+}
+
+/** A charge's block and its level. */
+export interface FoundBlock {
+  readonly charge: BlockCharge;
+  level: BlockLevel;
 }
 
 /** Decides a request: allowed if every charge fits its level. The levels of an allowed request move on. */
 export function judge(found: readonly Found[], at: number): Verdict {
   let allowed = true;
   for (let i = 0; allowed && i < found.length; i++) {
-    const { charge, level } = found[i]!;
-    allowed = charge.algorithm.fits(level, askedCost(charge));
+    const { charge, level, block } = found[i]!;
+    if (charge.shadow === true) continue;
+    allowed = charge.algorithm.fits(level, askedCost(charge)) && (block === undefined || isOpen(block));
   }
   return verdictOf(found, allowed, at);
 }
@@ -26,6 +36,11 @@ export function judgeRejected(found: readonly Found[], at: number): Verdict {
   return verdictOf(found, false, at);
 }
 
+/** A copy that a decision can move on. */
+export function copyOf({ charge, level, block, stamp }: Found): Found {
+  return { charge, level, block: block && { ...block }, stamp };
+}
+
 function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdict {
   const charges = [judgeOne(found[0]!, allowed, at)];
   for (let i = 1; i < found.length; i++) charges.push(judgeOne(found[i]!, allowed, at));
@@ -33,11 +48,13 @@ function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdi
 }
 
 function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
-  const { charge, level } = found;
+  const { charge, level, block } = found;
+  if (block !== undefined) return judgeBlocked(found, block, allowed, at);
   const { algorithm } = charge;
   const cost = askedCost(charge);
   const fits = algorithm.fits(level, cost);
-  const after = allowed && takes(charge) ? algorithm.charge(level, cost) : level;
+  // An allowed request fits all its charges but the shadows.
+  const after = allowed && fits && takes(charge) ? algorithm.charge(level, cost) : level;
   found.level = after;
   const verdict = {
     allowed: fits,
@@ -46,7 +63,7 @@ function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
     retryAfter: fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost),
     delay: fits ? algorithm.delay(level) : 0,
   };
-  return allowed && reserves(charge)
+  return allowed && fits && reserves(charge)
     ? { ...verdict, receipt: receiptOf(found, level, at, verdict.resetAfter) }
     : verdict;
 }
@@ -54,4 +71,33 @@ function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
 function receiptOf({ charge, stamp }: Found, level: unknown, at: number, resetAfter: number): ChargeReceipt {
   const { key, algorithm, cost } = charge;
   return { key, algorithm, cost, at, resetAt: at + resetAfter, stamp: algorithm.stamp?.(level, stamp) };
+}
+
+/** As `judgeOne`. While the block lasts, nothing is charged and no rejection counts. */
+function judgeBlocked(found: Found, block: FoundBlock, allowed: boolean, at: number): ChargeVerdict {
+  const wasOpen = isOpen(block);
+  const { charge, level, stamp } = found;
+  const verdict = judgeOne({ charge, level }, false, at);
+  if (wasOpen && verdict.allowed) {
+    const plain = { charge, level, stamp };
+    const judged = judgeOne(plain, allowed, at);
+    found.level = plain.level;
+    return judged;
+  }
+  if (wasOpen && takes(found.charge)) block.level = block.charge.algorithm.charge(block.level);
+  if (isOpen(block)) return verdict;
+  const { left } = block.level;
+  const { resetAfter, retryAfter } = verdict;
+  return {
+    allowed: false,
+    remaining: 0,
+    resetAfter: Math.max(left, resetAfter),
+    retryAfter: Math.max(left, retryAfter),
+    delay: 0,
+    blocked: true,
+  };
+}
+
+function isOpen({ charge, level }: FoundBlock): boolean {
+  return charge.algorithm.fits(level);
 }

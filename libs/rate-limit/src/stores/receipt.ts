@@ -37,7 +37,8 @@ export interface SettledCharge {
 export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }: Verdict): ChargeReceipt[] {
   const receipts: ChargeReceipt[] = [];
   for (const [i, charge] of charges.entries()) {
-    if (!takes(charge)) continue;
+    // A shadow that does not fit is not charged.
+    if (!takes(charge) || !verdicts[i]!.allowed) continue;
     const { key, algorithm, cost } = charge;
     const { receipt, resetAfter } = verdicts[i]!;
     receipts.push(receipt ?? { key, algorithm, cost, at, resetAt: at + resetAfter });

@@ -23,11 +23,13 @@ export interface ChargeVerdict {
    * `resetAfter` do not identify the charge.
    */
   readonly receipt?: ChargeReceipt;
+  /** True while earlier rejections block the charge's identity, also if this rejection began it. Default false. */
+  readonly blocked?: boolean;
 }
 
 /** What a store decided for one request. */
 export interface Verdict {
-  /** True: the store made every charge. False: it made none. */
+  /** True: the store made every charge, but shadows that do not fit. False: it made none. */
   readonly allowed: boolean;
   /** The instant of the decision by the store's clock: microseconds since 1970. */
   readonly at: number;
@@ -64,6 +66,11 @@ export interface RateLimitStore {
    * as `store` is left open: close it where you made it.
    */
   close?(): Promise<void>;
+  /**
+   * What the store does beside plain charges. Without `'shadow'` and `'block'`, policies with `mode: 'shadow'`, `candidate` or
+   * `blockFor` stop the boot: the store would enforce a shadow, or not block.
+   */
+  readonly supports?: readonly ('shadow' | 'block')[];
   /**
    * Lets delayed requests wait by this store's clock, for a store whose clock is not that of the process, such as one of a test.
    * Default the process's own timer.

@@ -2,15 +2,19 @@ import type { ArgumentsHost, ExecutionContext, Type } from '@nestjs/common';
 import type { IdentityRequest } from '../../identity/resolvers.js';
 import type { Closable } from '../../limiter/waiting-room.js';
 import type {
+  RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
 } from '../exceptions.js';
 import type { Handler } from '../route.js';
 
-/** What the guard throws: 429, 503 and 401 in HTTP. `getResponse()` is the body that HTTP sends. */
+/** What the guard throws: 429, 503, 401 and 403 in HTTP. `getResponse()` is the body that HTTP sends. */
 export type RateLimitException =
-  RateLimitExceededException | RateLimitUnavailableException | RateLimitIdentityMissingException;
+  | RateLimitExceededException
+  | RateLimitUnavailableException
+  | RateLimitIdentityMissingException
+  | RateLimitAddressBlockedException;
 
 /**
  * What resolvers of identities read of an operation: headers with names in lower case, the client's address, the connection.

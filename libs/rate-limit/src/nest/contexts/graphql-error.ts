@@ -1,6 +1,7 @@
 import { IntrinsicException } from '@nestjs/common';
 import { exceededBody } from '../../http/bodies.js';
 import {
+  RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   type RateLimitUnavailableException,
@@ -27,7 +28,11 @@ class GraphqlRateLimitError extends IntrinsicException {
 
 /** Apollo Server and GraphQL Yoga answer with `extensions.http.status`; Apollo then leaves `http` out. */
 export function toGraphqlError(
-  exception: RateLimitExceededException | RateLimitUnavailableException | RateLimitIdentityMissingException,
+  exception:
+    | RateLimitExceededException
+    | RateLimitUnavailableException
+    | RateLimitIdentityMissingException
+    | RateLimitAddressBlockedException,
 ): Error {
   const http = { status: exception.getStatus() };
   const error = (extensions: Readonly<Record<string, unknown>>): Error =>
@@ -39,6 +44,7 @@ export function toGraphqlError(
   if (exception instanceof RateLimitIdentityMissingException) {
     return error({ code: 'UNAUTHENTICATED', policy: exception.policy });
   }
+  if (exception instanceof RateLimitAddressBlockedException) return error({ code: 'FORBIDDEN' });
   const { retryAfter } = exception;
   return error({ code: 'RATE_LIMIT_UNAVAILABLE', retryAfter, retryAfterMs: retryAfter * 1000 });
 }

@@ -1,7 +1,11 @@
 import type { ArgumentsHost } from '@nestjs/common';
 import { peerAddress } from '../../http/client-address.js';
 import type { Closable } from '../../limiter/waiting-room.js';
-import { RateLimitExceededException, RateLimitIdentityMissingException } from '../exceptions.js';
+import {
+  RateLimitAddressBlockedException,
+  RateLimitExceededException,
+  RateLimitIdentityMissingException,
+} from '../exceptions.js';
 import type { ContextRequest, RateLimitException } from './context-adapter.js';
 
 /** The part of grpc-js's `Metadata` that is used here. */
@@ -29,6 +33,7 @@ export interface GrpcStatus {
 }
 
 /** Codes of gRPC. Source: https://grpc.io/docs/guides/status-codes/ */
+const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
@@ -125,6 +130,9 @@ function statusOf(exception: RateLimitException): Told {
   if (exception instanceof RateLimitIdentityMissingException) {
     const { policy } = exception;
     return { code: UNAUTHENTICATED, reason: 'RATE_LIMIT_IDENTITY_MISSING', policy, retryAfterMs: null };
+  }
+  if (exception instanceof RateLimitAddressBlockedException) {
+    return { code: PERMISSION_DENIED, reason: 'RATE_LIMIT_ADDRESS_BLOCKED', retryAfterMs: null };
   }
   return { code: UNAVAILABLE, reason: 'RATE_LIMIT_UNAVAILABLE', retryAfterMs: exception.retryAfter * 1000 };
 }

@@ -154,7 +154,8 @@ function addRejections(rejections: Rejections, { given }: Route, defaults: Defau
     if (known === undefined) rejections.set(status, new Set(names));
     else for (const name of names) known.add(name);
   };
-  const policies: readonly Partial<BoundPolicy>[] = given ?? [{}];
+  const policies: readonly Partial<BoundPolicy>[] = given?.filter(({ shadow }) => !shadow) ?? [{}];
+  if (policies.length === 0) return;
   const names = (of: readonly Partial<BoundPolicy>[]): string[] => of.flatMap(({ name }) => name ?? []);
   const unavailable = policies.filter(
     ({ onStoreFailure, algorithm }) =>

@@ -9,7 +9,7 @@ import type { StoreStateChange } from '../../stores/store-state.js';
 import type { RateLimitStore } from '../../stores/store.js';
 import type { HeaderFormat } from '../../http/headers.js';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
-import type { IdentityResolver, Policy, PolicySource, ProblemFunction } from '../types.js';
+import type { AddressFunction, IdentityResolver, Policy, PolicySource, ProblemFunction } from '../types.js';
 
 /** The options of `RateLimitModule.forRoot`. All of them are optional; a wrong one stops the boot with a `RateLimitConfigError`. */
 export interface RateLimitModuleOptions {
@@ -55,6 +55,22 @@ export interface RateLimitModuleOptions {
    * nothing. A policy may say otherwise.
    */
   onMissingIdentity?: OnMissingIdentity;
+  /**
+   * Addresses that no policy counts: a list of addresses and CIDR ranges, or a function of the address. Default none. The address
+   * is that of `by: 'ip'`: it follows the platform's trust-proxy setting. It beats `blockList`.
+   *
+   * A function that throws, rejects, returns no boolean or takes longer than `deadlineMs` counts as not in the list.
+   *
+   * @example allowList: ['10.0.0.0/8', '2001:db8::/32']
+   */
+  allowList?: readonly string[] | AddressFunction;
+  /**
+   * Addresses that get a 403 (`RateLimitAddressBlockedException`) from every handler behind the guard, limited or not, and from
+   * `middleware`, before anything is charged. As `allowList` otherwise. Default none.
+   *
+   * @example blockList: (address) => abuse.isListed(address)
+   */
+  blockList?: readonly string[] | AddressFunction;
   /**
    * Adapters for kinds of contexts that the library does not know, or in place of its own for a type. Default none: routes,
    * resolvers and message handlers are known.

@@ -55,6 +55,7 @@ describe('the options of docs/policies.md', () => {
     onStoreFailure: "the module's",
     cost: text(costRule(1).default),
     overdraft: 'one capacity or limit',
+    candidate: '',
   };
 
   it('are those of the table and of the algorithms, with their defaults', () => {

@@ -27,6 +27,12 @@ const policyList: OptionRule = {
   got: wrongMember((source) => (isNamed(source) ? undefined : 'a policy without a name')),
 };
 
+const addressList = {
+  default: undefined,
+  valid: (value) => Array.isArray(value) || isFunction(value),
+  wanted: 'an array of addresses and CIDR ranges, or a function of the address',
+} as const satisfies OptionRule;
+
 /** The options of the module: each is declared here and nowhere else. A test compares docs/module.md with it. */
 export const MODULE_OPTIONS = {
   redis: {
@@ -49,6 +55,8 @@ export const MODULE_OPTIONS = {
     wanted: 'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
     got: wrongMember(wrongResolver),
   },
+  allowList: addressList,
+  blockList: addressList,
   contexts: {
     default: [],
     valid: (value) => Array.isArray(value) && value.every(isAdapter),

@@ -1,8 +1,7 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
 import { flatten } from '../../util/own-text.js';
 import { askedCost, takes } from '../charge.js';
 import { Activity, askedOnce } from './activity.js';
-import { bytesOf, type Entry, type Held, isHeld } from './entry.js';
+import { bytesOf, type Entry, type Held, isHeld, type KeptAlgorithm } from './entry.js';
 import { SharedStates } from './shared-states.js';
 
 /** The limits of the entries. */
@@ -98,12 +97,12 @@ export class Entries {
   }
 
   /** Marks an entry as active, whether the request is rejected or not. The limit of a key may have changed since. */
-  touch(entry: Entry, algorithm: Algorithm): void {
+  touch(entry: Entry, algorithm: KeptAlgorithm): void {
     entry.seen = this.activity.again;
     if (entry.algorithm !== algorithm) entry.algorithm = algorithm;
   }
 
-  add(key: string, algorithm: Algorithm, state: unknown, expiresAt: number): void {
+  add(key: string, algorithm: KeptAlgorithm, state: unknown, expiresAt: number): void {
     flatten(key);
     this.entries.set(key, { algorithm, state, expiresAt, seen: this.activity.first });
     this.estimate += bytesOf(key, algorithm, state);
@@ -175,6 +174,16 @@ export class Entries {
       overflows = 1;
     }
     this.overflows += overflows;
+  }
+
+  /** Whether there is room for a new block of a request. A block without room is not kept. */
+  hasRoomForBlock(key: string, algorithm: KeptAlgorithm, held: readonly Held[], now: number): boolean {
+    const bytes = bytesOf(key, algorithm, undefined);
+    if (this.entries.size < this.maxKeys && this.estimate + bytes <= this.maxBytes) return true;
+    this.activity.stepBack(now);
+    if (this.hasRoom(1, bytes, held, now)) return true;
+    this.overflows++;
+    return false;
   }
 
   private hasRoom(keys: number, bytes: number, needed: readonly Held[], now: number): boolean {

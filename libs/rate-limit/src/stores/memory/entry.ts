@@ -1,9 +1,13 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
-import type { Found } from '../judge.js';
+import type { BlockLevel } from '../../algorithms/block.js';
+import type { Found, FoundBlock } from '../judge.js';
+
+/** What a store needs to know of a kept state. */
+export type KeptAlgorithm = Pick<Algorithm, 'limit' | 'remaining' | 'read' | 'sizeOf' | 'outlives'>;
 
 /** The state of a key, or the state that keys without room share. */
 export interface Entry {
-  algorithm: Algorithm;
+  algorithm: KeptAlgorithm;
   /** Undefined for a shared state that nothing was taken from. */
   state: unknown;
   expiresAt: number;
@@ -14,17 +18,28 @@ export interface Entry {
 /** A charge of a request, with the entry of its key if there is one. */
 export interface Held extends Found {
   entry: Entry | undefined;
+  readonly block: HeldBlock | undefined;
+}
+
+/** The block of a charge, with the entry of its key if there is one. */
+export interface HeldBlock extends FoundBlock {
+  readonly entry: Entry | undefined;
+  /** The level before the decision. */
+  before: BlockLevel;
 }
 
 /** Bytes of an entry beside its state and the characters of its key: its objects, and its part of a sparsely filled table. */
 const ENTRY_BYTES = 200;
 
 /** Bytes of an entry with its key, estimated. */
-export function bytesOf(key: string, algorithm: Algorithm, state: unknown): number {
+export function bytesOf(key: string, algorithm: KeptAlgorithm, state: unknown): number {
   return ENTRY_BYTES + key.length + algorithm.sizeOf(state);
 }
 
 export function isHeld(entry: Entry, held: readonly Held[]): boolean {
-  for (let i = 0; i < held.length; i++) if (held[i]!.entry === entry) return true;
+  for (let i = 0; i < held.length; i++) {
+    const one = held[i]!;
+    if (one.entry === entry || (one.block !== undefined && one.block.entry === entry)) return true;
+  }
   return false;
 }

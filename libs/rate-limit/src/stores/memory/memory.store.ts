@@ -1,11 +1,12 @@
 import { getHeapStatistics } from 'node:v8';
-import { type Charge, reserves, takes } from '../charge.js';
+import { type BlockCharge, type Charge, reserves, takes } from '../charge.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
+import type { Block, BlockLevel } from '../../algorithms/block.js';
 import { judge } from '../judge.js';
 import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../receipt.js';
 import type { Clock, RateLimitStore, Verdict } from '../store.js';
 import { Entries } from './entries.js';
-import type { Held } from './entry.js';
+import type { Held, HeldBlock } from './entry.js';
 
 export interface MemoryStoreOptions {
   /** Keys kept at most: a whole number from 1, default 1,000,000. */
@@ -24,6 +25,7 @@ export interface MemoryStoreOptions {
   maxSkewMs?: number;
 }
 
+const UNREAD: BlockLevel = { left: 0, count: 0 };
 /** Microseconds that expired states are kept with a clock of the application, as in Redis. */
 const MINUTE = 60_000_000;
 /** The default part of V8's heap that a store may take. */
@@ -48,7 +50,7 @@ function defaultBytes(): number {
  * When none of the 8 qualifies, keys without room share one state for each policy, as if they were one client. So invented
  * identities share one limit, and no client loses what it has taken. `overflowed` counts these decisions. A log without room
  * to grow keeps its entries, and further charges go to the shared state, which may exceed `maxBytes` by 12 bytes for each
- * unit of a policy's limit.
+ * unit of a policy's limit. A block without room is not kept: the shared state still limits its client.
  *
  * @example
  * ```ts
@@ -57,6 +59,7 @@ function defaultBytes(): number {
  * ```
  */
 export class MemoryStore implements RateLimitStore {
+  readonly supports = ['shadow', 'block'] as const;
   private readonly entries: Entries;
   private readonly clock: Clock;
   private readonly maxSkew: number;
@@ -101,10 +104,13 @@ export class MemoryStore implements RateLimitStore {
     for (let i = 0; i < held.length; i++) this.read(held[i]!, now);
     const verdict = judge(held, now);
     for (let i = 0; i < held.length; i++) {
-      const charged = verdict.allowed && takes(charges[i]!);
-      if (charged || this.isAhead(held[i]!, now)) this.write(held[i]!, now);
-      if (charged && reserves(charges[i]!)) charges[i]!.algorithm.hold?.(held[i]!.entry?.state, now);
+      const one = held[i]!;
+      // Of an allowed request, only a shadow is not charged.
+      const charged = verdict.allowed && verdict.charges[i]!.allowed && takes(charges[i]!);
+      if (charged || this.isAhead(one, now)) this.write(one, now);
+      if (charged && reserves(charges[i]!)) charges[i]!.algorithm.hold?.(one.entry?.state, now);
     }
+    for (let i = 0; i < held.length; i++) if (held[i]!.block !== undefined) this.writeBlock(held[i]!.block!, held, now);
     this.entries.tidy(now); // after the last write: a forgotten entry must not be written
     return verdict;
   }
@@ -164,7 +170,12 @@ export class MemoryStore implements RateLimitStore {
   }
 
   private hold(charge: Charge): Held {
-    return { charge, entry: this.entries.get(charge.key), level: undefined };
+    const { key, block } = charge;
+    return { charge, entry: this.entries.get(key), level: undefined, block: block && this.holdBlock(block) };
+  }
+
+  private holdBlock(charge: BlockCharge): HeldBlock {
+    return { charge, entry: this.entries.get(charge.key), level: UNREAD, before: UNREAD };
   }
 
   private read(held: Held, now: number): void {
@@ -172,6 +183,28 @@ export class MemoryStore implements RateLimitStore {
     if (entry !== undefined) this.entries.touch(entry, charge.algorithm);
     held.level = charge.algorithm.read(entry?.state, now, this.maxSkew);
     if (reserves(charge)) held.stamp = charge.algorithm.readStamp?.(entry?.state, now);
+    if (held.block !== undefined) this.readBlock(held.block, now);
+  }
+
+  private readBlock(held: HeldBlock, now: number): void {
+    const { charge, entry } = held;
+    if (entry !== undefined) this.entries.touch(entry, charge.algorithm);
+    held.level = held.before = charge.algorithm.read(entry?.state as Block | undefined, now, this.maxSkew);
+  }
+
+  /** Writes a block that a rejection has changed, or a clock that stepped back. */
+  private writeBlock({ charge, entry, level, before }: HeldBlock, held: readonly Held[], now: number): void {
+    const { key, algorithm } = charge;
+    if (entry === undefined) {
+      if (level === before || !this.entries.hasRoomForBlock(key, algorithm, held, now)) return;
+      this.entries.add(key, algorithm, algorithm.write(level, now), algorithm.expiresAt(level, now));
+      return;
+    }
+    const state = entry.state as Block;
+    if (level === before && !algorithm.isAhead(state, now, this.maxSkew)) return;
+    entry.state = algorithm.write(level, now, state);
+    entry.expiresAt = algorithm.expiresAt(level, now);
+    this.entries.charged();
   }
 
   private isAhead({ charge, entry }: Held, now: number): boolean {

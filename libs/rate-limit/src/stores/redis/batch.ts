@@ -3,8 +3,8 @@ import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
 import { failureOf, isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
-import { askedCost, reserves, sameCharges, takes } from '../charge.js';
-import { type Found, judge } from '../judge.js';
+import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../charge.js';
+import { copyOf, type Found, type FoundBlock, judge } from '../judge.js';
 
 /** A request that waits for its answer. */
 export interface PendingRequest {
@@ -25,11 +25,14 @@ interface Row {
   count: number;
 }
 
+/** A charge, or the block that stands behind it in its row. */
+type AnyCharge = Charge | BlockCharge;
+
 /** A key of a batch. */
 interface KeyEntry {
   readonly number: number;
   /** The algorithm of all its requests. */
-  readonly algorithm: Algorithm;
+  readonly algorithm: AnyCharge['algorithm'];
   /** The last row that touched the key. */
   row: Row;
 }
@@ -53,7 +56,7 @@ const MAX_ENTRIES = 1_000;
 export class Batch {
   private rows: Row[] = [];
   private keys = new Map<string, KeyEntry>();
-  private policies: Charge[] = [];
+  private policies: AnyCharge[] = [];
   /** ARGV[4] without the counts, which are known at the end: 4 numbers for each charge of each row. */
   private codes: number[] = [];
   /** Entries that it adds to logs. */
@@ -88,8 +91,14 @@ export class Batch {
     this.entries += entries;
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;
+      const { block } = charge;
       const more = i < charges.length - 1 ? MORE : 0;
-      this.codes.push(this.policyNumber(charge) + more, this.entryOf(charge, row).number, 0, 1);
+      if (block === undefined) {
+        this.codes.push(this.policyNumber(charge) + more, this.entryOf(charge, row).number, 0, 1);
+      } else {
+        this.codes.push(this.policyNumber(charge) + MORE, this.entryOf(charge, row).number, 0, 1);
+        this.codes.push(this.policyNumber(block) + more, this.entryOf(block, row).number, 0, 1);
+      }
     }
     return true;
   }
@@ -108,7 +117,7 @@ export class Batch {
     const { codes } = this;
     let at = 0;
     for (const { first, count } of this.rows) {
-      const end = at + 4 * first.charges.length;
+      const end = at + 4 * placesOf(first.charges);
       for (; at < end; at += 4) {
         codes[at + 2] = count >>> 7;
         codes[at + 3] = count & 127;
@@ -117,8 +126,10 @@ export class Batch {
     const policies = this.policies.map((charge) => {
       const { algorithm } = charge;
       const take = takes(charge) ? charge.cost : 0;
+      const shadow = charge.shadow === true ? 'shadow:' : '';
       const reserve = stampLength(charge) > 0 ? ',1' : '';
-      return `["${algorithm.name}",${askedCost(charge)},${take},${wireOf(algorithm, now).join()}${reserve}]`;
+      const numbers = wireOf(algorithm, now).join();
+      return `["${shadow}${algorithm.name}",${askedCost(charge)},${take},${numbers}${reserve}]`;
     });
     return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }
@@ -141,12 +152,15 @@ export class Batch {
       }
       const { charges } = first;
       for (let i = 0; i < charges.length; i++) {
-        const { algorithm } = charges[i]!;
+        const { algorithm, block } = charges[i]!;
         if (!algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
         offset += algorithm.replyLength;
         for (const end = offset + stampLength(charges[i]!); offset < end; offset++) {
           if (!isWhole(reply[offset], 0)) throw new UnusableReplyError(reply);
         }
+        if (block === undefined) continue;
+        if (!block.algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
+        offset += block.algorithm.replyLength;
       }
     }
     if (offset !== reply.length) throw new UnusableReplyError(reply);
@@ -167,13 +181,20 @@ export class Batch {
       const found: Found[] = [];
       for (let i = 0; i < charges.length; i++) {
         const charge = charges[i]!;
-        found.push({ charge, level: charge.algorithm.decode(reply, offset) });
+        const level = charge.algorithm.decode(reply, offset);
         offset += charge.algorithm.replyLength;
+        let stamp: readonly number[] | undefined;
         const length = stampLength(charge);
-        if (length > 0) found[i]!.stamp = reply.slice(offset, (offset += length));
+        if (length > 0) stamp = reply.slice(offset, (offset += length));
+        let block: FoundBlock | undefined;
+        if (charge.block !== undefined) {
+          block = { charge: charge.block, level: charge.block.algorithm.decode(reply, offset) };
+          offset += charge.block.algorithm.replyLength;
+        }
+        found.push({ charge, level, block, stamp });
       }
       for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
-        const before = pending.keepsLevels === true ? found.map((one) => ({ ...one })) : undefined;
+        const before = pending.keepsLevels === true ? found.map(copyOf) : undefined;
         const verdict = judge(found, at);
         denials?.note(charges, verdict, sentAt);
         pending.resolve(verdict, before);
@@ -197,11 +218,16 @@ export class Batch {
   /** Whether a request repeats a row, and no other row has touched its keys since. */
   private repeats(row: Row, charges: readonly Charge[]): boolean {
     if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
-    for (let i = 1; i < charges.length; i++) if (this.keys.get(charges[i]!.key)!.row !== row) return false;
+    for (let i = 0; i < charges.length; i++) {
+      const { key, block } = charges[i]!;
+      if (i > 0 && this.keys.get(key)!.row !== row) return false;
+      if (block !== undefined && this.keys.get(block.key)!.row !== row) return false;
+    }
     return true;
   }
 
-  private isFullFor({ length }: readonly Charge[]): boolean {
+  private isFullFor(charges: readonly Charge[]): boolean {
+    const length = placesOf(charges);
     return (
       this.rows.length >= MAX_ROWS || this.keys.size + length > MAX_KEYS || this.policies.length + length > MAX_POLICIES
     );
@@ -210,23 +236,27 @@ export class Batch {
   /** Whether a key is here with another algorithm: the meaning of its state would depend on the algorithm that reads it. */
   private mixes(charges: readonly Charge[]): boolean {
     for (let i = 0; i < charges.length; i++) {
-      const entry = this.keys.get(charges[i]!.key);
-      if (entry !== undefined && entry.algorithm !== charges[i]!.algorithm) return true;
+      const charge = charges[i]!;
+      const entry = this.keys.get(charge.key);
+      if (entry !== undefined && entry.algorithm !== charge.algorithm) return true;
+      const block = charge.block && this.keys.get(charge.block.key);
+      if (block !== undefined && block.algorithm !== charge.block!.algorithm) return true;
     }
     return false;
   }
 
-  private policyNumber(charge: Charge): number {
+  private policyNumber(charge: AnyCharge): number {
     const { policies } = this;
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!;
       if (policy.algorithm !== charge.algorithm || policy.cost !== charge.cost) continue;
+      if (policy.shadow !== charge.shadow) continue;
       if (takes(policy) === takes(charge) && reserves(policy) === reserves(charge)) return i + 1;
     }
     return policies.push(charge);
   }
 
-  private entryOf({ key, algorithm }: Charge, row: Row): KeyEntry {
+  private entryOf({ key, algorithm }: AnyCharge, row: Row): KeyEntry {
     let entry = this.keys.get(key);
     if (entry === undefined) {
       entry = { number: this.keys.size + 1, algorithm, row };
@@ -242,13 +272,20 @@ export class Batch {
  *
  * @param now the instant at which the program decides, about; undefined: by Redis's clock
  */
-export function wireOf(algorithm: Algorithm, now: number | undefined): readonly number[] {
+export function wireOf(algorithm: Pick<Algorithm, 'wire' | 'wireAt'>, now: number | undefined): readonly number[] {
   return algorithm.wireAt?.(now ?? wallClock()) ?? algorithm.wire;
 }
 
 /** How many numbers of the reply are for the receipt of a reservation. */
-function stampLength(charge: Charge): number {
-  return reserves(charge) ? (charge.algorithm.stampLength ?? 0) : 0;
+function stampLength(charge: AnyCharge): number {
+  return reserves(charge) ? ((charge as Charge).algorithm.stampLength ?? 0) : 0;
+}
+
+/** The charges of a row, blocks included. */
+function placesOf(charges: readonly Charge[]): number {
+  let places = charges.length;
+  for (let i = 0; i < charges.length; i++) if (charges[i]!.block !== undefined) places++;
+  return places;
 }
 
 /** Entries that an allowed request adds to logs. */

@@ -1,7 +1,9 @@
+import { wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
 import { judgeRejected } from '../judge.js';
 import type { Denials } from '../observers.js';
 import { receiptsOf } from '../receipt.js';
+import { peekOf } from '../charge.js';
 import { type Charge, type ChargeReceipt, type ChargeVerdict, RateLimitStoreError, type Verdict } from '../store.js';
 import type { PendingRequest } from './batch.js';
 import { type ClusterRouting, isSharded } from './routing.js';
@@ -64,6 +66,7 @@ export class CrossSlot {
       return await (this.settings.deadlines?.within(answer) ?? answer);
     } catch (error) {
       request.late = true;
+      if (request.allowance !== undefined) return request.allowance;
       refund(request);
       if (request.rejection !== undefined) return request.rejection;
       throw crossSlotFailure(error, request);
@@ -71,9 +74,11 @@ export class CrossSlot {
   }
 
   private async take(charges: readonly Charge[], request: CrossSlotRequest): Promise<Verdict> {
-    const steps = this.stepsOf(charges);
+    const steps = this.stepsOf(charges, false);
+    // Shadows are asked once the request is allowed: it must not wait for their refunds.
+    const shadows = this.stepsOf(charges, true);
     const known = this.knownDenial(steps);
-    if (known !== undefined) return this.reject(charges, steps, [], known, request);
+    if (known !== undefined) return this.reject(charges, [...steps, ...shadows], [], known, request);
     const answers: SlotAnswer[] = [];
     for (const step of steps) {
       const sentAt = performance.now();
@@ -85,7 +90,13 @@ export class CrossSlot {
       }
       if (!answer.verdict.allowed) {
         refund(request);
-        return this.reject(charges, steps, answers, { step, answer, sentAt: answer.sentAt ?? sentAt }, request);
+        return this.reject(
+          charges,
+          [...steps, ...shadows],
+          answers,
+          { step, answer, sentAt: answer.sentAt ?? sentAt },
+          request,
+        );
       }
       answers.push(answer);
     }
@@ -93,13 +104,43 @@ export class CrossSlot {
     for (const [i, answer] of answers.entries()) place(steps[i]!, withLeases(answer, steps[i]!.charges), verdicts);
     // A refund of a departure slot needs the instant of its own answer: `at` and `resetAfter` together identify the slot.
     const queued = answers.find(({ verdict }) => verdict.charges.some(({ delay }) => delay > 0));
-    return { allowed: true, at: (queued ?? answers.at(-1)!).verdict.at, charges: verdicts };
+    const decided = queued ?? answers.at(-1);
+    // With shadows alone, the first of them to answer tells the time.
+    const at = decided?.verdict.at ?? wallClock();
+    const allowance = { allowed: true, at, charges: verdicts };
+    if (shadows.length === 0) return allowance;
+    const answeredAt = await this.askShadows(shadows, allowance, verdicts, request);
+    return decided === undefined ? { ...allowance, at: answeredAt ?? at } : allowance;
+  }
+
+  /**
+   * Asks the shadows of an allowed request. One that does not answer in time is reported as untouched.
+   *
+   * @returns the instant of the first answer
+   */
+  private async askShadows(
+    shadows: readonly Step[],
+    allowance: Verdict,
+    verdicts: ChargeVerdict[],
+    request: CrossSlotRequest,
+  ): Promise<number | undefined> {
+    let at: number | undefined;
+    for (const step of shadows) place(step, untouched(step.charges, allowance.at), verdicts);
+    request.allowance = allowance;
+    const asked = shadows.map(async (step) => {
+      const { verdict } = await this.ask(step.charges, request);
+      at ??= verdict.at;
+      place(step, verdict.charges, verdicts);
+    });
+    await Promise.allSettled(asked);
+    return at;
   }
 
   /** The steps in the order that all routes share. A sharded charge is a step of its own: its shards have their own slots. */
-  private stepsOf(charges: readonly Charge[]): Step[] {
+  private stepsOf(charges: readonly Charge[], shadows: boolean): Step[] {
     const steps: Step[] = [];
     for (const [i, charge] of charges.entries()) {
+      if ((charge.shadow === true) !== shadows) continue;
       const order = this.settings.routing.slotOf(charge.key) + (charge.global === true ? SLOTS : 0);
       let step = isSharded(charge)
         ? undefined
@@ -149,8 +190,7 @@ export class CrossSlot {
   }
 
   private async peek(charges: readonly Charge[], request: CrossSlotRequest): Promise<readonly ChargeVerdict[]> {
-    const peeking = charges.map((charge): Charge => ({ ...charge, mode: 'peek' }));
-    return (await this.ask(peeking, request)).verdict.charges;
+    return (await this.ask(charges.map(peekOf), request)).verdict.charges;
   }
 
   private ask(charges: readonly Charge[], request: CrossSlotRequest): Promise<SlotAnswer> {

@@ -62,6 +62,7 @@ export interface OwnedClientOptions {
  * @example RateLimitModule.forRoot({ store: new RedisStore(client, { clock: 'app' }) })
  */
 export class RedisStore implements RateLimitStore {
+  readonly supports = ['shadow', 'block'] as const;
   private readonly script: Script;
   private readonly batcher: Batcher;
   private readonly availability: Availability;
@@ -124,7 +125,11 @@ export class RedisStore implements RateLimitStore {
    * unavailable.
    */
   consume(charges: readonly Charge[]): Promise<Verdict> {
-    const unavailable = this.availability.check(charges);
+    let unavailable = this.availability.check(charges);
+    // Without the node of a shadow the others still decide.
+    if (unavailable !== undefined && this.crossSlot !== undefined) {
+      unavailable = this.availability.check(charges.filter(({ shadow }) => shadow !== true));
+    }
     if (unavailable !== undefined) throw unavailable;
     if (this.crossSlot?.isNeededFor(charges) === true) return this.crossSlot.decide(charges);
     return new Promise((resolve, reject) => this.batcher.add({ charges, resolve, reject, next: undefined }));

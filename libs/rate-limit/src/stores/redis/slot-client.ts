@@ -23,6 +23,8 @@ export interface CrossSlotRequest {
   readonly charged: Receipt[];
   /** The answer at the deadline, once the request is rejected. */
   rejection?: Verdict;
+  /** The same, once it is allowed and only shadows have yet to answer. */
+  allowance?: Verdict;
 }
 
 /** Asks one slot for one step of a cross-slot request. */

@@ -1,0 +1,98 @@
+import { isWhole } from './algorithm.js';
+
+/** What a store keeps of an identity's rejections by one policy. */
+export interface Block {
+  /** The instant at which the rejections are forgotten, and a block ends. */
+  ends: number;
+  /** Rejections so far; from `after` on the identity is blocked. */
+  count: number;
+}
+
+/** A block seen from one instant. */
+export interface BlockLevel {
+  /** Microseconds until it ends; 0 when nothing is counted. */
+  readonly left: number;
+  readonly count: number;
+}
+
+const OPEN: BlockLevel = { left: 0, count: 0 };
+
+/**
+ * Counts the rejections of a policy, and blocks an identity after `after` of them: the twin of `lua/block.lua`.
+ *
+ * Rejections count together for `duration` from the first one on. The one that makes them enough begins a block of `duration`,
+ * and nothing that is asked during the block makes it longer.
+ */
+export class BlockAlgorithm {
+  readonly name = 'block';
+  readonly replyLength = 2;
+  readonly bytesPerCost = 0;
+  readonly maxCost = 1;
+  /** Identifies the numbers in keys. */
+  readonly rate: string;
+  readonly wire: readonly number[];
+
+  /**
+   * @param after rejections until the block: at least 1
+   * @param duration microseconds
+   */
+  constructor(
+    readonly after: number,
+    readonly duration: number,
+  ) {
+    this.rate = `${after}@${duration}`;
+    this.wire = [after, duration];
+  }
+
+  /** What a full memory store compares: a blocked identity has taken all of it. */
+  get limit(): number {
+    return this.after;
+  }
+
+  isAhead(state: Block, now: number, maxSkew: number): boolean {
+    return state.ends > now + this.duration + maxSkew;
+  }
+
+  read(state: Block | undefined, now: number, maxSkew: number): BlockLevel {
+    if (state === undefined || state.ends <= now) return OPEN;
+    const left = this.isAhead(state, now, maxSkew) ? this.duration : state.ends - now;
+    return { left, count: state.count };
+  }
+
+  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
+    return isWhole(reply[offset], 0, this.duration + maxSkew) && isWhole(reply[offset + 1], 0, this.after);
+  }
+
+  decode(reply: readonly number[], offset: number): BlockLevel {
+    return { left: reply[offset]!, count: reply[offset + 1]! };
+  }
+
+  /** Whether the identity is not blocked. */
+  fits({ count }: BlockLevel): boolean {
+    return count < this.after;
+  }
+
+  /** The level after one more rejection. */
+  charge({ left, count }: BlockLevel): BlockLevel {
+    const next = count + 1;
+    return { left: next === 1 || next === this.after ? this.duration : left, count: next };
+  }
+
+  write({ left, count }: BlockLevel, now: number, state: Block = { ends: 0, count: 0 }): Block {
+    state.ends = now + left;
+    state.count = count;
+    return state;
+  }
+
+  sizeOf(): number {
+    return 64;
+  }
+
+  expiresAt({ left }: BlockLevel, now: number): number {
+    return now + left;
+  }
+
+  remaining({ count }: BlockLevel): number {
+    return this.after - count;
+  }
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { MemoryStore, type Policy } from 'nestjs-floodgate';
+import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { Processes } from '../support/processes/processes.js';
+import { RedisServer } from '../support/redis-server.js';
+import { TestClock } from '../support/test-clock.js';
+import { merge, parse, type Seen } from './support/history.js';
+import type { procedures } from './workers/limiter.js';
+
+const IN_FLIGHT = [1, 1, 2, 2, 4, 4, 8, 8];
+const AFTER = 50;
+const BLOCK = 150_000;
+
+let server: RedisServer;
+let processes: Processes<typeof procedures>;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), IN_FLIGHT.length);
+  await processes.all('connect', () => server.url);
+}, 60_000);
+
+afterAll(async () => {
+  await processes?.stop();
+  await server?.stop();
+});
+
+/** Repeats the requests one by one in this process. Of two rejections in one microsecond, the one that waits longer is the later. */
+function replay(history: readonly Seen[], policy: Policy): Seen[] {
+  const clock = new TestClock();
+  const store = new MemoryStore({ clock: clock.read });
+  const block = { key: 'block', algorithm: new BlockAlgorithm(AFTER, BLOCK), cost: 1 };
+  const algorithm = algorithmOf(policy);
+  return history.map((seen) => {
+    clock.now = seen.at;
+    const { at, charges } = store.consume([{ key: 'key', algorithm, cost: 1, block }]);
+    const { blocked: _, ...verdict } = charges[0]!;
+    return { at, ...verdict };
+  });
+}
+
+it('processes that hammer one key are blocked once for each 50 rejections, to the microsecond', async () => {
+  const policy = { name: 'door', algorithm: 'token-bucket', capacity: 20, refill: 400 } as const;
+  const door: Policy = { ...policy, blockFor: BLOCK / 1000, blockAfter: AFTER };
+  const histories = await processes.all('hammer', (i) => ({ policy: door, forMs: 1500, inFlight: IN_FLIGHT[i]! }));
+  const history = merge(histories.map(parse)).toSorted(
+    (a, b) =>
+      a.at - b.at || Number(b.allowed) - Number(a.allowed) || b.remaining - a.remaining || a.retryAfter - b.retryAfter,
+  );
+  expect(history.filter(({ retryAfter }) => retryAfter === BLOCK).length).toBeGreaterThan(1);
+  expect(history.filter(({ allowed }) => allowed).length).toBeGreaterThan(40);
+  expect(replay(history, policy)).toEqual(history);
+}, 60_000);

@@ -1,0 +1,207 @@
+import { describe, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { assert, asyncProperty, property } from 'fast-check';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
+import { takes } from '../../libs/rate-limit/src/stores/charge.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
+import { FALLBACK, forwards, MovingClock } from '../support/arbitrary-instants.js';
+import { expectHolds, expectSame } from '../support/expect-same.js';
+import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { contentsOf, useRedis } from '../support/redis-fixture.js';
+import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
+
+const redis = useRedis();
+
+/** What makes a policy of a history stand apart: by its place. */
+interface Apart {
+  readonly shadow: boolean;
+  readonly block: { readonly after: number; readonly duration: number } | undefined;
+}
+
+interface ApartHistory {
+  readonly history: History;
+  readonly apart: readonly Apart[];
+}
+
+const SECOND = 1_000_000;
+
+const blocks = fc.record({
+  after: fc.constantFrom(1, 1, 2, 3, 7),
+  duration: fc.constantFrom(1_000, SECOND, 60 * SECOND, 600 * SECOND, 86_400 * SECOND),
+});
+
+function apartHistories(name: AlgorithmName): fc.Arbitrary<ApartHistory> {
+  const apart = fc.record({
+    shadow: fc.boolean(),
+    block: fc.oneof(blocks, fc.constant(undefined)),
+  });
+  return fc.record({
+    history: historiesOf(name),
+    apart: fc.array(apart, { minLength: 3, maxLength: 3 }),
+  });
+}
+
+/** Histories on a clock that does not step back, for oracles that know no such clock. */
+function forwardHistories(name: AlgorithmName): fc.Arbitrary<ApartHistory> {
+  return apartHistories(name).chain((given) =>
+    fc
+      .array(forwards, { minLength: given.history.turns.length, maxLength: given.history.turns.length })
+      .map((moves) => ({
+        ...given,
+        history: { ...given.history, turns: given.history.turns.map((turn, i) => ({ ...turn, move: moves[i]! })) },
+      })),
+  );
+}
+
+/** The history's pool, with shadows and blocks. */
+function poolOf({ history, apart }: ApartHistory, prefix: string): Charge[][] {
+  const counting = apart.map((one) => one.block && new BlockAlgorithm(one.block.after, one.block.duration));
+  return chargesOf(history, prefix).map((charges) =>
+    charges.map((charge): Charge => {
+      const place = Number(charge.key.split(':')[1]);
+      const { shadow } = apart[place]!;
+      const algorithm = counting[place];
+      const cost = takes(charge) ? 1 : 0;
+      const counted = algorithm && { key: `${charge.key}!`, algorithm, cost, shadow };
+      return { ...charge, shadow, block: counted };
+    }),
+  );
+}
+
+async function giveToThree(given: ApartHistory): Promise<void> {
+  const { client } = redis;
+  const { history } = given;
+  await client.flushdb();
+  const clock = new MovingClock(history.start, FALLBACK);
+  const options = { clock: clock.read, maxSkewMs: history.maxSkewMs };
+  const inTurns = new RedisStore(client, options);
+  const inMemory = new MemoryStore(options);
+  const pools = { turns: poolOf(given, 'turns'), single: poolOf(given, 'single') };
+  const first = algorithmOf(history.policies[0]![0]);
+  let verdicts: Verdict[] = [];
+  for (const turn of history.turns) {
+    clock.move(turn.move, first, verdicts);
+    const together = requestsOf(turn, pools.turns).map((charges) => inTurns.consume(charges));
+    const single = requestsOf(turn, pools.single).map((charges) => new RedisStore(client, options).consume(charges));
+    verdicts = requestsOf(turn, pools.single).map((charges) => inMemory.consume(charges));
+    expectSame(await Promise.all(single), verdicts);
+    expectSame(await Promise.all(together), verdicts);
+  }
+  const [inOne, oneByOne] = Object.values(pools).map((pool) => pool.flat().flatMap(({ key }) => [key, `${key}!`]));
+  expectSame(await contentsOf(client, inOne!), await contentsOf(client, oneByOne!));
+}
+
+/** Blocks as the documentation has them: at most one object for each key. */
+class TextbookBlocks {
+  private readonly counted = new Map<string, { count: number; ends: number }>();
+
+  /** Microseconds until the block of a charge ends; 0 without one. */
+  left({ block }: Charge, now: number): number {
+    const known = this.counted.get(block?.key ?? '');
+    return known !== undefined && known.count >= block!.algorithm.after ? Math.max(0, known.ends - now) : 0;
+  }
+
+  rejected({ block }: Charge, now: number): void {
+    const { after, duration } = block!.algorithm;
+    let known = this.counted.get(block!.key);
+    if (known === undefined || known.ends <= now)
+      this.counted.set(block!.key, (known = { count: 0, ends: now + duration }));
+    if (++known.count === after) known.ends = now + duration;
+  }
+}
+
+const plain = ({ key, algorithm, cost }: Charge, mode: 'take' | 'peek' = 'take'): Charge => ({
+  key,
+  algorithm,
+  cost,
+  mode,
+});
+
+/** Decides with plain charges only: those that reject together, and each shadow in a store of its own. */
+class Oracle {
+  private readonly blocks = new TextbookBlocks();
+  private readonly enforcing: MemoryStore;
+  private readonly twin: MemoryStore;
+
+  constructor(private readonly clock: () => number) {
+    this.enforcing = new MemoryStore({ clock });
+    this.twin = new MemoryStore({ clock });
+  }
+
+  decide(charges: readonly Charge[]): Verdict {
+    const at = this.clock();
+    const enforced = charges.filter(({ shadow }) => shadow !== true);
+    const shut = enforced.some((charge) => this.blocks.left(charge, at) > 0);
+    const asked = enforced.map((charge) => plain(charge, shut ? 'peek' : 'take'));
+    const answer = asked.length === 0 ? undefined : this.enforcing.consume(asked);
+    const allowed = !shut && (answer?.allowed ?? true);
+    let next = 0;
+    const verdicts = charges.map((charge): ChargeVerdict => {
+      const own = charge.shadow === true ? this.shadow(charge, allowed, at) : answer!.charges[next++]!;
+      return this.withBlock(charge, own, at);
+    });
+    return { allowed, at, charges: verdicts };
+  }
+
+  /** Charged if the request is admitted, as an enforcing policy that stands alone would be. */
+  private shadow(charge: Charge, admitted: boolean, at: number): ChargeVerdict {
+    const take = admitted && this.blocks.left(charge, at) === 0;
+    return this.twin.consume([plain(charge, take ? 'take' : 'peek')]).charges[0]!;
+  }
+
+  private withBlock(charge: Charge, own: ChargeVerdict, at: number): ChargeVerdict {
+    if (charge.block === undefined) return own;
+    if (this.blocks.left(charge, at) === 0 && !own.allowed && takes(charge)) this.blocks.rejected(charge, at);
+    const left = this.blocks.left(charge, at);
+    if (left === 0) return own;
+    const { resetAfter, retryAfter } = own;
+    const [reset, retry] = [Math.max(left, resetAfter), Math.max(left, retryAfter)];
+    return { allowed: false, remaining: 0, resetAfter: reset, retryAfter: retry, delay: 0, blocked: true };
+  }
+}
+
+function compareWithOracle(given: ApartHistory): void {
+  const { history } = given;
+  const clock = new MovingClock(history.start, 0);
+  const store = new MemoryStore({ clock: clock.read });
+  const oracle = new Oracle(clock.read);
+  // One version of each policy: another one rebases a deeper debt where it is asked.
+  const one = { ...history, policies: history.policies.map(([policy]): [typeof policy] => [policy]) };
+  const pool = poolOf({ ...given, history: one }, 'key');
+  const first = algorithmOf(history.policies[0]![0]);
+  let verdicts: Verdict[] = [];
+  for (const turn of history.turns) {
+    clock.move(turn.move, first, verdicts);
+    verdicts = requestsOf(turn, pool).map((charges) => {
+      const verdict = store.consume(charges);
+      expectSame(verdict, oracle.decide(charges));
+      expectHolds(
+        verdict.allowed === verdict.charges.every((charge, i) => charge.allowed || charges[i]!.shadow),
+        () => verdict,
+      );
+      return verdict;
+    });
+  }
+}
+
+describe('shadows and blocks', () => {
+  it.each(ALL_ALGORITHMS)(
+    '%s: memory, Redis by requests and Redis by turns give the same decisions, field by field',
+    async (name) => {
+      await assert(asyncProperty(apartHistories(name), giveToThree), histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it.each(ALL_ALGORITHMS)(
+    '%s: decide as plain policies, an enforcing twin of each shadow, and counted rejections do',
+    (name) => {
+      assert(property(forwardHistories(name), compareWithOracle), histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+});
