@@ -72,6 +72,7 @@ export class Counterfactual {
     const start = now - (now % window);
     switch (this.algorithm.name) {
       case 'sliding-window-log':
+      case 'concurrency': // a log whose window is the lease
         return sum(now - window + 1, Infinity);
       case 'sliding-window-counter': {
         const weighted = BigInt(sum(start - window, start)) * BigInt(start + window - now);
