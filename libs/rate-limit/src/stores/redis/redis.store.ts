@@ -62,6 +62,8 @@ export interface OwnedClientOptions {
  * @example RateLimitModule.forRoot({ store: new RedisStore(client, { clock: 'app' }) })
  */
 export class RedisStore implements RateLimitStore {
+  /** @internal Overrides share it. */
+  readonly client: RedisClient;
   private readonly script: Script;
   private readonly batcher: Batcher;
   private readonly availability: Availability;
@@ -76,11 +78,8 @@ export class RedisStore implements RateLimitStore {
    * @throws {TypeError} when `client` is no client
    * @throws {RangeError} when an option is out of its range
    */
-  constructor(
-    /** @internal Overrides share it. */
-    readonly client: RedisClient,
-    options: RedisStoreOptions = {},
-  ) {
+  constructor(client: RedisClient, options: RedisStoreOptions = {}) {
+    this.client = client;
     const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, deadlines, denials, observer, owned } = options;
     if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
     const appClock = clockOf(clock);
