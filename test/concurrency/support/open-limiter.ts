@@ -21,8 +21,8 @@ export async function openLimiter(
     logger: ['error', 'fatal'],
   });
   // Its polls of overrides would stand among the commands that tests count.
-  const { overrideWatch } = context.get(RateLimitRuntime) as unknown as { overrideWatch: { stop(): void } };
-  overrideWatch.stop();
+  const runtime: unknown = context.get(RateLimitRuntime);
+  (runtime as { overrideWatch: { stop(): void } }).overrideWatch.stop();
   return {
     limiter: await withoutDeadline(context.get(RateLimiter)),
     [Symbol.asyncDispose]: () => context.close(),
