@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import type { StoreStateChange } from 'nestjs-floodgate';
+import type { Decision, StoreStateChange } from 'nestjs-floodgate';
 import { ALL_ALGORITHMS, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { Pod } from '../support/faults/pod.js';
 import { freshReply, resp, RespServer } from '../support/faults/resp-server.js';
@@ -50,7 +50,11 @@ describe.each(ALL_ALGORITHMS)('a wrong reply to a %s', (algorithm) => {
   it.each(WRONG)('%s: the store fails, and the log shows the reply', async (_, reply) => {
     await using server = await RespServer.start();
     await using pod = await Pod.start({ redis: server.url, denialCacheMs: 0 });
-    const ask = () => pod.limiter.consume(policy, { kind: 'user', value: randomUUID() });
+    const ask = async (): Promise<Decision> => {
+      const user = { kind: 'user', value: randomUUID() };
+      if (algorithm !== 'concurrency') return pod.limiter.consume(policy, user);
+      return (await pod.limiter.acquire(policy, user)).decision;
+    };
     expect((await ask()).decidedBy).toBe('store');
     server.answering = (args) => bytesOf(reply, args);
     const decisions = await Promise.all([ask(), ask(), ask()]);

@@ -1,6 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { RateLimitRuntime } from '../../support/runtime.js';
 import { withoutDeadline } from './without-deadline.js';
 
 export interface OpenLimiter extends AsyncDisposable {
@@ -19,6 +20,9 @@ export async function openLimiter(
   const context: INestApplicationContext = await NestFactory.createApplicationContext(module, {
     logger: ['error', 'fatal'],
   });
+  // Its polls of overrides would stand among the commands that tests count.
+  const runtime: unknown = context.get(RateLimitRuntime);
+  (runtime as { overrideWatch: { stop(): void } }).overrideWatch.stop();
   return {
     limiter: await withoutDeadline(context.get(RateLimiter)),
     [Symbol.asyncDispose]: () => context.close(),

@@ -12,6 +12,7 @@ const FRESH: Readonly<Record<string, readonly number[]>> = {
   'fixed-window': [0, 1],
   'sliding-window-log': [0, 0, 0],
   'sliding-window-counter': [0, 0, 1],
+  concurrency: [0, 0, 0],
 };
 
 /** The program's reply to requests with one charge each, all on fresh states. */
@@ -21,6 +22,12 @@ export function freshReply(args: readonly string[]): (number | string)[] {
   const numbers = (JSON.parse(policies!) as [algorithm: string][]).map(([algorithm]) => FRESH[algorithm]!);
   const levels = Array.from({ length: charges!.length / 4 }, (_, i) => numbers[charges!.charCodeAt(4 * i) - 1]!);
   return [Date.now() * 1000, ...levels.flat()];
+}
+
+/** The reply of the overrides' program where there are none. */
+function withoutOverrides(args: readonly string[]): string[] {
+  const [operation, known] = args.slice(3 + Number(args[2]));
+  return [String(Date.now()), '0', ...(operation === 'poll' && known !== '0' ? ['load'] : [])];
 }
 
 /** Encodes a value as Redis does: whole numbers, texts as bulk strings, undefined as nil, and arrays of these. */
@@ -74,6 +81,7 @@ export class RespServer implements AsyncDisposable {
     const name = args[0]!.toLowerCase();
     if (name === 'info') return resp('redis_version:7.0.0\r\nloading:0\r\nmaxmemory_policy:noeviction\r\n');
     if (name !== 'evalsha' && name !== 'eval') return '+OK\r\n';
+    if (args[3]!.includes('{overrides}')) return resp(withoutOverrides(args));
     return this.answering?.(args) ?? resp(freshReply(args));
   }
 }

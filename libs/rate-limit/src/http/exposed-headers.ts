@@ -34,7 +34,7 @@ export function exposeHeaders(response: unknown, headers: readonly (readonly [na
   for (const [name] of headers) raw[EXPOSED].add(name);
 }
 
-/** `req` comes first: Express's responses have it themselves, while `raw` is looked for in vain in all their prototypes. */
+/** Reads `req` first: an Express response has it, and the search for `raw` would walk all prototypes of the response. */
 function nodeResponseOf(response: unknown): RawResponse | undefined {
   const { req } = response as Partial<RawResponse>;
   return req === undefined ? (response as { readonly raw?: RawResponse }).raw : (response as RawResponse);

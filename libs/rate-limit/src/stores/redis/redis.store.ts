@@ -63,6 +63,8 @@ export interface OwnedClientOptions {
  */
 export class RedisStore implements RateLimitStore {
   readonly supports = ['shadow', 'block'] as const;
+  /** @internal Overrides share it. */
+  readonly client: RedisClient;
   private readonly script: Script;
   private readonly batcher: Batcher;
   private readonly availability: Availability;
@@ -77,11 +79,8 @@ export class RedisStore implements RateLimitStore {
    * @throws {TypeError} when `client` is no client
    * @throws {RangeError} when an option is out of its range
    */
-  constructor(
-    /** @internal Overrides share it. */
-    readonly client: RedisClient,
-    options: RedisStoreOptions = {},
-  ) {
+  constructor(client: RedisClient, options: RedisStoreOptions = {}) {
+    this.client = client;
     const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, deadlines, denials, observer, owned } = options;
     if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
     const appClock = clockOf(clock);
