@@ -3,7 +3,7 @@ import type { RedisServer } from '../redis-server.js';
 
 /** One server process among several. It records whether the test killed or stopped it. */
 export class BreakableServer {
-  /** Reconnects by itself, and waits for an answer for a second at most. */
+  /** Reconnects by itself, and waits for an answer for three seconds at most: the machine may be busy. */
   readonly client: Redis;
   private stopped = false;
   private gone = false;
@@ -14,7 +14,7 @@ export class BreakableServer {
       port: server.port,
       retryStrategy: () => 20,
       disconnectTimeout: 50,
-      commandTimeout: 1000,
+      commandTimeout: 3000,
     });
     this.client.on('error', () => undefined); // Tests kill this server.
   }
