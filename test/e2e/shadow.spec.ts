@@ -232,7 +232,7 @@ describe('a policy in shadow', () => {
   it.each([
     [{ mode: 'dry' }, `mode must be one of 'enforce', 'shadow', got 'dry'`],
     [{ candidate: 10 }, `candidate must be an object with another capacity or refill, got 10`],
-    [{ candidate: {} }, `candidate must change capacity or refill, got none of them`],
+    [{ candidate: {} }, `candidate must change capacity, refill or plans, got none of them`],
     [{ candidate: { capacity: 0 } }, `capacity must be a whole number from 1 to 1000000000000, got 0`],
     [{ candidate: { limit: 5 } }, `'limit' is not an option of a candidate (got 5).`],
     [{ cost: 2, candidate: { capacity: 1 } }, 'cost must be a whole number from 0 to 1'],

@@ -160,7 +160,7 @@ class Oracle {
     if (left === 0) return own;
     const { resetAfter, retryAfter } = own;
     const [reset, retry] = [Math.max(left, resetAfter), Math.max(left, retryAfter)];
-    return { allowed: false, remaining: 0, resetAfter: reset, retryAfter: retry, delay: 0, blocked: true };
+    return { allowed: false, remaining: 0, resetAfter: reset, retryAfter: retry, delay: 0, blockedFor: left };
   }
 }
 

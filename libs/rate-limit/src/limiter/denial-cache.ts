@@ -123,17 +123,21 @@ export class DenialCache implements Denials {
 function mayCount(charges: readonly Charge[], verdict: Verdict): boolean {
   for (let i = 0; i < charges.length; i++) {
     const charge = charges[i]!;
-    if (charge.block !== undefined && takes(charge) && verdict.charges[i]!.blocked !== true) return true;
+    if (charge.block !== undefined && takes(charge) && verdict.charges[i]!.blockedFor === undefined) return true;
   }
   return false;
 }
 
 function countedDown({ verdict, receivedAt }: Denial, now: number): Verdict {
   const elapsed = Math.floor((now - receivedAt) * 1000);
-  const charges = verdict.charges.map((charge): ChargeVerdict => ({
-    ...charge,
-    resetAfter: Math.max(0, charge.resetAfter - elapsed),
-    retryAfter: Math.max(0, charge.retryAfter - elapsed),
-  }));
+  const charges = verdict.charges.map((charge): ChargeVerdict => {
+    const later = {
+      ...charge,
+      resetAfter: Math.max(0, charge.resetAfter - elapsed),
+      retryAfter: Math.max(0, charge.retryAfter - elapsed),
+    };
+    const { blockedFor } = charge;
+    return blockedFor === undefined ? later : { ...later, blockedFor: Math.max(0, blockedFor - elapsed) };
+  });
   return { allowed: false, at: verdict.at + elapsed, charges };
 }
