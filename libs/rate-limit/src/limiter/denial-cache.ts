@@ -106,7 +106,9 @@ export class DenialCache implements Denials {
     // A lease can be released at any time.
     if (verdict.charges.some(({ allowed }, i) => !allowed && charges[i]!.algorithm.lease !== undefined)) return;
     const rejecting = verdict.charges.filter(({ allowed }) => !allowed);
-    const certainMs = Math.min(this.maxMs, ...rejecting.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
+    // When a block ends, a policy that rejects for longer counts rejections again.
+    const ends = rejecting.map(({ retryAfter, blockedFor = Infinity }) => Math.min(retryAfter, blockedFor) / 1000);
+    const certainMs = Math.min(this.maxMs, ...ends) * DRIFT;
     const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
     for (const charge of charges) flatten(charge.key);
     this.denials.set(key, {
