@@ -119,7 +119,7 @@ describe('over gRPC', () => {
       if (shadows.length > 0) expect(app.app.get(RateLimiter).stats().shadows).toMatchObject(SAID);
     }
     expect(answers[1]).toEqual(answers[0]);
-    expect(answers[0]).toMatchObject([
+    expect((answers[0] as unknown[][]).map((answer) => answer.slice(0, 2))).toEqual([
       [[{ cents: 200 }], undefined],
       [[{ cents: 200 }], undefined],
       [[], status.RESOURCE_EXHAUSTED],
