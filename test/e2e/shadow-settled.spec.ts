@@ -43,7 +43,7 @@ const GUESSES: Policy = {
   blockFor: '1h',
   blockAfter: 2,
 };
-const STREAM: Policy = { ...AT_ONCE, name: 'stream', limit: 1, blockFor: '1h', candidate: undefined } as Policy;
+const STREAM: Policy = { ...AT_ONCE, name: 'stream', limit: 1, blockFor: '1h', candidate: undefined };
 
 let running: (() => void)[] = [];
 

@@ -128,6 +128,31 @@ describe.each(PLATFORMS)('over %s, a policy in shadow', (platform) => {
     expect(await replies(platform, OnlyShadows, middleware, paths)).toEqual(without);
   });
 
+  it.each(['local', 'open', 'closed'] as const)(
+    'changes no byte while the store is away: %s',
+    async (onStoreFailure) => {
+      const options = { store: AWAY, onStoreFailure, deadlineMs: 20, problem: true };
+      const paths = Array<string>(6).fill('/limited');
+      // The fallback has a clock of its own.
+      const known = (all: unknown[]): unknown =>
+        all.map((one) => {
+          const [status, { etag: _, 'content-length': __, ...headers }, text] = one as [
+            number,
+            Reply['headers'],
+            string,
+          ];
+          return [status, JSON.stringify([headers, text]).replaceAll(/\d{5,}(\.\d+)?/g, '#')];
+        });
+      const without = known(await replies(platform, routes(), options, paths));
+      expect(known(await replies(platform, routes(TIGHT, QUEUE), options, paths))).toEqual(without);
+      expect(known(await replies(platform, Unlimited, options, ['/alone']))).toEqual(
+        known(await replies(platform, OnlyShadows, options, ['/alone'])),
+      );
+      const last = { local: 429, open: 200, closed: 503 }[onStoreFailure];
+      expect((without as [number, string][]).at(-1)![0]).toBe(last);
+    },
+  );
+
   it.each(['memory', 'Redis'])('rejects in %s what its enforcing twin rejects, and counts it', async (where) => {
     const events: DecisionEvent[] = [];
     const options: RateLimitModuleOptions = {
