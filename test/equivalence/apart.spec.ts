@@ -185,7 +185,8 @@ class Oracle {
   }
 }
 
-function withoutReceipt({ receipt: _, ...charge }: ChargeVerdict): ChargeVerdict {
+function withoutReceipt(verdict: ChargeVerdict): ChargeVerdict {
+  const { receipt: _, ...charge } = verdict;
   return charge;
 }
 
