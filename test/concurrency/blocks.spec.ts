@@ -35,7 +35,7 @@ function replay(history: readonly Seen[], policy: Policy): Seen[] {
   return history.map((seen) => {
     clock.now = seen.at;
     const { at, charges } = store.consume([{ key: 'key', algorithm, cost: 1, block }]);
-    const { blocked: _, ...verdict } = charges[0]!;
+    const { blockedFor: _, ...verdict } = charges[0]!;
     return { at, ...verdict };
   });
 }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
+import type { Charge } from '../../libs/rate-limit/src/stores/charge.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
@@ -97,6 +99,53 @@ describe('expiry in Redis', () => {
       await store.consume([{ key: 'rejected', algorithm, cost: algorithm.maxCost + 1 }]);
     }
     expect(await redis.client.dbsize()).toBe(0);
+  });
+});
+
+describe('the expiry of a block in Redis', () => {
+  const redis = useRedis();
+  const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1s' });
+  const block = { key: 'block', algorithm: new BlockAlgorithm(3, 90 * SECOND + 1), cost: 1 };
+  const ask = (store: RedisStore, more: Partial<Charge> = {}) =>
+    store.consume([{ key: 'key', algorithm, cost: 1, block, ...more }]);
+
+  it('with the Redis clock is the end of its second, of the count and then of the block, and nothing else moves it', async () => {
+    const store = new RedisStore(redis.client);
+    // Cost 2 never fits, so that each request is rejected in whichever window.
+    const rejected = async (): Promise<readonly [number, number]> => {
+      const { at } = await ask(store, { cost: 2 });
+      return [at, await expiryOf(redis.client, 'block')];
+    };
+    const endOf = (at: number): number => Math.ceil((at + block.algorithm.duration) / SECOND) * 1000;
+    const [first, counted] = await rejected();
+    expect(counted).toBe(endOf(first));
+    expect((await rejected())[1]).toBe(counted);
+    const [begun, blocked] = await rejected();
+    expect(blocked).toBe(endOf(begun));
+    for (let i = 0; i < 3; i++) expect((await rejected())[1]).toBe(blocked);
+    await ask(store, { cost: 0, block: { ...block, cost: 0 } });
+    expect(await expiryOf(redis.client, 'block')).toBe(blocked);
+  });
+
+  it('with another clock is a minute later, and it ends to the microsecond', async () => {
+    const clock = new TestClock(ORIGIN);
+    const store = new RedisStore(redis.client, { clock: clock.read });
+    for (let i = 0; i < 4; i++) await ask(store);
+    const ttl = await redis.client.pttl('block');
+    expect(ttl).toBeGreaterThan(149_000);
+    expect(ttl).toBeLessThanOrEqual(150_001);
+    clock.now = ORIGIN + 90 * SECOND;
+    expect((await ask(store)).charges).toMatchObject([{ allowed: false, blockedFor: 1, retryAfter: 1 }]);
+    clock.now += 1;
+    expect((await ask(store)).charges[0]!.allowed).toBe(true);
+    // A clock that steps back finds the block that has ended, and it is as long as it was.
+    clock.now -= 1;
+    expect((await ask(store)).charges).toMatchObject([{ allowed: false, blockedFor: 1 }]);
+  });
+
+  it('leaves no key behind where nothing was rejected', async () => {
+    await ask(new RedisStore(redis.client));
+    expect(await redis.client.exists('block')).toBe(0);
   });
 });
 

@@ -87,7 +87,8 @@ describe.each(['memory', 'Redis'])('in %s, a policy with blockFor', (where) => {
   }
   let booted = 0;
 
-  const blocked = ({ policies: said }: Decision): (true | undefined)[] => said.map((one) => one.blocked);
+  const blocked = ({ policies: said }: Decision): (true | undefined)[] =>
+    said.map(({ blockedForMs }) => (blockedForMs === undefined ? undefined : true));
 
   it('counts each rejection, however fast they come, and does not count peeks and those of other policies', async () => {
     await using app = await boot();

@@ -130,6 +130,10 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       onStoreFailure: 'local',
       plans: null,
       shards: 1,
+      mode: 'enforce',
+      candidateOf: null,
+      blockForMs: null,
+      blockAfter: null,
     };
     expect(table.routes[0]).toEqual({
       context: 'http',
@@ -225,6 +229,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       policy: 'daily',
       algorithm: 'fixed-window',
       scope: 'GET /shop',
+      mode: 'enforce',
       numbers: { limit: 3, window: '300d' },
       counts: true,
       outcome: 'rejected',
@@ -233,6 +238,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       level: { limit: 3, used: 3, remaining: 0, resetAfterMs: next - START },
       plan: null,
       override: null,
+      block: null,
       decidedBy: 'store',
       rejectedSince: null,
       retryAfterMs: next - START,

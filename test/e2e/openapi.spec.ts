@@ -226,6 +226,28 @@ describe.each(PLATFORMS)('over %s, documentRateLimits', (platform) => {
     );
   });
 
+  it.each([false, true])(
+    'adds the 403 of a blockList to all that asks it, with its schema; problem: %s',
+    async (problem) => {
+      const blockList = ['127.0.0.1'];
+      const { app, document } = await documented({ controllers: [Cats], options: { blockList, problem } });
+      await using http = app;
+      expect(having('403', document)).toHaveLength(Object.values(document.paths).flatMap(Object.keys).length);
+      const { content, headers, description } = document.paths['/cats/free']!['get']!.responses['403']!;
+      expect([description, headers]).toEqual(["Requests from the client's address are blocked", {}]);
+      const { status, body, headers: sent } = await http.send('/cats/free');
+      expect(status).toBe(403);
+      const [type] = Object.keys(content);
+      expect(sent['content-type']).toContain(type);
+      const ajv = new Ajv({ strict: false, formats: { uri: true } });
+      expect(ajv.validate(document.components.schemas['RateLimitAddressBlocked']!, body)).toBe(true);
+      const options = { guard: false, blockList, problem };
+      const bound = await documented({ controllers: [Bound], options });
+      await bound.app.close();
+      expect(having('403', bound.document)).toEqual(['get /bound/yes']);
+    },
+  );
+
   it('adds it where the guard stands, if it does not stand everywhere', async () => {
     const { app, document } = await documented({ controllers: [Bound], options: { guard: false } });
     await app.close();

@@ -128,6 +128,31 @@ describe.each(PLATFORMS)('over %s, a policy in shadow', (platform) => {
     expect(await replies(platform, OnlyShadows, middleware, paths)).toEqual(without);
   });
 
+  it.each(['local', 'open', 'closed'] as const)(
+    'changes no byte while the store is away: %s',
+    async (onStoreFailure) => {
+      const options = { store: AWAY, onStoreFailure, deadlineMs: 20, problem: true };
+      const paths = Array<string>(6).fill('/limited');
+      // The fallback has a clock of its own.
+      const known = (all: unknown[]): unknown =>
+        all.map((one) => {
+          const [status, { etag: _, 'content-length': __, ...headers }, text] = one as [
+            number,
+            Reply['headers'],
+            string,
+          ];
+          return [status, JSON.stringify([headers, text]).replaceAll(/\d{5,}(\.\d+)?/g, '#')];
+        });
+      const without = known(await replies(platform, routes(), options, paths));
+      expect(known(await replies(platform, routes(TIGHT, QUEUE), options, paths))).toEqual(without);
+      expect(known(await replies(platform, Unlimited, options, ['/alone']))).toEqual(
+        known(await replies(platform, OnlyShadows, options, ['/alone'])),
+      );
+      const last = { local: 429, open: 200, closed: 503 }[onStoreFailure];
+      expect((without as [number, string][]).at(-1)![0]).toBe(last);
+    },
+  );
+
   it.each(['memory', 'Redis'])('rejects in %s what its enforcing twin rejects, and counts it', async (where) => {
     const events: DecisionEvent[] = [];
     const options: RateLimitModuleOptions = {
@@ -232,7 +257,7 @@ describe('a policy in shadow', () => {
   it.each([
     [{ mode: 'dry' }, `mode must be one of 'enforce', 'shadow', got 'dry'`],
     [{ candidate: 10 }, `candidate must be an object with another capacity or refill, got 10`],
-    [{ candidate: {} }, `candidate must change capacity or refill, got none of them`],
+    [{ candidate: {} }, `candidate must change capacity, refill or plans, got none of them`],
     [{ candidate: { capacity: 0 } }, `capacity must be a whole number from 1 to 1000000000000, got 0`],
     [{ candidate: { limit: 5 } }, `'limit' is not an option of a candidate (got 5).`],
     [{ cost: 2, candidate: { capacity: 1 } }, 'cost must be a whole number from 0 to 1'],

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { assert, asyncProperty, pre } from 'fast-check';
+import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
@@ -173,6 +174,48 @@ describe('the policies of a request in several slots of a Cluster', () => {
       ]);
     }
     expect(await counted('{user:a}')).toBe(1);
+  });
+
+  it('count the rejection of the first slot that rejects, and are blocked in all of them together', async () => {
+    const clock = new TestClock(NOW);
+    const [asked, other] = [store(clock.read), store(clock.read)];
+    const blockOf = (tag: string, after: number) => ({
+      key: `{${tag}}!`,
+      algorithm: new BlockAlgorithm(after, 60_000_000),
+      cost: 1,
+    });
+    const [user, all] = request({ 'user:b': { ...DAY, limit: 2 }, 'global:b': { ...DAY, limit: 3 } });
+    const charges: Charge[] = [
+      { ...user!, block: blockOf('user:b', 2) },
+      { ...all!, block: blockOf('global:b', 3) },
+    ];
+    const ask = async (from = asked): Promise<unknown> => {
+      const verdict = await from.consume(charges);
+      return [verdict.allowed, ...verdict.charges.map(({ blockedFor }) => blockedFor)];
+    };
+    expect([await ask(), await ask(other)]).toEqual([
+      [true, undefined, undefined],
+      [true, undefined, undefined],
+    ]);
+    expect(await ask()).toEqual([false, undefined, undefined]);
+    clock.now += 1_000_000;
+    expect(await ask(other)).toEqual([false, 60_000_000, undefined]);
+    clock.now += 59_999_999;
+    expect(await ask()).toEqual([false, 1, undefined]);
+    // Nothing was charged meanwhile.
+    expect(await counted('{global:b}')).toBe(2);
+    // The other slot rejects alone: the first one is charged and refunded, and counts nothing.
+    const one = [{ ...request({ 'user:c': DAY })[0]!, block: blockOf('user:c', 1) }, charges[1]!];
+    const third = await asked.consume(one);
+    expect(third.allowed).toBe(true);
+    for (const blockedFor of [undefined, undefined, 60_000_000]) {
+      const verdict = await other.consume(one);
+      expect(verdict.charges.map((charge) => [charge.allowed, charge.blockedFor])).toEqual([
+        [true, undefined],
+        [false, blockedFor],
+      ]);
+    }
+    expect(await counted('{user:c}')).toBe(1);
   });
 
   it("refund the request's own slot in a queue, although another policy was asked later", async () => {

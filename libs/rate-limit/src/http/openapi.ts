@@ -25,6 +25,7 @@ export interface AnswerSettings {
 const REJECTIONS = {
   429: { name: 'RateLimitExceeded', description: 'Too many requests: a rate limit rejects the request' },
   503: { name: 'RateLimitUnavailable', description: 'The rate limit could not be checked' },
+  403: { name: 'RateLimitAddressBlocked', description: "Requests from the client's address are blocked" },
   401: { name: 'RateLimitIdentityMissing', description: 'The request has no identity that the rate limit counts' },
 } as const;
 
@@ -56,7 +57,7 @@ export function rejectionResponse(
     description,
     headers: {
       ...(status === 429 ? decisionHeaders(headers, policies) : {}),
-      ...(status === 401 ? {} : RETRY_AFTER),
+      ...(status === 401 || status === 403 ? {} : RETRY_AFTER),
     },
     content: {
       [problem === false ? 'application/json' : PROBLEM_JSON]: { schema },
@@ -133,6 +134,7 @@ function bodySchema(status: RejectionStatus, orNull: OrNull): Schema {
     },
     503: { error: { type: 'string', enum: ['rate_limit_unavailable'] }, message: STRING, retry_after: SECONDS },
     401: { error: { type: 'string', enum: ['rate_limit_identity_missing'] }, message: STRING, policy: STRING },
+    403: { error: { type: 'string', enum: ['rate_limit_address_blocked'] }, message: STRING },
   };
   return allRequired({ statusCode: { type: 'integer', enum: [status] }, ...members[status] });
 }
@@ -143,11 +145,13 @@ function problemSchema(status: RejectionStatus, orNull: OrNull): Schema {
     429: PROBLEM_TYPES.quotaExceeded,
     503: PROBLEM_TYPES.reducedCapacity,
     401: PROBLEM_TYPES.unauthorized,
+    403: PROBLEM_TYPES.forbidden,
   }[status];
   const members: Readonly<Record<RejectionStatus, Members>> = {
     429: { 'violated-policies': NAMES, 'retry-after': orNull('integer'), 'retry-after-ms': orNull('number') },
     503: { 'violated-policies': NAMES, 'retry-after': SECONDS },
     401: { policy: STRING },
+    403: {},
   };
   return allRequired({
     type: { type: 'string', format: 'uri', enum: [type] },

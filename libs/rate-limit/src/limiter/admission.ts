@@ -143,7 +143,7 @@ export class Admission<Context extends HandlerContext> {
     const whole = remainder?.whole ?? charges;
     record?.decided(whole, decision);
     const { allowed, delayMs } = decision;
-    const leases = allowed ? this.hold(context, charges, decision) : undefined;
+    const leases = allowed ? this.hold(context, charges, decision, record) : undefined;
     // None where all policies are 'open' without the store, or in shadow: there is nothing to say.
     if (decision.policies.length > 0) this.transport.decided(context, record?.withEarlier(decision) ?? decision);
     if (!allowed) return this.transport.reject(context, decision);
@@ -151,9 +151,14 @@ export class Admission<Context extends HandlerContext> {
   }
 
   /** Releases the leases of a request when it has ended, and settles what it has cost. */
-  private hold(context: Context, charges: readonly PolicyCharge[], decision: Decision): HeldLeases | undefined {
+  private hold(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    decision: Decision,
+    record: RequestRecord | undefined,
+  ): HeldLeases | undefined {
     const leases = this.leases.of(charges, decision);
-    const settle = this.settlements.of(charges, decision);
+    const settle = this.settlements.of(charges, decision, record);
     if (leases !== undefined) this.transport.outcome(context, { began: leases.keep, ended: leases.release });
     if (settle !== undefined) this.transport.outcome(context, { ended: settle });
     return leases;

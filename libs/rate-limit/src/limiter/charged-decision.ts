@@ -13,11 +13,10 @@ const LEASE_RETRY = 1_000_000;
 class JudgedPolicy implements PolicyDecision {
   // Private by the language: callers compare and print decisions.
   readonly #charge: PolicyCharge;
-  // Declared only: a decision without an override or a plan has no such property.
+  // Declared only: a decision without an override, a plan or a block has no such property.
   declare readonly override?: number;
   declare readonly plan?: string;
-  // Only where it is true, so that other decisions stay as they are.
-  declare readonly blocked?: true;
+  declare readonly blockedForMs?: number;
 
   constructor(
     readonly policy: string,
@@ -29,13 +28,13 @@ class JudgedPolicy implements PolicyDecision {
     readonly retryAfterMs: number | null,
     readonly delayMs: number,
     charge: PolicyCharge,
-    blocked: boolean | undefined,
+    blockedForMs: number | undefined,
   ) {
     this.#charge = charge;
     if (charge.override !== undefined) this.override = charge.override;
     const { plan } = charge.policy;
     if (plan !== undefined) this.plan = plan;
-    if (blocked === true) this.blocked = true;
+    if (blockedForMs !== undefined) this.blockedForMs = blockedForMs;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {
@@ -53,11 +52,15 @@ export function chargeOfDecision(decision: PolicyDecision): PolicyCharge | undef
 
 /** The same decision, some time later. */
 export function countedDown(decision: PolicyDecision, passedMs: number): PolicyDecision {
-  const { policy, algorithm, limit, allowed, remaining, delayMs, blocked } = decision;
+  const { policy, algorithm, limit, allowed, remaining, delayMs } = decision;
   const resetAfterMs = Math.max(0, decision.resetAfterMs - passedMs);
   const retryAfterMs = decision.retryAfterMs === null ? null : Math.max(0, decision.retryAfterMs - passedMs);
+  const blockedForMs = decision.blockedForMs === undefined ? undefined : Math.max(0, decision.blockedForMs - passedMs);
   const charge = JudgedPolicy.charge(decision);
-  if (charge === undefined) return { ...decision, resetAfterMs, retryAfterMs };
+  if (charge === undefined) {
+    const later = { ...decision, resetAfterMs, retryAfterMs };
+    return blockedForMs === undefined ? later : { ...later, blockedForMs };
+  }
   return new JudgedPolicy(
     policy,
     algorithm,
@@ -68,7 +71,7 @@ export function countedDown(decision: PolicyDecision, passedMs: number): PolicyD
     retryAfterMs,
     delayMs,
     charge,
-    blocked,
+    blockedForMs,
   );
 }
 
@@ -239,7 +242,7 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
     milliseconds(retryAfterOf(charge, verdict)),
     verdict.delay / MICROSECONDS,
     charge,
-    verdict.blocked,
+    verdict.blockedFor === undefined ? undefined : verdict.blockedFor / MICROSECONDS,
   );
 }
 

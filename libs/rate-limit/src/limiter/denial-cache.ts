@@ -106,7 +106,9 @@ export class DenialCache implements Denials {
     // A lease can be released at any time.
     if (verdict.charges.some(({ allowed }, i) => !allowed && charges[i]!.algorithm.lease !== undefined)) return;
     const rejecting = verdict.charges.filter(({ allowed }) => !allowed);
-    const certainMs = Math.min(this.maxMs, ...rejecting.map(({ retryAfter }) => retryAfter / 1000)) * DRIFT;
+    // When a block ends, a policy that rejects for longer counts rejections again.
+    const ends = rejecting.map(({ retryAfter, blockedFor = Infinity }) => Math.min(retryAfter, blockedFor) / 1000);
+    const certainMs = Math.min(this.maxMs, ...ends) * DRIFT;
     const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
     for (const charge of charges) flatten(charge.key);
     this.denials.set(key, {
@@ -123,17 +125,21 @@ export class DenialCache implements Denials {
 function mayCount(charges: readonly Charge[], verdict: Verdict): boolean {
   for (let i = 0; i < charges.length; i++) {
     const charge = charges[i]!;
-    if (charge.block !== undefined && takes(charge) && verdict.charges[i]!.blocked !== true) return true;
+    if (charge.block !== undefined && takes(charge) && verdict.charges[i]!.blockedFor === undefined) return true;
   }
   return false;
 }
 
 function countedDown({ verdict, receivedAt }: Denial, now: number): Verdict {
   const elapsed = Math.floor((now - receivedAt) * 1000);
-  const charges = verdict.charges.map((charge): ChargeVerdict => ({
-    ...charge,
-    resetAfter: Math.max(0, charge.resetAfter - elapsed),
-    retryAfter: Math.max(0, charge.retryAfter - elapsed),
-  }));
+  const charges = verdict.charges.map((charge): ChargeVerdict => {
+    const later = {
+      ...charge,
+      resetAfter: Math.max(0, charge.resetAfter - elapsed),
+      retryAfter: Math.max(0, charge.retryAfter - elapsed),
+    };
+    const { blockedFor } = charge;
+    return blockedFor === undefined ? later : { ...later, blockedFor: Math.max(0, blockedFor - elapsed) };
+  });
   return { allowed: false, at: verdict.at + elapsed, charges };
 }

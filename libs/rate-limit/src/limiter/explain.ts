@@ -1,5 +1,5 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
-import type { PolicyNumbers } from '../policy/policy.js';
+import type { PolicyMode, PolicyNumbers } from '../policy/policy.js';
 import type { OverrideChange } from './overrides/override.js';
 import type { TableRoute } from './table.js';
 
@@ -31,15 +31,26 @@ export interface ExplainedLevel {
   readonly resetAfterMs: number;
 }
 
+/** A block that stands, by `blockFor`. Its instants are ISO texts by the store's clock. */
+export interface ExplainedBlock {
+  /** When the rejection came that began it. */
+  readonly since: string;
+  /** When it ends by itself: rounded up to a millisecond. */
+  readonly until: string;
+}
+
 /**
  * What a request would meet at a policy:
  * - `'passes'`
  * - `'rejected'`: the limit is used up
- * - `'blocked'`, `'exempt'`: an override rejects, or leaves the policy out
+ * - `'blocked'`: an override rejects, or a block by `blockFor` (`block` says which)
+ * - `'exempt'`: an override leaves the policy out
+ * - `'would-reject'`: the policy is in shadow, so the request passes; enforced, it would be rejected
  * - `'unavailable'`: the store does not answer, and `onStoreFailure: 'closed'` answers 503
  * - `'not-counted'`: the policy does not count identities of this kind
  */
-export type ExplainedOutcome = 'passes' | 'rejected' | 'blocked' | 'exempt' | 'unavailable' | 'not-counted';
+export type ExplainedOutcome =
+  'passes' | 'rejected' | 'blocked' | 'exempt' | 'would-reject' | 'unavailable' | 'not-counted';
 
 /** One policy, as an identity finds it now. */
 export interface PolicyExplanation {
@@ -47,6 +58,8 @@ export interface PolicyExplanation {
   readonly algorithm: AlgorithmName;
   /** What the state belongs to, as in `ResetState.scope`. */
   readonly scope: string;
+  /** `'shadow'`: it rejects nobody. */
+  readonly mode: PolicyMode;
   /** The numbers in force: the policy's own, or those of plan and override. */
   readonly numbers: PolicyNumbers;
   /**
@@ -55,11 +68,11 @@ export interface PolicyExplanation {
    */
   readonly counts: boolean | null;
   readonly outcome: ExplainedOutcome;
-  /** Whether a request that takes `cost` would not pass now. */
+  /** Whether a request that takes `cost` would not pass now. False for a policy in shadow. */
   readonly isRejected: boolean;
   /** The cost that was asked for: the policy's, or 1 where a function of the request says so. */
   readonly cost: number;
-  /** Null where nothing was asked: `'blocked'`, `'exempt'`, `'unavailable'`, `'not-counted'`, and `decidedBy: 'open'`. */
+  /** Null where nothing was asked, or a block hides it: `'blocked'`, `'exempt'`, `'unavailable'`, `'not-counted'`, and `decidedBy: 'open'`. */
   readonly level: ExplainedLevel | null;
   /**
    * The plan whose numbers count; `name` is null for none. `isKnown` is false where this process has not asked for the client's
@@ -67,14 +80,19 @@ export interface PolicyExplanation {
    */
   readonly plan: { readonly name: string | null; readonly isKnown: boolean } | null;
   readonly override: ExplainedOverride | null;
+  /** The block that stands, by `blockFor`; null without one. */
+  readonly block: ExplainedBlock | null;
   /** Who decides now, as `Decision.decidedBy`; `'closed'` for `'unavailable'`, null for `'not-counted'`. */
   readonly decidedBy: 'store' | 'local' | 'open' | 'closed' | 'override' | null;
   /**
-   * Since when requests are rejected: known where an override blocks the client. A state keeps no instant of a rejection, so it
-   * is null for `'rejected'`.
+   * Since when requests are rejected: known where an override or a block rejects them. A limit keeps no instant of a rejection, so
+   * it is null for `'rejected'`.
    */
   readonly rejectedSince: string | null;
-  /** Milliseconds until a request passes; 0: it passes now. Null: it never does, or nobody knows. */
+  /**
+   * Milliseconds until a request passes; 0: it passes now. Null: it never does, or nobody knows. For a policy in shadow, until it
+   * would let one pass.
+   */
   readonly retryAfterMs: number | null;
   /** The instant of that, if nothing else happens: ISO text by the store's clock, rounded up to a millisecond. */
   readonly passesAt: string | null;

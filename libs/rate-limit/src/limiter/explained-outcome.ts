@@ -10,6 +10,8 @@ export interface Met {
   readonly level: PolicyExplanation['level'];
   readonly decidedBy: PolicyExplanation['decidedBy'];
   readonly retryAfterMs: number | null;
+  /** Milliseconds until the block that stands ends; undefined without one. */
+  readonly blockedForMs: number | undefined;
   /** Undefined where no clock was read. */
   readonly atMs: number | undefined;
 }
@@ -23,19 +25,31 @@ export function meets(
   answer: Decision | LimiterUnavailableError | undefined,
   override: ActiveOverride | undefined,
 ): Met {
-  const nothing = { isRejected: false, level: null, decidedBy: null, retryAfterMs: null, atMs: undefined };
+  const nothing = {
+    isRejected: false,
+    level: null,
+    decidedBy: null,
+    retryAfterMs: null,
+    blockedForMs: undefined,
+    atMs: undefined,
+  };
   if (answer === undefined) return { ...nothing, outcome: 'not-counted' };
   if (answer instanceof LimiterUnavailableError) {
     return { ...nothing, outcome: 'unavailable', isRejected: true, decidedBy: 'closed' };
   }
-  const { allowed, decidedBy, policies, retryAfterMs, decidedAtMs: atMs } = answer;
-  const met = { isRejected: !allowed, decidedBy, retryAfterMs, atMs };
+  const { allowed, decidedBy, policies, shadow, decidedAtMs: atMs } = answer;
+  // One policy was asked. What it says is in either list.
+  const said = policies[0] ?? shadow?.[0];
+  const { retryAfterMs, blockedForMs } = { ...answer, ...said };
+  const met = { isRejected: !allowed, decidedBy, retryAfterMs, blockedForMs, atMs };
   if (decidedBy === 'override') {
     return { ...met, level: null, outcome: override?.kind === 'exempt' || allowed ? 'exempt' : 'blocked' };
   }
-  const outcome = allowed ? 'passes' : 'rejected';
-  const [policy] = policies;
-  if (policy === undefined) return { ...met, outcome, level: null };
-  const { limit, remaining, resetAfterMs } = policy;
+  if (said === undefined) return { ...met, outcome: 'passes', level: null };
+  const rejects = shadow === undefined ? 'rejected' : 'would-reject';
+  // A block says that nothing is left, whatever the limit has left.
+  if (blockedForMs !== undefined) return { ...met, outcome: shadow === undefined ? 'blocked' : rejects, level: null };
+  const outcome = said.allowed ? 'passes' : rejects;
+  const { limit, remaining, resetAfterMs } = said;
   return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
 }

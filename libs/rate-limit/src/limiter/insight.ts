@@ -1,11 +1,12 @@
 import type { OnMissingIdentity } from '../identity/identity.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
+import { candidateName } from '../policy/parse-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { OverrideLog } from '../stores/override-log.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { LimiterUnavailableError } from './errors.js';
-import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
-import { meets } from './explained-outcome.js';
+import type { ExplainedBlock, ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
+import { type Met, meets } from './explained-outcome.js';
 import { tagOf, unknownName } from './insight-arguments.js';
 import type { Limiter } from './limiter.js';
 import { overrideId, readBody } from './overrides/override-text.js';
@@ -13,7 +14,7 @@ import type { ActiveOverride } from './overrides/override-table.js';
 import type { OverridablePolicies } from './overrides/rate-limit-overrides.js';
 import { type Plans, underPlan } from './plans.js';
 import type { HandlerClass } from './rate-limiter.js';
-import { type KnownHandler, type LimitTable, type PolicyDefaults, tablePolicy, tableRoute } from './table.js';
+import { type KnownHandler, type LimitTable, modeOf, type PolicyDefaults, tablePolicy, tableRoute } from './table.js';
 
 /** A route: its class and method, or its name as in `TableRoute.route` or `TableRoute.handler`. */
 export type RouteReference = readonly [controller: HandlerClass, method: string] | string;
@@ -39,7 +40,7 @@ export interface InsightSources {
   /** The policies that stand on routes. */
   readonly routes: { boundTo(name: string): Iterable<BoundPolicy> };
   /** The names of the module's `policies`. */
-  readonly named: Iterable<{ readonly name: string }>;
+  readonly named: Iterable<{ readonly name: string; readonly candidate?: { readonly name: string } | undefined }>;
   readonly plans: Pick<Plans<never>, 'look'> | undefined;
   readonly overrides: Pick<OverrideLog, 'get'>;
   readonly defaults: PolicyDefaults;
@@ -58,7 +59,11 @@ export class Insight {
   table(): LimitTable {
     const { places, defaults, named, policies } = this.sources;
     const { chosen, policies: all } = places.middleware;
-    const app = Array.from(named, ({ name }) => policies.places(name).find(({ boundTo }) => boundTo === 'app'));
+    const names = Array.from(named, ({ name, candidate }) => [
+      name,
+      ...(candidate === undefined ? [] : [candidate.name]),
+    ]);
+    const app = names.flat().map((name) => policies.places(name).find(({ boundTo }) => boundTo === 'app'));
     return {
       middleware: { chosen, policies: all.map((policy) => tablePolicy(policy, defaults)) },
       routes: places.handlers().map((handler) => tableRoute(handler, defaults)),
@@ -72,7 +77,7 @@ export class Insight {
     const { policy, route = what } = (isNamed(what) ? what : {}) as { policy?: unknown; route?: unknown };
     const name = policy ?? what;
     const named = typeof name === 'string' ? policies.places(name) : [];
-    if (named.length > 0) return named;
+    if (named.length > 0) return [...named, ...candidatesOf(name as string, policies)];
     if (typeof policy === 'string') throw unknownName('policy', policy, policies.names(), where);
     if (policy !== undefined) {
       throw new RateLimitConfigError(where, `policy must be a name, got ${shown(policy)}`, 'FG_INVALID_OPTION');
@@ -168,12 +173,14 @@ export class Insight {
     ]);
     const variant = active === undefined ? planned : (limiter.overriddenCharge(planned, tag)?.policy ?? planned);
     const met = meets(answer, active);
+    const block = blockOf(policy, met);
     return {
       at: met.atMs ?? 0,
       explained: {
         policy: policy.name,
         algorithm: policy.algorithm.name,
         scope: policy.boundTo,
+        mode: modeOf(policy),
         numbers: { ...variant.numbers },
         counts,
         outcome: met.outcome,
@@ -182,8 +189,11 @@ export class Insight {
         level: met.level,
         plan,
         override,
+        block,
         decidedBy: met.decidedBy,
-        rejectedSince: met.outcome === 'blocked' ? (override?.setAt ?? null) : null,
+        rejectedSince: met.isRejected
+          ? (block?.since ?? (met.outcome === 'blocked' ? (override?.setAt ?? null) : null))
+          : null,
         retryAfterMs: met.retryAfterMs,
         passesAt: met.atMs === undefined || met.retryAfterMs === null ? null : isoOf(met.atMs + met.retryAfterMs),
       },
@@ -282,6 +292,18 @@ function nameIn(plans: NonNullable<BoundPolicy['plans']>, plan: string | undefin
 
 function routeOf({ context, handler, route, origin, guarded, chosen }: KnownHandler): LimitExplanation['route'] {
   return { context, handler, route, origin, guarded, chosen };
+}
+
+/** The block that stands. Nothing that is asked during a block makes it longer, so its end says when it began. */
+function blockOf({ block }: BoundPolicy, { atMs, blockedForMs }: Met): ExplainedBlock | null {
+  if (block === undefined || atMs === undefined || blockedForMs === undefined) return null;
+  const endsMs = atMs + blockedForMs;
+  return { since: new Date(Math.floor(endsMs - block.duration / 1000)).toISOString(), until: isoOf(endsMs) };
+}
+
+/** The candidates of the policies of a name: what clears their states clears those of the candidates. */
+function candidatesOf(name: string, policies: OverridablePolicies): readonly BoundPolicy[] {
+  return policies.places(candidateName(name)).filter((one) => one.candidateOf === name);
 }
 
 /** Policies of one key tail share their state. */

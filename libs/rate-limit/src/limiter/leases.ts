@@ -142,7 +142,8 @@ export class Leases {
     lease.isRenewing = true;
     const { charge, receipt, isLocal } = lease;
     const algorithm = receipt.algorithm.renewal!(receipt.resetAt);
-    const charges = [{ ...charge, algorithm }];
+    // A renewal is no request: it begins no block and is not stopped by one, and a shadow's has to fit.
+    const charges = [{ ...charge, algorithm, shadow: false, block: undefined }];
     const failed = (error: unknown): void => {
       this.gateway.failure(error); // logs it, unless the store has said that it is unavailable
       this.renewed(lease);

@@ -60,5 +60,5 @@ function blockOf(
   mode: ChargeMode,
 ): BlockCharge {
   const tag = globalKey === undefined ? identity : globalTag(name);
-  return { key: keyOf(prefix, tag, blockTail!), algorithm, cost: cost > 0 && mode === 'take' ? 1 : 0, shadow };
+  return { key: keyOf(prefix, tag, blockTail!), algorithm, cost: cost > 0 && mode !== 'peek' ? 1 : 0, shadow };
 }

@@ -3,6 +3,7 @@ import { identityTag, valueText } from '../identity/identity-tag.js';
 import type { RateLimitStats } from '../metrics/stats.js';
 import type { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
+import { candidateName } from '../policy/parse-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { flatten, ownText } from '../util/own-text.js';
@@ -211,7 +212,7 @@ export class RateLimiter {
 
   /**
    * Clears the states of an identity under the policies: that of scope `'app'`, and those of every route or controller where a
-   * policy of this name stands, under the numbers of each plan. Throws as `consume` does, or the store's failure.
+   * policy of this name stands, under the numbers of each plan, with their blocks and candidates. Throws as `consume` does, or the store's failure.
    *
    * @returns what was cleared, whether anything was counted there or not
    * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
@@ -239,8 +240,11 @@ export class RateLimiter {
     }
     const tag = identityTag(other as Identity);
     const named = this.policies.bindAll(one);
-    const all = [...named, ...named.flatMap(({ name }) => [...this.routes.boundTo(name)])];
-    return this.resetAll(all, tag);
+    const all = named.flatMap(({ name }) => [
+      ...this.routes.boundTo(name),
+      ...this.routes.boundTo(candidateName(name)),
+    ]);
+    return this.resetAll([...named, ...all], tag);
   }
 
   /**

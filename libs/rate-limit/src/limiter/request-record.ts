@@ -150,6 +150,11 @@ export class RequestRecord {
     }
   }
 
+  /** The cost that a policy has charged in all steps so far; undefined where it was not asked. */
+  wholeCost(charge: PolicyCharge): number | undefined {
+    return this.outcomes.passed(charge)?.charge.cost;
+  }
+
   /** Notes that the charges wait for their departure slot. */
   departs(charges: readonly PolicyCharge[], departure: Promise<void>): void {
     for (const charge of charges) {

@@ -8,6 +8,12 @@ import { ReservedCharges } from './reserved-charges.js';
 import type { StoreGateway } from './store-gateway.js';
 import type { UserFunctions } from './user-functions.js';
 
+/** What a request was charged so far. */
+export interface ChargedSteps {
+  /** The cost of the charge's policy with that of all steps; undefined where it was not charged. */
+  wholeCost(charge: PolicyCharge): number | undefined;
+}
+
 /** Settles what requests were charged by policies with `countIf` or `settle`, when they have ended. */
 export class RouteSettlements {
   constructor(
@@ -20,18 +26,46 @@ export class RouteSettlements {
    * What has to be called with the outcome of an allowed request; undefined where nothing is settled.
    *
    * @param charges those of the decision
+   * @param record what the request is charged in other steps; undefined where it passes the limiter once
    */
-  of(charges: readonly PolicyCharge[], decision: Decision): ((outcome: Outcome) => void) | undefined {
+  of(
+    charges: readonly PolicyCharge[],
+    decision: Decision,
+    record: ChargedSteps | undefined,
+  ): ((outcome: Outcome) => void) | undefined {
     // Every request passes here: most settle nothing.
     let any = false;
     for (let i = 0; i < charges.length; i++) any ||= reserves(charges[i]!);
-    return any ? (outcome) => void this.settle(decision, outcome) : undefined;
+    if (!any) return undefined;
+    if (record === undefined) return (outcome) => void this.settle(decision, outcome, ({ cost }) => [cost, cost]);
+    // By name, which an override does not change: the whole cost so far ends with that of this step.
+    const known = new Map(
+      charges.map((charge) => [charge.policy.name, { charge, end: record.wholeCost(charge) ?? charge.cost }]),
+    );
+    return (outcome) =>
+      void this.settle(decision, outcome, ({ policy }) => {
+        const { charge, end } = known.get(policy.name)!;
+        return [end, record.wholeCost(charge) ?? end];
+      });
   }
 
-  /** Never rejects: nobody waits for it. */
-  private async settle(decision: Decision, outcome: Outcome): Promise<void> {
+  /**
+   * Never rejects: nobody waits for it.
+   *
+   * @param costsOf a charge's end of the whole cost, and the whole cost of all steps
+   */
+  private async settle(
+    decision: Decision,
+    outcome: Outcome,
+    costsOf: (charge: PolicyCharge) => readonly [end: number, whole: number],
+  ): Promise<void> {
     const reserved = new ReservedCharges(decision, this.gateway, this.fallback);
-    const costs = await Promise.all(reserved.charges.map((charge) => this.finalCost(charge, outcome)));
+    const costs = await Promise.all(
+      reserved.charges.map(async (charge) => {
+        const [end, whole] = costsOf(charge);
+        return partOf(await this.finalCost(charge, outcome), charge.cost, end, whole);
+      }),
+    );
     try {
       reserved.checkEach(costs);
     } catch (error) {
@@ -42,23 +76,43 @@ export class RouteSettlements {
     await reserved.settleEach(costs);
   }
 
-  /** What a function that fails leaves is the charge as it is. */
-  private finalCost({ policy, cost }: PolicyCharge, outcome: Outcome): Promise<number> {
+  /** The cost of the whole request; undefined: what was charged, as a function that fails leaves it. */
+  private finalCost({ policy }: PolicyCharge, outcome: Outcome): Promise<number | undefined> {
     const { name, countIf, settle } = policy;
-    const otherwise = (): number => cost;
+    const otherwise = (): undefined => undefined;
     if (countIf !== undefined) {
-      const counts = async (): Promise<number> => (boolean(await countIf(outcome)) ? cost : 0);
-      return this.functions.call(
+      const counts = async (): Promise<number | undefined> => (boolean(await countIf(outcome)) ? undefined : 0);
+      return this.functions.call<number | undefined>(
         'countIf',
         `countIf of policy '${name}' failed, the request counts`,
         counts,
         otherwise,
       );
     }
-    if (settle === undefined) return Promise.resolve(cost);
+    if (settle === undefined) return Promise.resolve(undefined);
     const settles = async (): Promise<number> => whole(await settle(outcome));
-    return this.functions.call('settle', `settle of policy '${name}' failed, its cost stays`, settles, otherwise);
+    return this.functions.call<number | undefined>(
+      'settle',
+      `settle of policy '${name}' failed, its cost stays`,
+      settles,
+      otherwise,
+    );
   }
+}
+
+/**
+ * The part of a request's final cost that one of its steps settles. The middleware and the route may charge one policy: the route
+ * the difference. Together they settle the final cost once, and the last step what exceeds all of them.
+ *
+ * @param final undefined: what was charged
+ * @param charged by the step
+ * @param end of the whole cost, with that of the step
+ * @param whole cost of all steps
+ */
+function partOf(final: number | undefined, charged: number, end: number, whole: number): number {
+  if (final === undefined) return charged;
+  const part = Math.max(0, final - (end - charged));
+  return end < whole ? Math.min(part, charged) : part;
 }
 
 function boolean(returned: unknown): boolean {

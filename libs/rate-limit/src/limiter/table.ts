@@ -1,7 +1,9 @@
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import type { OnStoreFailure, PolicyNumbers } from '../policy/policy.js';
+import type { OnStoreFailure, PolicyMode, PolicyNumbers } from '../policy/policy.js';
 import type { AlgorithmName } from '../algorithms/algorithm.js';
 import type { OnMissingIdentity } from '../identity/identity.js';
+
+const MICROSECONDS = 1000;
 
 /** Where a handler's policies come from. `'skipped'`: `@SkipRateLimit`; `'none'`: it has none, and the module no `defaults`. */
 export type PolicyOrigin = 'method' | 'class' | 'defaults' | 'skipped' | 'none';
@@ -27,6 +29,14 @@ export interface TablePolicy {
   readonly plans: Readonly<Record<string, PolicyNumbers>> | null;
   /** How many keys share its state on a Cluster. */
   readonly shards: number;
+  /** `'shadow'`: it rejects nobody. */
+  readonly mode: PolicyMode;
+  /** The policy that it is the candidate of; null for any other one. */
+  readonly candidateOf: string | null;
+  /** `blockFor` in milliseconds; null without it. */
+  readonly blockForMs: number | null;
+  /** Rejections that begin a block; null without `blockFor`. */
+  readonly blockAfter: number | null;
 }
 
 /** A handler and what limits it. */
@@ -84,7 +94,7 @@ export function tableRoute(handler: KnownHandler, defaults: PolicyDefaults): Tab
 
 /** A policy as plain data. */
 export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): TablePolicy {
-  const { name, algorithm, numbers, boundTo, by, cost, skipIf, plans, shards } = policy;
+  const { name, algorithm, numbers, boundTo, by, cost, skipIf, plans, shards, block } = policy;
   return {
     name,
     algorithm: algorithm.name,
@@ -97,5 +107,14 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     onStoreFailure: policy.onStoreFailure ?? defaults.onStoreFailure,
     plans: plans === undefined ? null : Object.fromEntries([...plans].map(([plan, one]) => [plan, { ...one.numbers }])),
     shards,
+    mode: modeOf(policy),
+    candidateOf: policy.candidateOf ?? null,
+    blockForMs: block === undefined ? null : block.duration / MICROSECONDS,
+    blockAfter: block?.after ?? null,
   };
+}
+
+/** The option `mode` of a policy. */
+export function modeOf({ shadow }: Pick<BoundPolicy, 'shadow'>): PolicyMode {
+  return shadow ? 'shadow' : 'enforce';
 }

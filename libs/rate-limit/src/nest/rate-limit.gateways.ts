@@ -24,6 +24,7 @@ import {
 import { withHelp } from '../util/error-codes.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
+import type { Handler } from './route.js';
 
 type GatewayWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -111,7 +112,7 @@ export class RateLimitGateways implements OnModuleInit {
       const connection = connectionOpened(args);
       const client = args[0] as WsClient;
       const guard = handler === undefined ? undefined : this.guardOf(wrapper, handler);
-      if (guard === undefined || this.runtime.routes.of(type, handler!) === undefined) {
+      if (guard === undefined || !this.isLimited(type, handler!)) {
         connected.add(client);
         return connect?.(...args);
       }
@@ -131,6 +132,12 @@ export class RateLimitGateways implements OnModuleInit {
     };
     if (disconnect === undefined) return;
     gateway.handleDisconnect = (...args) => (connected.has(args[0] as object) ? disconnect(...args) : undefined);
+  }
+
+  /** Whether policies limit connections, or the module's lists of addresses may turn them away. */
+  private isLimited(type: Type, handler: Handler): boolean {
+    const { routes, addressLists } = this.runtime;
+    return addressLists !== undefined || routes.of(type, handler) !== undefined;
   }
 
   /** The guard that is bound for all routes, or on the class or the method. */

@@ -26,8 +26,10 @@ export interface PolicyDecision {
   readonly override?: number;
   /** The plan whose numbers decided; absent where these are the policy's own. */
   readonly plan?: string;
-  /** True while `blockFor` blocks the identity, also if this rejection began the block. Not present otherwise. */
-  readonly blocked?: true;
+  /**
+   * Milliseconds for which `blockFor` still blocks the identity, also if this rejection began the block. Absent without a block.
+   */
+  readonly blockedForMs?: number;
 }
 
 /** The outcome for a request. */

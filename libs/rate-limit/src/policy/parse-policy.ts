@@ -39,6 +39,8 @@ export interface ParsedPolicy<Context = never> {
   readonly block: BlockAlgorithm | undefined;
   /** The shadow with other numbers that stands beside it. */
   readonly candidate: ParsedPolicy<Context> | undefined;
+  /** The name of the policy that it is the candidate of: overrides of that policy hold for it, too. */
+  readonly candidateOf: string | undefined;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
   /** The same policy with the numbers of each plan; undefined where all clients get the same. */
@@ -58,9 +60,15 @@ const CODE = 'FG_INVALID_POLICY';
  *
  * @param where how error messages begin: `RidesController.request, @RateLimit`
  * @param fallbackName the name of a policy that gives none itself
+ * @param isCandidateOf the name of the policy that it is the candidate of
  * @throws {RateLimitConfigError} naming the place, the option, what was given and what would be right
  */
-export function parsePolicy<Context>(policy: unknown, where: string, fallbackName?: string): ParsedPolicy<Context> {
+export function parsePolicy<Context>(
+  policy: unknown,
+  where: string,
+  fallbackName?: string,
+  isCandidateOf?: string,
+): ParsedPolicy<Context> {
   const fail = (problem: string): never => {
     throw new RateLimitConfigError(where, problem, CODE);
   };
@@ -103,6 +111,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     shadow,
     block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
     candidate: candidateOf<Context>(given, name, entry.options, where),
+    candidateOf: isCandidateOf,
     warnings: shadow ? [...warnings, ...withoutEffect(given)] : warnings,
     plan: undefined,
   };
@@ -229,16 +238,36 @@ function candidateOf<Context>(
   if (typeof candidate !== 'object' || candidate === null || Array.isArray(candidate)) {
     return fail(`candidate must be an object with another ${numbers}, got ${shown(candidate)}`);
   }
-  checkNames(candidate, options, place, 'a candidate');
+  checkNames(candidate, [...options, 'plans'], place, 'a candidate');
   if (Object.values(candidate).every((value) => value === undefined)) {
-    fail(`candidate must change ${numbers}, got none of them`);
+    fail(`candidate must change ${options.join(', ')} or plans, got none of them`);
   }
-  const name = `${baseName}.candidate`;
+  const name = candidateName(baseName);
   if (!isName(name)) fail(`its name would be ${shown(name)}, which is too long: give the policy a shorter name`);
   // It has no effect on the policy itself, and none on its shadow: the policy's own warning is enough.
   const { quotaUnit: _unit, onStoreFailure, ...rest } = given;
   const failure = onStoreFailure === 'closed' ? {} : { onStoreFailure };
-  return parsePolicy<Context>({ ...rest, ...failure, ...candidate, name, mode: 'shadow' }, place);
+  const plans = plansOfCandidate(given.plans, (candidate as { readonly plans?: unknown }).plans, place);
+  const tried = { ...rest, ...failure, ...candidate, ...(plans && { plans }), name, mode: 'shadow' };
+  return parsePolicy<Context>(tried, place, undefined, baseName);
+}
+
+/** The name of a policy's candidate. */
+export function candidateName(policy: string): string {
+  return `${policy}.candidate`;
+}
+
+/** The policy's plans with what the candidate changes in them: a plan that it does not name keeps its numbers. */
+function plansOfCandidate(own: unknown, tried: unknown, where: string): object | undefined {
+  const given = readOption({ plans: tried }, 'plans', POLICY_OPTIONS.plans, where, CODE) as object | undefined;
+  if (given === undefined || typeof own !== 'object' || own === null) return given ?? (own as object | undefined);
+  const merged: Record<string, unknown> = { ...own };
+  for (const [plan, numbers] of Object.entries(given)) {
+    const known = merged[plan];
+    const both = typeof numbers === 'object' && numbers !== null && typeof known === 'object' && known !== null;
+    merged[plan] = both ? { ...known, ...numbers } : numbers;
+  }
+  return merged;
 }
 
 /** What a shadow's options ask for in vain. */

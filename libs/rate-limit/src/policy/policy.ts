@@ -143,6 +143,12 @@ export interface CommonPolicyOptions<Context = never> {
   blockAfter?: number;
 }
 
+/** What a candidate may try for the clients of a plan. */
+export interface CandidatePlans {
+  /** Other numbers of some plans; the others keep theirs. */
+  readonly plans?: Readonly<Record<string, PolicyNumbers>>;
+}
+
 /**
  * A burst of up to `capacity`, then a constant rate.
  * @example { algorithm: 'token-bucket', capacity: 20, refill: 10 }
@@ -154,7 +160,7 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
   /** Tokens per second, or text such as `'600/m'`. A full refill takes at most 100 years. */
   refill: Rate;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
-  candidate?: Partial<Pick<TokenBucketPolicy, 'capacity' | 'refill'>>;
+  candidate?: Partial<Pick<TokenBucketPolicy, 'capacity' | 'refill'>> & CandidatePlans;
 }
 
 /**
@@ -168,7 +174,7 @@ export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<
   /** Departures per second, or text such as `'600/m'`. */
   drain: Rate;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
-  candidate?: Partial<Pick<LeakyBucketPolicy, 'capacity' | 'drain'>>;
+  candidate?: Partial<Pick<LeakyBucketPolicy, 'capacity' | 'drain'>> & CandidatePlans;
 }
 
 /** The options of the sliding windows. */
@@ -178,7 +184,7 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
   /** Length: milliseconds, or text such as `'1m'`. 1 ms to 100 years. */
   window: Duration;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
-  candidate?: { readonly limit?: number; readonly window?: Duration };
+  candidate?: { readonly limit?: number; readonly window?: Duration } & CandidatePlans;
 }
 
 /**
@@ -196,7 +202,7 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    */
   window: Duration | CalendarWindow;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
-  candidate?: { readonly limit?: number; readonly window?: Duration | CalendarWindow };
+  candidate?: { readonly limit?: number; readonly window?: Duration | CalendarWindow } & CandidatePlans;
 }
 
 /**
@@ -228,7 +234,7 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
   /** How long a lease lasts that nobody renews: milliseconds, or text such as `'30s'`. 1 s to 24 h. */
   lease: Duration;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
-  candidate?: { readonly limit?: number; readonly lease?: Duration };
+  candidate?: { readonly limit?: number; readonly lease?: Duration } & CandidatePlans;
 }
 
 /**

@@ -94,7 +94,7 @@ function judgeBlocked(found: Found, block: FoundBlock, allowed: boolean, at: num
     resetAfter: Math.max(left, resetAfter),
     retryAfter: Math.max(left, retryAfter),
     delay: 0,
-    blocked: true,
+    blockedFor: left,
   };
 }
 

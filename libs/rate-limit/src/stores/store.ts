@@ -23,8 +23,8 @@ export interface ChargeVerdict {
    * `resetAfter` do not identify the charge.
    */
   readonly receipt?: ChargeReceipt;
-  /** True while earlier rejections block the charge's identity, also if this rejection began it. Default false. */
-  readonly blocked?: boolean;
+  /** Microseconds until the block of the charge's identity ends, also if this rejection began it. Undefined without a block. */
+  readonly blockedFor?: number;
 }
 
 /** What a store decided for one request. */

@@ -17,9 +17,10 @@ export interface BlockedCharge {
 
 /** A request of which some charge has an override. */
 export interface OverriddenRequest {
-  /** What the store is asked: with other numbers, and without exempt charges. */
+  /** What the store is asked: with other numbers, and without exempt charges and blocked shadows. */
   readonly charges: readonly PolicyCharge[];
   readonly blocked: readonly BlockedCharge[];
+  /** How many charges are left out, and have other numbers: shadows are in neither. */
   readonly exempt: number;
   readonly changed: number;
 }
@@ -121,13 +122,16 @@ export class ActiveOverrides {
     let [exempt, changed] = [0, 0];
     for (const charge of all) {
       const override = this.find(charge.policy, charge.identity);
+      const counted = charge.shadow ? 0 : 1;
       if (override === undefined) charges.push(charge);
-      else if (override.kind === 'exempt') exempt++;
+      else if (override.kind === 'exempt') exempt += counted;
       else if (override.kind === 'blocked') {
+        // A shadow rejects nobody: a change of the policy's mode may have come after the override.
+        if (charge.shadow) continue;
         const endsInMs = override.endsAtMs === 0 ? null : override.endsAtMs - this.nowMs();
         blocked.push({ charge: { ...charge, override: override.version }, endsInMs });
       } else {
-        changed++;
+        changed += counted;
         charges.push(changedCharge(charge, this.variant(charge.policy, override), override.version));
       }
     }

@@ -99,7 +99,12 @@ export function checkChange(
   }
   if (change.exempt !== undefined || change.blocked !== undefined) {
     const given = Object.entries(change).filter(([, value]) => value !== undefined);
-    if (given.length === 1 && given[0]![1] === true) return [];
+    if (given.length === 1 && given[0]![1] === true) {
+      if (change.blocked === true && holds.every(({ shadow }) => shadow)) {
+        throw wrong(where, `blocked has no effect on policy ${shown(key.policy)} in shadow, which rejects nobody`);
+      }
+      return [];
+    }
     const got = given.map(([name, value]) => `${name}: ${shown(value)}`).join(', ');
     throw wrong(where, `a change must be numbers, { exempt: true } or { blocked: true }, got { ${got} }`);
   }
@@ -129,6 +134,10 @@ function placesOf(
       `there is no policy named ${shown(policy)}.${guess} The application's policies are ${all}`,
       'FG_UNKNOWN_POLICY',
     );
+  }
+  const base = places[0]!.candidateOf;
+  if (base !== undefined) {
+    throw wrong(where, `policy ${shown(policy)} is a candidate, and has the overrides of ${shown(base)}: name that`);
   }
   const scoped = scope === undefined ? places : places.filter(({ boundTo }) => boundTo === scope);
   if (scoped.length === 0) {

@@ -30,12 +30,13 @@ export class OverrideTable {
     return this.count;
   }
 
-  /** The override of a policy for an identity; one of the policy's own scope first. */
+  /** The override of a policy for an identity; one of the policy's own scope first. A candidate has those of its policy. */
   find(policy: BoundPolicy, identity: string): ActiveOverride | undefined {
     const all = this.byTag.get(policy.globalKey === undefined ? identity : EVERYBODY);
     if (all === undefined) return undefined;
+    const name = policy.candidateOf ?? policy.name;
     for (const one of all) {
-      if (one.policy === policy.name && (one.scope === undefined || one.scope === policy.boundTo)) return one;
+      if (one.policy === name && (one.scope === undefined || one.scope === policy.boundTo)) return one;
     }
     return undefined;
   }

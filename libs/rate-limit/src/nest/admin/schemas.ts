@@ -61,6 +61,7 @@ const answer = (properties: Readonly<Record<string, AdminSchema>>): AdminSchema 
 const array = (items: AdminSchema): AdminSchema => ({ type: 'array', items });
 const BOOLEAN: AdminSchema = { type: 'boolean' };
 const STRING: AdminSchema = { type: 'string' };
+const MODE: AdminSchema = { type: 'string', enum: ['enforce', 'shadow'] };
 
 const OVERRIDE: AdminSchema = {
   type: 'object',
@@ -79,8 +80,18 @@ const OVERRIDE: AdminSchema = {
 };
 const TABLE_POLICIES = array({
   type: 'object',
-  properties: { name: STRING, algorithm: STRING, numbers: NUMBERS, scope: STRING, by: STRING, onStoreFailure: STRING },
-  required: ['name', 'algorithm', 'numbers', 'scope', 'by', 'onStoreFailure'],
+  properties: {
+    name: STRING,
+    algorithm: STRING,
+    numbers: NUMBERS,
+    scope: STRING,
+    by: STRING,
+    onStoreFailure: STRING,
+    mode: MODE,
+    blockForMs: { type: 'number', nullable: true },
+    blockAfter: { type: 'integer', nullable: true },
+  },
+  required: ['name', 'algorithm', 'numbers', 'scope', 'by', 'onStoreFailure', 'mode', 'blockForMs', 'blockAfter'],
 });
 const page = (items: AdminSchema): AdminSchema => ({
   type: 'object',
@@ -136,7 +147,15 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
       at: text('ISO 8601'),
       isRejected: BOOLEAN,
       policies: array(
-        answer({ policy: STRING, scope: STRING, outcome: STRING, isRejected: BOOLEAN, numbers: NUMBERS }),
+        answer({
+          policy: STRING,
+          scope: STRING,
+          mode: MODE,
+          outcome: STRING,
+          isRejected: BOOLEAN,
+          numbers: NUMBERS,
+          block: { ...answer({ since: text('ISO 8601'), until: text('ISO 8601') }), nullable: true },
+        }),
       ),
     }),
     errors: [404],

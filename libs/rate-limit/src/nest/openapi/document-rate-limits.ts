@@ -40,7 +40,7 @@ type Rejections = Map<RejectionStatus, Set<string>>;
 
 /**
  * Adds the answers of the rate limit to an OpenAPI document: the 429 with its body and headers on exactly the operations that
- * policies limit, the 503 where a policy's `onStoreFailure` is `'closed'` or requests wait, and the 401 where its
+ * policies limit, the 403 where the module has a `blockList`, the 503 where a policy's `onStoreFailure` is `'closed'` or requests wait, and the 401 where its
  * `onMissingIdentity` is `'refuse'`. What the document already says of such an answer stays. For a policy that a function chooses,
  * the module's options count.
  *
@@ -116,15 +116,16 @@ function rejectionsByOperation(
   const withPrefix = matches(true) >= matches(false);
   const found = new Map<string, Rejections>();
   for (const handler of handlers) {
-    const guarded = isGuarded(config, handler.controller, handler.handler)
-      ? runtime.routes.of(handler.controller, handler.handler)
-      : undefined;
-    for (const route of [runtime.middleware, guarded]) {
-      if (route === undefined) continue;
-      for (const key of keysOf(handler, withPrefix)) {
-        let rejections = found.get(key);
-        if (rejections === undefined) found.set(key, (rejections = new Map()));
-        addRejections(rejections, route, runtime.options);
+    const isLimitable = isGuarded(config, handler.controller, handler.handler);
+    const guarded = isLimitable ? runtime.routes.of(handler.controller, handler.handler) : undefined;
+    const isListed = runtime.options.blockList !== undefined && (isLimitable || runtime.middleware !== undefined);
+    for (const key of keysOf(handler, withPrefix)) {
+      let rejections = found.get(key);
+      if (rejections === undefined) found.set(key, (rejections = new Map()));
+      // Limited or not.
+      if (isListed) rejections.set(403, new Set());
+      for (const route of [runtime.middleware, guarded]) {
+        if (route !== undefined) addRejections(rejections, route, runtime.options);
       }
     }
   }
