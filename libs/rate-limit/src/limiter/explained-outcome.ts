@@ -1,6 +1,7 @@
+import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import { LimiterUnavailableError } from './errors.js';
-import type { ExplainedOutcome, PolicyExplanation } from './explain.js';
+import type { ExplainedBlock, ExplainedOutcome, PolicyExplanation } from './explain.js';
 import type { ActiveOverride } from './overrides/override-table.js';
 
 /** What a request meets at one policy. */
@@ -52,4 +53,19 @@ export function meets(
   const outcome = said.allowed ? 'passes' : rejects;
   const { limit, remaining, resetAfterMs } = said;
   return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
+}
+
+/** The block that stands. Nothing that is asked during a block makes it longer, so its end says when it began. */
+export function explainedBlock(
+  { block }: Pick<BoundPolicy, 'block'>,
+  { atMs, blockedForMs }: Met,
+): ExplainedBlock | null {
+  if (block === undefined || atMs === undefined || blockedForMs === undefined) return null;
+  const endsMs = atMs + blockedForMs;
+  return { since: new Date(Math.floor(endsMs - block.duration / 1000)).toISOString(), until: isoOf(endsMs) };
+}
+
+/** The first millisecond that is not before the instant: one before it would be too early. */
+export function isoOf(ms: number): string {
+  return new Date(Math.ceil(ms)).toISOString();
 }

@@ -1,3 +1,4 @@
+import type { BoundPolicy } from '../policy/bound-policy.js';
 import { identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
 import type { Identity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
@@ -45,4 +46,23 @@ export function unknownName(
     `there is no ${what} named ${shown(given)}.${guess} The application's ${plural} are ${some === '' ? 'none' : some}${more}`,
     what === 'policy' ? 'FG_UNKNOWN_POLICY' : 'FG_UNKNOWN_ROUTE',
   );
+}
+
+/** @throws {RateLimitConfigError} for a plan that cannot be explained */
+export function checkExplainedPlan(plan: unknown, policies: readonly BoundPolicy[], where: string): void {
+  if (plan === undefined) return;
+  if (plan !== null && typeof plan !== 'string') {
+    throw new RateLimitConfigError(
+      where,
+      `plan must be the name of a plan, or null for none, got ${shown(plan)}`,
+      'FG_INVALID_OPTION',
+    );
+  }
+  if (policies.every(({ plans }) => plans === undefined)) {
+    throw new RateLimitConfigError(
+      where,
+      `plan has no effect, because none of the policies has plans, got ${shown(plan)}`,
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
 }

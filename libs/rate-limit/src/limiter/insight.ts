@@ -1,13 +1,13 @@
 import type { OnMissingIdentity } from '../identity/identity.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import { candidateName } from '../policy/parse-policy.js';
+import { candidateName } from '../policy/candidate.js';
 import type { Decision } from '../policy/decision.js';
 import type { OverrideLog } from '../stores/override-log.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { LimiterUnavailableError } from './errors.js';
-import type { ExplainedBlock, ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
-import { type Met, meets } from './explained-outcome.js';
-import { tagOf, unknownName } from './insight-arguments.js';
+import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
+import { explainedBlock, isoOf, meets } from './explained-outcome.js';
+import { checkExplainedPlan, tagOf, unknownName } from './insight-arguments.js';
 import type { Limiter } from './limiter.js';
 import { overrideId, readBody } from './overrides/override-text.js';
 import type { ActiveOverride } from './overrides/override-table.js';
@@ -94,7 +94,7 @@ export class Insight {
     const tag = tagOf(who, where);
     const handler = route === undefined ? undefined : this.handlerOf(route, where);
     const policies = handler === undefined ? this.allPolicies() : this.policiesOf(handler);
-    checkPlan(plan, policies, where);
+    checkExplainedPlan(plan, policies, where);
     const found: { readonly at: number; readonly explained: PolicyExplanation }[] = [];
     for (let i = 0; i < policies.length; i += TOGETHER) {
       const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan));
@@ -173,7 +173,7 @@ export class Insight {
     ]);
     const variant = active === undefined ? planned : (limiter.overriddenCharge(planned, tag)?.policy ?? planned);
     const met = meets(answer, active);
-    const block = blockOf(policy, met);
+    const block = explainedBlock(policy, met);
     return {
       at: met.atMs ?? 0,
       explained: {
@@ -268,37 +268,12 @@ function isNamed(given: unknown): given is { readonly policy: string } | { reado
 /** The kinds of requests without any other identity. */
 const ADDRESSES: readonly string[] = ['ip', 'unknown'];
 
-function checkPlan(plan: unknown, policies: readonly BoundPolicy[], where: string): void {
-  if (plan === undefined) return;
-  if (plan !== null && typeof plan !== 'string') {
-    throw new RateLimitConfigError(
-      where,
-      `plan must be the name of a plan, or null for none, got ${shown(plan)}`,
-      'FG_INVALID_OPTION',
-    );
-  }
-  if (policies.every(({ plans }) => plans === undefined)) {
-    throw new RateLimitConfigError(
-      where,
-      `plan has no effect, because none of the policies has plans, got ${shown(plan)}`,
-      'FG_OPTION_WITHOUT_EFFECT',
-    );
-  }
-}
-
 function nameIn(plans: NonNullable<BoundPolicy['plans']>, plan: string | undefined): string | null {
   return plan !== undefined && plans.has(plan) ? plan : null;
 }
 
 function routeOf({ context, handler, route, origin, guarded, chosen }: KnownHandler): LimitExplanation['route'] {
   return { context, handler, route, origin, guarded, chosen };
-}
-
-/** The block that stands. Nothing that is asked during a block makes it longer, so its end says when it began. */
-function blockOf({ block }: BoundPolicy, { atMs, blockedForMs }: Met): ExplainedBlock | null {
-  if (block === undefined || atMs === undefined || blockedForMs === undefined) return null;
-  const endsMs = atMs + blockedForMs;
-  return { since: new Date(Math.floor(endsMs - block.duration / 1000)).toISOString(), until: isoOf(endsMs) };
 }
 
 /** The candidates of the policies of a name: what clears their states clears those of the candidates. */
@@ -309,9 +284,4 @@ function candidatesOf(name: string, policies: OverridablePolicies): readonly Bou
 /** Policies of one key tail share their state. */
 function unique(policies: readonly BoundPolicy[]): readonly BoundPolicy[] {
   return [...new Map(policies.map((policy) => [policy.keyTail, policy])).values()];
-}
-
-/** The first millisecond that is not before the instant: one before it would be too early. */
-function isoOf(ms: number): string {
-  return new Date(Math.ceil(ms)).toISOString();
 }

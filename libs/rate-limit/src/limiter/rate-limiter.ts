@@ -3,7 +3,7 @@ import { identityTag, valueText } from '../identity/identity-tag.js';
 import type { RateLimitStats } from '../metrics/stats.js';
 import type { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import { candidateName } from '../policy/parse-policy.js';
+import { candidateName } from '../policy/candidate.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { flatten, ownText } from '../util/own-text.js';

@@ -57,13 +57,13 @@ export class RouteSettlements {
   private async settle(
     decision: Decision,
     outcome: Outcome,
-    costsOf: (charge: PolicyCharge) => readonly [end: number, whole: number],
+    costsOf: (charge: PolicyCharge) => readonly [end: number, total: number],
   ): Promise<void> {
     const reserved = new ReservedCharges(decision, this.gateway, this.fallback);
     const costs = await Promise.all(
       reserved.charges.map(async (charge) => {
-        const [end, whole] = costsOf(charge);
-        return partOf(await this.finalCost(charge, outcome), charge.cost, end, whole);
+        const [end, total] = costsOf(charge);
+        return partOf(await this.finalCost(charge, outcome), charge.cost, end, total);
       }),
     );
     try {
@@ -107,12 +107,12 @@ export class RouteSettlements {
  * @param final undefined: what was charged
  * @param charged by the step
  * @param end of the whole cost, with that of the step
- * @param whole cost of all steps
+ * @param total cost of all steps
  */
-function partOf(final: number | undefined, charged: number, end: number, whole: number): number {
+function partOf(final: number | undefined, charged: number, end: number, total: number): number {
   if (final === undefined) return charged;
   const part = Math.max(0, final - (end - charged));
-  return end < whole ? Math.min(part, charged) : part;
+  return end < total ? Math.min(part, charged) : part;
 }
 
 function boolean(returned: unknown): boolean {

@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { HttpAdapterHost } from '@nestjs/core';
 import type { TrustsHop } from '../http/client-address.js';
 import { closablesOf } from '../http/closables.js';
-import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
+
 import { ResolvedIdentities } from '../identity/resolved-identities.js';
 import { Admission, type Transport } from '../limiter/admission.js';
 import type { PolicyCharge } from '../limiter/policy-charge.js';
@@ -11,7 +11,7 @@ import type { Closable } from '../limiter/waiting-room.js';
 import type { BoundPolicy } from './types.js';
 import type { Decision } from '../policy/decision.js';
 import { allInOrder } from '../util/all-in-order.js';
-import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import {
   isRateLimitException,
@@ -28,6 +28,7 @@ import { isHttp, requestOf, responseOf } from './http-context.js';
 import { onOutcome } from './outcomes/outcomes.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Listed } from './address-lists.js';
+import { RequestCharges } from './request-charges.js';
 import type { Route } from './route-policies.js';
 
 /**
@@ -58,6 +59,7 @@ export class RateLimitGuard implements CanActivate {
   @Inject(HttpAdapterHost) protected readonly adapterHost!: HttpAdapterHost;
   private trustsHop: TrustsHop | undefined;
   private admission: Admission<ExecutionContext> | undefined;
+  private ownChargeMaker: RequestCharges | undefined;
 
   /**
    * @throws {RateLimitExceededException} 429, when a policy rejects the request
@@ -179,9 +181,7 @@ export class RateLimitGuard implements CanActivate {
     try {
       for (let i = 0; i < fixed.length; i++) {
         const policy = fixed[i]!;
-        const charge = policy.shadow
-          ? this.chargeShadow(policy, context, resolved)
-          : this.chargeFixed(policy, context, resolved);
+        const charge = this.chargeMaker.fixed(policy, context, resolved);
         if (isPromise(charge)) {
           const later = this.limitLater(fixed.slice(i + 1), context, charges, charge, resolved);
           return later.catch((error) => this.fail(context, error));
@@ -198,7 +198,7 @@ export class RateLimitGuard implements CanActivate {
     const policies = await this.runtime.policyFunctions.policiesOf(route, context);
     if (policies.length === 0) return true;
     const resolved = policies.length > 1 ? new ResolvedIdentities() : undefined;
-    const charges = await allInOrder(policies.map((policy) => this.chargeLater(policy, context, resolved)));
+    const charges = await allInOrder(policies.map((policy) => this.chargeMaker.later(policy, context, resolved)));
     return this.admitMade(context, charges);
   }
 
@@ -224,76 +224,14 @@ export class RateLimitGuard implements CanActivate {
     pending: Promise<PolicyCharge | undefined>,
     resolved: ResolvedIdentities | undefined,
   ): Promise<boolean> {
-    const rest = policies.map((policy) => this.chargeLater(policy, context, resolved));
+    const rest = policies.map((policy) => this.chargeMaker.later(policy, context, resolved));
     return this.admitMade(context, [...made, ...(await allInOrder([pending, ...rest]))]);
   }
 
-  private chargeFixed(
-    policy: BoundPolicy,
-    context: ExecutionContext,
-    resolved: ResolvedIdentities | undefined,
-  ): PolicyCharge | Promise<PolicyCharge> {
-    const tag = this.identityTag(policy, context, resolved);
-    if (typeof tag !== 'object' || !isPromise(tag)) return this.charge(policy, tag, policy.cost as number, context);
-    // A thenable of another library need not return a promise from `then`.
-    return Promise.resolve(tag).then((found) => this.charge(policy, found, policy.cost as number, context));
-  }
-
-  /** A shadow rejects nobody: what stops its charge leaves it out. */
-  private chargeShadow(
-    policy: BoundPolicy,
-    context: ExecutionContext,
-    resolved: ResolvedIdentities | undefined,
-  ): PolicyCharge | undefined | Promise<PolicyCharge | undefined> {
-    const leaveOut = (error: unknown): undefined => this.leaveOut(policy, error);
-    try {
-      const charge = this.chargeFixed(policy, context, resolved);
-      return isPromise(charge) ? charge.catch(leaveOut) : charge;
-    } catch (error) {
-      return leaveOut(error);
-    }
-  }
-
-  /** A request without an identity is no failure. */
-  private leaveOut({ name }: BoundPolicy, error: unknown): undefined {
-    if (error instanceof IdentityMissingError || error instanceof ClientGoneError) return;
-    this.runtime.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
-  }
-
-  private chargeLater(
-    policy: BoundPolicy,
-    context: ExecutionContext,
-    resolved: ResolvedIdentities | undefined,
-  ): Promise<PolicyCharge | undefined> {
-    const charge = this.chargeAsked(policy, context, resolved);
-    return policy.shadow ? charge.catch((error: unknown) => this.leaveOut(policy, error)) : charge;
-  }
-
-  private async chargeAsked(
-    policy: BoundPolicy,
-    context: ExecutionContext,
-    resolved: ResolvedIdentities | undefined,
-  ): Promise<PolicyCharge> {
-    const tag = await this.identityTag(policy, context, resolved);
-    return this.charge(policy, tag, await this.runtime.policyFunctions.costOf(policy, context), context);
-  }
-
-  private charge(
-    policy: BoundPolicy,
-    tag: string,
-    cost: number,
-    context: ExecutionContext,
-  ): PolicyCharge | Promise<PolicyCharge> {
-    if (typeof tag !== 'string' || tag === '') {
-      throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
-    }
-    const { engine, plans } = this.runtime;
-    if (policy.plans === undefined) return engine.charge(policy, tag, cost);
-    // No policy with plans is bound to a route without the module's `plan`.
-    const planned = plans!.policyFor(policy, tag, context);
-    return isPromise(planned)
-      ? planned.then((variant) => engine.charge(variant, tag, cost))
-      : engine.charge(planned, tag, cost);
+  private get chargeMaker(): RequestCharges {
+    return (this.ownChargeMaker ??= new RequestCharges(this.runtime, (policy, context, resolved) =>
+      this.identityTag(policy, context, resolved),
+    ));
   }
 
   private admit(context: ExecutionContext, charges: readonly PolicyCharge[]): boolean | Promise<boolean> {

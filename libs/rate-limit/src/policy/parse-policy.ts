@@ -6,7 +6,8 @@ import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
 import type { CommonPolicyOptions, OnStoreFailure, PolicyNumbers, PolicyScope, QuotaUnit } from './policy.js';
-import { costRule, isName, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
+import { optionsOfCandidate, withoutEffectInShadow } from './candidate.js';
+import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
 
@@ -110,9 +111,9 @@ export function parsePolicy<Context>(
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     shadow,
     block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
-    candidate: candidateOf<Context>(given, name, entry.options, where),
+    candidate: candidateOf<Context>(given, name ?? DEFAULT_NAME, entry.options, where),
     candidateOf: isCandidateOf,
-    warnings: shadow ? [...warnings, ...withoutEffect(given)] : warnings,
+    warnings: shadow ? [...warnings, ...withoutEffectInShadow(given)] : warnings,
     plan: undefined,
   };
   if (parsed.scope === 'app' && name === undefined) {
@@ -222,68 +223,16 @@ function blockOf(
   return fail(`blockAfter has no effect without blockFor, got ${shown(given.blockAfter)}: add blockFor, such as '10m'`);
 }
 
-/** The policy that `candidate` stands for: the given one with other numbers, in shadow. */
+/** The policy that `candidate` stands for. */
 function candidateOf<Context>(
-  { candidate, ...given }: Readonly<Record<string, unknown>>,
-  baseName: string = DEFAULT_NAME,
+  given: Readonly<Record<string, unknown>>,
+  name: string,
   options: readonly string[],
   where: string,
 ): ParsedPolicy<Context> | undefined {
-  if (candidate === undefined) return undefined;
   const place = `${where}, candidate`;
-  const fail = (problem: string): never => {
-    throw new RateLimitConfigError(place, problem, 'FG_INVALID_POLICY');
-  };
-  const numbers = options.join(' or ');
-  if (typeof candidate !== 'object' || candidate === null || Array.isArray(candidate)) {
-    return fail(`candidate must be an object with another ${numbers}, got ${shown(candidate)}`);
-  }
-  checkNames(candidate, [...options, 'plans'], place, 'a candidate');
-  if (Object.values(candidate).every((value) => value === undefined)) {
-    fail(`candidate must change ${options.join(', ')} or plans, got none of them`);
-  }
-  const name = candidateName(baseName);
-  if (!isName(name)) fail(`its name would be ${shown(name)}, which is too long: give the policy a shorter name`);
-  // It has no effect on the policy itself, and none on its shadow: the policy's own warning is enough.
-  const { quotaUnit: _unit, onStoreFailure, ...rest } = given;
-  const failure = onStoreFailure === 'closed' ? {} : { onStoreFailure };
-  const plans = plansOfCandidate(given.plans, (candidate as { readonly plans?: unknown }).plans, place);
-  const tried = { ...rest, ...failure, ...candidate, ...(plans && { plans }), name, mode: 'shadow' };
-  return parsePolicy<Context>(tried, place, undefined, baseName);
-}
-
-/** The name of a policy's candidate. */
-export function candidateName(policy: string): string {
-  return `${policy}.candidate`;
-}
-
-/** The policy's plans with what the candidate changes in them: a plan that it does not name keeps its numbers. */
-function plansOfCandidate(own: unknown, tried: unknown, where: string): object | undefined {
-  const given = readOption({ plans: tried }, 'plans', POLICY_OPTIONS.plans, where, CODE) as object | undefined;
-  if (given === undefined || typeof own !== 'object' || own === null) return given ?? (own as object | undefined);
-  const merged: Record<string, unknown> = { ...own };
-  for (const [plan, numbers] of Object.entries(given)) {
-    const known = merged[plan];
-    const both = typeof numbers === 'object' && numbers !== null && typeof known === 'object' && known !== null;
-    merged[plan] = both ? { ...known, ...numbers } : numbers;
-  }
-  return merged;
-}
-
-/** What a shadow's options ask for in vain. */
-function withoutEffect({ onStoreFailure, onMissingIdentity, quotaUnit }: Readonly<Record<string, unknown>>): string[] {
-  const warnings: string[] = [];
-  const warn = (option: string, value: unknown, instead: string): void => {
-    warnings.push(`${option}: ${shown(value)} has no effect with mode: 'shadow', ${instead}`);
-  };
-  if (onStoreFailure === 'closed') {
-    warn('onStoreFailure', onStoreFailure, 'which rejects nobody: it counts nothing while the store is away');
-  }
-  if (onMissingIdentity === 'refuse' || onMissingIdentity === 'throw') {
-    warn('onMissingIdentity', onMissingIdentity, 'which rejects nobody: it counts no request without an identity');
-  }
-  if (quotaUnit !== undefined) warn('quotaUnit', quotaUnit, 'which sets no header');
-  return warnings;
+  const tried = optionsOfCandidate(given, name, options, place);
+  return tried && parsePolicy<Context>(tried, place, undefined, name);
 }
 
 function readerOf(
