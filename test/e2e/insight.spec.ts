@@ -129,6 +129,8 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       skips: false,
       onStoreFailure: 'local',
       plans: null,
+      mode: 'enforce',
+      block: null,
       shards: 1,
     };
     expect(table.routes[0]).toEqual({
@@ -224,6 +226,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
     expect(daily).toEqual({
       policy: 'daily',
       algorithm: 'fixed-window',
+      mode: 'enforce',
       scope: 'GET /shop',
       numbers: { limit: 3, window: '300d' },
       counts: true,

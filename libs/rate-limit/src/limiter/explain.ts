@@ -35,16 +35,21 @@ export interface ExplainedLevel {
  * What a request would meet at a policy:
  * - `'passes'`
  * - `'rejected'`: the limit is used up
- * - `'blocked'`, `'exempt'`: an override rejects, or leaves the policy out
+ * - `'blocked'`: an override rejects, or the policy's `blockFor` after earlier rejections
+ * - `'would-reject'`: the limit of a policy in shadow is used up, and the request passes
+ * - `'exempt'`: an override leaves the policy out
  * - `'unavailable'`: the store does not answer, and `onStoreFailure: 'closed'` answers 503
  * - `'not-counted'`: the policy does not count identities of this kind
  */
-export type ExplainedOutcome = 'passes' | 'rejected' | 'blocked' | 'exempt' | 'unavailable' | 'not-counted';
+export type ExplainedOutcome =
+  'passes' | 'rejected' | 'blocked' | 'would-reject' | 'exempt' | 'unavailable' | 'not-counted';
 
 /** One policy, as an identity finds it now. */
 export interface PolicyExplanation {
   readonly policy: string;
   readonly algorithm: AlgorithmName;
+  /** `'shadow'`: it rejects no request. */
+  readonly mode: 'enforce' | 'shadow';
   /** What the state belongs to, as in `ResetState.scope`. */
   readonly scope: string;
   /** The numbers in force: the policy's own, or those of plan and override. */
@@ -59,7 +64,7 @@ export interface PolicyExplanation {
   readonly isRejected: boolean;
   /** The cost that was asked for: the policy's, or 1 where a function of the request says so. */
   readonly cost: number;
-  /** Null where nothing was asked: `'blocked'`, `'exempt'`, `'unavailable'`, `'not-counted'`, and `decidedBy: 'open'`. */
+  /** Null where nothing was asked: an override's `'blocked'` and `'exempt'`, `'unavailable'`, `'not-counted'`, and `decidedBy: 'open'`. */
   readonly level: ExplainedLevel | null;
   /**
    * The plan whose numbers count; `name` is null for none. `isKnown` is false where this process has not asked for the client's
@@ -71,7 +76,7 @@ export interface PolicyExplanation {
   readonly decidedBy: 'store' | 'local' | 'open' | 'closed' | 'override' | null;
   /**
    * Since when requests are rejected: known where an override blocks the client. A state keeps no instant of a rejection, so it
-   * is null for `'rejected'`.
+   * is null for `'rejected'`, and for `'blocked'` by `blockFor`.
    */
   readonly rejectedSince: string | null;
   /** Milliseconds until a request passes; 0: it passes now. Null: it never does, or nobody knows. */

@@ -1,4 +1,4 @@
-import type { Decision } from '../policy/decision.js';
+import type { Decision, PolicyDecision } from '../policy/decision.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { ExplainedOutcome, PolicyExplanation } from './explain.js';
 import type { ActiveOverride } from './overrides/override-table.js';
@@ -28,14 +28,24 @@ export function meets(
   if (answer instanceof LimiterUnavailableError) {
     return { ...nothing, outcome: 'unavailable', isRejected: true, decidedBy: 'closed' };
   }
-  const { allowed, decidedBy, policies, retryAfterMs, decidedAtMs: atMs } = answer;
+  const { allowed, decidedBy, policies, shadow, retryAfterMs, decidedAtMs: atMs } = answer;
   const met = { isRejected: !allowed, decidedBy, retryAfterMs, atMs };
   if (decidedBy === 'override') {
     return { ...met, level: null, outcome: override?.kind === 'exempt' || allowed ? 'exempt' : 'blocked' };
   }
-  const outcome = allowed ? 'passes' : 'rejected';
-  const [policy] = policies;
-  if (policy === undefined) return { ...met, outcome, level: null };
+  const [policy = shadow?.[0]] = policies;
+  if (policy === undefined) return { ...met, outcome: allowed ? 'passes' : 'rejected', level: null };
   const { limit, remaining, resetAfterMs } = policy;
-  return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
+  return {
+    ...met,
+    outcome: outcomeOf(policy, allowed),
+    level: { limit, used: limit - remaining, remaining, resetAfterMs },
+  };
+}
+
+/** @param passes whether the request passes: also where a shadow would reject it */
+function outcomeOf(policy: PolicyDecision, passes: boolean): ExplainedOutcome {
+  if (policy.allowed) return 'passes';
+  if (passes) return 'would-reject';
+  return policy.blocked === true ? 'blocked' : 'rejected';
 }

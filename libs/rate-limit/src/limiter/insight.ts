@@ -173,6 +173,7 @@ export class Insight {
       explained: {
         policy: policy.name,
         algorithm: policy.algorithm.name,
+        mode: policy.shadow ? 'shadow' : 'enforce',
         scope: policy.boundTo,
         numbers: { ...variant.numbers },
         counts,

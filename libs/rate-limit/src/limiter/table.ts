@@ -10,6 +10,8 @@ export type PolicyOrigin = 'method' | 'class' | 'defaults' | 'skipped' | 'none';
 export interface TablePolicy {
   readonly name: string;
   readonly algorithm: AlgorithmName;
+  /** `'shadow'`: it rejects no request. */
+  readonly mode: 'enforce' | 'shadow';
   /** The algorithm's own options as they were given, such as `capacity` and `refill`. */
   readonly numbers: PolicyNumbers;
   /** What its state belongs to: a route such as `'POST /api/rides'`, a controller, or `'app'`. As in `ResetState.scope`. */
@@ -25,6 +27,8 @@ export interface TablePolicy {
   readonly onStoreFailure: OnStoreFailure;
   /** The numbers of each plan, complete; null without plans. */
   readonly plans: Readonly<Record<string, PolicyNumbers>> | null;
+  /** How long, and after how many rejections, `blockFor` blocks an identity; null without it. */
+  readonly block: { readonly forMs: number; readonly after: number } | null;
   /** How many keys share its state on a Cluster. */
   readonly shards: number;
 }
@@ -42,7 +46,7 @@ export interface TableRoute {
   readonly guarded: boolean;
   /** Whether a function chooses some of its policies by the request: those are not in `policies`. */
   readonly chosen: boolean;
-  /** Whether any policy limits it, apart from those of all traffic. */
+  /** Whether any policy can reject its requests: one that is no shadow, apart from those of all traffic. */
   readonly limited: boolean;
   /** In their order. */
   readonly policies: readonly TablePolicy[];
@@ -78,16 +82,17 @@ export interface KnownHandler extends Omit<TableRoute, 'limited' | 'policies'> {
 export function tableRoute(handler: KnownHandler, defaults: PolicyDefaults): TableRoute {
   const { context, handler: name, route, origin, guarded, chosen } = handler;
   const policies = handler.policies.map((policy) => tablePolicy(policy, defaults));
-  const limited = guarded && (chosen || policies.length > 0);
+  const limited = guarded && (chosen || policies.some(({ mode }) => mode === 'enforce'));
   return { context, handler: name, route, origin, guarded, chosen, limited, policies };
 }
 
 /** A policy as plain data. */
 export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): TablePolicy {
-  const { name, algorithm, numbers, boundTo, by, cost, skipIf, plans, shards } = policy;
+  const { name, algorithm, shadow, block, numbers, boundTo, by, cost, skipIf, plans, shards } = policy;
   return {
     name,
     algorithm: algorithm.name,
+    mode: shadow ? 'shadow' : 'enforce',
     numbers: { ...numbers },
     scope: boundTo,
     by: typeof by === 'function' ? 'function' : by,
@@ -96,6 +101,7 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     skips: skipIf !== undefined,
     onStoreFailure: policy.onStoreFailure ?? defaults.onStoreFailure,
     plans: plans === undefined ? null : Object.fromEntries([...plans].map(([plan, one]) => [plan, { ...one.numbers }])),
+    block: block === undefined ? null : { forMs: block.duration / 1000, after: block.after },
     shards,
   };
 }

@@ -79,8 +79,16 @@ const OVERRIDE: AdminSchema = {
 };
 const TABLE_POLICIES = array({
   type: 'object',
-  properties: { name: STRING, algorithm: STRING, numbers: NUMBERS, scope: STRING, by: STRING, onStoreFailure: STRING },
-  required: ['name', 'algorithm', 'numbers', 'scope', 'by', 'onStoreFailure'],
+  properties: {
+    name: STRING,
+    algorithm: STRING,
+    mode: STRING,
+    numbers: NUMBERS,
+    scope: STRING,
+    by: STRING,
+    onStoreFailure: STRING,
+  },
+  required: ['name', 'algorithm', 'mode', 'numbers', 'scope', 'by', 'onStoreFailure'],
 });
 const page = (items: AdminSchema): AdminSchema => ({
   type: 'object',
@@ -136,7 +144,7 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
       at: text('ISO 8601'),
       isRejected: BOOLEAN,
       policies: array(
-        answer({ policy: STRING, scope: STRING, outcome: STRING, isRejected: BOOLEAN, numbers: NUMBERS }),
+        answer({ policy: STRING, scope: STRING, mode: STRING, outcome: STRING, isRejected: BOOLEAN, numbers: NUMBERS }),
       ),
     }),
     errors: [404],
