@@ -71,7 +71,9 @@ describe.each(KINDS)('RateLimiter over $platform with $store', ({ platform, stor
     while ((await send(app, 1, '/blocking'))[0] === 200);
     const { isRejected, policies } = await limiter.explain(ADA, 'GET /blocking');
     expect(isRejected).toBe(true);
-    expect(policies).toMatchObject([{ mode: 'enforce', outcome: 'blocked', override: null, rejectedSince: null }]);
+    expect(policies).toMatchObject([
+      { mode: 'enforce', outcome: 'blocked', level: null, override: null, rejectedSince: null },
+    ]);
     expect(policies[0]!.retryAfterMs).toBeGreaterThan(500_000);
     await limiter.reset(ADA, { policy: 'blocking' });
     expect((await limiter.explain(ADA, 'GET /blocking')).isRejected).toBe(false);

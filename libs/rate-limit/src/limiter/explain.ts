@@ -64,7 +64,7 @@ export interface PolicyExplanation {
   readonly isRejected: boolean;
   /** The cost that was asked for: the policy's, or 1 where a function of the request says so. */
   readonly cost: number;
-  /** Null where nothing was asked: an override's `'blocked'` and `'exempt'`, `'unavailable'`, `'not-counted'`, and `decidedBy: 'open'`. */
+  /** Null where nothing was asked, or not said: `'blocked'`, `'exempt'`, `'unavailable'`, `'not-counted'`, and `decidedBy: 'open'`. */
   readonly level: ExplainedLevel | null;
   /**
    * The plan whose numbers count; `name` is null for none. `isKnown` is false where this process has not asked for the client's

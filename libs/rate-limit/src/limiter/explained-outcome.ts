@@ -35,6 +35,8 @@ export function meets(
   }
   const [policy = shadow?.[0]] = policies;
   if (policy === undefined) return { ...met, outcome: allowed ? 'passes' : 'rejected', level: null };
+  // What is counted stands behind the block: `remaining` is 0 meanwhile.
+  if (policy.blocked === true && !allowed) return { ...met, outcome: 'blocked', level: null };
   const { limit, remaining, resetAfterMs } = policy;
   return {
     ...met,
@@ -46,6 +48,5 @@ export function meets(
 /** @param passes whether the request passes: also where a shadow would reject it */
 function outcomeOf(policy: PolicyDecision, passes: boolean): ExplainedOutcome {
   if (policy.allowed) return 'passes';
-  if (passes) return 'would-reject';
-  return policy.blocked === true ? 'blocked' : 'rejected';
+  return passes ? 'would-reject' : 'rejected';
 }

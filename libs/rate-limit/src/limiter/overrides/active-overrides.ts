@@ -122,7 +122,8 @@ export class ActiveOverrides {
     for (const charge of all) {
       const override = this.find(charge.policy, charge.identity);
       if (override === undefined) charges.push(charge);
-      else if (override.kind === 'exempt') exempt++;
+      // A shadow rejects no request: a block was set before the policy was put in shadow, or for another place of its name.
+      else if (override.kind === 'exempt' || (override.kind === 'blocked' && charge.shadow)) exempt++;
       else if (override.kind === 'blocked') {
         const endsInMs = override.endsAtMs === 0 ? null : override.endsAtMs - this.nowMs();
         blocked.push({ charge: { ...charge, override: override.version }, endsInMs });

@@ -99,7 +99,14 @@ export function checkChange(
   }
   if (change.exempt !== undefined || change.blocked !== undefined) {
     const given = Object.entries(change).filter(([, value]) => value !== undefined);
-    if (given.length === 1 && given[0]![1] === true) return [];
+    if (given.length === 1 && given[0]![1] === true) {
+      if (change.blocked === undefined || holds.some(({ shadow }) => !shadow)) return [];
+      throw new RateLimitConfigError(
+        where,
+        `{ blocked: true } has no effect on ${shown(key.policy)}, which is in shadow and rejects no request: block another policy of the route`,
+        'FG_OPTION_WITHOUT_EFFECT',
+      );
+    }
     const got = given.map(([name, value]) => `${name}: ${shown(value)}`).join(', ');
     throw wrong(where, `a change must be numbers, { exempt: true } or { blocked: true }, got { ${got} }`);
   }
