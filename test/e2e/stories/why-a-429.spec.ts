@@ -59,6 +59,7 @@ describe.each(KINDS)('why a user gets a 429, over $platform with $store', ({ pla
 
     await desk.raise('rides', 'ada', 4, EVE);
     expect(await three(app, 'GET')).toEqual([200, 200, 429]);
+    expect(await desk.why('ada')).toEqual([expect.stringContaining('rides: rejected (4 of 4 used)')]);
     expect(await three(app, 'GET', 'bob')).toEqual([200, 200, 429]);
     await app.app
       .get(RateLimitOverrides)
