@@ -20,7 +20,7 @@ const PROJECTS = {
       'test/testing-kit',
       'test/throttler',
     ],
-    setup: 'redis',
+    setup: 'faults',
   },
   faults: {
     folders: ['test/chaos', 'test/concurrency', 'test/faults', 'test/memory', 'test/support', 'tools'],

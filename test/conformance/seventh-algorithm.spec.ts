@@ -39,7 +39,7 @@ const GENERATED = `${LIBRARY}/stores/redis/program.generated.ts`;
 /** The folder that may know algorithms by name. */
 const MAY_KNOW_NAMES = ['algorithms/'];
 
-const NOT_COPIED = new Set(['node_modules', 'dist', 'coverage', '.git', '.snippets']);
+const NOT_COPIED = new Set(['node_modules', 'dist', 'coverage', '.git', '.snippets', '.recipes']);
 const copied = (path: string): boolean => !NOT_COPIED.has(basename(path));
 
 const root = resolve('.');

@@ -59,6 +59,7 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
     const table = http.app.get(RateLimiter).table();
     const brief = ({ name, mode, candidateOf, blockForMs, blockAfter }: (typeof table.named)[number]) =>
       [name, mode, candidateOf, blockForMs, blockAfter] as const;
+    expect(table.routes.map((route) => route.limited)).toEqual([true, true, false, true]); // one is under a shadow alone
     expect(table.routes.map(({ policies }) => policies.map(brief))).toEqual([
       [['login', 'enforce', null, 600_000, 2]],
       [

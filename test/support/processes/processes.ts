@@ -63,6 +63,11 @@ export class Processes<P extends Procedures> implements AsyncDisposable {
     return Promise.all(calls) as Promise<Result<P, N>[]>;
   }
 
+  /** Calls a procedure in one process. */
+  one<N extends keyof P & string>(index: number, name: N, argument: Argument<P, N>): Promise<Result<P, N>> {
+    return this.processes[index]!.call(name, argument) as Promise<Result<P, N>>;
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.processes.map((process) => process.stop()));
   }

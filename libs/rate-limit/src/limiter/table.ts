@@ -52,7 +52,7 @@ export interface TableRoute {
   readonly guarded: boolean;
   /** Whether a function chooses some of its policies by the request: those are not in `policies`. */
   readonly chosen: boolean;
-  /** Whether any policy limits it, apart from those of all traffic. */
+  /** Whether any policy can reject its requests: one that is no shadow, apart from those of all traffic. */
   readonly limited: boolean;
   /** In their order. */
   readonly policies: readonly TablePolicy[];
@@ -88,7 +88,7 @@ export interface KnownHandler extends Omit<TableRoute, 'limited' | 'policies'> {
 export function tableRoute(handler: KnownHandler, defaults: PolicyDefaults): TableRoute {
   const { context, handler: name, route, origin, guarded, chosen } = handler;
   const policies = handler.policies.map((policy) => tablePolicy(policy, defaults));
-  const limited = guarded && (chosen || policies.length > 0);
+  const limited = guarded && (chosen || policies.some(({ mode }) => mode === 'enforce'));
   return { context, handler: name, route, origin, guarded, chosen, limited, policies };
 }
 

@@ -98,7 +98,7 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * A function that throws, rejects, takes longer than `deadlineMs` or returns no boolean leaves the request charged.
    *
-   * @example { name: 'login', algorithm: 'sliding-window-log', limit: 5, window: '15m', countIf: (outcome) => outcome.status === 401 }
+   * @example { name: 'login', algorithm: 'sliding-window-log', limit: 5, window: '15m', countIf: (o) => o.status === 401 || o.aborted }
    */
   countIf?: (outcome: Outcome) => boolean | Promise<boolean>;
   /**

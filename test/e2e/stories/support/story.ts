@@ -1,0 +1,84 @@
+import type { Type } from '@nestjs/common';
+import type { AbstractHttpAdapter } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { RateLimiter } from 'nestjs-floodgate';
+import { withoutDeadline } from '../../../concurrency/support/without-deadline.js';
+import { until } from '../../../support/faults/until.js';
+import { type HttpApp, type Platform, PLATFORMS, start } from '../../../support/http-app.js';
+import type { Recipe } from '../../../support/recipe.js';
+
+export type Store = 'memory' | 'Redis';
+
+export interface Kind {
+  readonly platform: Platform;
+  readonly store: Store;
+}
+
+/** Where each story is told. */
+export const KINDS: readonly Kind[] = PLATFORMS.flatMap((platform) =>
+  (['memory', 'Redis'] as const).map((store) => ({ platform, store })),
+);
+
+/** What every recipe exports. */
+export interface RecipeModule {
+  readonly AppModule: Type;
+}
+
+/** An application of a recipe, and what else the recipe's file exports. */
+export type Told<T extends RecipeModule> = HttpApp & { readonly recipe: T };
+
+/** Boots a recipe as it stands. An empty URL is an application without Redis. */
+export async function tell<T extends RecipeModule>(
+  recipe: Recipe,
+  platform: Platform,
+  redisUrl: string,
+): Promise<Told<T>> {
+  const module = await recipe.import<T>(redisUrl);
+  const app = await start(platform, { imports: [module.AppModule] });
+  // Each copy reads the URL for itself: a story for Redis must not be told in memory.
+  if (app.logs.text.includes('Limits are kept in Redis') !== (redisUrl !== '')) throw new Error(app.logs.text);
+  await ready(app.app.get(RateLimiter));
+  return Object.assign(app, { recipe: module });
+}
+
+/** Waits until the store decides, and removes the deadline: on a busy machine an exact count would be a process's own. */
+export async function ready(limiter: RateLimiter): Promise<void> {
+  await withoutDeadline(limiter);
+  const any = { name: 'any', algorithm: 'fixed-window', limit: 1, window: '1m' } as const;
+  await until('the store decides', 20_000, async () => (await limiter.peek(any, USER)).decidedBy === 'store');
+}
+
+const USER = { kind: 'user', value: 'nobody' };
+
+/** For an application that the test makes itself. */
+export function adapterOf(platform: Platform): AbstractHttpAdapter {
+  return platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
+}
+
+/** Sends JSON. */
+export function sendJson(
+  { port }: HttpApp,
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
+/** How many there are of each. */
+export function counts(values: readonly (number | string)[]): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const value of values) found[value] = (found[value] ?? 0) + 1;
+  return found;
+}
+
+/** Calls a function a number of times at once. */
+export function atOnce<T>(times: number, call: (i: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: times }, (_, i) => call(i)));
+}

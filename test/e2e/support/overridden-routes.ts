@@ -1,0 +1,65 @@
+import { Controller, Get } from '@nestjs/common';
+import { type Identity, type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { FROM_HEADERS, type HttpApp, limited, type Platform, PLATFORMS } from '../../support/http-app.js';
+
+export const API: Policy = { name: 'api', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
+const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 3, window: '300d' };
+const ALL: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 1000, refill: '1/h', by: 'global' };
+export const ADA: Identity = { kind: 'user', value: 'ada' };
+export const BOB: Identity = { kind: 'user', value: 'bob' };
+
+@Controller()
+export class Routes {
+  @Get('bucket')
+  @RateLimit(API)
+  bucket(): string {
+    return 'ok';
+  }
+
+  @Get('window')
+  @RateLimit(DAILY)
+  window(): string {
+    return 'ok';
+  }
+
+  @Get('both')
+  @RateLimit({ ...API, name: 'one' }, { ...DAILY, name: 'two' })
+  both(): string {
+    return 'ok';
+  }
+
+  @Get('all')
+  @RateLimit(ALL)
+  all(): string {
+    return 'ok';
+  }
+
+  @Get('queue')
+  @RateLimit({ name: 'queue', algorithm: 'leaky-bucket', capacity: 2, drain: 1000 })
+  queue(): string {
+    return 'ok';
+  }
+}
+
+/** Both stores over both platforms. `url` is asked when a test begins. */
+export function overrideCases(url: () => string) {
+  const stores: [string, () => RateLimitModuleOptions][] = [
+    ['the memory store', () => ({})],
+    ['Redis', () => ({ redis: url() })],
+  ];
+  return PLATFORMS.flatMap((platform) => stores.map(([store, options]) => [platform, store, options] as const));
+}
+
+export function serviceOf(platform: Platform, options: RateLimitModuleOptions): Promise<HttpApp> {
+  return limited(platform, Routes, {
+    identity: FROM_HEADERS,
+    policies: { coded: { ...API, name: 'coded' } },
+    ...options,
+  });
+}
+
+export async function statuses(http: HttpApp, path: string, count: number, user = 'ada'): Promise<number[]> {
+  const seen: number[] = [];
+  for (let i = 0; i < count; i++) seen.push((await http.as(user, path)).status);
+  return seen;
+}
