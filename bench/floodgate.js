@@ -40,9 +40,13 @@ export function late(answer) {
   return answer instanceof LimiterUnavailableError;
 }
 
+export function identities(keys, from = 0) {
+  return Array.from({ length: keys }, (_, i) => ({ kind: 'user', value: user(from + i) }));
+}
+
 /** `keys` users, each asked for in turn, all of whom pass. */
 export function distinctKeys(limiter, policies, keys, name = 'Floodgate') {
-  const users = Array.from({ length: keys }, (_, i) => ({ kind: 'user', value: user(i) }));
+  const users = identities(keys);
   return { name, ask: (i) => limiter.consume(policies, users[i % keys]), right: passed, late };
 }
 

@@ -1,4 +1,4 @@
-/** What each ratio says, and how good it has to be: `atLeast` or `atMost`. In the order of the table. */
+/** What each ratio says, and how good it has to be: `atLeast` or `atMost`; a price has neither. In the order of the table. */
 export const FLOORS = {
   'distinct512.throughput': {
     what: '10,000 keys, 512 in flight: decisions/s, to rate-limiter-flexible',
@@ -32,4 +32,26 @@ export const FLOORS = {
   'metrics.memory': { what: 'Node CPU per decision in the process: with metrics / without', atMost: 1.5 },
   'overrides.redis': { what: 'Node CPU per decision on Redis: 10,000 overrides of others / none', atMost: 1.02 },
   'overrides.memory': { what: 'Node CPU per decision in the process: 10,000 overrides of others / none', atMost: 1.2 },
+  'overrides.own': { what: 'Node CPU per decision on Redis: of users with an override / none' },
+  'plans.nodeCpu': { what: 'Node CPU per decision on Redis: a plan that the call names / a policy without plans' },
+  'plans.redisCpu': { what: '… Redis CPU' },
+  'plans.memory': { what: '… Node CPU in the process' },
+  'plans.http': { what: '… Fastify, app CPU per request: a plan from the cache / a policy without plans' },
+  'shadow.nodeCpu': { what: 'Node CPU per request on Redis: a policy and its candidate / the policy' },
+  'shadow.redisCpu': { what: '… Redis CPU' },
+  'shadow.memory': { what: '… Node CPU in the process' },
+  'settle.nodeCpu': { what: 'Node CPU on Redis: reserve, and settle at less / consume' },
+  'settle.redisCpu': { what: '… Redis CPU' },
+  'settle.memory': { what: '… Node CPU in the process' },
+  'settle.http': { what: '… Fastify, app CPU per request: countIf that refunds nothing / none' },
+  'settle.httpRefunded': { what: '… Fastify, app CPU per request: countIf that refunds each request / none' },
+  'concurrency.nodeCpu': { what: 'Node CPU on Redis: acquire and release / consume of a log' },
+  'concurrency.redisCpu': { what: '… Redis CPU' },
+  'concurrency.memory': { what: '… Node CPU in the process' },
+  'concurrency.http': { what: '… Fastify, app CPU per request: concurrency / log' },
+  'blockFor.nodeCpu': { what: 'Node CPU per decision on Redis, nobody refused: with blockFor / without' },
+  'blockFor.redisCpu': { what: '… Redis CPU' },
+  'blockFor.memory': { what: '… Node CPU in the process' },
+  'blockFor.refused': { what: '… Node CPU on Redis, all refused: blocked / without blockFor' },
+  'blockFor.counting': { what: '… Node CPU on Redis, all refused: counted before the block / without blockFor' },
 };

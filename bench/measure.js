@@ -103,13 +103,13 @@ export function measure(contestants, { inFlight, timed = false, bench }) {
 }
 
 /** The rounds of `measure` with any kind of load. A round in which an answer came too late is thrown away as a whole. */
-export async function inTurn(contestants, { rounds, ms }, loadOne) {
+export async function inTurn(contestants, { rounds, ms, warmUpMs = ms / 2 }, loadOne) {
   const samples = new Map(contestants.map(({ name }) => [name, []]));
   let disturbed = 0;
   for (let round = -1; round < rounds; round++) {
     try {
       const loads = [];
-      for (const contestant of contestants) loads.push(await loadOne(contestant, round < 0 ? ms / 2 : ms));
+      for (const contestant of contestants) loads.push(await loadOne(contestant, round < 0 ? warmUpMs : ms));
       if (round >= 0) contestants.forEach(({ name }, i) => samples.get(name).push(loads[i]));
     } catch (error) {
       if (!(error instanceof Disturbed) || ++disturbed > MAX_DISTURBED) throw error;
@@ -118,6 +118,23 @@ export async function inTurn(contestants, { rounds, ms }, loadOne) {
     }
   }
   return samples;
+}
+
+/** A count that each decision of a load has to raise by one, or the load was not what it claims. */
+export function counted(what, read) {
+  let from;
+  return {
+    before: async () => (from = await read()),
+    after: async (decisions) => {
+      const count = (await read()) - from;
+      verify(count === decisions, `${what}: ${count} of ${decisions} decisions`);
+    },
+  };
+}
+
+/** The bench with more and shorter rounds, in the same time: for contestants that are close to each other. */
+export function finely(bench) {
+  return { ...bench, rounds: bench.rounds * 4, ms: bench.ms / 4, warmUpMs: bench.ms / 2 };
 }
 
 /**

@@ -19,11 +19,15 @@ export function decisionsTable(title, samples, reference, figures = FIGURES) {
   return comparison(title, samples, reference, figures);
 }
 
-export function httpTable(title, samples, reference) {
-  const figures = [
-    { key: 'throughput', head: 'requests/s', digits: 0 },
-    { key: 'cpu', head: 'app CPU us', digits: 1 },
-  ];
+const HTTP_FIGURES = [
+  { key: 'throughput', head: 'requests/s', digits: 0 },
+  { key: 'cpu', head: 'app CPU us', digits: 1 },
+];
+
+/** Where the reference asks Redis, too. */
+export const HTTP_ON_REDIS = [...HTTP_FIGURES, { key: 'redis', head: 'Redis us', digits: 2 }];
+
+export function httpTable(title, samples, reference, figures = HTTP_FIGURES) {
   return comparison(title, samples, reference, figures);
 }
 
@@ -52,15 +56,16 @@ export function figure(value) {
   return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
-/** The ratios that have a floor, in the floors' order. */
+/** The ratios in the floors' order. A price has no floor. */
 export function floorsTable(floors, ratios) {
   const lines = Object.entries(floors)
     .filter(([name]) => name in ratios)
     .map(([name, { what, atLeast, atMost }]) => {
       const { median: middle, min, max } = ratios[name];
-      const met = atLeast === undefined ? middle <= atMost : middle >= atLeast;
-      const floor = atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`;
-      return [name, figure(middle), figure(min), figure(max), floor, met ? 'met' : 'NOT MET', what];
+      const row = (floor, met) => [name, figure(middle), figure(min), figure(max), floor, met, what];
+      if (atLeast !== undefined) return row(`>= ${atLeast}`, middle >= atLeast ? 'met' : 'NOT MET');
+      if (atMost !== undefined) return row(`<= ${atMost}`, middle <= atMost ? 'met' : 'NOT MET');
+      return row('', '');
     });
   return { title: 'Ratios', head: ['', 'median', 'min', 'max', 'floor', '', ''], lines };
 }

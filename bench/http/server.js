@@ -5,10 +5,13 @@ import { Controller, Get } from '@nestjs/common';
 import { APP_GUARD, HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
-import { apiKeyIdentity, ipIdentity, RateLimit, RateLimitModule, userIdentity } from 'nestjs-floodgate';
+import { apiKeyIdentity, ipIdentity, RateLimit, RateLimiter, RateLimitModule, userIdentity } from 'nestjs-floodgate';
 
 const [platform, variant, redis] = process.argv.slice(2);
 const HOUR_MS = 3_600_000;
+const BUCKET = { algorithm: 'token-bucket', capacity: 1_000_000, refill: 10 };
+const PLANS = { pro: { capacity: 2_000_000 } };
+let outcomes = 0;
 
 class HelloController {
   hello() {
@@ -25,11 +28,15 @@ const VARIANTS = {
   none: () => ({}),
   empty: () => ({ providers: [{ provide: APP_GUARD, useValue: { canActivate: () => true } }] }),
   headers: () => ({ providers: [{ provide: APP_GUARD, inject: [HttpAdapterHost], useFactory: headersGuard }] }),
-  floodgate: () => {
-    decorate(RateLimit({ algorithm: 'token-bucket', capacity: 1_000_000, refill: 10 }));
-    const identity = [apiKeyIdentity(), userIdentity(), ipIdentity()];
-    return { imports: [RateLimitModule.forRoot({ redis, identity, onStoreFailure: 'closed' })] };
-  },
+  floodgate: () => limited(BUCKET),
+  plans: () => limited({ ...BUCKET, plans: PLANS }, { plan: { resolve: () => undefined, cacheFor: '24h' } }),
+  pro: () => limited({ ...BUCKET, plans: PLANS }, { plan: { resolve: () => 'pro', cacheFor: '24h' } }),
+  counted: () => limited({ ...BUCKET, countIf: says(true) }),
+  // Without its refunds nobody would pass for long.
+  refunded: () => limited({ ...BUCKET, capacity: 20, refill: '1/h', countIf: says(false) }),
+  log: () => limited({ algorithm: 'sliding-window-log', limit: 1_000, window: '1s' }),
+  // Without its releases nobody would pass for long.
+  concurrency: () => limited({ algorithm: 'concurrency', limit: 3, lease: '1m' }),
   throttler: () => ({
     imports: [
       ThrottlerModule.forRoot({
@@ -41,6 +48,20 @@ const VARIANTS = {
     providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
   }),
 };
+
+function limited(policy, options = {}) {
+  decorate(RateLimit(policy));
+  const identity = [apiKeyIdentity(), userIdentity(), ipIdentity()];
+  return { imports: [RateLimitModule.forRoot({ redis, identity, onStoreFailure: 'closed', ...options })] };
+}
+
+/** A `countIf` that counts its calls. */
+function says(answer) {
+  return () => {
+    outcomes++;
+    return answer;
+  };
+}
 
 /** Nest's own floor for a guard that says something: three headers that differ from request to request. */
 function headersGuard({ httpAdapter }) {
@@ -61,7 +82,11 @@ const adapter = platform === 'fastify' ? [new FastifyAdapter()] : [];
 const app = await NestFactory.create(root, ...adapter, { logger: false });
 await app.listen(0, '127.0.0.1');
 
-process.on('message', () => process.send(process.cpuUsage()));
+const ANSWERS = {
+  cpu: () => process.cpuUsage(),
+  stats: () => ({ outcomes, plans: app.get(RateLimiter).stats().plans }),
+};
+process.on('message', (question) => process.send(ANSWERS[question]()));
 process.on('disconnect', () => process.exit());
 // Ctrl-C in a terminal reaches this process, too, but it is for the bench, whose end is the disconnection.
 process.on('SIGINT', () => {});

@@ -12,16 +12,21 @@ export async function startServer({ platform, variant, redisUrl }) {
   });
   ended.catch(() => {}); // only of interest to who waits for an answer
   const answer = async () => (await Promise.race([once(child, 'message'), ended]))[0];
+  const ask = (question) => {
+    const reply = answer();
+    child.send(question);
+    return reply;
+  };
   const { port } = await answer();
   return {
     port,
     /** Microseconds of CPU that the application has used so far. */
     async cpu() {
-      const reply = answer();
-      child.send('cpu');
-      const { user, system } = await reply;
+      const { user, system } = await ask('cpu');
       return user + system;
     },
+    /** What a limited application has counted so far. */
+    stats: () => ask('stats'),
     async stop() {
       if (child.connected) child.disconnect(); // which it takes as its end
       await ended.catch(() => {});

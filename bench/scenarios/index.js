@@ -1,3 +1,5 @@
+import { blockFor } from './block-for.js';
+import { concurrency } from './concurrency.js';
 import { distinct512, distinct64, hot512, single } from './decisions.js';
 import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
@@ -5,8 +7,11 @@ import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
 import { metrics } from './metrics.js';
 import { overrides } from './overrides.js';
+import { plans } from './plans.js';
 import { algorithms, policies2 } from './policies.js';
 import { refused } from './refused.js';
+import { settle } from './settle.js';
+import { shadow } from './shadow.js';
 
 /**
  * @typedef {object} Scenario
@@ -29,4 +34,9 @@ export const SCENARIOS = [
   memoryStore,
   metrics,
   overrides,
+  plans,
+  shadow,
+  settle,
+  concurrency,
+  blockFor,
 ];

@@ -46,9 +46,9 @@ export function takes({ cost, mode }: Pick<Charge, 'cost' | 'mode'>): boolean {
   return cost > 0 && mode !== 'peek';
 }
 
-/** Whether a charge is settled later. */
-export function reserves(charge: Charge | BlockCharge): boolean {
-  return 'mode' in charge && charge.mode === 'reserve';
+/** Whether a charge is settled later. A block has no mode. */
+export function reserves({ mode }: Pick<Charge, 'cost' | 'mode'>): boolean {
+  return mode === 'reserve';
 }
 
 /** The same charge as a peek, which makes no block either. */
