@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
+import { AdminModule } from './admin/admin.module.js';
 import type { Configuration } from './config/configuration.js';
 import { ConfigurationModule } from './config/configuration.module.js';
 import { ControlRoomModule } from './control-room/control-room.module.js';
@@ -22,6 +23,7 @@ import { ZonesModule } from './zones/zones.module.js';
     TimeModule,
     HttpModule,
     LimitsModule,
+    AdminModule,
     RidesModule,
     FaresModule,
     DriversModule,

@@ -11,6 +11,8 @@ export interface Configuration {
   /** The Redis that holds the rate limits of all processes; undefined keeps them in this process. */
   readonly redisUrl: string | undefined;
   readonly rateLimit: RateLimitMode;
+  /** The token of operators who change limits at run time; undefined: nobody can. Never logged. */
+  readonly adminToken: string | undefined;
   readonly controlRoom: ControlRoomMode;
   /** Host names that reach the control room, besides this machine's own: lower case, without ports. */
   readonly controlRoomHosts: readonly string[];

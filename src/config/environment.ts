@@ -31,6 +31,9 @@ export class Environment {
   @IsOneOf(RATE_LIMIT_MODES) RATE_LIMIT: (typeof RATE_LIMIT_MODES)[number] = 'on';
   @IsWhole(1, 10_000) PODS: number = 1;
 
+  /** Without it nobody can change limits at run time. */
+  @IsToken() ADMIN_TOKEN?: string = undefined;
+
   /** Default: `on`, and `watch` in production. A visitor of a production page must not start a surge by accident. */
   @IsOneOf(CONTROL_ROOM_MODES) CONTROL_ROOM?: (typeof CONTROL_ROOM_MODES)[number] = undefined;
   @IsHostList() CONTROL_ROOM_HOSTS: readonly string[] = [];
@@ -88,6 +91,16 @@ function IsUrlOf(...protocols: readonly string[]): PropertyDecorator {
     'isUrlOf',
     (value) => URL.canParse(value as string) && protocols.includes(new URL(value as string).protocol),
     `a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+}
+
+/** What a client can send behind `Bearer` (RFC 6750, section 2.1), and nobody can guess. */
+function IsToken(): PropertyDecorator {
+  return IsValid(
+    'isToken',
+    (value) => /^[\w.~+/-]{16,}=*$/.test(value as string),
+    'at least 16 letters, digits or any of -._~+/, as `openssl rand -hex 24` prints them',
+    () => '***',
   );
 }
 

@@ -9,6 +9,7 @@ describe('readConfiguration', () => {
       http: { shutdownGraceMs: 8000, headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 },
       redisUrl: undefined,
       rateLimit: 'on',
+      adminToken: undefined,
       controlRoom: 'on',
       controlRoomHosts: [],
       matchingLimit: { perSecond: 150, burst: 60 },
@@ -109,6 +110,19 @@ describe('readConfiguration', () => {
         ].join('\n'),
       ),
     );
+  });
+
+  it('takes a token that a header can carry, and never shows a wrong one', () => {
+    for (const token of ['0123456789abcdef', 'A-z._~+/0123456789==']) {
+      expect(readConfiguration({ ADMIN_TOKEN: token }).adminToken).toBe(token);
+    }
+    for (const wrong of ['0123456789abcde', 'correct horse battery', '0123456789abcdeü', '===================']) {
+      expect(() => readConfiguration({ ADMIN_TOKEN: wrong })).toThrow(
+        new EnvironmentError(
+          'ADMIN_TOKEN is "***", expected at least 16 letters, digits or any of -._~+/, as `openssl rand -hex 24` prints them',
+        ),
+      );
+    }
   });
 
   it('hides the password of a wrong URL', () => {

@@ -27,6 +27,7 @@ export function readConfiguration(variables: Variables): Configuration {
     },
     redisUrl: env.REDIS_URL,
     rateLimit: env.RATE_LIMIT,
+    adminToken: env.ADMIN_TOKEN,
     controlRoom: env.CONTROL_ROOM ?? (env.NODE_ENV === 'production' ? 'watch' : 'on'),
     controlRoomHosts: env.CONTROL_ROOM_HOSTS,
     matchingLimit: { perSecond: env.MATCHING_LIMIT, burst: env.MATCHING_BURST },

@@ -11,7 +11,7 @@ import {
 import type { Configuration } from '../config/configuration.js';
 import { Enforcement } from './enforcement.js';
 import { EnforcementGuard } from './enforcement.guard.js';
-import { MATCHING_LIMIT, matchingLimit } from './policies.js';
+import { ADMIN_TOKENS, adminTokensLimit, MATCHING_LIMIT, matchingLimit } from './policies.js';
 import { RouteTable } from './route-table.js';
 import { RouteTraffic, RouteTrafficModule } from './route-traffic.js';
 import { Routes } from './routes.js';
@@ -43,7 +43,7 @@ function rateLimitOptions(config: ConfigService<Configuration, true>, traffic: R
     // The gateway in front of the application sets or removes these headers: see deploy/README.md.
     identity: [apiKeyIdentity(), userIdentity(), ipIdentity()],
     localShare: config.get('pods', { infer: true }),
-    policies: { [MATCHING_LIMIT]: matchingLimit(config) },
+    policies: { [MATCHING_LIMIT]: matchingLimit(config), [ADMIN_TOKENS]: adminTokensLimit },
     onDecision: traffic.decided,
   };
 }

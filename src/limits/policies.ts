@@ -41,6 +41,17 @@ export const ZONE_STATS = { algorithm: 'fixed-window', limit: 60, window: MINUTE
 /** Surge changes are few and critical, so an exact log is worth its memory. */
 export const ZONE_SURGE = { algorithm: 'sliding-window-log', limit: 5, window: MINUTE_MS } as const satisfies Policy;
 
+/** The name of the policy of wrong tokens at `/api/admin/limits`. `OperatorGuard` charges it. */
+export const ADMIN_TOKENS = 'admin-tokens';
+
+/** Wrong tokens of one address. Enough for an operator who mistypes, and for 20 right ones at once. */
+export const adminTokensLimit = {
+  algorithm: 'fixed-window',
+  limit: 20,
+  window: 15 * MINUTE_MS,
+  by: 'ip',
+} as const satisfies Policy;
+
 /** The name of the policy that several routes share: those that matching has to work for. */
 export const MATCHING_LIMIT = 'matching';
 
