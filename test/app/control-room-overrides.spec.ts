@@ -32,12 +32,10 @@ afterEach(async () => {
 });
 
 function operate(path: 'overrides' | 'overrides/remove', body: object): request.Test {
-  const method = path === 'overrides' ? 'put' : 'post';
-  return request(services[0].url)
-    [method](`/api/admin/limits/${path}`)
-    .set('Authorization', `Bearer ${TOKEN}`)
-    .send(body)
-    .expect(200);
+  const agent = request(services[0].url);
+  const url = `/api/admin/limits/${path}`;
+  const asked = path === 'overrides' ? agent.put(url) : agent.post(url);
+  return asked.set('Authorization', `Bearer ${TOKEN}`).send(body).expect(200);
 }
 
 function ridesOf(tick: Tick | undefined, rider = 'rider-1'): PolicyTick | null | undefined {

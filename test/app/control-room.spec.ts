@@ -135,8 +135,8 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(last.statuses).toEqual({ 200: 1, 429: 2 });
     expect(last.answer).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^\d+$/) } });
     const tick = await until('five marks', 3000, () =>
-      stream.ticks.find((tick) => {
-        const { state } = policyIn(tick, 'surge') ?? {};
+      stream.ticks.find((shown) => {
+        const { state } = policyIn(shown, 'surge') ?? {};
         return state?.algorithm === 'sliding-window-log' && state.marks.length === 5;
       }),
     );
@@ -270,8 +270,8 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
       await using stream = await LiveStream.open(other.url);
       await control(one, ['post', 'trials', { lane: 'stats', rider: 'rider-1', many: true }]).expect(200);
       const seen = await until('the count', 3000, () =>
-        stream.ticks.find((tick) => {
-          const { state } = policyIn(tick, 'stats') ?? {};
+        stream.ticks.find((shown) => {
+          const { state } = policyIn(shown, 'stats') ?? {};
           return state?.algorithm === 'fixed-window' && state.used === 20;
         }),
       );

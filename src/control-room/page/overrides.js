@@ -42,9 +42,13 @@ function numberText(name, value) {
   return name === 'window' || name === 'lease' ? `${value} ms` : String(value);
 }
 
-/** @param {PolicyTick['plan'] | undefined} plan null for a policy without plans */
+/**
+ * Empty for a policy without plans. A plan that the policy does not tell apart leaves it its own numbers.
+ *
+ * @param {PolicyTick['plan'] | undefined} plan
+ */
 export function planText(plan) {
   if (!plan) return '';
   if (!plan.isKnown) return 'plan not asked yet';
-  return plan.name === null ? 'no plan' : `plan ${plan.name}`;
+  return plan.name === null ? 'own numbers' : `plan ${plan.name}`;
 }
