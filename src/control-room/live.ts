@@ -61,7 +61,7 @@ export interface PolicyTick {
   readonly numbers: DrawnNumbers | null;
   /** Null where nothing is counted, because an override exempts or blocks the rider, or where `numbers` is null. */
   readonly state: PolicyState | null;
-  /** Null where the policy has no plans. `isKnown` is false until the rider's first request to this process. */
+  /** Null where the policy has no plans. `isKnown` is false as long as neither the limiter nor the rider's account says. */
   readonly plan: PolicyExplanation['plan'];
   /** Without reason and author: whoever reaches the page may not know them. */
   readonly override: Pick<ExplainedOverride, 'change' | 'expiresAt'> | null;

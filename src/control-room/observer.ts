@@ -9,6 +9,7 @@ import { Concert } from './concert.js';
 import { type Lane, lanesOf } from './lanes.js';
 import type { Decider, LaneTick, MatchingTick, PolicyTick, Room, Tick } from './live.js';
 import { numbersOf, type PolicyParameters, stateOf } from './policy-state.js';
+import { RiderPlans } from './rider-plans.js';
 import { RIDERS, type RoomRider } from './riders.js';
 
 type Policies = readonly (PolicyTick | null)[];
@@ -19,6 +20,8 @@ export class Observer {
   private readonly lanes: readonly Lane[];
   /** What the last look saw of each lane, by lane and rider. */
   private readonly before = new Map<string, Policies>();
+  /** Riders of whom the limiter does not know the plan, because they have sent no request to this process. */
+  private readonly unplanned = new Set<RoomRider>(RIDERS);
   private matchingTick: MatchingTick | undefined;
   private matchingAsked = false;
 
@@ -29,6 +32,7 @@ export class Observer {
     private readonly enforcement: Enforcement,
     private readonly matching: Matching,
     private readonly concert: Concert,
+    private readonly plans: RiderPlans,
   ) {
     this.lanes = lanesOf(config, routes);
   }
@@ -101,8 +105,24 @@ export class Observer {
   }
 
   /** Undefined when the limiter cannot answer. The library logs the reason. */
-  private look({ route }: Lane, rider: RoomRider): Promise<LimitExplanation | undefined> {
-    return this.routes.explain(route, { kind: 'user', value: rider }).catch(() => undefined);
+  private async look({ route, hasPlans }: Lane, rider: RoomRider): Promise<LimitExplanation | undefined> {
+    const identity = { kind: 'user', value: rider };
+    const plan = hasPlans && this.unplanned.has(rider) ? this.plans.of(rider) : undefined;
+    try {
+      const [known, assumed] = await Promise.all([
+        this.routes.explain(route, identity),
+        plan === undefined ? undefined : this.routes.explain(route, identity, { plan }),
+      ]);
+      if (!hasPlans) return known;
+      if (known.policies.every((one) => one.plan === null || one.plan.isKnown)) {
+        this.unplanned.delete(rider);
+        return known;
+      }
+      this.unplanned.add(rider);
+      return assumed ?? known;
+    } catch {
+      return undefined;
+    }
   }
 
   private decider(): Decider {

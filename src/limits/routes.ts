@@ -54,9 +54,13 @@ export class Routes {
     return this.limiter.peekRoute(controller, handler, identity);
   }
 
-  /** What a request of the identity meets at each policy, without a charge. */
-  explain({ controller, handler }: Route, identity: Identity): Promise<LimitExplanation> {
-    return this.limiter.explain(identity, [controller, handler]);
+  /** What a request of the identity meets at each policy, without a charge. Default plan: the last known one. */
+  explain(
+    { controller, handler }: Route,
+    identity: Identity,
+    options?: { plan?: string | null },
+  ): Promise<LimitExplanation> {
+    return this.limiter.explain(identity, [controller, handler], options);
   }
 
   /** Requests of the route since the start. */

@@ -38,6 +38,14 @@ function operate(path: 'overrides' | 'overrides/remove', body: object): request.
   return asked.set('Authorization', `Bearer ${TOKEN}`).send(body).expect(200);
 }
 
+async function rideOf({ url }: Service, rider: string): Promise<void> {
+  await request(url)
+    .post('/api/rides/request')
+    .set('X-User-Id', rider)
+    .send({ ...RIDE, rider_id: rider })
+    .expect(200);
+}
+
 function ridesOf(tick: Tick | undefined, rider = 'rider-1'): PolicyTick | null | undefined {
   return tick?.lanes['rides']!.riders[rider]?.[0];
 }
@@ -73,13 +81,13 @@ describe('the control room', () => {
     });
     expect(lane.numbers).toEqual({ limit: 5, perSecond: 1, windowMs: 0 });
     const tick = stream.ticks.at(-1)!;
-    expect(ridesOf(tick, 'rider-2')).toMatchObject({ numbers: { limit: 20 }, override: null });
+    expect(ridesOf(tick, 'rider-2')).toMatchObject({ numbers: { limit: 40 }, override: null });
     expect(tick.lanes['rides']!.riders['rider-1']![1]).toMatchObject({ numbers: { limit: 60 }, override: null });
 
     // The state is the one that requests meet: three of five tokens leave the bucket two seconds from full, at most.
     const since = Date.now();
     for (let i = 0; i < 3; i++) {
-      await request(services[0].url).post('/api/rides/request').set('X-User-Id', 'rider-1').send(RIDE).expect(200);
+      await rideOf(services[0], 'rider-1');
     }
     const used = await laneSoon(
       stream,
@@ -107,6 +115,26 @@ describe('the control room', () => {
     }
   });
 
+  it('shows the plan of a rider and its numbers, before and after their first request', async () => {
+    await using stream = await LiveStream.open(services[1].url);
+    const plus = { numbers: { limit: 40, perSecond: 20, windowMs: 0 }, plan: { name: 'plus', isKnown: true } };
+    const of = (rider: string): PolicyTick | null | undefined => ridesOf(stream.ticks.at(-1), rider);
+    await until('the plan of the account', 2000, () => of('rider-2')?.plan?.isKnown === true);
+    expect(of('rider-2')).toMatchObject(plus);
+    expect(of('rider-1')).toMatchObject({ numbers: { limit: 20, perSecond: 10 }, plan: { name: null, isKnown: true } });
+    await Promise.all(Array.from({ length: 35 }, () => rideOf(services[1], 'rider-2')));
+    const charged = await until('the charge', 2000, () =>
+      stream.ticks
+        .map((tick) => ridesOf(tick, 'rider-2'))
+        .find((policy) => policy?.state?.algorithm === 'token-bucket' && policy.state.fullAt > 0),
+    );
+    expect(charged).toMatchObject(plus);
+    const last = stream.ticks.length;
+    await until('another tick', 2000, () => stream.ticks.length > last);
+    expect(of('rider-2')).toMatchObject(plus);
+    expect(stream.ticks.at(-1)!.lanes['stats']!.riders['rider-2']).toMatchObject([{ plan: null }]);
+  });
+
   it('does not tell viewers why and by whom an override was set', async () => {
     await services[0].app
       .get(RateLimitOverrides)
@@ -121,6 +149,8 @@ describe('the control room', () => {
     const streams: LiveStream[] = [];
     try {
       await operate('overrides', { ...TARGET, change: { capacity: 5 } });
+      // Until then the page also asks what the plans of their accounts would give them.
+      for (const rider of ['rider-1', 'rider-2']) await rideOf(services[1], rider);
       const scripts = async (viewers: number): Promise<number> => {
         while (streams.length < viewers) streams.push(await LiveStream.open(services[1].url));
         await delay(500);
@@ -143,7 +173,7 @@ describe('the control room', () => {
   it('sends no tick but heartbeats while nothing happens to a bucket that refills', async () => {
     await operate('overrides', { ...TARGET, change: { capacity: 5, refill: '1/m' } });
     for (let i = 0; i < 3; i++) {
-      await request(services[0].url).post('/api/rides/request').set('X-User-Id', 'rider-1').send(RIDE).expect(200);
+      await rideOf(services[0], 'rider-1');
     }
     await delay(500);
     await using stream = await LiveStream.open(services[0].url);

@@ -66,7 +66,9 @@ describe('an override that another process sets', () => {
 
     await viewer.rider.selectOption('rider-2');
     expect(await words.isVisible()).toBe(false);
-    expect(await caption.innerText()).toMatch(/^\d+ of \d\d tokens/);
+    expect(await caption.innerText()).toMatch(/^40 of 40 tokens/);
+    expect(await policy.getByText('plan plus').isVisible()).toBe(true);
+    await page.screenshot({ path: join(pictures, 'plus.png') });
     await viewer.rider.selectOption('rider-1');
     expect(await words.isVisible()).toBe(true);
 

@@ -49,6 +49,6 @@ function numberText(name, value) {
  */
 export function planText(plan) {
   if (!plan) return '';
-  if (!plan.isKnown) return 'plan not asked yet';
+  if (!plan.isKnown) return 'plan unknown';
   return plan.name === null ? 'own numbers' : `plan ${plan.name}`;
 }
