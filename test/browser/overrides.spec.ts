@@ -65,6 +65,7 @@ describe('an override that another process sets', () => {
     await page.screenshot({ path: join(pictures, 'override.png'), fullPage: true });
 
     await viewer.rider.selectOption('rider-2');
+    expect(await viewer.lane('rides').locator('.outcome').innerText()).toBe('');
     expect(await words.isVisible()).toBe(false);
     expect(await caption.innerText()).toMatch(/^40 of 40 tokens/);
     expect(await policy.getByText('plan plus').isVisible()).toBe(true);

@@ -100,6 +100,7 @@ export class Lane {
   choose(rider) {
     this.rider = rider;
     for (const view of this.views) view.state = undefined;
+    this.outcome.replaceChildren(); // it is the other rider's
     if (this.tick !== undefined) this.see(this.tick, 0);
   }
 
