@@ -1,10 +1,11 @@
 #!/bin/sh
-# Prints the secret of secret.template.yaml with new random passwords:
+# Prints the secret of secret.template.yaml with new random passwords and a new token:
 #   sh deploy/kubernetes/secret.sh | kubectl apply -f -
 set -eu
-script=''
+random() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
+script="s/<REPLACE_ADMIN_TOKEN>/$(random)/;"
 for user in APPLICATION PROBE EXPORTER; do
-  password=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
+  password=$(random)
   hash=$(printf %s "$password" | sha256sum | cut -d ' ' -f 1)
   script="${script}s/REPLACE_${user}_PASSWORD/$password/;s/REPLACE_${user}_SHA256/$hash/;"
 done

@@ -28,8 +28,13 @@ export class Environment {
   @IsBetween(0.1, 3600) REQUEST_TIMEOUT_SECONDS: number = 30;
 
   @IsUrlOf('redis:', 'rediss:') REDIS_URL?: string = undefined;
+  /** Default: an empty database in the process. */
+  @IsUrlOf('postgres:', 'postgresql:') DATABASE_URL?: string = undefined;
   @IsOneOf(RATE_LIMIT_MODES) RATE_LIMIT: (typeof RATE_LIMIT_MODES)[number] = 'on';
   @IsWhole(1, 10_000) PODS: number = 1;
+
+  /** Without it nobody can change limits at run time. */
+  @IsToken() ADMIN_TOKEN?: string = undefined;
 
   /** Default: `on`, and `watch` in production. A visitor of a production page must not start a surge by accident. */
   @IsOneOf(CONTROL_ROOM_MODES) CONTROL_ROOM?: (typeof CONTROL_ROOM_MODES)[number] = undefined;
@@ -91,6 +96,16 @@ function IsUrlOf(...protocols: readonly string[]): PropertyDecorator {
   );
 }
 
+/** What a client can send behind `Bearer` (RFC 6750, section 2.1), and nobody can guess. */
+function IsToken(): PropertyDecorator {
+  return IsValid(
+    'isToken',
+    (value) => /^[\w.~+/-]{16,}=*$/.test(value as string),
+    'at least 16 letters, digits or any of -._~+/, as `openssl rand -hex 24` prints them',
+    () => '***',
+  );
+}
+
 function IsAddress(words: readonly string[]): PropertyDecorator {
   const expected = `an IP address or ${words.map((word) => `"${word}"`).join(' or ')}`;
   return IsValid('isAddress', (value) => words.includes(value as string) || isIP(value as string) !== 0, expected);
@@ -139,5 +154,9 @@ function IsValid(
 
 /** A value may be a URL with a password, and boot errors end up in logs. */
 function quoted(value: unknown): string {
-  return JSON.stringify(String(value)).replace(/\/\/[^/]*@/, '//***@');
+  // Up to the last @, since a password may contain a slash or an @ that is not encoded.
+  const masked = String(value)
+    .replace(/^(\w+:\/\/)?.*[:/].*@/s, '$1***@')
+    .replace(/(password=)[^&\s]*/gi, '$1***');
+  return JSON.stringify(masked);
 }

@@ -33,6 +33,7 @@ import { Observer } from './observer.js';
 import type { TrialResult } from './live.js';
 import { OwnPageGuard } from './own-page.guard.js';
 import { readPageFiles } from './page-files.js';
+import { RIDERS, type RoomRider } from './riders.js';
 import { RoomGuard } from './room.guard.js';
 import { type LaneId, SAMPLES, Trial } from './trial.js';
 import { TrialQueue } from './trial-queue.js';
@@ -43,6 +44,7 @@ class SwitchDto {
 
 class TrialDto {
   @IsIn(Object.keys(SAMPLES)) lane: LaneId;
+  @IsIn(RIDERS) rider: RoomRider;
   @IsBoolean() many: boolean;
 }
 
@@ -147,13 +149,18 @@ export class ControlRoomController implements OnModuleDestroy {
   @Post('control-room/trials')
   @UseGuards(OwnPageGuard, ControlGuard)
   @HttpCode(HttpStatus.OK)
-  async send(@Body() { lane, many }: TrialDto, @Req() { socket }: { readonly socket: Socket }): Promise<TrialResult> {
+  async send(
+    @Body() { lane, rider, many }: TrialDto,
+    @Req() { socket }: { readonly socket: Socket },
+  ): Promise<TrialResult> {
     const client = new AbortController();
     const leave = (): void => client.abort();
     socket.once('close', leave);
     if (socket.destroyed) leave();
     try {
-      return await this.trials.run(peerOf(socket), client.signal, (signal) => this.trial.send(lane, many, signal));
+      return await this.trials.run(peerOf(socket), client.signal, (signal) =>
+        this.trial.send(lane, rider, many, signal),
+      );
     } catch (error) {
       // The client has left. This answer is not read, but Nest would log any other error.
       throw client.signal.aborted ? new RequestTimeoutException() : error;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../config/configuration.js';
-import { forbidden } from './forbidden.js';
+import { forbidden } from '../http/forbidden.js';
 
 /** Protects routes that change something: they need `CONTROL_ROOM=on` and a request of the page itself. */
 @Injectable()

@@ -22,6 +22,8 @@ import { type LaneId, SAMPLES } from './trial.js';
 export interface Lane {
   readonly description: LaneDescription;
   readonly route: Route;
+  /** Whether one of its policies tells plans apart. */
+  readonly hasPlans: boolean;
 }
 
 /**
@@ -36,6 +38,7 @@ export function lanesOf(config: ConfigService<Configuration, true>, routes: Rout
   const lane = (id: LaneId, title: string, method: string, path: string, ...policies: readonly Policy[]): Lane => ({
     description: { id, title, method, path, more: SAMPLES[id].more, policies: policies.map(parametersOf) },
     route: routes.find(method, path),
+    hasPlans: policies.some(({ plans }) => plans !== undefined),
   });
   return [
     lane('rides', 'Ride request', 'POST', '/api/rides/request', RIDES, ...matching),

@@ -1,4 +1,5 @@
-import type { LaneState, PolicyParameters } from './policy-state.js';
+import type { ExplainedOverride, PolicyExplanation } from 'nestjs-floodgate';
+import type { DrawnNumbers, PolicyParameters, PolicyState } from './policy-state.js';
 
 /** The events that the page receives. The file has types only, so that TypeScript can check the page's modules against them. */
 export interface LiveEvents {
@@ -13,8 +14,8 @@ export interface Room {
   readonly mode: 'on' | 'watch';
   /** False with `RATE_LIMIT=off`. */
   readonly switchable: boolean;
-  /** The rider who sends the page's requests. */
-  readonly rider: string;
+  /** The riders whose limits the page can show. */
+  readonly riders: readonly string[];
   readonly lanes: readonly LaneDescription[];
   readonly concert: { readonly riders: number; readonly demand: number; readonly seconds: number };
 }
@@ -48,8 +49,22 @@ export interface LaneTick {
   /** Requests to this process since its start. */
   readonly passed: number;
   readonly rejected: number;
-  /** The state of each policy for the page's rider, or for all clients; undefined if the limiter did not answer. */
-  readonly state: LaneState | undefined;
+  /**
+   * By rider, the lane's policies in their order, as a request of the rider finds them. Null for a rider: the limiter did not answer; null
+   * for a policy: it is not asked.
+   */
+  readonly riders: Readonly<Record<string, readonly (PolicyTick | null)[] | null>>;
+}
+
+export interface PolicyTick {
+  /** The numbers in force under plan and override; null: no picture can draw them. */
+  readonly numbers: DrawnNumbers | null;
+  /** Null where nothing is counted, because an override exempts or blocks the rider, or where `numbers` is null. */
+  readonly state: PolicyState | null;
+  /** Null where the policy has no plans. `isKnown` is false as long as neither the limiter nor the rider's account says. */
+  readonly plan: PolicyExplanation['plan'];
+  /** Without reason and author: whoever reaches the page may not know them. */
+  readonly override: Pick<ExplainedOverride, 'change' | 'expiresAt'> | null;
 }
 
 export interface MatchingTick {

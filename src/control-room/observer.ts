@@ -1,24 +1,27 @@
 import { Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
-import { type Decision, RateLimiter } from 'nestjs-floodgate';
+import { type LimitExplanation, type PolicyExplanation, RateLimiter } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { Enforcement } from '../limits/enforcement.js';
 import { Routes } from '../limits/routes.js';
 import { Matching } from '../matching/matching.js';
 import { Concert } from './concert.js';
 import { type Lane, lanesOf } from './lanes.js';
-import type { Decider, LaneTick, MatchingTick, Room, Tick } from './live.js';
-import { type PolicyState, stateOf } from './policy-state.js';
-import { ROOM_RIDER } from './trial.js';
+import type { Decider, LaneTick, MatchingTick, PolicyTick, Room, Tick } from './live.js';
+import { numbersOf, type PolicyParameters, stateOf } from './policy-state.js';
+import { RiderPlans } from './rider-plans.js';
+import { RIDERS, type RoomRider } from './riders.js';
 
-const IDENTITY = { kind: 'user', value: ROOM_RIDER };
+type Policies = readonly (PolicyTick | null)[];
 
 /** Collects the figures that the page shows. */
 @Injectable()
 export class Observer {
   private readonly lanes: readonly Lane[];
-  /** The last state of each lane's policies. */
-  private readonly before = new Map<string, readonly PolicyState[]>();
+  /** What the last look saw of each lane, by lane and rider. */
+  private readonly before = new Map<string, Policies>();
+  /** Riders of whom the limiter does not know the plan, because they have sent no request to this process. */
+  private readonly unplanned = new Set<RoomRider>(RIDERS);
   private matchingTick: MatchingTick | undefined;
   private matchingAsked = false;
 
@@ -29,6 +32,7 @@ export class Observer {
     private readonly enforcement: Enforcement,
     private readonly matching: Matching,
     private readonly concert: Concert,
+    private readonly plans: RiderPlans,
   ) {
     this.lanes = lanesOf(config, routes);
   }
@@ -37,7 +41,7 @@ export class Observer {
     return {
       mode: this.config.get('controlRoom', { infer: true }) === 'on' ? 'on' : 'watch',
       switchable: this.enforcement.switchable,
-      rider: ROOM_RIDER,
+      riders: RIDERS,
       lanes: this.lanes.map(({ description }) => description),
       concert: this.concert.size,
     };
@@ -45,33 +49,80 @@ export class Observer {
 
   async tick(): Promise<Tick> {
     this.askMatching();
-    const looks = await Promise.all(this.lanes.map((lane) => this.look(lane)));
-    const at = Math.max(...looks.map((look) => look?.decidedAtMs ?? 0)) || Date.now();
+    // All in one turn of the event loop: the limiter asks Redis once for them.
+    const looks = await Promise.all(
+      this.lanes.map((lane) => Promise.all(RIDERS.map((rider) => this.look(lane, rider)))),
+    );
+    const at = Math.max(...looks.flat().map((look) => (look === undefined ? 0 : Date.parse(look.at)))) || Date.now();
     return {
-      at: Math.round(at),
+      at,
       enforced: this.enforcement.on,
       decider: this.decider(),
-      lanes: Object.fromEntries(this.lanes.map((lane, i) => [lane.description.id, this.laneTick(lane, looks[i])])),
+      lanes: Object.fromEntries(this.lanes.map((lane, i) => [lane.description.id, this.laneTick(lane, looks[i]!)])),
       matching: this.matchingTick,
       concert: this.concert.tick(),
     };
   }
 
-  private laneTick({ description: { id, policies }, route }: Lane, look: Decision | undefined): LaneTick {
-    const counts = this.routes.counts(route);
-    if (look === undefined) return { ...counts, state: undefined };
-    const before = this.before.get(id);
-    const state = policies.flatMap((policy, i) => {
+  private laneTick(lane: Lane, looks: readonly (LimitExplanation | undefined)[]): LaneTick {
+    const riders = RIDERS.map((rider, i) => [rider, this.policiesOf(lane, rider, looks[i])] as const);
+    return { ...this.routes.counts(lane.route), riders: Object.fromEntries(riders) };
+  }
+
+  private policiesOf(
+    { description: { id, policies } }: Lane,
+    rider: RoomRider,
+    look: LimitExplanation | undefined,
+  ): Policies | null {
+    if (look === undefined) return null;
+    const key = `${id} ${rider}`;
+    const before = this.before.get(key);
+    const seen = policies.map((policy, i) => {
       const said = look.policies.find((one) => one.policy === policy.name);
-      return said === undefined ? [] : [stateOf(policy, said, look.decidedAtMs, before?.[i])];
+      return said === undefined ? null : this.policyTick(policy, said, Date.parse(look.at), before?.[i]);
     });
-    this.before.set(id, state);
-    return { ...counts, state };
+    this.before.set(key, seen);
+    return seen;
+  }
+
+  private policyTick(
+    { algorithm }: PolicyParameters,
+    { numbers, level, plan, override, decidedBy }: PolicyExplanation,
+    at: number,
+    before: PolicyTick | null | undefined,
+  ): PolicyTick {
+    const whole = numbersOf(numbers) ?? null;
+    // While Redis is unavailable this process has its share of limit and rate.
+    const share = decidedBy === 'local' ? this.config.get('pods', { infer: true }) : 1;
+    const drawn = whole && { ...whole, limit: level?.limit ?? whole.limit, perSecond: whole.perSecond / share };
+    const state = drawn && level && stateOf({ algorithm, ...drawn }, level, at, before?.state ?? undefined);
+    return {
+      numbers: drawn,
+      state,
+      plan,
+      override: override && { change: override.change, expiresAt: override.expiresAt },
+    };
   }
 
   /** Undefined when the limiter cannot answer. The library logs the reason. */
-  private look({ route }: Lane): Promise<Decision | undefined> {
-    return this.routes.peek(route, IDENTITY).catch(() => undefined);
+  private async look({ route, hasPlans }: Lane, rider: RoomRider): Promise<LimitExplanation | undefined> {
+    const identity = { kind: 'user', value: rider };
+    const plan = hasPlans && this.unplanned.has(rider) ? this.plans.of(rider) : undefined;
+    try {
+      const [known, assumed] = await Promise.all([
+        this.routes.explain(route, identity),
+        plan === undefined ? undefined : this.routes.explain(route, identity, { plan }),
+      ]);
+      if (!hasPlans) return known;
+      if (known.policies.every((one) => one.plan === null || one.plan.isKnown)) {
+        this.unplanned.delete(rider);
+        return known;
+      }
+      this.unplanned.add(rider);
+      return assumed ?? known;
+    } catch {
+      return undefined;
+    }
   }
 
   private decider(): Decider {

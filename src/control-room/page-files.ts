@@ -25,6 +25,7 @@ const OWN = [
   'dom.js',
   'feed.js',
   'lane.js',
+  'overrides.js',
   'pictures.js',
   'send.js',
   'status.js',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { Test } from '@nestjs/testing';
-import { parametersOf, type PolicyState, stateOf } from './policy-state.js';
+import { numbersOf, parametersOf, type PolicyState, stateOf } from './policy-state.js';
 
 const ADA = { kind: 'user', value: 'ada' };
 const MINUTE_MS = 60_000;
@@ -107,6 +107,41 @@ describe('the state for the page', () => {
   });
 
   it('rejects parameters that the page cannot draw', () => {
-    expect(() => parametersOf({ algorithm: 'token-bucket', capacity: 1, refill: '600/m' })).toThrow(TypeError);
+    const window = { calendar: 'day', timeZone: 'Europe/Paris' } as const;
+    expect(() => parametersOf({ algorithm: 'fixed-window', limit: 1, window })).toThrow(TypeError);
+    expect(() => parametersOf({ algorithm: 'concurrency', limit: 1, lease: '1m' })).toThrow(TypeError);
+    expect(numbersOf({ limit: 1, window })).toBeUndefined();
+  });
+
+  it.each([
+    [
+      { capacity: 5, refill: 2 },
+      { limit: 5, perSecond: 2, windowMs: 0 },
+    ],
+    [
+      { capacity: 5, refill: '600/m' },
+      { limit: 5, perSecond: 10, windowMs: 0 },
+    ],
+    [
+      { capacity: 5, drain: '1/500ms' },
+      { limit: 5, perSecond: 2, windowMs: 0 },
+    ],
+    [
+      { limit: 7, window: 250 },
+      { limit: 7, perSecond: 0, windowMs: 250 },
+    ],
+    [
+      { limit: 7, window: '24h' },
+      { limit: 7, perSecond: 0, windowMs: 86_400_000 },
+    ],
+  ] as const)('draws the numbers %j of an override as numbers', (numbers, drawn) => {
+    expect(numbersOf(numbers)).toEqual(drawn);
+  });
+
+  it('stays the same between looks without a request, whatever their instants are rounded to', () => {
+    const bucket = { algorithm: 'token-bucket', limit: 20, windowMs: 0 } as const;
+    const first = stateOf(bucket, { remaining: 10, resetAfterMs: 900.4 }, 1000, undefined);
+    expect(stateOf(bucket, { remaining: 10, resetAfterMs: 800.4 }, 1101, first)).toEqual(first);
+    expect(stateOf(bucket, { remaining: 9, resetAfterMs: 900.4 }, 1101, first)).not.toEqual(first);
   });
 });

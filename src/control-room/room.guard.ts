@@ -4,7 +4,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { ConfigService } from '@nestjs/config';
 import { ALL_ADDRESSES, type Configuration } from '../config/configuration.js';
 import { hostName, isLoopback } from '../http/host-name.js';
-import { forbidden } from './forbidden.js';
+import { forbidden } from '../http/forbidden.js';
 
 /**
  * Allows requests to the control room whose `Host` is this machine or a name in `CONTROL_ROOM_HOSTS`.

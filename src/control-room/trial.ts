@@ -5,31 +5,49 @@ import { zoneOf } from '../geo/zone.js';
 import { CENTER } from '../geo/position.js';
 import type { TrialResult } from './live.js';
 import { ownOrigin } from './own-origin.js';
-
-/** The rider who sends the page's requests, the same in every process: on one Redis the pages share one limit. */
-export const ROOM_RIDER = 'control-room';
+import type { RoomRider } from './riders.js';
 
 /** The request of a lane's buttons. The second button sends `more` of them at once, which shows the limit. */
 interface Sample {
   readonly method: 'GET' | 'POST' | 'PUT';
-  readonly path: string;
-  readonly body?: object;
+  readonly path: (rider: RoomRider) => string;
+  readonly body?: (rider: RoomRider) => object;
   readonly more: number;
   /** The body for the second button, if it differs. */
-  readonly moreBody?: object;
+  readonly moreBody?: () => object;
 }
 
 const ITINERARY = { pickup_lat: CENTER.lat, pickup_lng: CENTER.lng, dropoff_lat: 40.7484, dropoff_lng: -73.9857 };
 
 export const SAMPLES = {
-  rides: { method: 'POST', path: '/api/rides/request', body: { rider_id: ROOM_RIDER, ...ITINERARY }, more: 30 },
-  fares: { method: 'POST', path: '/api/fares/estimate', body: ITINERARY, more: 30 },
-  nearby: { method: 'GET', path: `/api/drivers/nearby?lat=${CENTER.lat}&lng=${CENTER.lng}&radius_km=1`, more: 40 },
-  location: { method: 'POST', path: '/api/drivers/location', body: positions(30), more: 6, moreBody: positions(500) },
-  history: { method: 'GET', path: `/api/trips/history?rider_id=${ROOM_RIDER}`, more: 10 },
-  stats: { method: 'GET', path: '/api/admin/zones/stats?limit=1', more: 20 },
+  rides: {
+    method: 'POST',
+    path: () => '/api/rides/request',
+    body: (rider) => ({ rider_id: rider, ...ITINERARY }),
+    more: 30,
+  },
+  fares: { method: 'POST', path: () => '/api/fares/estimate', body: () => ITINERARY, more: 30 },
+  nearby: {
+    method: 'GET',
+    path: () => `/api/drivers/nearby?lat=${CENTER.lat}&lng=${CENTER.lng}&radius_km=1`,
+    more: 40,
+  },
+  location: {
+    method: 'POST',
+    path: () => '/api/drivers/location',
+    body: () => positions(30),
+    more: 6,
+    moreBody: () => positions(500),
+  },
+  history: { method: 'GET', path: (rider) => `/api/trips/history?rider_id=${rider}`, more: 10 },
+  stats: { method: 'GET', path: () => '/api/admin/zones/stats?limit=1', more: 20 },
   // The default factor, so that no fare changes.
-  surge: { method: 'PUT', path: `/api/admin/zones/${zoneOf(CENTER)}/surge`, body: { factor: 1 }, more: 3 },
+  surge: {
+    method: 'PUT',
+    path: () => `/api/admin/zones/${zoneOf(CENTER)}/surge`,
+    body: () => ({ factor: 1 }),
+    more: 3,
+  },
 } as const satisfies Record<string, Sample>;
 
 export type LaneId = keyof typeof SAMPLES;
@@ -52,12 +70,12 @@ export class Trial implements OnModuleDestroy {
    * @param signal aborts the requests that have no answer yet
    * @throws ConflictException when this process does not listen on a TCP port
    */
-  async send(lane: LaneId, many: boolean, signal: AbortSignal): Promise<TrialResult> {
+  async send(lane: LaneId, rider: RoomRider, many: boolean, signal: AbortSignal): Promise<TrialResult> {
     const sample: Sample = SAMPLES[lane];
     const origin = ownOrigin(this.adapterHost);
     const since = performance.now();
     const answers = await Promise.all(
-      Array.from({ length: many ? sample.more : 1 }, () => this.ask(origin, sample, many, signal)),
+      Array.from({ length: many ? sample.more : 1 }, () => this.ask(origin, sample, rider, many, signal)),
     );
     const statuses: Record<string, number> = {};
     for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
@@ -74,16 +92,17 @@ export class Trial implements OnModuleDestroy {
   private async ask(
     origin: string,
     { method, path, body, moreBody }: Sample,
+    rider: RoomRider,
     many: boolean,
     signal: AbortSignal,
   ): Promise<TrialAnswer> {
-    const sent = (many ? moreBody : undefined) ?? body;
+    const sent = ((many ? moreBody : undefined) ?? body)?.(rider);
     const response = await this.agent.request({
       origin,
       method,
-      path,
+      path: path(rider),
       signal,
-      headers: { 'x-user-id': ROOM_RIDER, ...(sent && { 'content-type': 'application/json' }) },
+      headers: { 'x-user-id': rider, ...(sent && { 'content-type': 'application/json' }) },
       ...(sent && { body: JSON.stringify(sent) }),
     });
     const text = await response.body.text();
@@ -99,7 +118,7 @@ type TrialAnswer = TrialResult['answer'];
 /** Positions of drivers around the garden, as a phone without a connection buffers them. */
 function positions(count: number): object[] {
   return Array.from({ length: count }, (_, i) => ({
-    driver_id: `${ROOM_RIDER}-${(i % 30) + 1}`,
+    driver_id: `control-room-${(i % 30) + 1}`,
     lat: CENTER.lat + 0.0002 * (i % 30),
     lng: CENTER.lng,
   }));

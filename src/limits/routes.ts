@@ -1,7 +1,7 @@
 import { Injectable, RequestMethod, type Type } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { type Decision, type Identity, RateLimiter } from 'nestjs-floodgate';
+import { type Decision, type Identity, type LimitExplanation, RateLimiter } from 'nestjs-floodgate';
 import { type RouteCounts, routeName, RouteTraffic } from './route-traffic.js';
 
 /** A handler of an HTTP route. */
@@ -52,6 +52,15 @@ export class Routes {
   /** The decision for a request of cost 1, without a charge; undefined for a route without limits. */
   peek({ controller, handler }: Route, identity: Identity): Promise<Decision | undefined> {
     return this.limiter.peekRoute(controller, handler, identity);
+  }
+
+  /** What a request of the identity meets at each policy, without a charge. Default plan: the last known one. */
+  explain(
+    { controller, handler }: Route,
+    identity: Identity,
+    options?: { plan?: string | null },
+  ): Promise<LimitExplanation> {
+    return this.limiter.explain(identity, [controller, handler], options);
   }
 
   /** Requests of the route since the start. */

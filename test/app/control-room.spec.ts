@@ -4,7 +4,7 @@ import { ConfigService } from '@nestjs/config';
 import request from 'supertest';
 import { MAX_VIEWERS_PER_PEER } from '../../src/control-room/control-room.controller.js';
 import { lanesOf } from '../../src/control-room/lanes.js';
-import type { TrialResult } from '../../src/control-room/live.js';
+import type { PolicyTick, Tick, TrialResult } from '../../src/control-room/live.js';
 import { Routes } from '../../src/limits/routes.js';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -18,8 +18,13 @@ const ON = { RATE_LIMIT: 'on' };
 const CONTROLS = [
   ['put', 'concert', { on: true }],
   ['put', 'enforcement', { on: false }],
-  ['post', 'trials', { lane: 'rides', many: false }],
+  ['post', 'trials', { lane: 'rides', rider: 'rider-1', many: false }],
 ] as const;
+
+/** The lane's policy at `index`, as a request of the rider finds it. */
+function policyIn(tick: Tick, lane: string, rider = 'rider-1', index = 0): PolicyTick | null | undefined {
+  return tick.lanes[lane]!.riders[rider]?.[index];
+}
 
 const services: Service[] = [];
 
@@ -70,11 +75,16 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
   it('sends the room first, then one to four ticks per second', async () => {
     const service = await open();
     await using stream = await LiveStream.open(service.url);
-    const rides = setInterval(() => void request(service.url).post('/api/rides/request').send(RIDE).then(), 20);
+    const rides: Promise<unknown>[] = [];
+    const riding = setInterval(() => rides.push(request(service.url).post('/api/rides/request').send(RIDE).then()), 20);
     await delay(3000);
-    clearInterval(rides);
+    clearInterval(riding);
+    await Promise.all(rides);
     const [first, ...rest] = stream.events;
-    expect(first).toMatchObject({ type: 'room', data: { mode: 'on', switchable: true, rider: 'control-room' } });
+    expect(first).toMatchObject({
+      type: 'room',
+      data: { mode: 'on', switchable: true, riders: ['rider-1', 'rider-2'] },
+    });
     expect(rest.every(({ type }) => type === 'tick')).toBe(true);
     expect(rest.length).toBeGreaterThanOrEqual(3);
     const seconds = (rest.at(-1)!.atMs - first!.atMs) / 1000;
@@ -107,7 +117,9 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
   it('sends requests, returns their outcome, and shows their charges in the lane', async () => {
     const service = await open();
     await using stream = await LiveStream.open(service.url);
-    const one = await control(service, ['post', 'trials', { lane: 'surge', many: false }]).expect(200);
+    const one = await control(service, ['post', 'trials', { lane: 'surge', rider: 'rider-1', many: false }]).expect(
+      200,
+    );
     expect(one.body).toEqual({
       statuses: { 200: 1 },
       answer: {
@@ -117,22 +129,24 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
       },
       tookMs: expect.any(Number),
     });
-    await control(service, ['post', 'trials', { lane: 'surge', many: true }]).expect(200);
-    const last = (await control(service, ['post', 'trials', { lane: 'surge', many: true }])).body as TrialResult;
+    await control(service, ['post', 'trials', { lane: 'surge', rider: 'rider-1', many: true }]).expect(200);
+    const last = (await control(service, ['post', 'trials', { lane: 'surge', rider: 'rider-1', many: true }]))
+      .body as TrialResult;
     expect(last.statuses).toEqual({ 200: 1, 429: 2 });
     expect(last.answer).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^\d+$/) } });
     const tick = await until('five marks', 3000, () =>
-      stream.ticks.find(({ lanes }) => {
-        const [state] = lanes['surge']!.state ?? [];
+      stream.ticks.find((shown) => {
+        const { state } = policyIn(shown, 'surge') ?? {};
         return state?.algorithm === 'sliding-window-log' && state.marks.length === 5;
       }),
     );
     expect(tick.lanes['surge']).toMatchObject({ passed: 5, rejected: 2 });
     for (const lane of ['rides', 'fares', 'nearby', 'location', 'history', 'stats']) {
-      const { body } = await control(service, ['post', 'trials', { lane, many: false }]).expect(200);
+      const { body } = await control(service, ['post', 'trials', { lane, rider: 'rider-1', many: false }]).expect(200);
       expect([lane, (body as TrialResult).statuses]).toEqual([lane, { 200: 1 }]);
     }
-    await control(service, ['post', 'trials', { lane: 'other', many: true }]).expect(400);
+    await control(service, ['post', 'trials', { lane: 'rides', rider: 'somebody', many: true }]).expect(400);
+    await control(service, ['post', 'trials', { lane: 'other', rider: 'rider-1', many: true }]).expect(400);
   });
 
   it('switches the limits of this process off and on', async () => {
@@ -254,10 +268,10 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
       const variables = { ...ON, REDIS_URL: redis.url };
       const [one, other] = [await open(variables), await open(variables)];
       await using stream = await LiveStream.open(other.url);
-      await control(one, ['post', 'trials', { lane: 'stats', many: true }]).expect(200);
+      await control(one, ['post', 'trials', { lane: 'stats', rider: 'rider-1', many: true }]).expect(200);
       const seen = await until('the count', 3000, () =>
-        stream.ticks.find(({ lanes }) => {
-          const [state] = lanes['stats']!.state ?? [];
+        stream.ticks.find((shown) => {
+          const { state } = policyIn(shown, 'stats') ?? {};
           return state?.algorithm === 'fixed-window' && state.used === 20;
         }),
       );
@@ -268,6 +282,8 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     const other = services.at(-1)!;
     await using stream = await LiveStream.open(other.url);
     await until('the fallback', 5000, () => stream.ticks.at(-1)?.decider === 'fallback');
-    expect(stream.ticks.at(-1)!.lanes['rides']!.state).toHaveLength(2);
+    const { riders } = stream.ticks.at(-1)!.lanes['rides']!;
+    expect(Object.keys(riders)).toEqual(['rider-1', 'rider-2']);
+    for (const policies of Object.values(riders)) expect(policies).toHaveLength(2);
   });
 });

@@ -112,6 +112,12 @@ describe('the page', () => {
     await page.locator('#switch[aria-checked=false]').waitFor();
     await page.keyboard.press('Enter');
     await page.locator('#switch[aria-checked=true]').waitFor();
+    await page.keyboard.press('Tab'); // the charts as a table
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('rider');
+    await page.keyboard.press('ArrowDown');
+    expect(await viewer.rider.inputValue()).toBe('rider-2');
+    expect(await page.getByLabel('The rider').count()).toBe(1);
     const names = await page
       .getByRole('button')
       .evaluateAll((buttons) => buttons.map((button) => button.getAttribute('aria-label') ?? button.textContent));

@@ -215,7 +215,7 @@ describe('the network policies', () => {
 describe('the secret', () => {
   it('has new passwords each time, and no placeholder left', () => {
     const other = newSecret();
-    for (const key of ['probe-password', 'exporter-password', 'redis-url']) {
+    for (const key of ['probe-password', 'exporter-password', 'redis-url', 'admin-token']) {
       expect(SECRET.stringData[key]).not.toBe(other.stringData[key]);
       expect(SECRET.stringData[key]).toMatch(/[0-9a-f]{48}/);
     }
@@ -226,8 +226,15 @@ describe('the secret', () => {
   it('gives Redis hashes only', () => {
     const { 'users.acl': users, ...others } = SECRET.stringData;
     const passwords = Object.values(others).map((text) => /[0-9a-f]{48}/.exec(text)![0]);
-    expect(passwords).toHaveLength(3);
+    expect(new Set(passwords).size).toBe(4);
     for (const password of passwords) expect(users).not.toContain(password);
+  });
+
+  it('has a token for operators that the application accepts, unlike the placeholder', () => {
+    const tokenOf = (secret: Secret): string | undefined =>
+      readConfiguration(variablesOf(containerOf('ride-hailing'), secret)).adminToken;
+    expect(tokenOf(SECRET)).toBe(SECRET.stringData['admin-token']);
+    expect(() => tokenOf(secretTemplate())).toThrow('ADMIN_TOKEN');
   });
 
   it('grants the rights that docs/redis.md lists, word for word', () => {

@@ -1,4 +1,5 @@
 import { make, say } from './dom.js';
+import { overrideText, OVERRIDDEN, planText } from './overrides.js';
 import { ALGORITHMS, pictureOf } from './pictures.js';
 import { send } from './send.js';
 
@@ -22,27 +23,36 @@ export class Lane {
   /**
    * @param {LaneDescription} description
    * @param {boolean} mayRequest
+   * @param {string} rider whose limits are drawn, and who sends the requests
    */
-  constructor({ id, title, method, path, more, policies }, mayRequest) {
+  constructor({ id, title, method, path, more, policies }, mayRequest, rider) {
     this.id = id;
+    this.title = title;
+    this.rider = rider;
     this.views = policies.map((policy) => {
-      const picture = pictureOf(policy);
+      const picture = pictureOf(policy.algorithm);
       const strong = make('b', 'amount');
       const rest = make('span', 'rest');
       const whose = make('i', policy.shared ? 'whose shared' : 'whose', policy.shared ? 'all clients' : 'one client');
-      const name = make('h4', '', ALGORITHMS[policy.algorithm], ' ', whose);
+      const plan = make('i', 'whose plan');
+      const name = make('h4', '', ALGORITHMS[policy.algorithm], ' ', whose, ' ', plan);
+      const override = make('p', 'override');
+      plan.hidden = override.hidden = true;
       const element = make(
         'div',
         `policy ${policy.algorithm}`,
         name,
         picture.element,
         make('p', 'caption', strong, rest),
+        override,
       );
       element.dataset['policy'] = policy.name;
       return {
         picture,
         strong,
         rest,
+        plan,
+        override,
         element,
         state: /** @type {string | undefined} */ (undefined),
         heldAt: /** @type {number | undefined} */ (undefined),
@@ -79,15 +89,25 @@ export class Lane {
     this.element.dataset['lane'] = id;
   }
 
+  /** The override of each policy, in words. */
+  get overrides() {
+    return (this.tick?.riders[this.rider] ?? []).flatMap((policy) =>
+      policy?.override ? [overrideText(policy.override)] : [],
+    );
+  }
+
+  /** @param {string} rider */
+  choose(rider) {
+    this.rider = rider;
+    for (const view of this.views) view.state = undefined;
+    this.outcome.replaceChildren(); // it is the other rider's
+    if (this.tick !== undefined) this.see(this.tick, 0);
+  }
+
   /** @param {LaneTick} tick @param {number} at */
   hear(tick, at) {
-    for (const [i, view] of this.views.entries()) {
-      const state = JSON.stringify(tick.state?.[i]);
-      // During traffic the state changes between two ticks. The picture keeps the last known state until the next tick.
-      view.heldAt = view.state === undefined || view.state === state ? undefined : at;
-      view.state = state;
-    }
     this.tick = tick;
+    this.see(tick, at);
     this.counts.push({ at, passed: tick.passed, rejected: tick.rejected });
     while ((this.counts[1]?.at ?? Infinity) <= at - 1000) this.counts.shift();
     const from = this.counts[0] ?? tick;
@@ -96,17 +116,43 @@ export class Lane {
     say(this.rejected, String(Math.round((tick.rejected - from.rejected) / seconds)));
   }
 
+  /** @param {LaneTick} tick @param {number} at */
+  see(tick, at) {
+    const policies = tick.riders[this.rider];
+    for (const [i, view] of this.views.entries()) {
+      const policy = policies?.[i];
+      const state = JSON.stringify(policy?.state);
+      // During traffic the state changes between two ticks. The picture keeps the last known state until the next tick.
+      view.heldAt = view.state === undefined || view.state === state ? undefined : at;
+      view.state = state;
+      const plan = planText(policy?.plan);
+      view.plan.hidden = plan === '';
+      say(view.plan, plan);
+      const { override } = policy ?? {};
+      view.override.hidden = !override;
+      say(view.override, override ? overrideText(override) : '');
+    }
+  }
+
   /** @param {number} now by the clock of the store */
   draw(now) {
-    const { state } = this.tick ?? {};
+    const policies = this.tick?.riders[this.rider];
     for (const [i, { picture, strong, rest, element, heldAt }] of this.views.entries()) {
-      const of = state?.[i];
-      element.toggleAttribute('data-unknown', of === undefined);
-      if (of === undefined) continue;
-      const caption = picture.draw(of, heldAt ?? now);
-      say(strong, caption.strong);
-      say(rest, caption.more);
-      element.dataset['full'] = caption.full.toFixed(3);
+      const policy = policies?.[i];
+      const { change } = policy?.override ?? {};
+      const word = change?.exempt ? 'exempt' : change?.blocked ? 'blocked' : undefined;
+      element.toggleAttribute('data-unknown', word === undefined && !policy?.state);
+      element.toggleAttribute('data-uncounted', word !== undefined);
+      if (word !== undefined) {
+        say(strong, word);
+        say(rest, OVERRIDDEN[word]);
+        element.removeAttribute('data-full');
+      } else if (policy?.state && policy.numbers) {
+        const caption = picture.draw(policy.state, heldAt ?? now, policy.numbers);
+        say(strong, caption.strong);
+        say(rest, caption.more);
+        element.dataset['full'] = caption.full.toFixed(3);
+      }
     }
   }
 
@@ -123,7 +169,7 @@ export class Lane {
   async try(many) {
     for (const button of this.buttons) button.setAttribute('aria-busy', 'true');
     try {
-      this.show(await send(this.id, many));
+      this.show(await send(this.id, this.rider, many));
     } catch (error) {
       this.outcome.replaceChildren(make('p', 'rejected-text', /** @type {Error} */ (error).message));
     } finally {

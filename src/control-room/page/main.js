@@ -1,5 +1,5 @@
 import { Charts } from './charts.js';
-import { byId, say } from './dom.js';
+import { byId, make, say } from './dom.js';
 import { follow } from './feed.js';
 import { Lane } from './lane.js';
 import { Status } from './status.js';
@@ -17,6 +17,22 @@ let lanes = [];
 let ahead = 0;
 
 const connection = byId('connection');
+const riderChoice = /** @type {HTMLSelectElement} */ (byId('rider'));
+
+riderChoice.addEventListener('change', () => {
+  for (const lane of lanes) {
+    lane.choose(riderChoice.value);
+    lane.draw(performance.now() + ahead);
+  }
+  status.tellOverrides(riderChoice.value, lanes);
+});
+
+/** Keeps the choice when the page connects again. @param {readonly string[]} riders */
+function offer(riders) {
+  const chosen = riders.includes(riderChoice.value) ? riderChoice.value : riders[0];
+  riderChoice.replaceChildren(...riders.map((rider) => make('option', '', rider)));
+  riderChoice.value = chosen ?? '';
+}
 
 follow({
   state: (state) => {
@@ -26,7 +42,8 @@ follow({
   room: (room) => {
     status.enter(room);
     charts.restart();
-    lanes = room.lanes.map((lane) => new Lane(lane, room.mode === 'on'));
+    offer(room.riders);
+    lanes = room.lanes.map((lane) => new Lane(lane, room.mode === 'on', riderChoice.value));
     byId('lane-list').replaceChildren(...lanes.map(({ element }) => element));
   },
   tick: (tick) => {
@@ -38,6 +55,7 @@ follow({
       if (of !== undefined) lane.hear(of, tick.at);
     }
     status.speak(charts.last);
+    status.tellOverrides(riderChoice.value, lanes);
   },
 });
 

@@ -1,11 +1,12 @@
 import { make, makeSvg, shown } from './dom.js';
 
-/** @typedef {import('../policy-state.js').PolicyParameters} Parameters */
+/** @typedef {import('../policy-state.js').DrawnNumbers} Numbers */
 /** @typedef {import('../policy-state.js').PolicyState} State */
 /**
- * A policy's picture. `draw` returns its caption, and in `full` how full it is, 0 to 1, for tests.
+ * A policy's picture. `draw` gets the numbers in force, which change with plan and override. It returns its caption, and in `full` how
+ * full it is, 0 to 1, for tests.
  *
- * @typedef {{ element: HTMLElement, draw: (state: State, now: number) => Caption }} Picture
+ * @typedef {{ element: HTMLElement, draw: (state: State, now: number, numbers: Numbers) => Caption }} Picture
  * @typedef {{ strong: string, more: string, full: number }} Caption
  */
 /** @template {State['algorithm']} A @typedef {Extract<State, { algorithm: A }>} StateOf */
@@ -19,7 +20,7 @@ export const ALGORITHMS = {
   'sliding-window-counter': 'Sliding counter',
 };
 
-/** @type {Readonly<Record<State['algorithm'], (policy: Parameters) => Picture>>} */
+/** @type {Readonly<Record<State['algorithm'], () => Picture>>} */
 const PICTURES = {
   'token-bucket': bucket,
   'leaky-bucket': queue,
@@ -28,9 +29,9 @@ const PICTURES = {
   'sliding-window-counter': counter,
 };
 
-/** @param {Parameters} policy @returns {Picture} */
-export function pictureOf(policy) {
-  return PICTURES[policy.algorithm](policy);
+/** @param {State['algorithm']} algorithm @returns {Picture} */
+export function pictureOf(algorithm) {
+  return PICTURES[algorithm]();
 }
 
 /** @param {HTMLElement} element @param {string} name @param {number} value 0 to 1 */
@@ -40,8 +41,8 @@ function share(element, name, value) {
 
 let buckets = 0;
 
-/** A bucket of tokens that refills. @param {Parameters} policy @returns {Picture} */
-function bucket({ limit, perSecond }) {
+/** A bucket of tokens that refills. @returns {Picture} */
+function bucket() {
   const outline = 'M6 6 L13 58 Q13.5 62 18 62 H46 Q50.5 62 51 58 L58 6';
   const clip = `bucket-${++buckets}`;
   const level = makeSvg('rect', { class: 'level', x: 0, y: 6, width: 64, height: 60 });
@@ -56,7 +57,7 @@ function bucket({ limit, perSecond }) {
   element.append(svg);
   return {
     element,
-    draw: (state, now) => {
+    draw: (state, now, { limit, perSecond }) => {
       const { fullAt } = /** @type {StateOf<'token-bucket'>} */ (state);
       const tokens = Math.max(0, limit - (Math.max(0, fullAt - now) / 1000) * perSecond);
       level.style.transform = `translateY(${(56 * (1 - tokens / limit)).toFixed(2)}px)`;
@@ -69,13 +70,13 @@ function bucket({ limit, perSecond }) {
   };
 }
 
-/** A queue that moves while requests wait. @param {Parameters} policy @returns {Picture} */
-function queue({ limit, perSecond }) {
+/** A queue that moves while requests wait. @returns {Picture} */
+function queue() {
   const line = make('div', 'waiting');
   const element = make('div', 'picture queue', make('div', 'pipe', line), make('div', 'exit'));
   return {
     element,
-    draw: (state, now) => {
+    draw: (state, now, { limit, perSecond }) => {
       const { emptyAt } = /** @type {StateOf<'leaky-bucket'>} */ (state);
       const waiting = Math.min(limit, (Math.max(0, emptyAt - now) / 1000) * perSecond);
       share(line, '--share', waiting / limit);
@@ -89,14 +90,14 @@ function queue({ limit, perSecond }) {
   };
 }
 
-/** A window that fills until the next one opens. @param {Parameters} policy @returns {Picture} */
-function fixedWindow({ limit, windowMs }) {
+/** A window that fills until the next one opens. @returns {Picture} */
+function fixedWindow() {
   const fill = make('div', 'fill');
   const hand = make('div', 'hand');
   const element = make('div', 'picture track', make('div', 'window', fill), hand);
   return {
     element,
-    draw: (state, now) => {
+    draw: (state, now, { limit, windowMs }) => {
       const { endsAt, used: counted } = /** @type {StateOf<'fixed-window'>} */ (state);
       const over = now >= endsAt;
       const used = over ? 0 : counted;
@@ -112,14 +113,14 @@ function fixedWindow({ limit, windowMs }) {
   };
 }
 
-/** Marks of requests that move out of the window. @param {Parameters} policy @returns {Picture} */
-function log({ limit, windowMs }) {
+/** Marks of requests that move out of the window. @returns {Picture} */
+function log() {
   const track = make('div', 'picture track log');
   /** @type {HTMLElement[]} */
   const drawn = [];
   return {
     element: track,
-    draw: (state, now) => {
+    draw: (state, now, { limit, windowMs }) => {
       const marks = /** @type {StateOf<'sliding-window-log'>} */ (state).marks.filter((mark) => mark > now - windowMs);
       while (drawn.length > marks.length) drawn.pop()?.remove();
       while (drawn.length < marks.length) {
@@ -141,14 +142,14 @@ function log({ limit, windowMs }) {
   };
 }
 
-/** The counts of two windows, and a frame of one window's length that slides over them. @param {Parameters} policy @returns {Picture} */
-function counter({ limit, windowMs }) {
+/** The counts of two windows, and a frame of one window's length that slides over them. @returns {Picture} */
+function counter() {
   const bars = [make('div', 'count previous'), make('div', 'count current')];
   const frame = make('div', 'frame');
   const element = make('div', 'picture track counter', ...bars, frame);
   return {
     element,
-    draw: (state, now) => {
+    draw: (state, now, { limit, windowMs }) => {
       let { startedAt, previous, current } = /** @type {StateOf<'sliding-window-counter'>} */ (state);
       // Windows advance without new ticks, too.
       while (now >= startedAt + windowMs) {

@@ -22,11 +22,12 @@ async function ask(path, method, content) {
  * Asks the server to send requests to the lane's route over HTTP.
  *
  * @param {string} lane
+ * @param {string} rider
  * @param {boolean} many
  * @returns {Promise<TrialResult>}
  */
-export function send(lane, many) {
-  return ask('trials', 'POST', { lane, many });
+export function send(lane, rider, many) {
+  return ask('trials', 'POST', { lane, rider, many });
 }
 
 /**

@@ -22,6 +22,7 @@ export class Status {
   /** @type {Tick | undefined} */
   tick;
   spokeAt = -Infinity;
+  overrides = '';
   concertButton = /** @type {HTMLButtonElement} */ (byId('concert-button'));
   switch = /** @type {HTMLButtonElement} */ (byId('switch'));
 
@@ -33,7 +34,6 @@ export class Status {
   /** @param {Room} room */
   enter(room) {
     this.room = room;
-    say(byId('rider'), room.rider);
     if (room.mode === 'watch') {
       this.notice(
         'The control room only watches, as in production: surge, switch and requests are disabled. CONTROL_ROOM=on enables them.',
@@ -96,6 +96,26 @@ export class Status {
         ? 'matching is unavailable'
         : `matching ${shown(utilisation * 100)} % busy, waits up to ${shownTime(p99)}`;
     say(byId('spoken'), `${shown(passed)} requests per second allowed, ${shown(rejected)} rejected; ${matching}.`);
+  }
+
+  /**
+   * Tells screen readers of overrides when they change.
+   *
+   * @param {string} rider
+   * @param {readonly { title: string, overrides: readonly string[] }[]} lanes
+   */
+  tellOverrides(rider, lanes) {
+    /** @type {Map<string, string[]>} */
+    const titles = new Map();
+    for (const { title, overrides } of lanes) {
+      for (const text of overrides) titles.set(text, [...(titles.get(text) ?? []), title]);
+    }
+    const text = Array.from(titles, ([override, of]) => `${of.join(', ')}: ${override}.`).join(' ');
+    const told = `${rider}: ${text || 'no override.'}`;
+    // Without an override there is nothing to tell of a rider who had none.
+    const isNews = told !== this.overrides && (text !== '' || this.overrides.startsWith(`${rider}: `));
+    this.overrides = told;
+    if (isNews) say(byId('spoken'), told);
   }
 
   /** @param {'concert' | 'enforcement'} what @param {boolean} on */

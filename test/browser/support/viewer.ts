@@ -38,6 +38,10 @@ export class Viewer implements AsyncDisposable {
     return this.page.getByRole('switch', { name: 'Limits enforced' });
   }
 
+  get rider(): Locator {
+    return this.page.getByRole('combobox', { name: 'The rider' });
+  }
+
   lane(id: string): Locator {
     return this.page.locator(`[data-lane=${id}]`);
   }

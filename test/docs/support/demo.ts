@@ -5,6 +5,8 @@ import { readConfiguration } from '../../../src/config/read-configuration.js';
 
 const INSTANCES = 3;
 const ATTEMPTS = 20;
+/** The page's commands read it from their environment. */
+const ADMIN_TOKEN = 'a-token-for-the-commands-of-the-page';
 
 /** Three instances of the ride-hailing application on one Redis, on neighbouring ports, the first of which ends in 0. */
 export class Demo {
@@ -14,9 +16,10 @@ export class Demo {
   ) {}
 
   static async start(redisUrl: string): Promise<Demo> {
+    process.env.ADMIN_TOKEN = ADMIN_TOKEN;
     const apps: INestApplication[] = [];
     for (let i = 0; i < INSTANCES; i++) {
-      const configuration = readConfiguration({ MATCHING_SERVICE_MS: '0', REDIS_URL: redisUrl });
+      const configuration = readConfiguration({ MATCHING_SERVICE_MS: '0', REDIS_URL: redisUrl, ADMIN_TOKEN });
       const module = await Test.createTestingModule({ imports: [AppModule.forRoot(configuration)] }).compile();
       apps.push(module.createNestApplication({ logger: ['fatal', 'error'] }));
     }

@@ -12,8 +12,8 @@ const SCRIPTS = Object.keys((JSON.parse(textOf('package.json')) as { scripts: ob
 
 /** What commands may begin with. `npx` runs the library's own programs. */
 const PROGRAMS = new Set(
-  `cd curl cp cat docker echo git kubectl mkdir nest node npm npx pnpm yarn redis-cli redis-server sh sort uniq for do done
-   export sed grep seq head wait kill tail printf sleep`.split(/\s+/),
+  `cd curl cp cat docker echo git kubectl mkdir nest node npm npx pnpm yarn redis-cli redis-server sh sleep sort uniq for do done
+   export sed grep seq head wait kill tail printf`.split(/\s+/),
 );
 
 /** A folder in which the commands of a page leave their files. */
@@ -31,7 +31,8 @@ export class Shell {
     const { stdout } = await promisify(execFile)(
       'bash',
       ['-c', real.replaceAll('localhost:300', `localhost:${port / 10}`)],
-      { cwd: this.folder, timeout: PATIENCE_MS },
+      // Not inherited: Jest's process.env is a copy.
+      { cwd: this.folder, timeout: PATIENCE_MS, env: process.env },
     );
     return stdout;
   }

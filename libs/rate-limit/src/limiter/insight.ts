@@ -2,7 +2,7 @@ import type { OnMissingIdentity } from '../identity/identity.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { candidateName } from '../policy/candidate.js';
 import type { Decision } from '../policy/decision.js';
-import type { OverrideLog } from '../stores/override-log.js';
+import type { OverrideLog, OverrideRecord } from '../stores/override-log.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
@@ -50,10 +50,14 @@ export interface InsightSources {
 
 /** Policies that are asked at once: an application may have thousands, and the deadline counts for each question. */
 const TOGETHER = 64;
+const MAX_RECORDS = 100;
 const WHERE = 'RateLimiter.explain';
 
 /** Shows what limits what, and what an identity finds there. It charges and counts nothing. */
 export class Insight {
+  /** What the store has said of overrides, by version: all changes have versions of their own. A page may ask several times a second. */
+  private readonly records = new Map<number, OverrideRecord>();
+
   constructor(private readonly sources: InsightSources) {}
 
   table(): LimitTable {
@@ -215,11 +219,7 @@ export class Insight {
   private async overrideOf(policy: BoundPolicy, tag: string, active: ActiveOverride): Promise<ExplainedOverride> {
     const { version, change, scope, endsAtMs } = active;
     const identity = policy.globalKey === undefined ? tag : undefined;
-    const record = await this.sources.overrides
-      .get(overrideId({ policy: policy.name, identity, scope }))
-      .catch(() => undefined);
-    // Another version is on its way to this process.
-    const same = record?.version === version ? record : undefined;
+    const same = await this.recordOf(overrideId({ policy: policy.name, identity, scope }), version);
     const { reason, author } = (same && readBody(same)) ?? {};
     return {
       version,
@@ -231,6 +231,17 @@ export class Insight {
       reason: reason ?? null,
       author: author ?? null,
     };
+  }
+
+  /** Undefined where the store does not answer, or has another version, which is on its way to this process. */
+  private async recordOf(id: string, version: number): Promise<OverrideRecord | undefined> {
+    const known = this.records.get(version);
+    if (known !== undefined) return known;
+    const record = await this.sources.overrides.get(id).catch(() => undefined);
+    if (record?.version !== version) return undefined;
+    if (this.records.size >= MAX_RECORDS) this.records.clear(); // they are asked for again
+    this.records.set(version, record);
+    return record;
   }
 
   private planOf({ plans }: BoundPolicy, tag: string, given: string | null | undefined): PolicyExplanation['plan'] {
