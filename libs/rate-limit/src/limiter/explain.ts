@@ -66,6 +66,11 @@ export interface PolicyExplanation {
    * plan, and shows the module's fallback: another process may know another one. Null where the policy has no plans.
    */
   readonly plan: { readonly name: string | null; readonly isKnown: boolean } | null;
+  /**
+   * The time zone whose windows count. `isKnown` is false where this process has counted no request of the client, and shows UTC:
+   * give `timeZone` then. Null where no function says the policy's time zone.
+   */
+  readonly timeZone: { readonly name: string; readonly isKnown: boolean } | null;
   readonly override: ExplainedOverride | null;
   /** Who decides now, as `Decision.decidedBy`; `'closed'` for `'unavailable'`, null for `'not-counted'`. */
   readonly decidedBy: 'store' | 'local' | 'open' | 'closed' | 'override' | null;

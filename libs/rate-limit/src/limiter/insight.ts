@@ -1,11 +1,12 @@
 import type { OnMissingIdentity } from '../identity/identity.js';
-import type { BoundPolicy } from '../policy/bound-policy.js';
+import { type BoundPolicy, inTimeZone } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { OverrideLog } from '../stores/override-log.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
 import { meets } from './explained-outcome.js';
+import { hasZoneOfRequest } from './call-arguments.js';
 import { tagOf, unknownName } from './insight-arguments.js';
 import type { Limiter } from './limiter.js';
 import { overrideId, readBody } from './overrides/override-text.js';
@@ -13,7 +14,15 @@ import type { ActiveOverride } from './overrides/override-table.js';
 import type { OverridablePolicies } from './overrides/rate-limit-overrides.js';
 import { type Plans, underPlan } from './plans.js';
 import type { HandlerClass } from './rate-limiter.js';
-import { type KnownHandler, type LimitTable, type PolicyDefaults, tablePolicy, tableRoute } from './table.js';
+import {
+  type KnownHandler,
+  type LimitTable,
+  plainNumbers,
+  type PolicyDefaults,
+  tablePolicy,
+  tableRoute,
+} from './table.js';
+import { type TimeZones, zoneNamed } from './time-zones.js';
 
 /** A route: its class and method, or its name as in `TableRoute.route` or `TableRoute.handler`. */
 export type RouteReference = readonly [controller: HandlerClass, method: string] | string;
@@ -30,6 +39,12 @@ export interface LimitedPlaces {
   handlerOf(controller: HandlerClass, method: string): KnownHandler;
 }
 
+/** What is known of the client who is explained. */
+export interface ExplainOptions {
+  readonly plan?: string | null | undefined;
+  readonly timeZone?: string | undefined;
+}
+
 /** What is to be seen. */
 export interface InsightSources {
   /** Decides without metrics and `onDecision`. */
@@ -41,6 +56,7 @@ export interface InsightSources {
   /** The names of the module's `policies`. */
   readonly named: Iterable<{ readonly name: string }>;
   readonly plans: Pick<Plans<never>, 'look'> | undefined;
+  readonly timeZones: Pick<TimeZones<never>, 'look'>;
   readonly overrides: Pick<OverrideLog, 'get'>;
   readonly defaults: PolicyDefaults;
   /** The kinds of identities that the module's chain finds. */
@@ -83,16 +99,17 @@ export class Insight {
   async explain(
     who: unknown,
     route: RouteReference | undefined,
-    plan: string | null | undefined,
+    { plan, timeZone }: ExplainOptions,
     where = WHERE,
   ): Promise<LimitExplanation> {
     const tag = tagOf(who, where);
     const handler = route === undefined ? undefined : this.handlerOf(route, where);
     const policies = handler === undefined ? this.allPolicies() : this.policiesOf(handler);
     checkPlan(plan, policies, where);
+    const zone = zoneIn(timeZone, policies, where);
     const found: { readonly at: number; readonly explained: PolicyExplanation }[] = [];
     for (let i = 0; i < policies.length; i += TOGETHER) {
-      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan));
+      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan, zone));
       found.push(...(await Promise.all(some)));
     }
     const at = Math.max(0, ...found.map((one) => one.at)) || Date.now();
@@ -155,10 +172,13 @@ export class Insight {
     policy: BoundPolicy,
     tag: string,
     given: string | null | undefined,
+    givenZone: string | undefined,
   ): Promise<{ at: number; explained: PolicyExplanation }> {
     const { limiter } = this.sources;
     const plan = this.planOf(policy, tag, given);
-    const planned = underPlan(policy, plan?.name ?? undefined);
+    const underItsPlan = underPlan(policy, plan?.name ?? undefined);
+    const zone = underItsPlan.timeZone === undefined ? null : this.zoneOf(tag, givenZone);
+    const planned = zone === null ? underItsPlan : inTimeZone(underItsPlan, zone.name);
     const cost = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
     const counts = this.counts(policy, tag);
     const active = counts === false ? undefined : limiter.overrideOf(planned, tag);
@@ -174,13 +194,14 @@ export class Insight {
         policy: policy.name,
         algorithm: policy.algorithm.name,
         scope: policy.boundTo,
-        numbers: { ...variant.numbers },
+        numbers: plainNumbers(variant.numbers),
         counts,
         outcome: met.outcome,
         isRejected: met.isRejected,
         cost,
         level: met.level,
         plan,
+        timeZone: zone,
         override,
         decidedBy: met.decidedBy,
         rejectedSince: met.outcome === 'blocked' ? (override?.setAt ?? null) : null,
@@ -230,6 +251,12 @@ export class Insight {
     return { name: nameIn(plans, plan), isKnown: known };
   }
 
+  private zoneOf(tag: string, given: string | undefined): NonNullable<PolicyExplanation['timeZone']> {
+    if (given !== undefined) return { name: given, isKnown: true };
+    const { zone, known } = this.sources.timeZones.look(tag);
+    return { name: zone, isKnown: known };
+  }
+
   /** Whether requests with an identity of this kind are counted under a policy. */
   private counts(policy: BoundPolicy, tag: string): boolean | null {
     const { by, name, keyTail } = policy;
@@ -274,6 +301,24 @@ function checkPlan(plan: unknown, policies: readonly BoundPolicy[], where: strin
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
+}
+
+function zoneIn(timeZone: unknown, policies: readonly BoundPolicy[], where: string): string | undefined {
+  if (timeZone === undefined) return undefined;
+  const zone = zoneNamed(timeZone);
+  if (zone === undefined) {
+    throw new RateLimitConfigError(
+      where,
+      `timeZone must be a time zone of the IANA database, such as 'Europe/Paris', got ${shown(timeZone)}`,
+      'FG_INVALID_OPTION',
+    );
+  }
+  if (policies.some(hasZoneOfRequest)) return zone;
+  throw new RateLimitConfigError(
+    where,
+    `timeZone has no effect, because none of the policies has one that is a function, got ${shown(timeZone)}`,
+    'FG_OPTION_WITHOUT_EFFECT',
+  );
 }
 
 function nameIn(plans: NonNullable<BoundPolicy['plans']>, plan: string | undefined): string | null {
