@@ -1,8 +1,10 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
+import { AccountsModule } from './accounts/accounts.module.js';
 import type { Configuration } from './config/configuration.js';
 import { ConfigurationModule } from './config/configuration.module.js';
 import { ControlRoomModule } from './control-room/control-room.module.js';
+import { DatabaseModule } from './database/database.module.js';
 import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';
 import { HealthModule } from './health/health.module.js';
@@ -21,6 +23,8 @@ import { ZonesModule } from './zones/zones.module.js';
   imports: [
     TimeModule,
     HttpModule,
+    DatabaseModule,
+    AccountsModule,
     LimitsModule,
     RidesModule,
     FaresModule,

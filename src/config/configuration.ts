@@ -10,6 +10,8 @@ export interface Configuration {
   readonly http: HttpConfiguration;
   /** The Redis that holds the rate limits of all processes; undefined keeps them in this process. */
   readonly redisUrl: string | undefined;
+  /** The PostgreSQL with riders, trips and zone statistics; undefined: an empty database in this process. */
+  readonly databaseUrl: string | undefined;
   readonly rateLimit: RateLimitMode;
   readonly controlRoom: ControlRoomMode;
   /** Host names that reach the control room, besides this machine's own: lower case, without ports. */

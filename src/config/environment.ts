@@ -28,6 +28,8 @@ export class Environment {
   @IsBetween(0.1, 3600) REQUEST_TIMEOUT_SECONDS: number = 30;
 
   @IsUrlOf('redis:', 'rediss:') REDIS_URL?: string = undefined;
+  /** Default: an empty database in the process. */
+  @IsUrlOf('postgres:', 'postgresql:') DATABASE_URL?: string = undefined;
   @IsOneOf(RATE_LIMIT_MODES) RATE_LIMIT: (typeof RATE_LIMIT_MODES)[number] = 'on';
   @IsWhole(1, 10_000) PODS: number = 1;
 
@@ -139,5 +141,9 @@ function IsValid(
 
 /** A value may be a URL with a password, and boot errors end up in logs. */
 function quoted(value: unknown): string {
-  return JSON.stringify(String(value)).replace(/\/\/[^/]*@/, '//***@');
+  // Up to the last @, since a password may contain a slash or an @ that is not encoded.
+  const masked = String(value)
+    .replace(/^(\w+:\/\/)?.*[:/].*@/s, '$1***@')
+    .replace(/(password=)[^&\s]*/gi, '$1***');
+  return JSON.stringify(masked);
 }

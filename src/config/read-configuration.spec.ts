@@ -8,6 +8,7 @@ describe('readConfiguration', () => {
       bind: '127.0.0.1',
       http: { shutdownGraceMs: 8000, headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 },
       redisUrl: undefined,
+      databaseUrl: undefined,
       rateLimit: 'on',
       controlRoom: 'on',
       controlRoomHosts: [],
@@ -111,11 +112,15 @@ describe('readConfiguration', () => {
     );
   });
 
-  it('hides the password of a wrong URL', () => {
-    expect(() => readConfiguration({ REDIS_URL: 'http://app:secret@cache:6379' })).toThrow(
-      new EnvironmentError(
-        'REDIS_URL is "http://***@cache:6379", expected a URL that starts with redis:// or rediss://',
-      ),
+  it.each([
+    ['REDIS_URL', 'http://app:secret@cache:6379', 'http://***@cache:6379'],
+    ['DATABASE_URL', 'mysql://app:sec/ret@db/city', 'mysql://***@db/city'],
+    ['DATABASE_URL', 'app:s@cret@db/city', '***@db/city'],
+    ['DATABASE_URL', 'host=db password=secret user=app', 'host=db password=*** user=app'],
+  ])('hides the password of a wrong URL in %s: %s', (name, value, shown) => {
+    const schemes = name === 'REDIS_URL' ? 'redis:// or rediss://' : 'postgres:// or postgresql://';
+    expect(() => readConfiguration({ [name]: value })).toThrow(
+      new EnvironmentError(`${name} is "${shown}", expected a URL that starts with ${schemes}`),
     );
   });
 });

@@ -26,6 +26,7 @@ export function readConfiguration(variables: Variables): Configuration {
       requestTimeoutMs: 1000 * env.REQUEST_TIMEOUT_SECONDS,
     },
     redisUrl: env.REDIS_URL,
+    databaseUrl: env.DATABASE_URL,
     rateLimit: env.RATE_LIMIT,
     controlRoom: env.CONTROL_ROOM ?? (env.NODE_ENV === 'production' ? 'watch' : 'on'),
     controlRoomHosts: env.CONTROL_ROOM_HOSTS,

@@ -8,10 +8,13 @@ import {
   type RateLimitModuleOptions,
   userIdentity,
 } from 'nestjs-floodgate';
+import { AccountsModule } from '../accounts/accounts.module.js';
+import { RiderAccounts } from '../accounts/rider-accounts.js';
 import type { Configuration } from '../config/configuration.js';
 import { Enforcement } from './enforcement.js';
 import { EnforcementGuard } from './enforcement.guard.js';
 import { MATCHING_LIMIT, matchingLimit } from './policies.js';
+import { planFrom } from './rider-plan.js';
 import { RouteTable } from './route-table.js';
 import { RouteTraffic, RouteTrafficModule } from './route-traffic.js';
 import { Routes } from './routes.js';
@@ -23,8 +26,8 @@ import { Routes } from './routes.js';
     DiscoveryModule,
     RouteTrafficModule,
     RateLimitModule.forRootAsync({
-      imports: [RouteTrafficModule],
-      inject: [ConfigService, RouteTraffic],
+      imports: [RouteTrafficModule, AccountsModule],
+      inject: [ConfigService, RouteTraffic, RiderAccounts],
       useFactory: rateLimitOptions,
       // By default the module binds its guard to every route. This application binds a subclass of it, with a switch.
       guard: false,
@@ -35,7 +38,11 @@ import { Routes } from './routes.js';
 })
 export class LimitsModule {}
 
-function rateLimitOptions(config: ConfigService<Configuration, true>, traffic: RouteTraffic): RateLimitModuleOptions {
+function rateLimitOptions(
+  config: ConfigService<Configuration, true>,
+  traffic: RouteTraffic,
+  accounts: RiderAccounts,
+): RateLimitModuleOptions {
   const enabled = config.get('rateLimit', { infer: true }) !== 'off';
   return {
     // Without a URL the limits are kept in this process. A disabled limiter needs no Redis.
@@ -44,6 +51,8 @@ function rateLimitOptions(config: ConfigService<Configuration, true>, traffic: R
     identity: [apiKeyIdentity(), userIdentity(), ipIdentity()],
     localShare: config.get('pods', { infer: true }),
     policies: { [MATCHING_LIMIT]: matchingLimit(config) },
+    // Without a fallback: riders whose plan is not known have the policies' own numbers, those of the plan `free`.
+    plan: { resolve: planFrom(accounts), cacheFor: '30s' },
     onDecision: traffic.decided,
   };
 }

@@ -7,13 +7,31 @@ import { batchCost } from '../drivers/position-batch.js';
 
 const MINUTE_MS = 60_000;
 
-/** Riders: a short burst is a person, a high average is a script. */
-export const RIDES = { name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: 10 } as const satisfies Policy;
+/** Riders: a short burst is a person, a high average is a script. The numbers are those of the plan `free`. */
+export const RIDES = {
+  name: 'rider',
+  algorithm: 'token-bucket',
+  capacity: 20,
+  refill: 10,
+  plans: { plus: { capacity: 40, refill: 20 } },
+} as const satisfies Policy;
 
-export const FARES = { name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: 10 } as const satisfies Policy;
+export const FARES = {
+  name: 'rider',
+  algorithm: 'token-bucket',
+  capacity: 20,
+  refill: 10,
+  plans: { plus: { capacity: 40, refill: 20 } },
+} as const satisfies Policy;
 
 /** A map that a rider drags sends many requests. */
-export const NEARBY = { name: 'rider', algorithm: 'token-bucket', capacity: 30, refill: 15 } as const satisfies Policy;
+export const NEARBY = {
+  name: 'rider',
+  algorithm: 'token-bucket',
+  capacity: 30,
+  refill: 15,
+  plans: { plus: { capacity: 60, refill: 30 } },
+} as const satisfies Policy;
 
 /** One client gets at most half of the queue of `LOCATION_INDEX`. Clients without a name are counted by their address. */
 export const REPORTER = {
@@ -40,6 +58,9 @@ export const ZONE_STATS = { algorithm: 'fixed-window', limit: 60, window: MINUTE
 
 /** Surge changes are few and critical, so an exact log is worth its memory. */
 export const ZONE_SURGE = { algorithm: 'sliding-window-log', limit: 5, window: MINUTE_MS } as const satisfies Policy;
+
+/** People change plans by hand. */
+export const RIDER_PLAN = { algorithm: 'sliding-window-log', limit: 30, window: MINUTE_MS } as const satisfies Policy;
 
 /** The name of the policy that several routes share: those that matching has to work for. */
 export const MATCHING_LIMIT = 'matching';

@@ -3,7 +3,8 @@ import { ServiceProcess } from './support/service-process.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-const ROUTES = `  PUT  /api/admin/zones/:zone/surge  default (sliding-window-log, 5)
+const ROUTES = `  PUT  /api/admin/riders/:id/plan    default (sliding-window-log, 30)
+  PUT  /api/admin/zones/:zone/surge  default (sliding-window-log, 5)
   GET  /api/admin/zones/stats        default (fixed-window, 60)
   POST /api/drivers/location         reporter (token-bucket, 2500), location-index (leaky-bucket, 5000)
   GET  /api/drivers/nearby           rider (token-bucket, 30), matching (token-bucket, 60)
@@ -19,7 +20,7 @@ it('logs little at boot, and ends with the routes, their policies and the addres
   expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
   expect(service.log).toContain(`Routes and their policies:\n${ROUTES}`);
   expect(service.log).toMatch(/^ {2}GET {2}\/healthz +not limited$/m);
-  expect(lines.length).toBe(19); // two lines of the library, the table, the address
+  expect(lines.length).toBe(20); // two lines of the library, the table, the address
 });
 
 it('lists no policy that RATE_LIMIT leaves out', async () => {
