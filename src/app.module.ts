@@ -11,6 +11,7 @@ import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { FlatValidationPipe } from './http/validation.js';
 import { LimitsModule } from './limits/limits.module.js';
+import { LoginModule } from './login/login.module.js';
 import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { RidesModule } from './rides/rides.module.js';
@@ -26,6 +27,7 @@ import { ZonesModule } from './zones/zones.module.js';
     DatabaseModule,
     AccountsModule,
     LimitsModule,
+    LoginModule,
     RidesModule,
     FaresModule,
     DriversModule,

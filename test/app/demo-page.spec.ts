@@ -36,7 +36,7 @@ describe('docs/demo.md', () => {
       }),
     );
     const listed = TABLE.flatMap(({ routes: names, policies }) => names.map((name) => [name, policies.toSorted()]));
-    expect(listed.length).toBe(10);
+    expect(listed.length).toBe(14);
     expect(Object.fromEntries(real)).toMatchObject(Object.fromEntries(listed));
     const api = real.map(([name]) => name).filter((name) => name.includes(' /api/'));
     expect(api.filter((name) => !listed.some(([one]) => one === name))).toEqual([]);

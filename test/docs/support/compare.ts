@@ -38,6 +38,11 @@ export function expectBurst({ value }: Fence, real: string, refill: number, took
   expect(given['200']).toBeLessThanOrEqual(shown['200']! + (refill * tookMs) / 1000);
 }
 
+/** Whether an answer counts responses of which some passed: more of them may pass where the bucket refills meanwhile. */
+export function showsBurst({ value }: Fence): boolean {
+  return counts(value)['200'] !== undefined;
+}
+
 function counts(text: string): Record<string, number> {
   return Object.fromEntries(
     Array.from(text.matchAll(/^ *(\d+) (\d{3})$/gm), ([, count, status]) => [status, Number(count)]),

@@ -16,7 +16,7 @@ export class Demo {
   static async start(redisUrl: string): Promise<Demo> {
     const apps: INestApplication[] = [];
     for (let i = 0; i < INSTANCES; i++) {
-      const configuration = readConfiguration({ MATCHING_SERVICE_MS: '0', REDIS_URL: redisUrl });
+      const configuration = readConfiguration({ MATCHING_SERVICE_MS: '0', TRIP_SECONDS: '1', REDIS_URL: redisUrl });
       const module = await Test.createTestingModule({ imports: [AppModule.forRoot(configuration)] }).compile();
       apps.push(module.createNestApplication({ logger: ['fatal', 'error'] }));
     }
