@@ -124,8 +124,13 @@ async function migratePostgres(url: string, where: string): Promise<void> {
   try {
     await migrate(db, migrationsFor('postgres'));
   } catch (error) {
-    // No stack and no cause: the driver's error may hold its configuration.
-    throw new EnvironmentError(`DATABASE_URL names PostgreSQL at ${where}, which cannot be used: ${reasonOf(error)}`);
+    // No cause: the driver's error may hold its configuration.
+    const refused = new EnvironmentError(
+      `DATABASE_URL names PostgreSQL at ${where}, which cannot be used: ${reasonOf(error)}`,
+    );
+    // Nest logs the stack. It does not help the operator, who corrects the variable or the server.
+    refused.stack = refused.message;
+    throw refused;
   } finally {
     await db.destroy();
   }
@@ -153,7 +158,8 @@ const OUTAGES = /^(08|25006|28|3D|40|42P01|53|55|57|58|XX)/;
 function isOutage(error: unknown): boolean {
   if (error instanceof DatabaseError) return OUTAGES.test(error.code ?? '');
   // sql.js throws errors without a code: a wrong query.
-  return error instanceof Error && ('code' in error || /timeout|terminated|ended|not queryable/i.test(error.message));
+  const { code, message } = error as { code?: unknown; message?: string };
+  return code !== undefined || /timeout|terminated|ended|not queryable/i.test(message ?? '');
 }
 
 /** The driver's message or code. Node's error for a host with two addresses has no message of its own. */

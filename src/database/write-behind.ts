@@ -103,7 +103,8 @@ export class WriteBehind<Row> implements Writer {
       try {
         await this.database.run((db) => db.transaction().execute((trx) => this.backlog.write(trx, rows, id)));
       } catch (error) {
-        if (error instanceof DatabaseUnavailableError) throw error;
+        // `abandon` has counted the rows of a batch that was under way.
+        if (error instanceof DatabaseUnavailableError || this.closed) throw error;
         // Every retry would fail like this one.
         this.drop(rows.length, (error as Error).message);
       }
