@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { DateTime } from 'luxon';
 import { RateLimiter } from 'nestjs-floodgate';
 import request from 'supertest';
@@ -6,6 +6,8 @@ import { DAILY_SUMMARIES, SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../src/lim
 import { type Completion, LanguageModel, ModelUnavailableError } from '../../src/trips/summary/language-model.js';
 import { RIDE } from './support/requests.js';
 import { PLATFORMS, type Service, start } from './support/start-app.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 let service: Service;
 

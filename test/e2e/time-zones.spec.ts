@@ -13,6 +13,7 @@ import { DateTime } from 'luxon';
 import { timeZones } from '../../libs/rate-limit/src/algorithms/calendar.js';
 import { FROM_HEADERS, type HttpApp, limited, type Platform, PLATFORMS } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
+import { TestClock } from '../support/test-clock.js';
 
 /** The zones of users, as an account would have them: what a test puts here is what the function returns. */
 const zones = new Map<string, unknown>();
@@ -232,6 +233,26 @@ describe.each(EVERYWHERE)('the time zone of a request, over $platform with $stor
       numbers: { limit: 2, window },
       plans: { plus: { limit: 4, window } },
     });
+  });
+});
+
+describe.each(PLATFORMS)('a day that is longer or shorter, over %s', (platform) => {
+  it.each([
+    ['America/New_York', '2026-11-01T04:00:00.000Z', 25],
+    ['America/New_York', '2026-03-08T05:00:00.000Z', 23],
+    ['Australia/Lord_Howe', '2026-04-04T13:00:00.000Z', 24.5],
+    ['Africa/Cairo', '2026-04-23T22:00:00.000Z', 23], // it has no midnight
+  ])('in %s from %s is one window of %d hours', async (zone, midnight, hours) => {
+    const clock = new TestClock(Date.parse(midnight) * 1000);
+    await open(platform, { store: new MemoryStore({ clock: clock.read }) });
+    zones.set('ada', zone);
+    const status = async (): Promise<number> => (await app.as('ada', '/daily')).status;
+    expect([await status(), await status(), await status()]).toEqual([200, 200, 429]);
+    expect((await app.as('ada', '/daily')).headers['retry-after']).toBe(String(hours * 3600));
+    clock.now += hours * 3_600_000_000 - 1;
+    expect(await status()).toBe(429);
+    clock.now += 1;
+    expect(await status()).toBe(200);
   });
 });
 

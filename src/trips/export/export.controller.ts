@@ -16,7 +16,7 @@ export class ExportController {
   @Get('export')
   @RateLimit(EXPORTS)
   async all(@Headers('x-user-id') userId?: string): Promise<StreamableFile> {
-    const trips = await Promise.resolve(this.trips.ridden(riderIdOf(userId), EVERY));
+    const trips = await this.trips.ridden(riderIdOf(userId), EVERY);
     return new StreamableFile(toCsv(trips), {
       type: 'text/csv; charset=utf-8; header=present',
       disposition: 'attachment; filename="trips.csv"',

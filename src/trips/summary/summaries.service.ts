@@ -62,7 +62,7 @@ export class SummariesService {
   }
 
   private async tripsOf(riderId: string, tripIds: readonly string[]): Promise<Trip[]> {
-    const ridden = new Map((await Promise.resolve(this.trips.ridden(riderId, EVERY))).map((trip) => [trip.id, trip]));
+    const ridden = new Map((await this.trips.ridden(riderId, EVERY)).map((trip) => [trip.id, trip]));
     return tripIds.map((id) => {
       const trip = ridden.get(id);
       if (trip === undefined) throw new NotFoundException(`there is no finished trip ${id} of this rider`);
