@@ -36,7 +36,10 @@ export class RiderZones {
   /** The zone of a request's rider, as the gateway names them: never one that a client could choose. */
   readonly of = async (context: ExecutionContext): Promise<string> => {
     const riderId = user.resolve(context);
-    return isId(riderId) ? ((await this.zones.fetch(riderId)) ?? NO_ACCOUNT) : NO_ACCOUNT;
+    if (!isId(riderId)) return NO_ACCOUNT;
+    const zone = await this.zones.fetch(riderId);
+    if (zone === undefined) throw new Error('the database does not say the time zone of the rider');
+    return zone;
   };
 }
 
