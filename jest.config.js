@@ -26,7 +26,7 @@ const PROJECTS = {
     folders: ['test/chaos', 'test/concurrency', 'test/faults', 'test/memory', 'test/support', 'tools'],
     setup: 'faults',
   },
-  app: { folders: ['test/app', 'test/surge'], setup: 'redis' },
+  app: { folders: ['test/app', 'test/surge'], setup: 'app' },
   deploy: { folders: ['test/deploy'], setup: 'deploy' },
   docs: { folders: ['test/docs'], setup: 'redis' },
   package: { folders: ['test/package'], setup: 'package' },

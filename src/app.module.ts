@@ -12,6 +12,7 @@ import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { FlatValidationPipe } from './http/validation.js';
 import { LimitsModule } from './limits/limits.module.js';
+import { LoginModule } from './login/login.module.js';
 import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { RidesModule } from './rides/rides.module.js';
@@ -28,6 +29,7 @@ import { ZonesModule } from './zones/zones.module.js';
     AccountsModule,
     LimitsModule,
     AdminModule,
+    LoginModule,
     RidesModule,
     FaresModule,
     DriversModule,

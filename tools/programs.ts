@@ -17,6 +17,7 @@ const NEEDED = {
     variable: 'REDIS_SERVER_BIN',
   },
   'nats-server': { packages: ['nats-server'], names: ['nats-server'], variable: 'NATS_SERVER_BIN' },
+  postgres: { packages: ['postgresql'], names: ['postgres'], variable: 'POSTGRES_BIN' },
   libfaketime: { packages: ['libfaketime'], names: [] },
   openssl: { packages: ['openssl'], names: ['openssl'] },
   prometheus: { packages: ['prometheus'], names: ['prometheus'] },
@@ -61,7 +62,7 @@ export function findProgram(name: Program): string | undefined {
     const path = onPath(one);
     if (path) return path;
   }
-  return undefined;
+  return name === 'postgres' ? findPostgres() : undefined;
 }
 
 /** @throws {Error} when the program is missing, with how to install it */
@@ -115,6 +116,15 @@ function findFaketime(): string | undefined {
     }
   }
   return undefined;
+}
+
+const POSTGRES_FOLDER = '/usr/lib/postgresql';
+
+/** Debian keeps each version's programs in a folder of its own, and no server on `PATH`. */
+function findPostgres(): string | undefined {
+  const versions = namesIn(POSTGRES_FOLDER).toSorted((a, b) => Number(b) - Number(a));
+  const paths = versions.map((version) => fileAt(join(POSTGRES_FOLDER, version, 'bin', 'postgres'), constants.X_OK));
+  return paths.find((path) => path !== undefined);
 }
 
 function namesIn(folder: string): string[] {

@@ -1,5 +1,5 @@
 import ms from 'ms';
-import type { Policy, PolicyDecision, PolicyNumbers } from 'nestjs-floodgate';
+import type { Policy, PolicyDecision, PlanNumbers } from 'nestjs-floodgate';
 
 /** What a picture draws of a policy's numbers. */
 export interface DrawnNumbers {
@@ -52,7 +52,7 @@ export function parametersOf(policy: Policy): PolicyParameters {
 }
 
 /** Undefined for numbers that no picture can draw: a calendar window. */
-export function numbersOf({ capacity, limit, refill, drain, window }: PolicyNumbers): DrawnNumbers | undefined {
+export function numbersOf({ capacity, limit, refill, drain, window }: PlanNumbers): DrawnNumbers | undefined {
   const rate = refill ?? drain;
   if (capacity !== undefined && rate !== undefined) {
     return { limit: capacity, perSecond: perSecondOf(rate), windowMs: 0 };
@@ -62,7 +62,7 @@ export function numbersOf({ capacity, limit, refill, drain, window }: PolicyNumb
 }
 
 /** The library has checked the texts: `'600/m'`, `'1/500ms'`, `'24h'`. */
-function perSecondOf(rate: NonNullable<PolicyNumbers['refill']>): number {
+function perSecondOf(rate: NonNullable<PlanNumbers['refill']>): number {
   if (typeof rate === 'number') return rate;
   const [count, unit = ''] = rate.split('/');
   return (Number(count) * 1000) / millisecondsOf(/^\s*[a-z]/i.test(unit) ? `1${unit.trim()}` : unit);

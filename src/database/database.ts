@@ -10,6 +10,12 @@ import type { Tables } from './tables.js';
 
 /** Something that has to be written before the database closes. */
 export interface Writer {
+  /** What it writes, such as `trips`. */
+  readonly name: string;
+  /** Rows that wait. */
+  readonly pending: number;
+  /** Rows that will never be written, since the start. */
+  readonly dropped: number;
   /** Writes what waits, or rejects. */
   flush(): Promise<void>;
   /** Called after the last `flush`: what still waits is lost. */
@@ -27,7 +33,7 @@ const WARNING_EVERY_MS = 10_000;
  */
 export class Database implements OnApplicationShutdown {
   private readonly logger = new Logger('Database');
-  private readonly writers: Writer[] = [];
+  private readonly registered: Writer[] = [];
   private failingSince: number | undefined;
   private warnedAt = -Infinity;
 
@@ -78,9 +84,13 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
+  get writers(): readonly Writer[] {
+    return this.registered;
+  }
+
   /** What the writer has is written before the database closes. */
   register(writer: Writer): void {
-    this.writers.push(writer);
+    this.registered.push(writer);
   }
 
   /** After the last request: Nest closes the server before it calls this. */
@@ -114,8 +124,13 @@ async function migratePostgres(url: string, where: string): Promise<void> {
   try {
     await migrate(db, migrationsFor('postgres'));
   } catch (error) {
-    // No stack and no cause: the driver's error may hold its configuration.
-    throw new EnvironmentError(`DATABASE_URL names PostgreSQL at ${where}, which cannot be used: ${reasonOf(error)}`);
+    // No cause: the driver's error may hold its configuration.
+    const refused = new EnvironmentError(
+      `DATABASE_URL names PostgreSQL at ${where}, which cannot be used: ${reasonOf(error)}`,
+    );
+    // Nest logs the stack. It does not help the operator, who corrects the variable or the server.
+    refused.stack = refused.message;
+    throw refused;
   } finally {
     await db.destroy();
   }
@@ -138,12 +153,13 @@ function placeOf(url: string): string {
  * Errors of PostgreSQL are outages where the next try can succeed: classes of https://www.postgresql.org/docs/current/errcodes-appendix.html.
  * All other errors of the driver are failed connections or missing answers.
  */
-const OUTAGES = /^(08|25006|28|3D|53|55|57|58|40|XX)/;
+const OUTAGES = /^(08|25006|28|3D|40|42P01|53|55|57|58|XX)/;
 
 function isOutage(error: unknown): boolean {
   if (error instanceof DatabaseError) return OUTAGES.test(error.code ?? '');
   // sql.js throws errors without a code: a wrong query.
-  return error instanceof Error && ('code' in error || /timeout|terminated|ended|not queryable/i.test(error.message));
+  const { code, message } = error as { code?: unknown; message?: string };
+  return code !== undefined || /timeout|terminated|ended|not queryable/i.test(message ?? '');
 }
 
 /** The driver's message or code. Node's error for a host with two addresses has no message of its own. */

@@ -4,6 +4,8 @@ import { DatabaseError, Pool, types } from 'pg';
 /** Connections of a process: plans, histories and the writers seldom need more at once. */
 const MAX_CONNECTIONS = 5;
 const CONNECT_MS = 2000;
+/** A machine that boots may be busy. */
+const BOOT_CONNECT_MS = 10_000;
 /** PostgreSQL ends a longer statement. */
 const STATEMENT_MS = 2000;
 /** A server that does not run cannot end its statements, so the client gives up a little later. */
@@ -27,7 +29,7 @@ export function postgresDialect({ url, onIdleError, migrates = false }: Postgres
     connectionString: url,
     max: migrates ? 1 : MAX_CONNECTIONS,
     application_name: 'ride-hailing',
-    connectionTimeoutMillis: CONNECT_MS,
+    connectionTimeoutMillis: migrates ? BOOT_CONNECT_MS : CONNECT_MS,
     statement_timeout: migrates ? MIGRATION_MS : STATEMENT_MS,
     query_timeout: migrates ? MIGRATION_MS : ANSWER_MS,
     keepAlive: true,
@@ -42,22 +44,22 @@ export function postgresDialect({ url, onIdleError, migrates = false }: Postgres
 const getTypeParser: typeof types.getTypeParser = ((oid: number, format: 'text') =>
   oid === INT8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser;
 
-/** A connection whose query got no answer still waits for it. It must not go back to the pool, where the next query would wait, too. */
+/** A connection whose query got no answer still waits for it, and a fatal error ends the connection. Neither goes back to the pool. */
 function mendingPool(pool: Pool): PostgresPool {
   return {
     connect: async () => {
       const client = await pool.connect();
-      let unanswered: Error | undefined;
+      let broken: Error | undefined;
       return {
         query: async (text: string, values: readonly unknown[]) => {
           try {
             return await client.query(text, [...values]);
           } catch (error) {
-            if (!(error instanceof DatabaseError)) unanswered = error as Error;
+            if (!(error instanceof DatabaseError) || error.severity === 'FATAL') broken = error as Error;
             throw error;
           }
         },
-        release: () => client.release(unanswered),
+        release: () => client.release(broken),
       } as unknown as PostgresPoolClient;
     },
     end: () => pool.end(),

@@ -45,7 +45,7 @@ function assertSmall(value: unknown, where: string): void {
   }
 }
 
-const ID = /^[\w.:-]{1,64}$/;
+export const ID = /^[\w.:-]{1,64}$/;
 export const ID_RULE = 'must be 1 to 64 letters, digits or any of _ . : -';
 
 export function isId(value: unknown): value is string {

@@ -13,8 +13,16 @@ import { RiderAccounts } from '../accounts/rider-accounts.js';
 import type { Configuration } from '../config/configuration.js';
 import { Enforcement } from './enforcement.js';
 import { EnforcementGuard } from './enforcement.guard.js';
-import { ADMIN_TOKENS, adminTokensLimit, MATCHING_LIMIT, matchingLimit } from './policies.js';
+import {
+  ADMIN_TOKENS,
+  adminTokensLimit,
+  DAILY_SUMMARIES,
+  dailySummaries,
+  MATCHING_LIMIT,
+  matchingLimit,
+} from './policies.js';
 import { planFrom } from './rider-plan.js';
+import { RiderZones, RiderZonesModule } from './rider-zones.js';
 import { RouteTable } from './route-table.js';
 import { RouteTraffic, RouteTrafficModule } from './route-traffic.js';
 import { Routes } from './routes.js';
@@ -26,8 +34,8 @@ import { Routes } from './routes.js';
     DiscoveryModule,
     RouteTrafficModule,
     RateLimitModule.forRootAsync({
-      imports: [RouteTrafficModule, AccountsModule],
-      inject: [ConfigService, RouteTraffic, RiderAccounts],
+      imports: [RouteTrafficModule, AccountsModule, RiderZonesModule],
+      inject: [ConfigService, RouteTraffic, RiderAccounts, RiderZones],
       useFactory: rateLimitOptions,
       // By default the module binds its guard to every route. This application binds a subclass of it, with a switch.
       guard: false,
@@ -42,6 +50,7 @@ function rateLimitOptions(
   config: ConfigService<Configuration, true>,
   traffic: RouteTraffic,
   accounts: RiderAccounts,
+  zones: RiderZones,
 ): RateLimitModuleOptions {
   const enabled = config.get('rateLimit', { infer: true }) !== 'off';
   return {
@@ -50,7 +59,11 @@ function rateLimitOptions(
     // The gateway in front of the application sets or removes these headers: see deploy/README.md.
     identity: [apiKeyIdentity(), userIdentity(), ipIdentity()],
     localShare: config.get('pods', { infer: true }),
-    policies: { [MATCHING_LIMIT]: matchingLimit(config), [ADMIN_TOKENS]: adminTokensLimit },
+    policies: {
+      [MATCHING_LIMIT]: matchingLimit(config),
+      [DAILY_SUMMARIES]: dailySummaries(zones.of),
+      [ADMIN_TOKENS]: adminTokensLimit,
+    },
     // Without a fallback: riders whose plan is not known have the policies' own numbers, those of the plan `free`.
     plan: { resolve: planFrom(accounts), cacheFor: '30s' },
     onDecision: traffic.decided,

@@ -1,7 +1,10 @@
+import type { ExecutionContext } from '@nestjs/common';
 import type { ConfigService } from '@nestjs/config';
-import type { Policy, TokenBucketPolicy } from 'nestjs-floodgate';
+import type { FixedWindowPolicy, Policy, TokenBucketPolicy } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { batchCost } from '../drivers/position-batch.js';
+import { accountNamed } from '../login/account-named.js';
+import type { Completion } from '../trips/summary/language-model.js';
 
 // Every policy of the application. docs/demo.md quotes this file.
 
@@ -72,6 +75,93 @@ export const adminTokensLimit = {
   window: 15 * MINUTE_MS,
   by: 'ip',
 } as const satisfies Policy;
+
+/** Each attempt takes processor time for the password's hash, also a successful one, and one whose client does not wait. */
+export const LOGIN_ADDRESS = {
+  name: 'login-address',
+  algorithm: 'token-bucket',
+  capacity: 60,
+  refill: 1,
+  by: 'ip',
+} as const satisfies Policy;
+
+/**
+ * Only wrong passwords count, and attempts whose client does not wait for the answer. They are charged before the check, so that
+ * parallel guesses cannot pass.
+ */
+export const LOGIN_ACCOUNT = {
+  name: 'login-account',
+  algorithm: 'sliding-window-log',
+  limit: 5,
+  window: '15m',
+  by: accountNamed,
+  countIf: ({ status, aborted }) => status === 401 || aborted,
+} as const satisfies Policy;
+
+/** Two exports of a rider at once. */
+export const EXPORTS = {
+  name: 'exports',
+  algorithm: 'concurrency',
+  limit: 2,
+  lease: '30s',
+  by: 'user',
+} as const satisfies Policy;
+
+/** More tokens than most summaries take. */
+export const SUMMARY_ESTIMATE = 300;
+
+/** A rider's budget of tokens. Its state is one for all that spend it, since its scope is the application. */
+export const SUMMARY_TOKENS = {
+  name: 'summary-tokens',
+  algorithm: 'token-bucket',
+  capacity: 6000,
+  refill: '6000/d',
+  by: 'user',
+  scope: 'app',
+  plans: { plus: { capacity: 30_000, refill: '30000/d' } },
+} as const satisfies Policy;
+
+/** The budget on a route: the estimate is charged before the model writes, and what it has used afterwards. */
+export const ONE_SUMMARY = {
+  ...SUMMARY_TOKENS,
+  cost: SUMMARY_ESTIMATE,
+  settle: ({ value, error }) => {
+    if (error !== undefined) return 0;
+    // A client that leaves does not learn what the summary takes: the estimate stays charged.
+    return (value as Pick<Completion, 'usage'> | undefined)?.usage.total_tokens ?? SUMMARY_ESTIMATE;
+  },
+} as const satisfies Policy;
+
+/** The most trips in one request for summaries. */
+export const MAX_SUMMARIES = 10;
+
+/** The name of the policy that counts a rider's summaries by the day. */
+export const DAILY_SUMMARIES = 'summaries';
+
+/**
+ * The summaries of a rider's day.
+ *
+ * @param timeZone the zone of the rider's account: a rider who could choose it would have a quota in each
+ */
+export function dailySummaries(timeZone: (context: ExecutionContext) => Promise<string>): FixedWindowPolicy {
+  return {
+    algorithm: 'fixed-window',
+    limit: 20,
+    window: { calendar: 'day', timeZone },
+    plans: { plus: { limit: 100 } },
+    by: 'user',
+    scope: 'app',
+    cost: summariesAsked,
+    countIf: ({ error }) => error === undefined,
+  };
+}
+
+/** The trips of a request. Its body is not validated yet. */
+function summariesAsked(context: ExecutionContext): number {
+  const { body } = context.switchToHttp().getRequest<{ body?: { trip_ids?: unknown } }>();
+  const ids = body?.trip_ids;
+  return Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_SUMMARIES ? ids.length : 1;
+}
 
 /** The name of the policy that several routes share: those that matching has to work for. */
 export const MATCHING_LIMIT = 'matching';

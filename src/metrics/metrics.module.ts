@@ -3,6 +3,7 @@ import { RateLimitMetricsModule } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
 import { MatchingModule } from '../matching/matching.module.js';
 import { ZonesModule } from '../zones/zones.module.js';
+import { DatabaseMetrics } from './database-metrics.js';
 import { HttpMetrics } from './http-metrics.js';
 import { MatchingMetrics } from './matching-metrics.js';
 import { MetricsController } from './metrics.controller.js';
@@ -17,7 +18,7 @@ export class MetricsModule {
       module: MetricsModule,
       imports: [RateLimitMetricsModule.forRoot({ registry }), MatchingModule, ZonesModule],
       controllers: [MetricsController],
-      providers: [{ provide: Registry, useValue: registry }, HttpMetrics, MatchingMetrics],
+      providers: [{ provide: Registry, useValue: registry }, HttpMetrics, MatchingMetrics, DatabaseMetrics],
     };
   }
 }

@@ -1,13 +1,14 @@
-import { beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
 import { CENTER } from '../geo/position.js';
 import { QuotesService } from '../fares/quotes.service.js';
 import { zoneOf } from '../geo/zone.js';
+import { Database } from '../database/database.js';
 import { type Match, Matching, MatchingUnavailableError } from '../matching/matching.js';
 import { TripLog } from '../trips/trip-log.js';
-import { ZoneTraffic } from '../zones/zone-traffic.js';
+import { type ZoneCounts, ZoneTraffic } from '../zones/zone-traffic.js';
 import { RidesService } from './rides.service.js';
 
 const NOW = 1_000_000;
@@ -22,15 +23,21 @@ const DRIVER: Match = {
   surgeFactor: 1,
 };
 
+let database: Database;
 let trips: TripLog;
 let traffic: ZoneTraffic;
 let now: number;
 
-beforeEach(() => {
+beforeEach(async () => {
   now = NOW;
-  traffic = new ZoneTraffic();
-  trips = new TripLog({ now: () => now }, new ConfigService<Configuration, true>(readConfiguration({})));
+  const clock = { now: () => now };
+  database = await Database.open(undefined);
+  traffic = new ZoneTraffic(clock, database);
+  trips = new TripLog(clock, new ConfigService<Configuration, true>(readConfiguration({})), database);
 });
+afterEach(() => database.onApplicationShutdown());
+
+const counts = async (): Promise<ZoneCounts | undefined> => (await traffic.counts()).get(ZONE);
 
 function ridesMatchedBy(match: () => Promise<Match | undefined>): RidesService {
   const matching = { match } as Partial<Matching> as Matching;
@@ -52,10 +59,10 @@ it('records a match as a trip, which is history after its end', async () => {
       endsAt: NOW + 30_000,
     },
   });
-  expect(trips.ridden('r1', 10)).toEqual([]);
+  expect(await trips.ridden('r1', 10)).toEqual([]);
   now = NOW + 30_000;
-  expect(trips.ridden('r1', 10)).toEqual([ride?.trip]);
-  expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 1 });
+  expect(await trips.ridden('r1', 10)).toEqual([ride?.trip]);
+  expect(await counts()).toMatchObject({ requests: 1, matched: 1 });
 });
 
 it('uses the surge factor of the match', async () => {
@@ -66,12 +73,12 @@ it('uses the surge factor of the match', async () => {
 it('records no trip without a driver', async () => {
   expect(await ridesMatchedBy(async () => undefined).request('r1', ITINERARY)).toBeUndefined();
   now = Infinity;
-  expect(trips.ridden('r1', 10)).toEqual([]);
-  expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 0, no_driver: 1, unavailable: 0 });
+  expect(await trips.ridden('r1', 10)).toEqual([]);
+  expect(await counts()).toMatchObject({ requests: 1, matched: 0, no_driver: 1, unavailable: 0 });
 });
 
 it('counts requests that matching was too busy for', async () => {
   const busy = ridesMatchedBy(() => Promise.reject(new MatchingUnavailableError('queue full')));
   await expect(busy.request('r1', ITINERARY)).rejects.toThrow('matching is unavailable: queue full');
-  expect(traffic.of(ZONE)).toMatchObject({ requests: 1, matched: 0, no_driver: 0, unavailable: 1 });
+  expect(await counts()).toMatchObject({ requests: 1, matched: 0, no_driver: 0, unavailable: 1 });
 });

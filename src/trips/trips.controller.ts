@@ -30,10 +30,11 @@ export class TripsController {
 
   @Get('history')
   @RateLimit(HISTORY)
-  history(@Query() query: HistoryQuery, @Headers('x-user-id') userId?: string): HistoryResponse {
+  async history(@Query() query: HistoryQuery, @Headers('x-user-id') userId?: string): Promise<HistoryResponse> {
     const riderId = query.rider_id ?? userId;
     if (!isId(riderId)) throw new BadRequestException(['rider_id or the header X-User-Id must name the rider']);
-    return { rider_id: riderId, trips: this.trips.ridden(riderId, query.limit).map(toResponse) };
+    const trips = await this.trips.ridden(riderId, query.limit);
+    return { rider_id: riderId, trips: trips.map(toResponse) };
   }
 }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Matching } from '../matching/matching.js';
-import { type ZoneCounts, ZoneTraffic } from './zone-traffic.js';
+import { NO_TRAFFIC, type ZoneCounts, ZoneTraffic } from './zone-traffic.js';
 
 export interface ZoneStats extends ZoneCounts {
   readonly zone: string;
@@ -20,13 +20,14 @@ export class ZoneStatsService {
 
   /** All zones that have traffic, drivers or a surge factor, the most requested first. */
   async stats(limit: number): Promise<ZoneStats[]> {
-    const supply = new Map((await this.matching.zones()).map((zone) => [zone.zone, zone]));
-    const zones = new Set([...this.traffic.zones(), ...supply.keys()]);
+    const [traffic, supplied] = await Promise.all([this.traffic.counts(), this.matching.zones()]);
+    const supply = new Map(supplied.map((zone) => [zone.zone, zone]));
+    const zones = new Set([...traffic.keys(), ...supply.keys()]);
     return Array.from(zones, (zone): ZoneStats => {
       const { free, busy, surgeFactor } = supply.get(zone) ?? NO_SUPPLY;
       return {
         zone,
-        ...this.traffic.of(zone),
+        ...(traffic.get(zone) ?? NO_TRAFFIC),
         drivers_free: free,
         drivers_busy: busy,
         surge_factor: surgeFactor,

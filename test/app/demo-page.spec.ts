@@ -36,7 +36,7 @@ describe('docs/demo.md', () => {
       }),
     );
     const listed = TABLE.flatMap(({ routes: names, policies }) => names.map((name) => [name, policies.toSorted()]));
-    expect(listed.length).toBe(10);
+    expect(listed.length).toBe(14);
     expect(Object.fromEntries(real)).toMatchObject(Object.fromEntries(listed));
     const operated = real.filter(([name]) => name.includes(' /api/admin/limits/'));
     expect(DEMO).toMatch(/^\| all under `\/api\/admin\/limits` +\| wrong tokens: fixed window, 20 in 15 minutes/m);

@@ -38,6 +38,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       cost: 1,
       level: { limit: 3, used: 3, remaining: 0, resetAfterMs: next - START },
       plan: null,
+      timeZone: null,
       override: null,
       block: null,
       decidedBy: 'store',

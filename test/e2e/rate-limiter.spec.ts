@@ -179,7 +179,7 @@ describe('the arguments of the limiter', () => {
       'daily',
       ADA,
       { costs: 3 },
-      "'costs' is not an option of RateLimiter.consume; the options are cost and plan",
+      "'costs' is not an option of RateLimiter.consume; the options are cost, plan and timeZone",
     ],
     [
       'an unknown option beside the cost',

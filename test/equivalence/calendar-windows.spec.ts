@@ -8,6 +8,8 @@ import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { inTimeZone, bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
+import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
 
@@ -46,6 +48,23 @@ const history = record({
   ),
 });
 
+/** Clients of several zones, which send together, from days around which clocks change. */
+const turns = record({
+  calendar: constantFrom('day', 'week', 'month'),
+  limit: integer({ min: 1, max: 5 }),
+  start: constantFrom(...CHANGES.map((change) => new Date(change.start))),
+  steps: array(
+    record({
+      after: oneof(constantFrom(0, HOUR), integer({ min: 0, max: 9 * HOUR }), integer({ min: 0, max: 9 * 24 * HOUR })),
+      rows: array(
+        record({ zone: constantFrom(...CHANGES.map(({ zone }) => zone)), cost: integer({ min: 0, max: 2 }) }),
+        { minLength: 1, maxLength: 6 },
+      ),
+    }),
+    { minLength: 1, maxLength: 15 },
+  ),
+});
+
 /** The same algorithm in a process whose clock is wrong: Redis gets the edges around another instant. */
 function apart(algorithm: Algorithm, by: number): Algorithm {
   return Object.create(algorithm, { wireAt: { value: (now: number) => algorithm.wireAt!(now + by) } }) as Algorithm;
@@ -80,6 +99,52 @@ describe('windows of a calendar', () => {
           const before = admitted.get(resetAt) ?? 0;
           expectHolds(verdict.allowed === before + (cost || 1) <= limit, () => ({ verdict, before, cost }));
           if (verdict.allowed) admitted.set(resetAt, before + cost);
+        }
+      });
+      await assert(law, histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it(
+    'are exact for each zone of a policy whose requests say their zone, however the zones take turns',
+    async () => {
+      const law = asyncProperty(turns, async ({ calendar, limit, start, steps }) => {
+        await redis.client.flushdb();
+        const timeZone = (): string => 'UTC'; // the law says the zones itself
+        const parsed = parsePolicy({ algorithm: 'fixed-window', limit, window: { calendar, timeZone } }, 'here');
+        const policy = bindPolicy(parsed, 'p', 'GET /', 'here');
+        const clock = new TestClock(start.getTime() * 1000);
+        const inRedis = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+        const inMemory = new MemoryStore({ clock: clock.read });
+        const admitted = new Map<string, number>();
+        for (const { after, rows } of steps) {
+          clock.now += after;
+          // Requests of one turn travel together, each in the zone of its client.
+          const charges = rows.map(({ zone, cost }) => {
+            const { algorithm, keyTail } = inTimeZone(policy, zone);
+            return { key: `p:{user:ada}${keyTail}`, algorithm, cost };
+          });
+          const verdicts = charges.map((charge) => inMemory.consume([charge]));
+          expectSame(await Promise.all(charges.map((charge) => inRedis.consume([charge]))), verdicts);
+          for (const [i, { zone, cost }] of rows.entries()) {
+            const { allowed, charges: said } = verdicts[i]!;
+            const next = DateTime.fromMillis(Math.floor(clock.now / 1000), { zone })
+              .startOf(calendar)
+              .plus({ [calendar]: 1 })
+              .startOf(calendar);
+            const resetAt = clock.now + said[0]!.resetAfter;
+            expectHolds(resetAt === next.toMillis() * 1000, () => ({
+              zone,
+              clock: clock.now,
+              resetAt,
+              next: next.toISO(),
+            }));
+            const window = `${zone} ${resetAt}`;
+            const before = admitted.get(window) ?? 0;
+            expectHolds(allowed === before + (cost || 1) <= limit, () => ({ zone, allowed, before, cost }));
+            if (allowed) admitted.set(window, before + cost);
+          }
         }
       });
       await assert(law, histories());

@@ -77,12 +77,15 @@ export type {
   LeakyBucketPolicy,
   Policy,
   PolicyBy,
+  PlanNumbers,
+  PolicyCalendar,
   PolicyChoice,
   PolicyFunction,
   PolicySource,
   ProblemFunction,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
+  TimeZoneFunction,
   TokenBucketPolicy,
 } from './nest/types.js';
 export type { Outcome } from './policy/outcome.js';

@@ -19,7 +19,12 @@ export class Demo {
     process.env.ADMIN_TOKEN = ADMIN_TOKEN;
     const apps: INestApplication[] = [];
     for (let i = 0; i < INSTANCES; i++) {
-      const configuration = readConfiguration({ MATCHING_SERVICE_MS: '0', REDIS_URL: redisUrl, ADMIN_TOKEN });
+      const configuration = readConfiguration({
+        MATCHING_SERVICE_MS: '0',
+        TRIP_SECONDS: '1',
+        REDIS_URL: redisUrl,
+        ADMIN_TOKEN,
+      });
       const module = await Test.createTestingModule({ imports: [AppModule.forRoot(configuration)] }).compile();
       apps.push(module.createNestApplication({ logger: ['fatal', 'error'] }));
     }

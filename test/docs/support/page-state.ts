@@ -8,12 +8,12 @@ import { RIDES } from '../../../src/limits/policies.js';
 import {
   expectAlive,
   expectBurst,
-  isBurst,
   expectKnown,
   expectLogged,
   expectPassed,
   expectQuoted,
   expectShown,
+  isBurst,
 } from './compare.js';
 import { Demo } from './demo.js';
 import { checkFile, type Frame, type Kind } from './kinds.js';

@@ -73,9 +73,13 @@ describe('a calendar', () => {
         if (zone === 'America/St_Johns' && instant < at('2012-01-01')) return;
         const local = DateTime.fromMillis(Math.floor(instant / 1000), { zone });
         const calendar = new Calendar(unit, zone);
-        expect(new Date(calendar.startOf(instant) / 1000).toISOString()).toBe(
-          local.startOf(unit).toUTC().toJSDate().toISOString(),
-        );
+        // In Havana midnight comes twice where the clocks go back: the window begins with the first one.
+        const [start] = local
+          .startOf(unit)
+          .getPossibleOffsets()
+          .map((one) => one.toMillis())
+          .toSorted((one, other) => one - other);
+        expect(new Date(calendar.startOf(instant) / 1000).toISOString()).toBe(new Date(start!).toISOString());
       }),
       histories(),
     );

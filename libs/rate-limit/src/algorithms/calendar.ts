@@ -28,14 +28,57 @@ export function isCalendarUnit(value: unknown): value is CalendarUnit {
   return Object.hasOwn(NOMINAL, String(value));
 }
 
+/** Of the names of the IANA database. */
+const MAX_ZONE_NAME = 64;
+
+/**
+ * The time zone of the IANA database that this process knows by a name, under one name: `'europe/paris'` is `'Europe/Paris'`,
+ * and `'US/Eastern'` is `'America/New_York'`. Undefined for anything else, also for offsets such as `'+01:00'`, which only newer
+ * versions of Node.js take.
+ */
+export function timeZoneNamed(name: unknown): string | undefined {
+  if (typeof name !== 'string' || name.length > MAX_ZONE_NAME || /^[+-]/.test(name)) return undefined;
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether the time zone data of this process has a zone of this name. */
 export function isTimeZone(name: unknown): name is string {
-  if (typeof name !== 'string') return false;
-  try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name }).format(0) !== '';
-  } catch {
-    return false;
+  return timeZoneNamed(name) !== undefined;
+}
+
+let zones: ReadonlySet<string> | undefined;
+
+/** Every time zone that Node.js lists, and those of constant offsets, under one name: about 450. */
+export function timeZones(): ReadonlySet<string> {
+  if (zones === undefined) {
+    // The list has none of constant offsets.
+    const offsets = Array.from({ length: 27 }, (_, i) => `Etc/GMT${i < 14 ? '' : '+'}${i - 14}`);
+    const all = ['UTC', ...Intl.supportedValuesOf('timeZone'), ...offsets];
+    zones = new Set(all.flatMap((name) => timeZoneNamed(name) ?? []));
   }
+  return zones;
+}
+
+/** By their zones: one takes some 20 kB, and the policies of many plans have the same zones. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function datesOf(timeZone: string): Intl.DateTimeFormat {
+  const name = timeZoneNamed(timeZone) ?? timeZone;
+  let dates = formats.get(name);
+  if (dates === undefined) {
+    dates = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
+      timeZone,
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+    });
+    formats.set(name, dates);
+  }
+  return dates;
 }
 
 /**
@@ -60,12 +103,7 @@ export class Calendar {
   ) {
     this.nominal = NOMINAL[unit] * DAY_MS * MILLISECONDS;
     this.longest = LONGEST[unit] * DAY_MS * MILLISECONDS;
-    this.dates = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
-      timeZone,
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-    });
+    this.dates = datesOf(timeZone);
   }
 
   /** The first microsecond of the window that holds `instant`. */

@@ -10,7 +10,8 @@ export const FIXED_WINDOW = {
   create: (options: OptionReader): Algorithm => {
     const limit = options.whole('limit', MAX_COUNT);
     const calendar = options.value('window', readCalendar, '');
-    return calendar === 'none' ? new FixedWindow(limit, readWindow(options, 1)) : new CalendarWindows(limit, calendar);
+    if (calendar === 'none') return new FixedWindow(limit, readWindow(options, 1));
+    return new CalendarWindows(limit, calendar, options.value('window', hasZoneOfRequest, ''));
   },
 } as const satisfies AlgorithmDefinition;
 
@@ -22,10 +23,18 @@ function readCalendar(window: unknown): Calendar | 'none' {
   if (unknown !== undefined)
     throw new TypeError(`has no option ${unknown}: it must have calendar and may have timeZone`);
   if (!isCalendarUnit(calendar)) throw new TypeError("must have calendar: 'day', 'week' or 'month'");
+  // Each request's zone makes another algorithm. This one counts where its function fails.
+  if (typeof timeZone === 'function') return new Calendar(calendar, 'UTC');
   if (!isTimeZone(timeZone)) {
-    throw new TypeError("must have a timeZone of the IANA database, such as 'America/New_York', or none for UTC");
+    throw new TypeError(
+      "must have a timeZone of the IANA database, such as 'America/New_York', a function of the request that returns one, or none for UTC",
+    );
   }
   return new Calendar(calendar, timeZone);
+}
+
+function hasZoneOfRequest(window: unknown): boolean {
+  return typeof (window as { readonly timeZone?: unknown }).timeZone === 'function';
 }
 
 interface Window {
@@ -176,22 +185,27 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
 
 /** Fixed windows that begin with a day, a week or a month of a time zone. */
 export class CalendarWindows extends FixedWindow {
+  /** It names the zone, whose edges the state's windows have: under those of another zone its count would mean nothing. */
   override readonly rate: string;
 
+  /** @param zoneOfRequest whether a function of the request says the zone, for messages */
   constructor(
     limit: number,
     private readonly calendar: Calendar,
+    private readonly zoneOfRequest = false,
   ) {
     super(limit, calendar.nominal);
     this.rate = `${calendar.unit}@${calendar.timeZone}`;
   }
 
   override describe(): string {
-    return `limit ${this.limit}, window ${this.calendar.unit} in ${this.calendar.timeZone}`;
+    const zone = this.zoneOfRequest ? "the request's time zone" : this.calendar.timeZone;
+    return `limit ${this.limit}, window ${this.calendar.unit} in ${zone}`;
   }
 
   override share(processes: number, atLeast: number): CalendarWindows {
-    return processes === 1 ? this : new CalendarWindows(shareOfLimit(this.limit, processes, atLeast), this.calendar);
+    if (processes === 1) return this;
+    return new CalendarWindows(shareOfLimit(this.limit, processes, atLeast), this.calendar, this.zoneOfRequest);
   }
 
   /** Redis has no time zones. It gets the edges of the windows around `now`, and decides by its own clock between them. */

@@ -1,5 +1,6 @@
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { shown } from '../util/config-error.js';
+import { zoneNamed } from './time-zones.js';
 
 /**
  * A misspelt option would charge cost 1, or under no plan.
@@ -13,7 +14,10 @@ export function checkOptions(options: object, method: string, known: readonly st
   }
   for (const option in options) {
     if (known.includes(option)) continue;
-    const all = known.length === 1 ? `the only option is ${known[0]}` : `the options are ${known.join(' and ')}`;
+    const all =
+      known.length === 1
+        ? `the only option is ${known[0]}`
+        : `the options are ${known.slice(0, -1).join(', ')} and ${known.at(-1)}`;
     throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; ${all}`);
   }
 }
@@ -28,6 +32,33 @@ export function checkPlan(plan: unknown, policies: readonly BoundPolicy[]): void
       `plan has no effect, because no policy of the call has plans (${names(policies)}), got ${shown(plan)}`,
     );
   }
+}
+
+/**
+ * The time zone that a call gives.
+ *
+ * @throws {TypeError} when it is no time zone, or would have no effect
+ */
+export function checkTimeZone(timeZone: unknown, policies: readonly BoundPolicy[]): string {
+  const zone = zoneNamed(timeZone);
+  if (zone === undefined) {
+    throw new TypeError(
+      `timeZone must be a time zone of the IANA database, such as 'Europe/Paris', got ${shown(timeZone)}`,
+    );
+  }
+  if (policies.every((policy) => !hasZoneOfRequest(policy))) {
+    throw new TypeError(
+      `timeZone has no effect, because no policy of the call has one that is a function (${names(policies)}), got ${shown(timeZone)}`,
+    );
+  }
+  return zone;
+}
+
+/** Whether a function of the request says the time zone of a policy, or of one of its plans. */
+export function hasZoneOfRequest({ timeZone, plans }: BoundPolicy): boolean {
+  return (
+    timeZone !== undefined || (plans !== undefined && [...plans.values()].some((one) => one.timeZone !== undefined))
+  );
 }
 
 /**

@@ -79,6 +79,11 @@ export interface PolicyExplanation {
    * plan, and shows the module's fallback: another process may know another one. Null where the policy has no plans.
    */
   readonly plan: { readonly name: string | null; readonly isKnown: boolean } | null;
+  /**
+   * The time zone whose windows count. `isKnown` is false where this process has counted no request of the client, and shows UTC:
+   * give `timeZone` then. Null where no function says the policy's time zone.
+   */
+  readonly timeZone: { readonly name: string; readonly isKnown: boolean } | null;
   readonly override: ExplainedOverride | null;
   /** The block that stands, by `blockFor`; null without one. */
   readonly block: ExplainedBlock | null;

@@ -1,3 +1,5 @@
+import { hasZoneOfRequest } from './call-arguments.js';
+import { zoneNamed } from './time-zones.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
 import type { Identity } from '../identity/identity.js';
@@ -65,4 +67,27 @@ export function checkExplainedPlan(plan: unknown, policies: readonly BoundPolicy
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
+}
+
+/**
+ * The time zone that an operator gives; undefined: none was given.
+ *
+ * @throws {RateLimitConfigError} for text that names no zone, or where no policy has a zone of the request
+ */
+export function explainedZone(timeZone: unknown, policies: readonly BoundPolicy[], where: string): string | undefined {
+  if (timeZone === undefined) return undefined;
+  const zone = zoneNamed(timeZone);
+  if (zone === undefined) {
+    throw new RateLimitConfigError(
+      where,
+      `timeZone must be a time zone of the IANA database, such as 'Europe/Paris', got ${shown(timeZone)}`,
+      'FG_INVALID_OPTION',
+    );
+  }
+  if (policies.some(hasZoneOfRequest)) return zone;
+  throw new RateLimitConfigError(
+    where,
+    `timeZone has no effect, because none of the policies has one that is a function, got ${shown(timeZone)}`,
+    'FG_OPTION_WITHOUT_EFFECT',
+  );
 }

@@ -1,5 +1,5 @@
 import type { OnMissingIdentity } from '../identity/identity.js';
-import type { BoundPolicy } from '../policy/bound-policy.js';
+import { type BoundPolicy, inTimeZone } from '../policy/bound-policy.js';
 import { candidateName } from '../policy/candidate.js';
 import type { Decision } from '../policy/decision.js';
 import type { OverrideLog, OverrideRecord } from '../stores/override-log.js';
@@ -7,14 +7,23 @@ import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
 import { explainedBlock, isoOf, meets } from './explained-outcome.js';
-import { checkExplainedPlan, tagOf, unknownName } from './insight-arguments.js';
+import { checkExplainedPlan, explainedZone, tagOf, unknownName } from './insight-arguments.js';
 import type { Limiter } from './limiter.js';
 import { overrideId, readBody } from './overrides/override-text.js';
 import type { ActiveOverride } from './overrides/override-table.js';
 import type { OverridablePolicies } from './overrides/rate-limit-overrides.js';
 import { type Plans, underPlan } from './plans.js';
 import type { HandlerClass } from './rate-limiter.js';
-import { type KnownHandler, type LimitTable, modeOf, type PolicyDefaults, tablePolicy, tableRoute } from './table.js';
+import {
+  type KnownHandler,
+  type LimitTable,
+  modeOf,
+  plainNumbers,
+  type PolicyDefaults,
+  tablePolicy,
+  tableRoute,
+} from './table.js';
+import type { TimeZones } from './time-zones.js';
 
 /** A route: its class and method, or its name as in `TableRoute.route` or `TableRoute.handler`. */
 export type RouteReference = readonly [controller: HandlerClass, method: string] | string;
@@ -31,6 +40,12 @@ export interface LimitedPlaces {
   handlerOf(controller: HandlerClass, method: string): KnownHandler;
 }
 
+/** What is known of the client who is explained. */
+export interface ExplainOptions {
+  readonly plan?: string | null | undefined;
+  readonly timeZone?: string | undefined;
+}
+
 /** What is to be seen. */
 export interface InsightSources {
   /** Decides without metrics and `onDecision`. */
@@ -42,6 +57,7 @@ export interface InsightSources {
   /** The names of the module's `policies`. */
   readonly named: Iterable<{ readonly name: string; readonly candidate?: { readonly name: string } | undefined }>;
   readonly plans: Pick<Plans<never>, 'look'> | undefined;
+  readonly timeZones: Pick<TimeZones<never>, 'look'>;
   readonly overrides: Pick<OverrideLog, 'get'>;
   readonly defaults: PolicyDefaults;
   /** The kinds of identities that the module's chain finds. */
@@ -92,16 +108,17 @@ export class Insight {
   async explain(
     who: unknown,
     route: RouteReference | undefined,
-    plan: string | null | undefined,
+    { plan, timeZone }: ExplainOptions,
     where = WHERE,
   ): Promise<LimitExplanation> {
     const tag = tagOf(who, where);
     const handler = route === undefined ? undefined : this.handlerOf(route, where);
     const policies = handler === undefined ? this.allPolicies() : this.policiesOf(handler);
     checkExplainedPlan(plan, policies, where);
+    const zone = explainedZone(timeZone, policies, where);
     const found: { readonly at: number; readonly explained: PolicyExplanation }[] = [];
     for (let i = 0; i < policies.length; i += TOGETHER) {
-      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan));
+      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan, zone));
       found.push(...(await Promise.all(some)));
     }
     const at = Math.max(0, ...found.map((one) => one.at)) || Date.now();
@@ -164,10 +181,13 @@ export class Insight {
     policy: BoundPolicy,
     tag: string,
     given: string | null | undefined,
+    givenZone: string | undefined,
   ): Promise<{ at: number; explained: PolicyExplanation }> {
     const { limiter } = this.sources;
     const plan = this.planOf(policy, tag, given);
-    const planned = underPlan(policy, plan?.name ?? undefined);
+    const underItsPlan = underPlan(policy, plan?.name ?? undefined);
+    const zone = underItsPlan.timeZone === undefined ? null : this.zoneOf(tag, givenZone);
+    const planned = zone === null ? underItsPlan : inTimeZone(underItsPlan, zone.name);
     const cost = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
     const counts = this.counts(policy, tag);
     const active = counts === false ? undefined : limiter.overrideOf(planned, tag);
@@ -185,13 +205,14 @@ export class Insight {
         algorithm: policy.algorithm.name,
         scope: policy.boundTo,
         mode: modeOf(policy),
-        numbers: { ...variant.numbers },
+        numbers: plainNumbers(variant.numbers),
         counts,
         outcome: met.outcome,
         isRejected: met.isRejected,
         cost,
         level: met.level,
         plan,
+        timeZone: zone,
         override,
         block,
         decidedBy: met.decidedBy,
@@ -249,6 +270,12 @@ export class Insight {
     if (given !== undefined) return { name: nameIn(plans, given ?? undefined), isKnown: true };
     const { plan, known } = this.sources.plans?.look(tag) ?? { plan: undefined, known: false };
     return { name: nameIn(plans, plan), isKnown: known };
+  }
+
+  private zoneOf(tag: string, given: string | undefined): NonNullable<PolicyExplanation['timeZone']> {
+    if (given !== undefined) return { name: given, isKnown: true };
+    const { zone, known } = this.sources.timeZones.look(tag);
+    return { name: zone, isKnown: known };
   }
 
   /** Whether requests with an identity of this kind are counted under a policy. */

@@ -2,12 +2,21 @@ import type { Identity } from '../identity/identity.js';
 import { identityTag, valueText } from '../identity/identity-tag.js';
 import type { RateLimitStats } from '../metrics/stats.js';
 import type { Monitor } from '../metrics/monitor.js';
-import type { BoundPolicy } from '../policy/bound-policy.js';
+import { type BoundPolicy, inAllZones, inTimeZone } from '../policy/bound-policy.js';
 import { candidateName } from '../policy/candidate.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { flatten, ownText } from '../util/own-text.js';
-import { checkConsumable, checkOptions, checkPlan, constantCost, isConcurrency, names } from './call-arguments.js';
+import {
+  checkConsumable,
+  checkOptions,
+  checkPlan,
+  checkTimeZone,
+  constantCost,
+  hasZoneOfRequest,
+  isConcurrency,
+  names,
+} from './call-arguments.js';
 import type { LimitExplanation } from './explain.js';
 import { type Insight, isResetTarget, type ResetTarget, type RouteReference } from './insight.js';
 import { isIdentity, tagOf } from './insight-arguments.js';
@@ -19,6 +28,7 @@ import type { PolicyCharge } from './policy-charge.js';
 import { type Plans, underPlan } from './plans.js';
 import type { Reservation } from './reservation.js';
 import type { LimitTable } from './table.js';
+import type { TimeZones } from './time-zones.js';
 import type { WaitingRoom } from './waiting-room.js';
 
 /** Charges that are kept, ready made: building and hashing their keys costs more than the rest of a decision. */
@@ -48,6 +58,13 @@ export interface RoutePolicySource {
   policiesOf(controller: HandlerClass, method: string): readonly BoundPolicy[] | undefined;
   /** Where a policy of this name stands on routes. */
   boundTo(name: string): Iterable<BoundPolicy>;
+}
+
+/** What the caller knows of a call. */
+interface CallOptions {
+  readonly cost?: number | undefined;
+  readonly plan?: string | null | undefined;
+  readonly timeZone?: string | undefined;
 }
 
 /** A state that `reset` has cleared. */
@@ -83,6 +100,7 @@ export class RateLimiter {
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
     private readonly leases: Leases,
     private readonly insight: Insight,
+    private readonly timeZones: Pick<TimeZones<never>, 'look'>,
   ) {}
 
   /**
@@ -91,10 +109,11 @@ export class RateLimiter {
    * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
    * @param identity the identity to count; a policy with `by: 'global'` counts all clients together
    * @param options.cost a whole number from 0 (a peek); default the policy's own `cost`, else 1
+   * @param options.timeZone the client's time zone, needed for policies whose time zone is a function
    * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the identity,
    *   else the fallback of the module's `plan`, which has `resolve` answer for requests only
-   * @throws {TypeError} when the cost or the plan is something else, for a plan where no policy has any, for policies with plans
-   *   where neither the call nor the module has a plan, for another option, and for a concurrency policy, whose leases `acquire`
+   * @throws {TypeError} when the cost, the plan or the time zone is something else, for a plan or a time zone where no policy asks
+   *   for any, for policies with plans where neither the call nor the module has a plan, for another option, and for a concurrency policy, whose leases `acquire`
    *   takes; nothing is charged
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
@@ -102,12 +121,12 @@ export class RateLimiter {
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity,
-    options?: { cost?: number; plan?: string | null },
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
   ): Promise<Decision> {
     // Not an async function: its promise would be one more for every decision.
     try {
-      if (options !== undefined) checkOptions(options, 'consume', ['cost', 'plan']);
-      const charges = this.charges(this.policies.bind(policies), identity, options?.cost, options?.plan);
+      if (options !== undefined) checkOptions(options, 'consume', ['cost', 'plan', 'timeZone']);
+      const charges = this.charges(this.policies.bind(policies), identity, options);
       const decision = this.limiter.decide(charges);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
@@ -125,6 +144,7 @@ export class RateLimiter {
    * @param options.cost what to reserve of each policy: a whole number from 0 (charges nothing, and asks whether cost 1 fits);
    *   default the policy's own `cost`, else 1
    * @param options.plan as in `consume`
+   * @param options.timeZone as in `consume`
    * @throws as `consume` does
    * @example
    * const reservation = await limiter.reserve('tokens', { kind: 'user', value: user.id }, { cost: 2_000 });
@@ -133,12 +153,12 @@ export class RateLimiter {
   async reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity,
-    options?: { cost?: number; plan?: string | null },
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
   ): Promise<Reservation> {
-    if (options !== undefined) checkOptions(options, 'reserve', ['cost', 'plan']);
+    if (options !== undefined) checkOptions(options, 'reserve', ['cost', 'plan', 'timeZone']);
     const bound = this.policies.bind(policies);
     checkConsumable(bound);
-    const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'reserve', options?.plan);
+    const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'reserve', options);
     return this.limiter.reserve(charges);
   }
 
@@ -154,9 +174,9 @@ export class RateLimiter {
   async acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity,
-    options?: { cost?: number; plan?: string | null },
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
   ): Promise<Lease> {
-    if (options !== undefined) checkOptions(options, 'acquire', ['cost', 'plan']);
+    if (options !== undefined) checkOptions(options, 'acquire', ['cost', 'plan', 'timeZone']);
     const bound = this.policies.bind(policies);
     if (!bound.some(isConcurrency)) {
       throw new TypeError(
@@ -165,7 +185,7 @@ export class RateLimiter {
     }
     if (options?.cost === 0)
       throw new TypeError('RateLimiter.acquire: cost must be a whole number from 1, got 0; use RateLimiter.peek');
-    const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'take', options?.plan);
+    const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'take', options);
     const decision = await this.limiter.decide(charges);
     return new Lease(decision, decision.allowed ? this.leases.of(charges, decision) : undefined);
   }
@@ -179,9 +199,9 @@ export class RateLimiter {
   async peek(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity,
-    options?: { plan?: string | null },
+    options?: { plan?: string | null; timeZone?: string },
   ): Promise<Decision> {
-    if (options !== undefined) checkOptions(options, 'peek', ['plan']);
+    if (options !== undefined) checkOptions(options, 'peek', ['plan', 'timeZone']);
     return this.consume(policies, identity, { cost: 0, ...options });
   }
 
@@ -193,6 +213,7 @@ export class RateLimiter {
    * @param method the name of its handler
    * @param identity the identity to count; policies with `by: 'global'` count all clients together
    * @param options.plan as in `consume`
+   * @param options.timeZone as in `consume`; default the one in which this process has counted the client last, else UTC
    * @returns undefined for a route that nothing limits
    * @throws {TypeError} when the class has no such handler, or a function chooses the route's policies by the request
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
@@ -202,17 +223,21 @@ export class RateLimiter {
     controller: HandlerClass,
     method: string,
     identity: Identity,
-    options?: { plan?: string | null },
+    options?: { plan?: string | null; timeZone?: string },
   ): Promise<Decision | undefined> {
-    if (options !== undefined) checkOptions(options, 'peekRoute', ['plan']);
+    if (options !== undefined) checkOptions(options, 'peekRoute', ['plan', 'timeZone']);
     const policies = this.routes.policiesOf(controller, method);
     if (policies === undefined) return undefined;
-    return this.limiter.decide(this.makeCharges(policies, identityTag(identity), 1, 'peek', options?.plan));
+    const tag = identityTag(identity);
+    const known = policies.some(hasZoneOfRequest) ? this.timeZones.look(tag).zone : undefined;
+    const { plan, timeZone = known } = options ?? {};
+    return this.limiter.decide(this.makeCharges(policies, tag, 1, 'peek', { plan, timeZone }));
   }
 
   /**
    * Clears the states of an identity under the policies: that of scope `'app'`, and those of every route or controller where a
-   * policy of this name stands, under the numbers of each plan, with their blocks and candidates. Throws as `consume` does, or the store's failure.
+   * policy of this name stands, under the numbers of each plan and in each time zone, with their blocks and candidates. Throws as
+   * `consume` does, or the store's failure.
    *
    * @returns what was cleared, whether anything was counted there or not
    * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
@@ -277,17 +302,18 @@ export class RateLimiter {
    * @param route `[Controller, 'method']`, or a route's name as in `table()`: what a request to it meets, the policies of the module's
    *   `middleware` first. Default: every policy of the application that counts such an identity
    * @param options.plan as in `consume`
-   * @throws {RateLimitConfigError} for a wrong identity, an unknown route, or a plan where no policy has any
+   * @param options.timeZone as in `peekRoute`
+   * @throws {RateLimitConfigError} for a wrong identity, an unknown route, or a plan or a time zone where no policy asks for any
    * @throws {TypeError} when the class has no such handler, or for another option
    * @example const { isRejected, passesAt } = await limiter.explain({ kind: 'user', value: 'rider-1' }, 'POST /rides');
    */
   async explain(
     who: Identity | string,
     route?: RouteReference,
-    options?: { plan?: string | null },
+    options?: { plan?: string | null; timeZone?: string },
   ): Promise<LimitExplanation> {
-    if (options !== undefined) checkOptions(options, 'explain', ['plan']);
-    return this.insight.explain(who, route, options?.plan);
+    if (options !== undefined) checkOptions(options, 'explain', ['plan', 'timeZone']);
+    return this.insight.explain(who, route, options ?? {});
   }
 
   /**
@@ -308,7 +334,8 @@ export class RateLimiter {
       const { key } = this.limiter.charge(policy, tag, 0, 'peek');
       if (states.has(key)) continue;
       states.set(key, { policy: policy.name, scope: policy.boundTo });
-      for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
+      const plans = [policy, ...(policy.plans?.values() ?? [])];
+      for (const numbers of [...plans, ...plans.filter(hasZoneOfRequest).flatMap(inAllZones)]) {
         const charge = this.limiter.charge(numbers, tag, 0, 'peek');
         for (const { key: its, shardKeys = [] } of [charge, this.limiter.overriddenCharge(numbers, tag) ?? charge]) {
           for (const one of [its, ...shardKeys]) keys.add(one); // a window's key has no limit
@@ -323,18 +350,18 @@ export class RateLimiter {
   private charges(
     policies: readonly BoundPolicy[],
     identity: Identity,
-    cost: number | undefined,
-    plan: string | null | undefined,
+    options: CallOptions | undefined,
   ): readonly PolicyCharge[] {
-    if (cost !== undefined || plan !== undefined) {
+    if (options?.cost !== undefined || options?.plan !== undefined || options?.timeZone !== undefined) {
+      const { cost } = options;
       if (cost !== 0) checkConsumable(policies);
-      return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take', plan);
+      return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take', options);
     }
     const value = valueText(identity?.value);
     const known = value === undefined ? undefined : this.recent.get(value);
     if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
     checkConsumable(policies);
-    const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take', undefined);
+    const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take');
     const { kind } = identity;
     if (policies.some(({ plans }) => plans !== undefined)) return charges; // a client's plan changes
     if (value !== undefined && kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
@@ -354,12 +381,14 @@ export class RateLimiter {
     tag: string,
     cost: number | undefined,
     mode: ChargeMode,
-    plan: string | null | undefined,
+    { plan, timeZone }: CallOptions = {},
   ): PolicyCharge[] {
     if (plan !== undefined) checkPlan(plan, policies);
+    const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, policies);
     return policies.map((policy) => {
       const own = cost ?? constantCost(policy);
-      return this.limiter.charge(policy.plans === undefined ? policy : this.planned(policy, tag, plan), tag, own, mode);
+      const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan);
+      return this.limiter.charge(planned.timeZone === undefined ? planned : zoned(planned, zone), tag, own, mode);
     });
   }
 
@@ -371,4 +400,12 @@ export class RateLimiter {
         `none, or RateLimitModule a plan`,
     );
   }
+}
+
+/** @throws {TypeError} when the call gives no time zone */
+function zoned(policy: BoundPolicy, zone: string | undefined): BoundPolicy {
+  if (zone !== undefined) return inTimeZone(policy, zone);
+  throw new TypeError(
+    `the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
+  );
 }

@@ -1,5 +1,7 @@
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import type { OnStoreFailure, PolicyMode, PolicyNumbers } from '../policy/policy.js';
+import type { OnStoreFailure, PlanNumbers, PolicyMode, PolicyNumbers } from '../policy/policy.js';
+import { timeZoneFunction } from '../policy/time-zone-function.js';
+import type { CalendarWindow } from '../algorithms/calendar.js';
 import type { AlgorithmName } from '../algorithms/algorithm.js';
 import type { OnMissingIdentity } from '../identity/identity.js';
 
@@ -12,7 +14,7 @@ export type PolicyOrigin = 'method' | 'class' | 'defaults' | 'skipped' | 'none';
 export interface TablePolicy {
   readonly name: string;
   readonly algorithm: AlgorithmName;
-  /** The algorithm's own options as they were given, such as `capacity` and `refill`. */
+  /** The algorithm's own options as they were given, such as `capacity` and `refill`; `timeZone: 'function'` where a function says it. */
   readonly numbers: PolicyNumbers;
   /** What its state belongs to: a route such as `'POST /api/rides'`, a controller, or `'app'`. As in `ResetState.scope`. */
   readonly scope: string;
@@ -92,20 +94,30 @@ export function tableRoute(handler: KnownHandler, defaults: PolicyDefaults): Tab
   return { context, handler: name, route, origin, guarded, chosen, limited, policies };
 }
 
+/** A policy's numbers as plain data: `'function'` in place of a function that says the time zone. */
+export function plainNumbers(numbers: PlanNumbers): PolicyNumbers {
+  const { window } = numbers;
+  if (timeZoneFunction(window) === undefined) return { ...numbers } as PolicyNumbers;
+  return { ...numbers, window: { ...(window as CalendarWindow), timeZone: 'function' } };
+}
+
 /** A policy as plain data. */
 export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): TablePolicy {
   const { name, algorithm, numbers, boundTo, by, cost, skipIf, plans, shards, block } = policy;
   return {
     name,
     algorithm: algorithm.name,
-    numbers: { ...numbers },
+    numbers: plainNumbers(numbers),
     scope: boundTo,
     by: typeof by === 'function' ? 'function' : by,
     onMissingIdentity: policy.onMissingIdentity ?? defaults.onMissingIdentity,
     cost: typeof cost === 'function' ? 'function' : cost,
     skips: skipIf !== undefined,
     onStoreFailure: policy.onStoreFailure ?? defaults.onStoreFailure,
-    plans: plans === undefined ? null : Object.fromEntries([...plans].map(([plan, one]) => [plan, { ...one.numbers }])),
+    plans:
+      plans === undefined
+        ? null
+        : Object.fromEntries([...plans].map(([plan, one]) => [plan, plainNumbers(one.numbers)])),
     shards,
     mode: modeOf(policy),
     candidateOf: policy.candidateOf ?? null,

@@ -7,7 +7,7 @@ import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 
 /** The functions that an application gives to policies, as the metrics name them. */
 export type FunctionKind =
-  'policy' | 'identity' | 'cost' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list';
+  'policy' | 'identity' | 'cost' | 'timeZone' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list';
 
 /** Counts failures of functions. */
 export interface FunctionObserver {

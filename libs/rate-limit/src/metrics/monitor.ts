@@ -37,6 +37,7 @@ export class Monitor {
     policy: 0,
     identity: 0,
     cost: 0,
+    timeZone: 0,
     skipIf: 0,
     countIf: 0,
     settle: 0,

@@ -57,12 +57,12 @@ const DEFINITIONS: readonly Definition[] = [
     'rate_limiter_function_failures_total',
     'Functions of the application that failed or took longer than the deadline',
     (stats) =>
-      (['policy', 'identity', 'cost', 'skipIf', 'countIf', 'settle', 'problem', 'plan', 'list'] as const).map(
-        (kind) => ({
-          value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
-          labels: { function: kind },
-        }),
-      ),
+      (
+        ['policy', 'identity', 'cost', 'timeZone', 'skipIf', 'countIf', 'settle', 'problem', 'plan', 'list'] as const
+      ).map((kind) => ({
+        value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
+        labels: { function: kind },
+      })),
   ),
   counter('rate_limiter_overridden_total', 'Charges that overrides have changed, left out or rejected', (stats) =>
     (['changed', 'exempt', 'blocked'] as const).map((kind) => ({

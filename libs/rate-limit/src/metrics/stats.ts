@@ -42,7 +42,10 @@ export interface RateLimitStats {
    * and `by` functions, cost functions, `skipIf`, and the module's `problem`, `plan`, `allowList` and `blockList` (`list`).
    */
   readonly functionFailures: Readonly<
-    Record<'policy' | 'identity' | 'cost' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list', number>
+    Record<
+      'policy' | 'identity' | 'cost' | 'timeZone' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list',
+      number
+    >
   >;
   /** Where the plans of clients came from: one for each policy with `plans` that a request or a call met. */
   readonly plans: PlanStats;

@@ -1,12 +1,17 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { TimeZones } from '../limiter/time-zones.js';
 import type { UserFunctions } from '../limiter/user-functions.js';
 import { DEFAULT_COST } from '../policy/policy-options.js';
 import type { BoundPolicy } from './types.js';
 import type { Route } from './route-policies.js';
 
-/** The functions of a request's policies: which policies there are, which of them it skips, and what it costs. */
+/** The functions of a request's policies: which policies there are, which of them it skips, what it costs, and its time zone. */
 export class PolicyFunctions {
-  constructor(private readonly functions: UserFunctions) {}
+  /** @param timeZones finds the time zones of requests */
+  constructor(
+    private readonly functions: UserFunctions,
+    readonly timeZones = new TimeZones<ExecutionContext>(functions),
+  ) {}
 
   /** The policies that a request is counted by. */
   async policiesOf(route: Route, context: ExecutionContext): Promise<readonly BoundPolicy[]> {

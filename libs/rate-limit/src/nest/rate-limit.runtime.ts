@@ -145,6 +145,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       routes: this.routes,
       named: this.policies,
       plans: this.plans,
+      timeZones: this.policyFunctions.timeZones,
       overrides: opened.overrides,
       defaults: options,
       kinds: (options.identity ?? []).map(({ kind }) => (kind === 'api-key' ? 'key' : kind)),
@@ -158,6 +159,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.plans,
       this.leases,
       insight,
+      this.policyFunctions.timeZones,
     );
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);

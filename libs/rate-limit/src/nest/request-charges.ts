@@ -89,12 +89,22 @@ export class RequestCharges {
     if (typeof tag !== 'string' || tag === '') {
       throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
     }
-    const { engine, plans } = this.runtime;
-    if (policy.plans === undefined) return engine.charge(policy, tag, cost);
+    if (policy.plans === undefined) return this.chargeInZone(policy, tag, cost, context);
     // No policy with plans is bound to a route without the module's `plan`.
-    const planned = plans!.policyFor(policy, tag, context);
+    const planned = this.runtime.plans!.policyFor(policy, tag, context);
     return isPromise(planned)
-      ? planned.then((variant) => engine.charge(variant, tag, cost))
-      : engine.charge(planned, tag, cost);
+      ? planned.then((variant) => this.chargeInZone(variant, tag, cost, context))
+      : this.chargeInZone(planned, tag, cost, context);
+  }
+
+  private chargeInZone(
+    policy: BoundPolicy,
+    tag: string,
+    cost: number,
+    context: ExecutionContext,
+  ): PolicyCharge | Promise<PolicyCharge> {
+    const { engine, policyFunctions } = this.runtime;
+    if (policy.timeZone === undefined) return engine.charge(policy, tag, cost);
+    return policyFunctions.timeZones.policyFor(policy, tag, context).then((inZone) => engine.charge(inZone, tag, cost));
   }
 }

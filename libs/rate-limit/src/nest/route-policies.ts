@@ -1,5 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { HandlerClass, RoutePolicySource } from '../limiter/rate-limiter.js';
+import { hasZoneOfRequest } from '../limiter/call-arguments.js';
 import type { UserFunctions } from '../limiter/user-functions.js';
 import { bindPolicy } from '../policy/bound-policy.js';
 import { checkTogether } from '../policy/check-together.js';
@@ -20,7 +21,7 @@ import { controllerOf, type Handler, handlerNameOf, routeOf, UniqueNames } from 
 
 /** The policies of one handler. */
 export interface Route {
-  /** The policies of every request, when none of them, nor a cost or `skipIf`, is a function of the request. */
+  /** The policies of every request, when none of them, nor a cost, `skipIf` or time zone, is a function of the request. */
   readonly fixed: readonly BoundPolicy[] | undefined;
   /** The policies of a request; a promise only where a function chooses one. */
   readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
@@ -325,6 +326,6 @@ function memberOf({ text, isList }: Site, sources: readonly PolicySource[], i: n
   return sources.length === 1 ? text : `${text}, policy ${i + 1} of ${sources.length}`;
 }
 
-function isFixed({ cost, skipIf }: ParsedPolicy): boolean {
-  return typeof cost === 'number' && skipIf === undefined;
+function isFixed(policy: BoundPolicy): boolean {
+  return typeof policy.cost === 'number' && policy.skipIf === undefined && !hasZoneOfRequest(policy);
 }

@@ -27,6 +27,9 @@ export type SlidingWindowCounterPolicy = policy.SlidingWindowCounterPolicy<Execu
 export type ConcurrencyPolicy = policy.ConcurrencyPolicy<ExecutionContext>;
 export type Policy = policy.Policy<ExecutionContext>;
 export type PolicyFunction = policy.PolicyFunction<ExecutionContext>;
+export type PolicyCalendar = policy.PolicyCalendar<ExecutionContext>;
+export type PlanNumbers = policy.PlanNumbers<ExecutionContext>;
+export type TimeZoneFunction = policy.TimeZoneFunction<ExecutionContext>;
 export type PolicyChoice = policy.PolicyChoice<ExecutionContext>;
 export type PolicySource = policy.PolicySource<ExecutionContext>;
 

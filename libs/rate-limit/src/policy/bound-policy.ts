@@ -1,6 +1,11 @@
+import { timeZones } from '../algorithms/calendar.js';
 import { globalTag } from '../identity/identity-tag.js';
 import { blockTail, keyOf, keyTail, shardKeys } from './key.js';
-import type { ParsedPolicy } from './parse-policy.js';
+import { type ParsedPolicy, parseVariant } from './parse-policy.js';
+import type { PolicyCalendar } from './policy.js';
+
+/** No time zone that a request may choose has a longer name. */
+const LONGEST_ZONE = 'America/Argentina/ComodRivadavia';
 
 /** A policy where it stands: on a route, on a controller or for the application. */
 export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
@@ -34,6 +39,8 @@ export function bindPolicy<Context>(
   where: string,
 ): BoundPolicy<Context> {
   const tail = keyTail(prefix, boundTo, parsed, where);
+  // No request must find out that the name of its time zone is too long.
+  if (parsed.timeZone !== undefined) keyTail(prefix, boundTo, parsedIn(parsed, LONGEST_ZONE, where), where);
   const { by, shards, plans } = parsed;
   const tag = globalTag(parsed.name);
   return {
@@ -49,4 +56,38 @@ export function bindPolicy<Context>(
     // Only policies that count all clients together have shards: parsePolicy sees to that.
     shardKeys: shards > 1 ? shardKeys(prefix, tag, tail, shards) : undefined,
   };
+}
+
+/** A policy whose time zone is that of the request, in one zone. */
+function parsedIn<Context>(parsed: ParsedPolicy<Context>, timeZone: string, where: string): ParsedPolicy<Context> {
+  const { calendar } = parsed.numbers.window as PolicyCalendar<Context>;
+  return parseVariant(parsed, { window: { calendar, timeZone } }, where);
+}
+
+/** By the policy and the zone: as many zones as Node.js knows, about 600. */
+const IN_ZONES = new WeakMap<BoundPolicy, Map<string, BoundPolicy>>();
+
+/**
+ * A policy whose time zone is that of the request, in one zone. Its key names the zone; all else stays. Equal zones give the same
+ * object.
+ *
+ * @param timeZone a name that `timeZoneNamed` has returned
+ */
+export function inTimeZone<Context>(bound: BoundPolicy<Context>, timeZone: string): BoundPolicy<Context> {
+  let known = IN_ZONES.get(bound);
+  if (known === undefined) IN_ZONES.set(bound, (known = new Map()));
+  let policy = known.get(timeZone) as BoundPolicy<Context> | undefined;
+  if (policy === undefined) {
+    const where = `policy '${bound.name}' of ${bound.boundTo}`;
+    policy = bindPolicy(parsedIn(bound, timeZone, where), bound.keyPrefix, bound.boundTo, where);
+    known.set(timeZone, policy);
+  }
+  return policy;
+}
+
+/** The same policy in every time zone that Node.js lists, and in those that were met; the policy itself where its zone is fixed. */
+export function inAllZones(bound: BoundPolicy): readonly BoundPolicy[] {
+  if (bound.timeZone === undefined) return [bound];
+  const met = IN_ZONES.get(bound)?.keys() ?? [];
+  return Array.from(new Set([...timeZones(), ...met]), (zone) => inTimeZone(bound, zone));
 }

@@ -5,9 +5,17 @@ import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithm
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
-import type { CommonPolicyOptions, OnStoreFailure, PolicyNumbers, PolicyScope, QuotaUnit } from './policy.js';
 import { optionsOfCandidate, withoutEffectInShadow } from './candidate.js';
+import type {
+  CommonPolicyOptions,
+  OnStoreFailure,
+  PlanNumbers,
+  PolicyScope,
+  QuotaUnit,
+  TimeZoneFunction,
+} from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
+import { timeZoneFunction } from './time-zone-function.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
 
@@ -31,7 +39,9 @@ export interface ParsedPolicy<Context = never> {
   readonly onStoreFailure: OnStoreFailure | undefined;
   readonly algorithm: Algorithm;
   /** The algorithm's own options as they were given, such as `capacity` and `refill`: a variant changes some of them. */
-  readonly numbers: PolicyNumbers;
+  readonly numbers: PlanNumbers<Context>;
+  /** Says the time zone of a request's window; undefined where all requests have the same. */
+  readonly timeZone: TimeZoneFunction<Context> | undefined;
   readonly shards: number;
   readonly quotaUnit: QuotaUnit;
   /** Whether the policy is decided and counted, and rejects nobody. */
@@ -106,7 +116,8 @@ export function parsePolicy<Context>(
     settle: read('settle') as ParsedPolicy<Context>['settle'],
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,
-    numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PolicyNumbers,
+    numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PlanNumbers<Context>,
+    timeZone: timeZoneFunction<Context>(given.window),
     shards: read('shards') as number,
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     shadow,
@@ -126,9 +137,14 @@ export function parsePolicy<Context>(
   const unsettled = whyNotSettled(parsed);
   if (unsettled !== undefined) fail(unsettled);
   if (parsed.shards > 1 && parsed.block !== undefined) fail(`blockFor does not go with shards: its state is not split`);
+  if (parsed.timeZone !== undefined && parsed.by === 'global') {
+    fail(
+      `window: a function of the request says the timeZone, which is not for policies that count all clients together (by: 'global')`,
+    );
+  }
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
-  const plans = read('plans') as CommonPolicyOptions['plans'];
+  const plans = read('plans') as Options<Context>['plans'];
   const own = { name: name ?? DEFAULT_NAME, named: name !== undefined, ...parsed, plans: undefined };
   if (plans === undefined) return own;
   const variants = parsePlans(own, plans, where);
@@ -144,7 +160,7 @@ export function parsePolicy<Context>(
  */
 export function parseVariant<Context>(
   policy: ParsedPolicy<Context>,
-  change: PolicyNumbers,
+  change: PlanNumbers<Context>,
   where: string,
 ): ParsedPolicy<Context> {
   const { name, by, cost, shards } = policy;
@@ -164,18 +180,18 @@ export function parseVariant<Context>(
   // An option that is undefined is not given.
   const given = Object.entries(change).filter(([, value]) => value !== undefined);
   if (given.length === 0) return fail('none');
-  const numbers: PolicyNumbers = { ...policy.numbers, ...Object.fromEntries(given) };
+  const numbers: PlanNumbers<Context> = { ...policy.numbers, ...Object.fromEntries(given) };
   // With the options that a policy's numbers are checked against, and no others.
-  const { algorithm, warnings } = parsePolicy<Context>(
+  const { algorithm, timeZone, warnings } = parsePolicy<Context>(
     { algorithm: algorithmName, ...numbers, name, by, cost, shards },
     where,
   );
-  return { ...policy, algorithm, numbers, warnings, plans: undefined };
+  return { ...policy, algorithm, numbers, timeZone, warnings, plans: undefined };
 }
 
 function parsePlans<Context>(
   policy: ParsedPolicy<Context>,
-  plans: NonNullable<CommonPolicyOptions['plans']>,
+  plans: NonNullable<Options<Context>['plans']>,
   where: string,
 ): ReadonlyMap<string, ParsedPolicy<Context>> {
   if (policy.by === 'global') {

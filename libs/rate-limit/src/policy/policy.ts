@@ -36,6 +36,21 @@ export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests';
  */
 export type PolicyMode = 'enforce' | 'shadow';
 
+/**
+ * Finds the time zone of a request: a name of the IANA database. One that throws, rejects, takes longer than `deadlineMs` or
+ * returns anything else counts the request in UTC, with a warning. Ask what the client cannot change with each request, such as
+ * their account: a client has a quota in each zone.
+ *
+ * @example (context) => accounts.timeZoneOf(context.switchToHttp().getRequest().user.id)
+ */
+export type TimeZoneFunction<Context = never> = (context: Context) => string | Promise<string>;
+
+/** A calendar window, whose time zone may be that of the request. */
+export interface PolicyCalendar<Context = never> extends Omit<CalendarWindow, 'timeZone'> {
+  /** A time zone of the IANA database, or a function of the request that returns one; default `'UTC'`. */
+  readonly timeZone?: string | TimeZoneFunction<Context>;
+}
+
 /** The options of every policy. */
 export interface CommonPolicyOptions<Context = never> {
   /**
@@ -120,7 +135,7 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'api', algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'user', plans: { pro: { capacity: 100, refill: 50 } } }
    */
-  plans?: Readonly<Record<string, PolicyNumbers>>;
+  plans?: Readonly<Record<string, PlanNumbers<Context>>>;
   /**
    * Default `'enforce'`. A policy in `'shadow'` is charged for requests that the other policies allow and that fit it. What it
    * would have rejected is in `Decision.shadow`, and in metrics of its own.
@@ -191,6 +206,7 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
  * At most `limit` in each window of the clock, or of a calendar; up to twice that around a window's edge.
  * @example { algorithm: 'fixed-window', limit: 60, window: '1m' }
  * @example { algorithm: 'fixed-window', limit: 1_000, window: { calendar: 'day', timeZone: 'America/New_York' } }
+ * @example { algorithm: 'fixed-window', limit: 20, window: { calendar: 'day', timeZone: (context) => zoneOf(context) } }
  */
 export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<Context> {
   algorithm: 'fixed-window';
@@ -198,11 +214,11 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
   limit: number;
   /**
    * Length: milliseconds, or text such as `'1m'`, from 1 ms to 100 years. Or a day, a week (from Monday) or a month of a time
-   * zone (default UTC), also over changes of daylight saving time.
+   * zone (default UTC), also over changes of daylight saving time; the zone may be a function of the request.
    */
-  window: Duration | CalendarWindow;
+  window: Duration | PolicyCalendar<Context>;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
-  candidate?: { readonly limit?: number; readonly window?: Duration | CalendarWindow } & CandidatePlans;
+  candidate?: { readonly limit?: number; readonly window?: Duration | PolicyCalendar<Context> } & CandidatePlans;
 }
 
 /**
@@ -257,6 +273,11 @@ export interface PolicyNumbers {
   /** Of a concurrency: milliseconds, or text such as `'30s'`. Another length begins with no leases. */
   readonly lease?: Duration;
 }
+
+/** As `PolicyNumbers`, for a plan: its time zone may be that of the request, too. */
+export type PlanNumbers<Context = never> = Omit<PolicyNumbers, 'window'> & {
+  readonly window?: Duration | PolicyCalendar<Context>;
+};
 
 /** One limit: an algorithm, its parameters, a name, and the identity that it counts. */
 export type Policy<Context = never> =

@@ -1,7 +1,9 @@
+import { RateLimitConfigError } from '../util/config-error.js';
 import { RecentMap } from '../util/recent-map.js';
 import { type BoundPolicy, bindPolicy } from './bound-policy.js';
 import { parseVariant } from './parse-policy.js';
 import type { PolicyNumbers } from './policy.js';
+import { timeZoneFunction } from './time-zone-function.js';
 
 /** Variants of one policy that are kept: those that were used last. Others are made anew. */
 const MAX_VARIANTS = 256;
@@ -31,6 +33,10 @@ export function variantOf<Context>(
   let known = VARIANTS.get(bound);
   const variant = text === undefined ? undefined : known?.get(text);
   if (variant !== undefined) return variant as BoundPolicy<Context>;
+  if (isObject(change) && timeZoneFunction(change.window) !== undefined) {
+    const problem = `the timeZone of a window must be a name here, got a function: no request is known`;
+    throw new RateLimitConfigError(where, problem, 'FG_INVALID_POLICY');
+  }
   const made = bindPolicy(parseVariant(bound, change, where), bound.keyPrefix, bound.boundTo, where);
   if (known === undefined) VARIANTS.set(bound, (known = new RecentMap(MAX_VARIANTS)));
   if (text !== undefined) known.set(text, made);
@@ -41,7 +47,8 @@ export function variantOf<Context>(
 function canonicalText(change: unknown): string | undefined {
   if (!isObject(change)) return undefined;
   const given = givenOf(change);
-  // JSON has no bigint, and writes a function as null.
+  // JSON has no bigint, and writes a function as null, or not at all.
+  if (timeZoneFunction((change as PolicyNumbers).window) !== undefined) return undefined;
   if (given.some(([, value]) => !['number', 'string', 'object'].includes(typeof value))) return undefined;
   return JSON.stringify(given.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }

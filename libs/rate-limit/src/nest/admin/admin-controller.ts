@@ -72,8 +72,8 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
     @Header('Cache-Control', 'no-store')
     explain(@Body() body: unknown): Promise<LimitExplanation> {
       return answered(() => {
-        const { identity, route, plan } = readExplain(body);
-        return this.desk.limiter.explain(identity, route, { plan });
+        const { identity, route, plan, timeZone } = readExplain(body);
+        return this.desk.limiter.explain(identity, route, { plan, timeZone });
       });
     }
 

@@ -21,12 +21,14 @@ export interface ExplainRequest {
   readonly identity: string;
   readonly route: string | undefined;
   readonly plan: string | null | undefined;
+  readonly timeZone: string | undefined;
 }
 
 /** @throws {RateLimitConfigError} as all functions here, for a request that is wrong */
 export function readExplain(body: unknown): ExplainRequest {
-  const given = bodyOf(body, ['identity', 'route', 'plan']);
-  return { identity: tagOf(given.identity, BODY), route: optionalText(given, 'route'), plan: planOf(given) };
+  const given = bodyOf(body, ['identity', 'route', 'plan', 'timeZone']);
+  const [route, timeZone] = [optionalText(given, 'route'), optionalText(given, 'timeZone')];
+  return { identity: tagOf(given.identity, BODY), route, plan: planOf(given), timeZone };
 }
 
 export function readReset(body: unknown): { readonly identity: string; readonly what: ResetTarget } {

@@ -139,6 +139,7 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
         identity: IDENTITY,
         route: ROUTE,
         plan: { type: 'string', description: "The client's plan; default the one that is known" },
+        timeZone: { type: 'string', description: "The client's time zone; default the one that is known" },
       },
       ['identity'],
     ),

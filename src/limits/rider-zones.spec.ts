@@ -1,0 +1,49 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { expect, it } from '@jest/globals';
+import type { RiderAccount, RiderAccounts } from '../accounts/rider-accounts.js';
+import { RiderZones } from './rider-zones.js';
+
+const requestOf = (riderId?: string): ExecutionContext =>
+  ({
+    switchToHttp: () => ({ getRequest: () => ({ headers: { 'x-user-id': riderId } }) }),
+    getType: () => 'http',
+    getArgByIndex: () => ({ headers: { 'x-user-id': riderId } }),
+  }) as unknown as ExecutionContext;
+
+function zonesBy(find: (riderId: string) => Promise<RiderAccount | undefined>): RiderZones {
+  return new RiderZones({ find } as Partial<RiderAccounts> as RiderAccounts);
+}
+
+it('asks once for a rider, whose account says the zone', async () => {
+  let asked = 0;
+  const zones = zonesBy(async (id) => {
+    asked++;
+    return { id, plan: 'free', timeZone: 'Asia/Tokyo' };
+  });
+  const all = await Promise.all(Array.from({ length: 20 }, () => zones.of(requestOf('rider-3'))));
+  expect(new Set([...all, await zones.of(requestOf('rider-3'))])).toEqual(new Set(['Asia/Tokyo']));
+  expect(asked).toBe(1);
+});
+
+it('counts riders without an account, and requests without a rider, in UTC', async () => {
+  const asked: string[] = [];
+  const zones = zonesBy(async (id) => {
+    asked.push(id);
+    return undefined;
+  });
+  expect(await zones.of(requestOf('stranger'))).toBe('UTC');
+  expect(await zones.of(requestOf())).toBe('UTC');
+  expect(await zones.of(requestOf('no id'))).toBe('UTC');
+  expect(asked).toEqual(['stranger']);
+});
+
+it('asks again after a failure', async () => {
+  let fails = true;
+  const zones = zonesBy(async (id) => {
+    if (fails) throw new Error('the database is away');
+    return { id, plan: 'free', timeZone: 'Europe/Paris' };
+  });
+  await expect(zones.of(requestOf('rider-2'))).rejects.toThrow('does not say the time zone');
+  fails = false;
+  expect(await zones.of(requestOf('rider-2'))).toBe('Europe/Paris');
+});

@@ -1,0 +1,14 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Identity } from 'nestjs-floodgate';
+
+/** One spelling for each account: an attacker must not get five more guesses by writing in capitals. */
+export function normalEmail(email: string): string {
+  return email.trim().normalize('NFKC').toLowerCase();
+}
+
+/** The account that a login names, whether it exists or not. The body is not validated yet. */
+export function accountNamed(context: ExecutionContext): Identity | undefined {
+  const { body } = context.switchToHttp().getRequest<{ body?: { email?: unknown } }>();
+  const email = body?.email;
+  return typeof email === 'string' ? { kind: 'account', value: normalEmail(email) } : undefined;
+}

@@ -1,0 +1,33 @@
+import { Body, Controller, HttpCode, HttpStatus, Post, UnauthorizedException, UseFilters } from '@nestjs/common';
+import { RateLimit } from 'nestjs-floodgate';
+import { type Plan, RiderAccounts } from '../accounts/rider-accounts.js';
+import { BusyFilter } from '../http/busy.js';
+import { LOGIN_ACCOUNT, LOGIN_ADDRESS } from '../limits/policies.js';
+import { LoginDto } from './login.dto.js';
+import { PasswordCheck } from './password-check.js';
+
+/** What the gateway needs: it makes a session of it, and sets `X-User-Id` in the requests of that session. */
+export interface LoginResponse {
+  rider_id: string;
+  plan: Plan;
+}
+
+@Controller('api')
+@UseFilters(BusyFilter)
+export class LoginController {
+  constructor(
+    private readonly accounts: RiderAccounts,
+    private readonly passwords: PasswordCheck,
+  ) {}
+
+  @Post('login')
+  @HttpCode(HttpStatus.OK)
+  @RateLimit(LOGIN_ADDRESS, LOGIN_ACCOUNT)
+  async login(@Body() { email, password }: LoginDto): Promise<LoginResponse> {
+    const account = await this.accounts.findByEmail(email);
+    const matches = await this.passwords.matches(password, account?.passwordHash);
+    // One answer for a wrong password and for an account that does not exist.
+    if (account === undefined || !matches) throw new UnauthorizedException('email or password is wrong');
+    return { rider_id: account.id, plan: account.plan };
+  }
+}

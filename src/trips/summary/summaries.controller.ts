@@ -1,0 +1,40 @@
+import { Body, Controller, Get, Headers, HttpCode, HttpStatus, Param, Post } from '@nestjs/common';
+import { RateLimit } from 'nestjs-floodgate';
+import { riderIdOf } from '../../http/rider-id.js';
+import { DAILY_SUMMARIES, ONE_SUMMARY } from '../../limits/policies.js';
+import type { Usage } from './language-model.js';
+import { SummariesDto } from './summaries.dto.js';
+import { SummariesService, type Summary } from './summaries.service.js';
+
+export interface SummaryResponse {
+  trip_id: string;
+  text: string;
+  usage: Usage;
+}
+
+@Controller('api/trips')
+export class SummariesController {
+  constructor(private readonly summaries: SummariesService) {}
+
+  @Get(':id/summary')
+  @RateLimit(DAILY_SUMMARIES, ONE_SUMMARY)
+  async one(@Param('id') tripId: string, @Headers('x-user-id') userId?: string): Promise<SummaryResponse> {
+    return toResponse(await this.summaries.one(riderIdOf(userId), tripId));
+  }
+
+  /** Its tokens are reserved by the service, which knows how many trips there are. */
+  @Post('summaries')
+  @HttpCode(HttpStatus.OK)
+  @RateLimit(DAILY_SUMMARIES)
+  async several(
+    @Body() { trip_ids }: SummariesDto,
+    @Headers('x-user-id') userId?: string,
+  ): Promise<{ summaries: SummaryResponse[] }> {
+    const summaries = await this.summaries.several(riderIdOf(userId), trip_ids);
+    return { summaries: summaries.map(toResponse) };
+  }
+}
+
+function toResponse({ tripId, text, usage }: Summary): SummaryResponse {
+  return { trip_id: tripId, text, usage };
+}

@@ -1,0 +1,84 @@
+import { Injectable, NotFoundException } from '@nestjs/common';
+import { RateLimiter, RateLimitExceededException, type Reservation } from 'nestjs-floodgate';
+import { Enforcement } from '../../limits/enforcement.js';
+import { SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../limits/policies.js';
+import { TripLog } from '../trip-log.js';
+import type { Trip } from '../trip.js';
+import { LanguageModel, type Usage } from './language-model.js';
+
+/** The log keeps a bounded number of a rider's trips. */
+const EVERY = Number.MAX_SAFE_INTEGER;
+
+export interface Summary {
+  readonly tripId: string;
+  readonly text: string;
+  readonly usage: Usage;
+}
+
+/** Has a language model write about trips. */
+@Injectable()
+export class SummariesService {
+  constructor(
+    private readonly trips: TripLog,
+    private readonly model: LanguageModel,
+    private readonly limiter: RateLimiter,
+    private readonly enforcement: Enforcement,
+  ) {}
+
+  /**
+   * @throws NotFoundException for a trip that is not one of the rider's finished ones
+   * @throws ModelUnavailableError
+   */
+  async one(riderId: string, tripId: string): Promise<Summary> {
+    const [trip] = await this.tripsOf(riderId, [tripId]);
+    return this.write(trip!);
+  }
+
+  /**
+   * The summaries of several trips, whose tokens come out of the rider's budget together. What the model has written is paid for,
+   * also where it fails on a later trip.
+   *
+   * @throws RateLimitExceededException where the budget does not have the estimate
+   * @throws as `one` does
+   */
+  async several(riderId: string, tripIds: readonly string[]): Promise<Summary[]> {
+    const trips = await this.tripsOf(riderId, tripIds);
+    const reservation = await this.reserve(riderId, SUMMARY_ESTIMATE * trips.length);
+    const summaries: Summary[] = [];
+    try {
+      for (const trip of trips) summaries.push(await this.write(trip));
+      return summaries;
+    } finally {
+      await reservation?.settle(summaries.reduce((sum, { usage }) => sum + usage.total_tokens, 0));
+    }
+  }
+
+  /** Undefined while the limits are switched off. */
+  private async reserve(riderId: string, cost: number): Promise<Reservation | undefined> {
+    if (!this.enforcement.on) return undefined;
+    const reservation = await this.limiter.reserve(SUMMARY_TOKENS, { kind: 'user', value: riderId }, { cost });
+    if (!reservation.allowed) throw new RateLimitExceededException(reservation.decision);
+    return reservation;
+  }
+
+  private async tripsOf(riderId: string, tripIds: readonly string[]): Promise<Trip[]> {
+    const ridden = new Map((await this.trips.ridden(riderId, EVERY)).map((trip) => [trip.id, trip]));
+    return tripIds.map((id) => {
+      const trip = ridden.get(id);
+      if (trip === undefined) throw new NotFoundException(`there is no finished trip ${id} of this rider`);
+      return trip;
+    });
+  }
+
+  private async write(trip: Trip): Promise<Summary> {
+    const { text, usage } = await this.model.complete(promptOf(trip));
+    return { tripId: trip.id, text, usage };
+  }
+}
+
+function promptOf({ metres, fare, pickup, dropoff }: Trip): string {
+  return (
+    `Write to a rider about their trip: ${metres} m from ${pickup.lat}, ${pickup.lng} to ` +
+    `${dropoff.lat}, ${dropoff.lng} for ${fare.amount_cents} cents. Be warm, be brief, and invent no names.`
+  );
+}

@@ -1,0 +1,263 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ConfigService } from '@nestjs/config';
+import { sql } from 'kysely';
+import { RiderAccounts } from '../../src/accounts/rider-accounts.js';
+import type { Configuration } from '../../src/config/configuration.js';
+import { readConfiguration } from '../../src/config/read-configuration.js';
+import { Database } from '../../src/database/database.js';
+import type { Trip } from '../../src/trips/trip.js';
+import { TripLog } from '../../src/trips/trip-log.js';
+import { ZoneTraffic } from '../../src/zones/zone-traffic.js';
+import { PostgresServer } from '../support/postgres-server.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+let server: PostgresServer;
+
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+afterAll(() => server.stop());
+
+const TRIP: Trip = {
+  id: '',
+  riderId: 'r1',
+  driverId: 'd1',
+  pickup: { lat: 40.750_512_345_678_9, lng: -73.9934 },
+  dropoff: { lat: 40.7484, lng: -73.9857 },
+  metres: 689,
+  fare: { amount_cents: 800, currency: 'USD' },
+  startsAt: Date.UTC(2024, 0, 1),
+  endsAt: Date.UTC(2024, 0, 1, 0, 0, 30),
+};
+
+/** A process of the application, as far as it writes. */
+class Pod {
+  now = TRIP.endsAt;
+  readonly trips: TripLog;
+  readonly traffic: ZoneTraffic;
+  readonly accounts: RiderAccounts;
+
+  constructor(
+    readonly database: Database,
+    variables: Record<string, string> = {},
+  ) {
+    const clock = { now: () => this.now };
+    this.trips = new TripLog(clock, new ConfigService<Configuration, true>(readConfiguration(variables)), database);
+    this.traffic = new ZoneTraffic(clock, database);
+    this.accounts = new RiderAccounts(database);
+  }
+
+  async ids(riderId = 'r1', limit = 10): Promise<string[]> {
+    return (await this.trips.ridden(riderId, limit)).map(({ id }) => id);
+  }
+}
+
+/** Two pods of one database. In SQLite that is one process, so they share its connection. */
+const OPEN = {
+  SQLite: async () => {
+    const database = await Database.open(undefined);
+    return [database, database];
+  },
+  // At once: two pods that boot together migrate once.
+  PostgreSQL: () => Promise.all([Database.open(server.url), Database.open(server.url)]),
+};
+
+describe.each(['SQLite', 'PostgreSQL'] as const)('two processes on %s', (kind) => {
+  let one: Pod;
+  let two: Pod;
+
+  beforeEach(async () => {
+    const [first, second] = await OPEN[kind]();
+    one = new Pod(first!, { TRIPS_KEPT: '5000', TRIPS_KEPT_PER_RIDER: '3' });
+    two = new Pod(second!, { TRIPS_KEPT: '5000', TRIPS_KEPT_PER_RIDER: '3' });
+  });
+  afterEach(async () => {
+    await one.database.run(async (db) => {
+      for (const table of ['trips', 'zone_traffic', 'written_batches'] as const) await db.deleteFrom(table).execute();
+    });
+    for (const database of new Set([one.database, two.database])) await database.onApplicationShutdown();
+  });
+
+  it('have the same history, with every field', async () => {
+    one.trips.record({ ...TRIP, id: 'a' });
+    expect(await one.trips.ridden('r1', 10)).toEqual([{ ...TRIP, id: 'a' }]);
+    expect(await two.trips.ridden('r1', 10)).toEqual([{ ...TRIP, id: 'a' }]);
+    two.trips.record({ ...TRIP, id: 'b', startsAt: TRIP.startsAt + 1 });
+    two.trips.record({ ...TRIP, id: 'c', startsAt: TRIP.startsAt + 1 });
+    expect(await two.ids()).toEqual(['c', 'b', 'a']);
+    expect(await one.ids()).toEqual(['c', 'b', 'a']);
+    expect(await one.ids('r1', 1)).toEqual(['c']);
+    expect(await one.ids('r2')).toEqual([]);
+  });
+
+  it('keep the last trips of a rider', async () => {
+    for (const id of ['a', 'b', 'c', 'd']) one.trips.record({ ...TRIP, id });
+    expect(await one.ids()).toEqual(['d', 'c', 'b']);
+  });
+
+  it('write a trip soon, although nobody reads', async () => {
+    one.trips.record({ ...TRIP, id: 'a' });
+    const written = (): Promise<number> =>
+      two.database.run(async (db) => (await db.selectFrom('trips').select('id').execute()).length);
+    while ((await written()) === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await two.ids()).toEqual(['a']);
+  });
+
+  it('write what waits when asked, in several batches', async () => {
+    for (let i = 0; i < 1200; i++) one.trips.record({ ...TRIP, id: `${i}`, riderId: `r${i % 600}` });
+    const [writer] = one.database.writers;
+    expect(writer!.pending).toBe(1200);
+    await writer!.flush();
+    expect([writer!.pending, writer!.dropped]).toEqual([0, 0]);
+    expect(await two.ids('r7')).toEqual(['607', '7']);
+  });
+
+  it('add up their counts of zones', async () => {
+    await Promise.all(
+      [one, two].map(async ({ traffic }) => {
+        for (let i = 0; i < 1500; i++) {
+          traffic.count(`z${i % 700}`, 'requests');
+          if (i % 100 === 0) await traffic.counts();
+        }
+        traffic.count('z0', 'estimates');
+      }),
+    );
+    for (const pod of [one, two]) await pod.traffic.counts();
+    const counts = await two.traffic.counts();
+    expect(counts.get('z0')).toEqual({ estimates: 2, requests: 6, matched: 0, no_driver: 0, unavailable: 0 });
+    expect([...counts.values()].reduce((sum, { requests }) => sum + requests, 0)).toBe(3000);
+    expect([one.traffic.total('requests'), counts.size]).toEqual([1500, 700]);
+  });
+
+  it('share the accounts', async () => {
+    expect(await one.accounts.find('rider-2')).toEqual({ id: 'rider-2', plan: 'plus', timeZone: 'Europe/Paris' });
+    await one.accounts.setPlan('rider-2', 'free');
+    expect(await two.accounts.find('rider-2')).toMatchObject({ plan: 'free' });
+    await two.accounts.setPlan('rider-2', 'plus');
+    expect((await one.accounts.findByEmail('RIDER-2@example.com'))?.plan).toBe('plus');
+  });
+});
+
+describe('an unavailable PostgreSQL', () => {
+  let pod: Pod;
+
+  beforeEach(async () => {
+    pod = new Pod(await Database.open(server.url));
+  });
+  afterEach(() => pod.database.onApplicationShutdown());
+
+  it('writes each row once after a pause in which the answers were lost', async () => {
+    pod.trips.record({ ...TRIP, id: 'before', riderId: 'paused' });
+    expect(await pod.ids('paused')).toEqual(['before']);
+    server.pause();
+    try {
+      pod.trips.record({ ...TRIP, id: 'during', riderId: 'paused' });
+      pod.traffic.count('paused', 'requests');
+      await expect(pod.ids('paused')).rejects.toThrow('the database is unavailable');
+      await expect(pod.traffic.counts()).rejects.toThrow('the database is unavailable');
+      expect(pod.database.available).toBe(false);
+      expect(pod.database.writers.map(({ pending }) => pending)).toEqual([1, 1]);
+    } finally {
+      server.resume();
+    }
+    expect(await pod.ids('paused')).toEqual(['during', 'before']);
+    expect((await pod.traffic.counts()).get('paused')).toMatchObject({ requests: 1 });
+    expect(pod.database.available).toBe(true);
+    expect(pod.database.writers.map(({ pending, dropped }) => [pending, dropped])).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
+  it('counts a batch once, although its first answer was lost', async () => {
+    const run = pod.database.run.bind(pod.database);
+    let lost = 0;
+    pod.database.run = async (work) => {
+      const result = await run(work);
+      if (lost++ === 0) await run((db) => sql`select pg_terminate_backend(pg_backend_pid())`.execute(db));
+      return result;
+    };
+    pod.traffic.count('lost', 'requests');
+    await expect(pod.traffic.counts()).rejects.toThrow('the database is unavailable');
+    expect((await pod.traffic.counts()).get('lost')).toMatchObject({ requests: 1 });
+  });
+
+  it('gets what waits when the process closes', async () => {
+    const closing = new Pod(await Database.open(server.url));
+    for (let i = 0; i < 50; i++) closing.trips.record({ ...TRIP, id: `closing-${i}`, riderId: 'closing' });
+    closing.traffic.count('closing', 'requests');
+    await closing.database.onApplicationShutdown();
+    expect(closing.database.writers.map(({ pending, dropped }) => [pending, dropped])).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+    expect(await pod.ids('closing', 100)).toHaveLength(50);
+    expect((await pod.traffic.counts()).get('closing')).toMatchObject({ requests: 1 });
+  });
+
+  it('does not keep a process from closing, which counts what it has lost', async () => {
+    const closing = new Pod(await Database.open(server.url));
+    server.pause();
+    try {
+      closing.trips.record({ ...TRIP, id: 'too late', riderId: 'closing' });
+      const since = performance.now();
+      await closing.database.onApplicationShutdown();
+      expect(performance.now() - since).toBeLessThan(1500);
+      expect(closing.database.writers[0]).toMatchObject({ dropped: 1 });
+    } finally {
+      server.resume();
+    }
+  });
+
+  it('is asked again after a restart', async () => {
+    expect(await pod.ids('nobody')).toEqual([]);
+    await server.end();
+    await expect(pod.ids('nobody')).rejects.toThrow('the database is unavailable');
+    pod.trips.record({ ...TRIP, id: 'x', riderId: 'patient' });
+    await server.restart();
+    while ((await pod.ids('patient').catch(() => [])).length === 0)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(pod.database.writers[0]).toMatchObject({ pending: 0, dropped: 0 });
+  });
+
+  it('makes the process keep a bounded number of trips, and count the others', async () => {
+    await server.end();
+    for (let i = 0; i < 10_003; i++) pod.trips.record({ ...TRIP, id: `many-${i}`, riderId: `m${i % 1000}` });
+    expect(pod.database.writers[0]).toMatchObject({ name: 'trips', pending: 10_000, dropped: 3 });
+    await server.restart();
+    while (pod.database.writers[0]!.pending > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await pod.ids('m999', 100)).toHaveLength(10);
+    expect(pod.database.writers[0]!.dropped).toBe(3);
+  });
+});
+
+describe('the boot', () => {
+  it.each([
+    ['a wrong password', () => server.urlWith('wr0ng/pass'), /password authentication failed for user "floodgate"$/],
+    [
+      'a database that does not exist',
+      () => server.urlWith(server.password, 'none'),
+      /database "none" does not exist$/,
+    ],
+    ['a port without a server', () => 'postgres://app:wr0ng%2Fpass@127.0.0.1:1/city', /ECONNREFUSED/],
+  ])('ends with the reason for %s, and without the password', async (_, url, reason) => {
+    const error = await Database.open(url()).then(
+      () => undefined,
+      (refused: Error) => refused,
+    );
+    expect(error?.name).toBe('EnvironmentError');
+    expect(error?.message).toMatch(/^DATABASE_URL names PostgreSQL at 127\.0\.0\.1:\d+\/\w+, which cannot be used: /);
+    expect(error?.message).toMatch(reason);
+    expect(JSON.stringify([error?.message, error?.stack, error?.cause])).not.toMatch(/pass\b|%2F/);
+  });
+
+  it('has the columns of Tables in both databases', async () => {
+    const columns = async (database: Database): Promise<Record<string, string[]>> => {
+      const tables = await database.run((db) => db.introspection.getTables());
+      await database.onApplicationShutdown();
+      return Object.fromEntries(tables.map(({ name, columns: all }) => [name, all.map((one) => one.name)]));
+    };
+    expect(await columns(await Database.open(undefined))).toEqual(await columns(await Database.open(server.url)));
+  });
+});
