@@ -86,7 +86,7 @@ export class ZoneTraffic {
       this.pending.delete(zone);
     }
     // Two processes lock rows in the same order, or PostgreSQL ends one of them as a deadlock.
-    return taken.sort((a, b) => (a.zone < b.zone ? -1 : 1));
+    return taken.toSorted((a, b) => (a.zone < b.zone ? -1 : 1));
   }
 
   private async write(db: Transaction<Tables>, increments: readonly Increment[], batch: string): Promise<void> {

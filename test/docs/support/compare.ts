@@ -29,6 +29,11 @@ export function expectShown({ lang, value }: Fence, real: string): void {
   expect(plain(real)).toBe(plain(value));
 }
 
+/** Whether a page shows the counts of a burst, as `uniq -c` prints them. */
+export function isBurst({ value }: Fence): boolean {
+  return /^( *\d+ \d{3}\s*)+$/.test(value);
+}
+
 /** The counts of a burst by status (`uniq -c`). A burst that takes long finds tokens that were refilled meanwhile. */
 export function expectBurst({ value }: Fence, real: string, refill: number, tookMs: number): void {
   const [shown, given] = [counts(value), counts(real)];

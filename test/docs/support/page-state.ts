@@ -13,6 +13,7 @@ import {
   expectPassed,
   expectQuoted,
   expectShown,
+  isBurst,
 } from './compare.js';
 import { Demo } from './demo.js';
 import { checkFile, type Frame, type Kind } from './kinds.js';
@@ -130,7 +131,7 @@ export class PageState {
 
   async compare(fence: Fence): Promise<void> {
     if (this.printed === undefined) throw new Error('nothing above on the page prints this');
-    if (this.demo !== undefined) return expectBurst(fence, this.printed, RIDES.refill, this.tookMs);
+    if (this.demo !== undefined && isBurst(fence)) return expectBurst(fence, this.printed, RIDES.refill, this.tookMs);
     for (let attempt = 1; ; attempt++) {
       try {
         return expectShown(fence, this.printed);
