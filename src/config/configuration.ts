@@ -72,8 +72,8 @@ export interface MatchingConfiguration {
 
 export interface TripsConfiguration {
   readonly durationMs: number;
-  /** The most trips that a process remembers. */
+  /** The most trips in the database: the oldest are deleted, from 1 % more on. */
   readonly kept: number;
-  /** The most trips that a process remembers of one rider. */
+  /** The most trips of one rider in the database. */
   readonly keptPerRider: number;
 }

@@ -45,6 +45,15 @@ const history = (pod: number, riderId: string): request.Test =>
 const stats = (pod: number): request.Test =>
   request(pods[pod]!.url).get('/api/admin/zones/stats').set('X-User-Id', 'op');
 
+/** Waits until the process knows that the rider has `plus`: on a busy machine a first answer can come after the deadline of plans. */
+async function knowsPlus(pod: number, riderId: string): Promise<void> {
+  const { headers } = await until(
+    () => ride(pod, riderId),
+    (answer) => answer.headers['x-ratelimit-limit'] === '40',
+  );
+  expect(headers['x-ratelimit-limit']).toBe('40');
+}
+
 async function metrics(pod: number): Promise<Exposition> {
   return new Exposition((await request(pods[pod]!.url).get('/metrics').expect(200)).text);
 }
@@ -77,15 +86,16 @@ describe('three processes on one PostgreSQL and one Redis', () => {
 
     const limits = async (riderId: string): Promise<string[]> =>
       Promise.all([0, 1, 2].map(async (pod) => (await ride(pod, riderId)).headers['x-ratelimit-limit']!));
+    for (const pod of [0, 1, 2]) for (const rider of ['rider-2', 'rider-4']) await knowsPlus(pod, rider);
     expect(await limits('rider-2')).toEqual(['40', '40', '40']);
     expect(await limits('rider-1')).toEqual(['20', '20', '20']);
     expect(await limits('nobody')).toEqual(['20', '20', '20']);
-    // rider-4 has `plus`, too.
+    // The first requests have used a few tokens.
     const statuses = await Promise.all(
       Array.from({ length: 150 }, async (_, i) => (await ride(i % 3, 'rider-4')).status),
     );
     const admitted = statuses.filter((status) => status === 200).length;
-    expect(admitted).toBeGreaterThanOrEqual(40);
+    expect(admitted).toBeGreaterThanOrEqual(35);
     expect(statuses.filter((status) => status === 429).length).toBe(150 - admitted);
   });
 
@@ -94,7 +104,7 @@ describe('three processes on one PostgreSQL and one Redis', () => {
     const setPlan = (plan: unknown, id = 'rider-3'): request.Test =>
       request(pods[0]!.url).put(`/api/admin/riders/${id}/plan`).send({ plan });
     expect((await setPlan('plus').expect(200)).body).toEqual({ rider_id: 'rider-3', plan: 'plus' });
-    expect((await ride(1, 'rider-3')).headers['x-ratelimit-limit']).toBe('40');
+    await knowsPlus(1, 'rider-3');
     await setPlan('free').expect(200);
     expect((await setPlan('gold').expect(400)).body.message).toEqual(['plan must be one of free, plus']);
     expect((await setPlan('free', 'nobody').expect(404)).body.message).toBe('no rider has the id nobody');
@@ -105,7 +115,7 @@ describe('three processes on one PostgreSQL and one Redis', () => {
 describe('a PostgreSQL that', () => {
   it('hangs delays rides by no more than the deadline of plans, and loses none', async () => {
     await start(2);
-    await ride(0, 'rider-2').expect(200);
+    await knowsPlus(0, 'rider-2');
     await until(
       () => history(1, 'rider-2'),
       ({ body }) => body.trips.length > 0,

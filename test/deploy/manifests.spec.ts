@@ -11,6 +11,7 @@ import { startMatching } from '../app/support/start-matching.js';
 import {
   all,
   type Container,
+  DATABASE_SECRET,
   DEPLOY,
   newSecret,
   type Peer,
@@ -101,7 +102,7 @@ describe('the manifests', () => {
     expect(metadata.namespace).toBe(NAMESPACE);
     for (const name of WORKLOADS) {
       for (const { valueFrom } of containerOf(name).env ?? []) {
-        if (valueFrom === undefined) continue;
+        if (valueFrom === undefined || valueFrom.secretKeyRef.name === DATABASE_SECRET.name) continue;
         expect(valueFrom.secretKeyRef.name).toBe(metadata.name);
         expect(Object.keys(stringData)).toContain(valueFrom.secretKeyRef.key);
       }
@@ -116,6 +117,17 @@ describe('the manifests', () => {
     const [{ args, volumeMounts }] = podOf('rate-limit-redis').containers;
     const { mountPath } = volumeMounts!.find((mount) => mount.name === 'users')!;
     expect(args![args!.indexOf('--aclfile') + 1]).toBe(`${mountPath}/users.acl`);
+  });
+
+  it('takes the URL of PostgreSQL from the secret that deploy/README.md creates, and may connect to it', () => {
+    const { env } = containerOf('ride-hailing');
+    const { name, key } = DATABASE_SECRET;
+    expect(env).toContainEqual({ name: 'DATABASE_URL', valueFrom: { secretKeyRef: { name, key } } });
+    expect(textOf('README.md')).toContain(`create secret generic ${name} \\\n     --from-literal=${key}=`);
+    const egress = POLICIES.filter(({ spec }) => selected(spec.podSelector).includes('ride-hailing')).flatMap(
+      ({ spec }) => spec.egress ?? [],
+    );
+    expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toContain(5432);
   });
 
   it('has one disruption budget for each workload', () => {

@@ -96,7 +96,7 @@ describe("the manifest's Redis", () => {
   it('can fail: each pod then decides with a twelfth of the limit, and reports degraded, not down', async () => {
     await using going = await ManifestRedis.start();
     const [container] = podOf('ride-hailing').containers;
-    const { MATCHING_URL: _elsewhere, ...variables } = variablesOf(container, going.secret);
+    const { MATCHING_URL: _elsewhere, DATABASE_URL: _outside, ...variables } = variablesOf(container, going.secret);
     const pod = await start('Express', { ...variables, RATE_LIMIT: 'on', REDIS_URL: going.url });
     try {
       const ride = (): request.Test => request(pod.url).post('/api/rides/request').set('X-User-Id', 'ada').send(RIDE);

@@ -67,13 +67,13 @@ export class PostgresServer implements AsyncDisposable {
     const { pid } = this.child!;
     // First the process that starts the others.
     process.kill(pid!, 'SIGSTOP');
-    for (const child of childrenOf(pid!)) process.kill(child, 'SIGSTOP');
+    for (const child of childrenOf(pid!)) signal(child, 'SIGSTOP');
   }
 
   resume(): void {
     const pid = this.child?.pid;
     if (pid === undefined) return;
-    for (const one of [...childrenOf(pid), pid]) process.kill(one, 'SIGCONT');
+    for (const one of [...childrenOf(pid), pid]) signal(one, 'SIGCONT');
   }
 
   /** Ends the process as an operator does. `restart()` brings it back with its data. */
@@ -184,6 +184,15 @@ function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
     .map(Number);
+}
+
+/** A process may have ended since it was listed. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 function parentOf(pid: string): number | undefined {

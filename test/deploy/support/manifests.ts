@@ -165,6 +165,13 @@ export function newSecret(): Secret {
   return parse(execFileSync('sh', [join(KUBERNETES, 'secret.sh')], { encoding: 'utf8' })) as Secret;
 }
 
+/** The secret that the operator creates by the command in deploy/README.md, and a value of its only key. */
+export const DATABASE_SECRET = {
+  name: 'ride-hailing-database',
+  key: 'url',
+  value: 'postgres://app:secret@db.example/city',
+};
+
 /** The variables of a container, as its process gets them. */
 export function variablesOf({ env = [], envFrom = [] }: Container, secret: Secret): Record<string, string> {
   const maps = envFrom.map(({ configMapRef }) => {
@@ -173,9 +180,14 @@ export function variablesOf({ env = [], envFrom = [] }: Container, secret: Secre
     return map.data;
   });
   const own = env.map(({ name, value, valueFrom }): [string, string] => {
-    const given = value ?? secret.stringData[valueFrom!.secretKeyRef.key];
+    const given = value ?? valueOf(valueFrom!.secretKeyRef, secret);
     if (typeof given !== 'string') throw new Error(`${name} has no value that is a string`);
     return [name, given];
   });
   return Object.assign({}, ...maps, Object.fromEntries(own)) as Record<string, string>;
+}
+
+function valueOf({ name, key }: Reference, secret: Secret): string | undefined {
+  if (name === DATABASE_SECRET.name && key === DATABASE_SECRET.key) return DATABASE_SECRET.value;
+  return secret.stringData[key];
 }
