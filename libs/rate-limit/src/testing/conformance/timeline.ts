@@ -2,6 +2,7 @@ import type { Algorithm } from '../../algorithms/algorithm.js';
 import { type ChargeReceipt, receiptsOf } from '../../stores/receipt.js';
 import type { Charge, ChargeVerdict, Clock, RateLimitStore, Verdict } from '../../stores/store.js';
 import { ORIGIN } from './instants.js';
+import { expectFields } from './same.js';
 
 /** What a store under test is opened with. */
 export interface StoreSettings {
@@ -53,9 +54,12 @@ export class Timeline {
     return this.store.refund !== undefined;
   }
 
-  /** Charges, and returns the receipt. */
+  /** Charges what has to fit, and returns the receipts. */
   async take(at: number, ...asked: readonly Asked[]): Promise<readonly ChargeReceipt[]> {
-    return receiptsOf(asked.map(chargeOf), await this.ask(at, ...asked));
+    const verdict = await this.ask(at, ...asked);
+    const charges = asked.map(() => ({ allowed: true }));
+    expectFields(`the charge at ${at} microseconds`, verdict, { allowed: true, charges });
+    return receiptsOf(asked.map(chargeOf), verdict);
   }
 
   /** Whether the store settles reservations: it may leave the method out. */
