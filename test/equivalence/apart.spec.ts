@@ -15,6 +15,9 @@ import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { contentsOf, useRedis } from '../support/redis-fixture.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
 
+/** Histories of a property, unless `HISTORIES` says how many: each asks Redis many times. */
+const USUAL = 300;
+
 const redis = useRedis();
 
 /** What makes a policy of a history stand apart: by its place. */
@@ -257,7 +260,7 @@ describe('shadows and blocks', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: memory, Redis by requests and Redis by turns give the same decisions, field by field',
     async (name) => {
-      await assert(asyncProperty(apartHistories(name), giveToThree), histories());
+      await assert(asyncProperty(apartHistories(name), giveToThree), histories(USUAL));
     },
     HISTORY_TIMEOUT_MS,
   );
@@ -265,7 +268,7 @@ describe('shadows and blocks', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: decide and count the same behind a denial cache',
     (name) => {
-      assert(property(forwardHistories(name), compareWithCached), histories());
+      assert(property(forwardHistories(name), compareWithCached), histories(USUAL));
     },
     HISTORY_TIMEOUT_MS,
   );
@@ -273,7 +276,7 @@ describe('shadows and blocks', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: decide as plain policies, an enforcing twin of each shadow, and counted rejections do',
     (name) => {
-      assert(property(forwardHistories(name), compareWithOracle), histories());
+      assert(property(forwardHistories(name), compareWithOracle), histories(USUAL));
     },
     HISTORY_TIMEOUT_MS,
   );
