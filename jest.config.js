@@ -37,6 +37,22 @@ const BROWSER = 'test/browser';
 
 expectProjectOfEach(readdirSync(`${rootDir}test`).map((name) => `test/${name}`));
 
+function compiled({ decoratorMetadata }) {
+  return [
+    '@swc/jest',
+    {
+      jsc: {
+        target: 'es2023',
+        parser: { syntax: 'typescript', decorators: true },
+        transform: { legacyDecorator: true, decoratorMetadata },
+        keepClassNames: true,
+      },
+      module: { type: 'es6' },
+      sourceMaps: 'inline',
+    },
+  ];
+}
+
 /** What all projects share. */
 export const base = {
   rootDir,
@@ -51,19 +67,9 @@ export const base = {
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   transform: {
-    '\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2023',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
+    // As the package is built: Nest finds no types of the library's parameters.
+    '/libs/rate-limit/src/(?!.*\\.spec\\.ts$).*\\.ts$': compiled({ decoratorMetadata: false }),
+    '\\.ts$': compiled({ decoratorMetadata: true }),
   },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/libs/[^/]+/dist'],
 };

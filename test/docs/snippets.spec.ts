@@ -55,7 +55,7 @@ afterAll(async () => {
   await server.stop();
   await Promise.allSettled([typeCheck, specResults]);
   rmSync(`${ROOT}${FOLDER}`, { recursive: true, force: true });
-});
+}, TYPE_CHECK_MS); // a run of some blocks with -t ends before the type check
 
 describe.each(BLOCKS)('$page', ({ blocks }) => {
   const state = new PageState(() => redis);

@@ -1,7 +1,7 @@
 import { Controller, Get, Injectable } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimiter, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
+import { type Policy, RateLimiter, RateLimitGuard, RateLimitModule, RateLimitOverrides } from 'nestjs-floodgate';
 import { limited, PLATFORMS, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -41,6 +41,20 @@ it("RateLimiter says once that a policy's scope needs a route, when it charges t
     "RateLimiter: policy 'route' has scope 'route', which needs a route: RateLimiter counts it with scope 'app' RateLimit",
     "RateLimiter: policy 'bucket' has scope 'controller', which needs a route: RateLimiter counts it with scope 'app' RateLimit",
   ]);
+});
+
+it('RateLimiter says nothing of options without effect where it explains, lists, overrides or resets a policy', async () => {
+  const policies = { asked: { ...BUCKET, name: 'asked', countIf: () => true, skipIf: () => false } };
+  await using app = await limited('Express', Routes, { store: new StillStore(), policies });
+  const [limiter, overrides] = [app.app.get(RateLimiter), app.app.get(RateLimitOverrides)];
+  const ada = { kind: 'user', value: 'ada' };
+  limiter.table();
+  await limiter.explain(ada);
+  await overrides.set({ policy: 'asked', identity: ada }, { capacity: 5 });
+  await limiter.reset(ada, 'asked');
+  expect(app.logs.of('warn')).toEqual([]);
+  await limiter.consume('asked', ada);
+  expect(app.logs.of('warn')).toHaveLength(2);
 });
 
 it('boot does not call deadlineMs idle without Redis: functions of the application have it', async () => {

@@ -13,7 +13,7 @@ const SCRIPTS = Object.keys((JSON.parse(textOf('package.json')) as { scripts: ob
 /** What commands may begin with. `npx` runs the library's own programs. */
 const PROGRAMS = new Set(
   `cd curl cp cat docker echo git kubectl mkdir nest node npm npx pnpm yarn redis-cli redis-server sh sleep sort uniq for do done
-   export sed grep seq head wait kill tail printf`.split(/\s+/),
+   export sed grep seq head wait kill tail printf base64`.split(/\s+/),
 );
 
 /** A folder in which the commands of a page leave their files. */

@@ -1,4 +1,4 @@
-import { type ExecutionContext, RequestMethod, type Type } from '@nestjs/common';
+import { type ExecutionContext, RequestMethod, type Type, VERSION_NEUTRAL } from '@nestjs/common';
 import { HOST_METADATA, METHOD_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
 
 /** The method that handles a route. An inherited method is routed through several classes. */
@@ -55,7 +55,8 @@ function joined(...parts: string[]): string {
 }
 
 function declared(value: string | RegExp | symbol | readonly unknown[] | undefined): string {
-  if (Array.isArray(value)) return value.map(declared).join('+');
+  if (Array.isArray(value)) return value.map((one) => (one === VERSION_NEUTRAL ? 'neutral' : declared(one))).join('+');
+  if (value === VERSION_NEUTRAL) return '';
   return typeof value === 'string' ? value : (value?.toString() ?? '');
 }
 

@@ -17,12 +17,12 @@ interface NamedPolicy {
 export class KnownPolicies implements OverridablePolicies {
   /**
    * @param named the module's own, by their names
-   * @param coded binds a name of the module's, and knows the policies that code has named
+   * @param coded binds a name of the module's without charging it, and knows the policies that code has named
    * @param routes those of the application's routes
    */
   constructor(
     private readonly named: Iterable<NamedPolicy>,
-    private readonly coded: PoliciesByName & { bind(name: string): unknown },
+    private readonly coded: PoliciesByName & { bindAll(name: string): unknown },
     private readonly routes: Pick<PoliciesByName, 'boundTo'> & { policyNames(): Iterable<string> },
   ) {}
 
@@ -33,7 +33,7 @@ export class KnownPolicies implements OverridablePolicies {
 
   places(name: string): readonly BoundPolicy[] {
     // RateLimiter counts the module's policies across the application, whether code has asked it or not.
-    for (const policy of this.named) if (namesOf(policy).includes(name)) this.coded.bind(policy.name);
+    for (const policy of this.named) if (namesOf(policy).includes(name)) this.coded.bindAll(policy.name);
     const places = new Map<string, BoundPolicy>();
     for (const place of [...this.coded.boundTo(name), ...this.routes.boundTo(name)]) places.set(place.keyTail, place);
     return [...places.values()];

@@ -14,6 +14,7 @@ import {
   UseGuards,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
+import { PARAMTYPES_METADATA } from '@nestjs/common/constants.js';
 import type { LimitExplanation } from '../../limiter/explain.js';
 import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../limiter/overrides/override.js';
 import type { RateLimitOverrides } from '../../limiter/overrides/rate-limit-overrides.js';
@@ -141,6 +142,10 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
         return this.desk.overrides.history(target, page);
       });
     }
+  }
+  // The package is built without the types of parameters. Nest warns of each handler without them where the application has a ValidationPipe.
+  for (const name of Object.getOwnPropertyNames(RateLimitAdminController.prototype)) {
+    Reflect.defineMetadata(PARAMTYPES_METADATA, [Object, Object], RateLimitAdminController.prototype, name);
   }
   return RateLimitAdminController;
 }
