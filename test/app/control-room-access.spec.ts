@@ -148,7 +148,7 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   it('runs a few trials at a time, and rejects trials beyond its queue', async () => {
     const { url } = await open(platform);
     const trial = (): request.Test =>
-      request(url).post('/control-room/trials').set('X-Control-Room', '1').send({ lane: 'location', many: true });
+      request(url).post('/control-room/trials').set('X-Control-Room', '1').send({ lane: 'location', rider: 'rider-1', many: true });
     const answers = await Promise.all(Array.from({ length: 100 }, async () => trial()));
     const rejected = answers.filter(({ status }) => status !== 200);
     expect(rejected.length).toBeGreaterThan(50);
@@ -173,7 +173,7 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
     const asked = fetch(`${url}/control-room/trials`, {
       method: 'POST',
       headers: { 'X-Control-Room': '1', 'Content-Type': 'application/json' },
-      body: JSON.stringify({ lane: 'rides', many: true }),
+      body: JSON.stringify({ lane: 'rides', rider: 'rider-1', many: true }),
       signal: client.signal,
     }).catch((error: Error) => error.name);
     await until('its requests', 3000, () => rides > 10);

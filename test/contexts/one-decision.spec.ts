@@ -15,7 +15,7 @@ import { policiesOf, ToldStore } from '../support/told-store.js';
 import { measured } from '../support/turning-time.js';
 import { codes, DRIVERS, type Driver, type GraphqlApp, startGraphql } from './support/graphql-app.js';
 
-const DEADLINE_MS = 600;
+const DEADLINE_MS = 1_000;
 const MANY = 1_000;
 const WINDOW = { algorithm: 'fixed-window', window: '1h', limit: 20 } as const;
 const SHARED = { ...WINDOW, name: 'shared', scope: 'app' } as const satisfies Policy;
