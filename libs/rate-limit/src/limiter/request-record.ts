@@ -144,7 +144,8 @@ export class RequestRecord {
     for (const charge of charges) {
       // Policies that let the request pass uncounted are missing in the decision.
       const all = charge.shadow ? (decision.shadow ?? []) : decision.policies;
-      const said = all.find((one) => chargeOfDecision(one)?.key === charge.key);
+      // By name: an override's numbers can be part of the key that was charged. No two policies of a decision have one name.
+      const said = all.find(({ policy }) => policy === charge.policy.name);
       if (decision.allowed) this.outcomes.notePassed(charge, said === undefined ? 'open' : decision.decidedBy);
       else if (said?.allowed === false && !charge.shadow) this.outcomes.noteRejected(charge, said, decision);
     }
