@@ -117,6 +117,38 @@ describe.each(['memory', 'Redis'])('in %s, a policy with blockFor', (where) => {
   });
 });
 
+describe.each<[string, () => RateLimitModuleOptions]>([
+  ['memory', () => ({ store: new MemoryStore() })],
+  ['Redis', () => ({ redis: server.url, keyPrefix: `t${Math.random()}` })],
+])('in %s, a rejection of what a route costs beyond the middleware', (_store, options) => {
+  it('counts once', async () => {
+    const gate: Policy = {
+      algorithm: 'token-bucket',
+      capacity: 30,
+      refill: '1/h',
+      scope: 'app',
+      cost: (context) => (context.getHandler().name === 'dear' ? 20 : 1),
+      blockFor: '10m',
+      blockAfter: 2,
+    };
+    @Controller()
+    class Gated {
+      @Get('dear')
+      @RateLimit('gate')
+      dear(): void {}
+
+      @Get('cheap')
+      @RateLimit('gate')
+      cheap(): void {}
+    }
+    await using app = await limited('Express', Gated, { ...options(), policies: { gate }, middleware: ['gate'] });
+    const statuses: number[] = [];
+    for (const path of ['dear', 'dear', 'cheap', 'dear', 'cheap']) statuses.push((await app.send(`/${path}`)).status);
+    // The second rejection, of the last but one, begins the block.
+    expect(statuses).toEqual([200, 429, 200, 429, 429]);
+  });
+});
+
 describe('blockFor', () => {
   it.each([
     [{ blockFor: 0 }, `blockFor must be milliseconds or a duration such as '10m', from 1 ms to 100 years, got 0`],
