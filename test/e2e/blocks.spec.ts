@@ -108,6 +108,29 @@ describe.each(['memory', 'Redis'])('in %s, a policy with blockFor', (where) => {
     expect(await limiter.peek('guesses', ADA)).toMatchObject({ allowed: true });
   });
 
+  it('says of leases how long the block lasts, though one can be released at any time', async () => {
+    await using app = await boot();
+    const limiter = app.app.get(RateLimiter);
+    const exports = {
+      name: 'exports',
+      algorithm: 'concurrency',
+      limit: 1,
+      lease: '30s',
+      blockFor: '10m',
+      blockAfter: 2,
+    } as const;
+    const leases = [];
+    for (let i = 0; i < 3; i++) leases.push(await limiter.acquire(exports, ADA));
+    const [held, first, second] = leases.map(({ decision }) => decision);
+    expect([held!.allowed, first!.retryAfterMs, first!.policies[0]!.blockedForMs]).toEqual([true, 1000, undefined]);
+    expect(second!.retryAfterMs).toBe(600_000);
+    expect(second!.policies[0]).toMatchObject({ retryAfterMs: 600_000, blockedForMs: 600_000 });
+    leases[0]!.release();
+    const { decision } = await limiter.acquire(exports, ADA);
+    expect(decision.allowed).toBe(false);
+    expect(decision.retryAfterMs).toBeGreaterThan(590_000);
+  });
+
   it('begins one block for rejections of one turn', async () => {
     await using app = await boot();
     const limiter = app.app.get(RateLimiter);
