@@ -215,7 +215,10 @@ export class Admission<Context extends HandlerContext> {
       return true;
     } catch (error) {
       leases?.release();
-      this.limiter.receiptOf(decision, ({ algorithm }) => algorithm.delays).refund();
+      // Of other decisions there is nothing to refund here, and a settlement may.
+      if (decision.decidedBy === 'store' && this.settlements.claimSlots(decision)) {
+        this.limiter.receiptOf(decision, ({ algorithm }) => algorithm.delays).refund();
+      }
       return this.transport.failed(context, error);
     }
   }
