@@ -91,9 +91,8 @@ export function inTimeZone<Context>(bound: BoundPolicy<Context>, timeZone: strin
  */
 export function keyTailsInAllZones(bound: BoundPolicy): readonly string[] {
   if (bound.timeZone === undefined) return [];
-  const { keyTail, algorithm } = bound;
-  const unit = algorithm.rate.slice(0, algorithm.rate.indexOf('@'));
-  const stem = keyTail.slice(0, -algorithm.rate.length);
+  const { rate } = bound.algorithm;
+  const stem = bound.keyTail.slice(0, -rate.length) + rate.slice(0, rate.indexOf('@'));
   const met = IN_ZONES.get(bound)?.keys() ?? [];
-  return Array.from(new Set([...timeZones(), ...met]), (zone) => `${stem}${unit}@${zone}`);
+  return Array.from(new Set([...timeZones(), ...met]), (zone) => `${stem}@${zone}`);
 }
