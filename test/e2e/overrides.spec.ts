@@ -208,17 +208,18 @@ it('is obeyed by the middleware, which charges a request before its route does',
 });
 
 it.each([
-  [{ capacity: 50 }, 49, 40],
-  [{ refill: '2/h' }, 99, 90],
+  [{ capacity: 50 }, 49, 40, 10],
+  [{ refill: '2/h' }, 99, 90, 10],
+  [{ capacity: 1000 }, 999, 880, 120], // more than fits without the override
 ])(
   'is charged the difference that a route costs beyond the middleware, where it is %p',
-  async (change, after, dear) => {
+  async (change, after, dear, cost) => {
     const gate: Policy = {
       algorithm: 'token-bucket',
       capacity: 100,
       refill: '1/h',
       scope: 'app',
-      cost: (context) => (context.getHandler().name === 'window' ? 10 : 1),
+      cost: (context) => (context.getHandler().name === 'dear' ? cost : 1),
     };
     @Controller()
     class Gated {
@@ -226,9 +227,9 @@ it.each([
       @RateLimit('gate')
       cheap(): void {}
 
-      @Get('window')
+      @Get('dear')
       @RateLimit('gate')
-      window(): void {}
+      dear(): void {}
     }
     await using http = await limited('Express', Gated, {
       identity: FROM_HEADERS,
@@ -239,6 +240,6 @@ it.each([
     await http.app.get(RateLimitOverrides).set({ policy: 'gate', identity: BOB }, change);
     expect(left(await http.as('ada', '/cheap'))).toBe(after);
     // The numbers of a bucket are part of its key.
-    expect(left(await http.as('bob', '/window'))).toBe(dear);
+    expect(left(await http.as('bob', '/dear'))).toBe(dear);
   },
 );
