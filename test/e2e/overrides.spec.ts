@@ -1,6 +1,13 @@
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type Policy, RateLimit, type RateLimitExceededBody, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
+import {
+  type OverrideChange,
+  type Policy,
+  RateLimit,
+  type RateLimitExceededBody,
+  RateLimiter,
+  RateLimitOverrides,
+} from 'nestjs-floodgate';
 import { FROM_HEADERS, left, limited } from '../support/http-app.js';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { useRedis } from '../support/redis-fixture.js';
@@ -207,7 +214,7 @@ it('is obeyed by the middleware, which charges a request before its route does',
   expect(await both()).toEqual([429, 429]);
 });
 
-it.each([
+it.each<[change: OverrideChange, after: number, dear: number, cost: number]>([
   [{ capacity: 50 }, 49, 40, 10],
   [{ refill: '2/h' }, 99, 90, 10],
   [{ capacity: 1000 }, 999, 880, 120], // more than fits without the override
