@@ -38,6 +38,10 @@ function onClass(policy: Policy): Type {
   return OnClass;
 }
 
+function inZone(timeZone: string | (() => string), limit: number): Policy {
+  return { name: 'address', algorithm: 'fixed-window', limit, window: { calendar: 'day', timeZone }, scope: 'app' };
+}
+
 @Controller('plain')
 class Plain {
   @Get()
@@ -79,6 +83,20 @@ describe.each(PLATFORMS)('different policies of one name over %s', (platform) =>
       { defaults: [ROOMY] },
       STRICT_TEXT,
       'RateLimitModule, defaults[0]',
+    ],
+    [
+      'in a fixed time zone and in that of the request',
+      [login(inZone('Europe/Paris', 5)), onClass(inZone(() => 'Europe/Paris', 1_000))],
+      {},
+      "limit 1000, window day in the request's time zone",
+      'limit 5, window day in Europe/Paris',
+    ],
+    [
+      'in the time zone of the request and in a fixed one',
+      [login(inZone(() => 'Europe/Paris', 1_000)), onClass(inZone('Asia/Tokyo', 5))],
+      {},
+      'limit 5, window day in Asia/Tokyo',
+      "limit 1000, window day in the request's time zone",
     ],
     ['of two routes', [login(STRICT), onClass(ROOMY)], {}, 'limit 5, ', 'limit 1000, '],
     [
@@ -152,6 +170,12 @@ describe.each(PLATFORMS)('different policies of one name over %s', (platform) =>
   });
 
   it.each<[string, Type | Type[], RateLimitModuleOptions]>([
+    ['in different fixed time zones', [login(inZone('Europe/Paris', 5)), onClass(inZone('Asia/Tokyo', 1_000))], {}],
+    [
+      'in the time zone of the request, with the same numbers',
+      [login(inZone(() => 'Europe/Paris', 5)), onClass(inZone(() => 'Asia/Tokyo', 5))],
+      {},
+    ],
     [
       'in different scopes',
       [login({ ...STRICT, scope: 'route' }), onClass({ ...ROOMY, scope: 'controller' })],

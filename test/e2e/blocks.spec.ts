@@ -108,12 +108,67 @@ describe.each(['memory', 'Redis'])('in %s, a policy with blockFor', (where) => {
     expect(await limiter.peek('guesses', ADA)).toMatchObject({ allowed: true });
   });
 
+  it('says of leases how long the block lasts, though one can be released at any time', async () => {
+    await using app = await boot();
+    const limiter = app.app.get(RateLimiter);
+    const exports = {
+      name: 'exports',
+      algorithm: 'concurrency',
+      limit: 1,
+      lease: '30s',
+      blockFor: '10m',
+      blockAfter: 2,
+    } as const;
+    const leases = [];
+    for (let i = 0; i < 3; i++) leases.push(await limiter.acquire(exports, ADA));
+    const [held, first, second] = leases.map(({ decision }) => decision);
+    expect([held!.allowed, first!.retryAfterMs, first!.policies[0]!.blockedForMs]).toEqual([true, 1000, undefined]);
+    expect(second!.retryAfterMs).toBe(600_000);
+    expect(second!.policies[0]).toMatchObject({ retryAfterMs: 600_000, blockedForMs: 600_000 });
+    leases[0]!.release();
+    const { decision } = await limiter.acquire(exports, ADA);
+    expect(decision.allowed).toBe(false);
+    expect(decision.retryAfterMs).toBeGreaterThan(590_000);
+  });
+
   it('begins one block for rejections of one turn', async () => {
     await using app = await boot();
     const limiter = app.app.get(RateLimiter);
     const decisions = await Promise.all(Array.from({ length: 40 }, () => limiter.consume('guesses', ADA)));
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(5);
     expect(decisions.filter((decision) => blocked(decision)[0])).toHaveLength(32);
+  });
+});
+
+describe.each<[string, () => RateLimitModuleOptions]>([
+  ['memory', () => ({ store: new MemoryStore() })],
+  ['Redis', () => ({ redis: server.url, keyPrefix: `t${Math.random()}` })],
+])('in %s, a rejection of what a route costs beyond the middleware', (_store, options) => {
+  it('counts once', async () => {
+    const gate: Policy = {
+      algorithm: 'token-bucket',
+      capacity: 30,
+      refill: '1/h',
+      scope: 'app',
+      cost: (context) => (context.getHandler().name === 'dear' ? 20 : 1),
+      blockFor: '10m',
+      blockAfter: 2,
+    };
+    @Controller()
+    class Gated {
+      @Get('dear')
+      @RateLimit('gate')
+      dear(): void {}
+
+      @Get('cheap')
+      @RateLimit('gate')
+      cheap(): void {}
+    }
+    await using app = await limited('Express', Gated, { ...options(), policies: { gate }, middleware: ['gate'] });
+    const statuses: number[] = [];
+    for (const path of ['dear', 'dear', 'cheap', 'dear', 'cheap']) statuses.push((await app.send(`/${path}`)).status);
+    // The second rejection, of the last but one, begins the block.
+    expect(statuses).toEqual([200, 429, 200, 429, 429]);
   });
 });
 

@@ -189,6 +189,31 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       await expect(explain(...args)).rejects.toThrow(message);
     }
   });
+
+  it.each(['key:sk_live_1', 'api-key:sk_live_1', 'key:#short', `key:sk_live_1${'x'.repeat(100)}`, 'key:sk_live_1:{}'])(
+    'refuses the tag %p, which no API key has, and does not show it',
+    async (tag) => {
+      await using http = await open(platform);
+      const limiter = http.app.get(RateLimiter);
+      const overrides = http.app.get(RateLimitOverrides);
+      const { policy } = limiter
+        .table()
+        .routes.flatMap(({ policies }) => policies.map(({ name }) => ({ policy: name })))[0]!;
+      for (const refused of [
+        limiter.explain(tag),
+        limiter.reset(tag, { policy }),
+        overrides.set({ policy, identity: tag }, { exempt: true }),
+      ]) {
+        const error = await refused.catch((thrown: Error) => thrown);
+        expect(error).toMatchObject({ name: 'RateLimitConfigError', code: 'FG_INVALID_IDENTITY' });
+        expect((error as Error).message).toContain("give { kind: 'api-key', value: '...' }");
+        expect((error as Error).message).not.toMatch(/sk_live|short/);
+      }
+      expect(await overrides.history()).toMatchObject({ items: [] });
+      const { identity } = await limiter.explain({ kind: 'api-key', value: 'sk_live_1' });
+      expect((await limiter.explain(identity)).identity).toBe(identity);
+    },
+  );
 });
 
 describe.each(PLATFORMS)('over %s, RateLimiter.reset(who, what)', (platform) => {

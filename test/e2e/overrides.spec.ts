@@ -1,5 +1,13 @@
+import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type RateLimitExceededBody, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
+import {
+  type OverrideChange,
+  type Policy,
+  RateLimit,
+  type RateLimitExceededBody,
+  RateLimiter,
+  RateLimitOverrides,
+} from 'nestjs-floodgate';
 import { FROM_HEADERS, left, limited } from '../support/http-app.js';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { useRedis } from '../support/redis-fixture.js';
@@ -205,3 +213,40 @@ it('is obeyed by the middleware, which charges a request before its route does',
   await overrides.set({ policy: 'gate', identity: ADA }, { blocked: true });
   expect(await both()).toEqual([429, 429]);
 });
+
+it.each<[change: OverrideChange, after: number, dear: number, cost: number]>([
+  [{ capacity: 50 }, 49, 40, 10],
+  [{ refill: '2/h' }, 99, 90, 10],
+  [{ capacity: 1000 }, 999, 880, 120], // more than fits without the override
+])(
+  'is charged the difference that a route costs beyond the middleware, where it is %p',
+  async (change, after, dear, cost) => {
+    const gate: Policy = {
+      algorithm: 'token-bucket',
+      capacity: 100,
+      refill: '1/h',
+      scope: 'app',
+      cost: (context) => (context.getHandler().name === 'dear' ? cost : 1),
+    };
+    @Controller()
+    class Gated {
+      @Get('cheap')
+      @RateLimit('gate')
+      cheap(): void {}
+
+      @Get('dear')
+      @RateLimit('gate')
+      dear(): void {}
+    }
+    await using http = await limited('Express', Gated, {
+      identity: FROM_HEADERS,
+      policies: { gate },
+      middleware: ['gate'],
+    });
+    await http.app.get(RateLimitOverrides).set({ policy: 'gate', identity: ADA }, change);
+    await http.app.get(RateLimitOverrides).set({ policy: 'gate', identity: BOB }, change);
+    expect(left(await http.as('ada', '/cheap'))).toBe(after);
+    // The numbers of a bucket are part of its key.
+    expect(left(await http.as('bob', '/dear'))).toBe(dear);
+  },
+);

@@ -16,6 +16,13 @@ const HOUR_MS = 3_600_000;
 /** The first request passes at once. All others wait longer than the test takes. */
 const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h', scope: 'app' };
 const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 100, window: '300d', scope: 'app' };
+/** What the settlements of requests whose clients left wait for. */
+const settling: (() => void)[] = [];
+const SETTLED: Policy = {
+  ...QUEUE,
+  name: 'settled',
+  countIf: ({ aborted }) => (aborted ? new Promise((resolve) => settling.push(() => resolve(false))) : true),
+};
 const ADA = { kind: 'user', value: 'ada' };
 
 @Controller()
@@ -23,6 +30,10 @@ class Routes {
   @Get()
   @RateLimit(DAILY, QUEUE)
   get(): void {}
+
+  @Get('settled')
+  @RateLimit(SETTLED)
+  settled(): void {}
 }
 
 const redis = useRedis();
@@ -33,24 +44,24 @@ describe.each(PLATFORMS)('over %s, the departure slots of clients that disconnec
       const storeOptions = store === 'in Redis' ? { redis: redis.server.url } : {};
       return start(platform, {
         controllers: [Routes],
-        imports: [RateLimitModule.forRoot({ ...storeOptions, identity: FROM_HEADERS })],
+        imports: [RateLimitModule.forRoot({ ...storeOptions, identity: FROM_HEADERS, deadlineMs: 10_000 })],
       });
     }
 
     /** The hours that the next request of the user would wait. */
-    async function nextSlot({ app }: HttpApp): Promise<number> {
-      return Math.round((await app.get(RateLimiter).peek(QUEUE, ADA)).delayMs / HOUR_MS);
+    async function nextSlot({ app }: HttpApp, queue = QUEUE): Promise<number> {
+      return Math.round((await app.get(RateLimiter).peek(queue, ADA)).delayMs / HOUR_MS);
     }
 
     /** Sends requests that wait, in this order, each on a connection of its own. */
-    async function sendWaiting({ app }: HttpApp, count: number): Promise<Socket[]> {
+    async function sendWaiting({ app }: HttpApp, count: number, path = '/'): Promise<Socket[]> {
       const { waitingRoom } = app.get(RateLimitRuntime);
       const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
       const sockets: Socket[] = [];
       for (let i = 0; i < count; i++) {
         const socket = createConnection(port, '127.0.0.1').on('error', () => undefined);
         await once(socket, 'connect');
-        socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-User-Id: ada\r\n\r\n');
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-User-Id: ada\r\n\r\n`);
         sockets.push(socket);
         const waiting = waitingRoom.size + 1;
         await until('the request waits', LIMIT_MS, () => waitingRoom.size === waiting);
@@ -77,6 +88,21 @@ describe.each(PLATFORMS)('over %s, the departure slots of clients that disconnec
       // The charges of other policies stay. A disconnect must not make requests free.
       const daily = await app.app.get(RateLimiter).peek(DAILY, ADA);
       expect(daily.policies[0]!.remaining).toBe(96);
+    });
+
+    it('are refunded once where the charge is settled later, when another request has the slot', async () => {
+      await using app = await open();
+      expect((await app.as('ada', '/settled')).status).toBe(200);
+      const [first] = await sendWaiting(app, 1, '/settled');
+      expect(await nextSlot(app, SETTLED)).toBe(2);
+      first!.destroy();
+      await until('the slot is free', LIMIT_MS, async () => (await nextSlot(app, SETTLED)) === 1);
+      await until('the settlement waits', LIMIT_MS, () => settling.length === 1);
+      await sendWaiting(app, 1, '/settled');
+      expect(await nextSlot(app, SETTLED)).toBe(2);
+      settling.pop()!();
+      await new Promise((resolve) => setTimeout(resolve, 200)); // for a refund that must not come
+      expect(await nextSlot(app, SETTLED)).toBe(2);
     });
 
     it('are all refunded when a connection with many waiting requests closes', async () => {

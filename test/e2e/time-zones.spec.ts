@@ -292,4 +292,25 @@ describe('a function that says the time zone', () => {
     }
     expect(app.logs.of('warn')).toEqual([]);
   });
+
+  it('is reset on many routes and under many plans without holding up the process', async () => {
+    const controllers = Array.from({ length: 40 }, (_, i) => {
+      @Controller(`place-${i}`)
+      class Place {
+        @Get()
+        get(): void {}
+      }
+      return Place;
+    });
+    const defaults = [{ ...DAILY, plans: { plus: { limit: 4 }, pro: { limit: 8 } } }];
+    const plan = { resolve: () => 'pro' };
+    app = await limited('Express', controllers, { store: new MemoryStore(), identity: FROM_HEADERS, defaults, plan });
+    zones.set('ada', 'Asia/Tokyo');
+    for (let i = 0; i < 8; i++) await app.as('ada', '/place-39');
+    expect((await app.as('ada', '/place-39')).status).toBe(429);
+    const since = performance.now();
+    expect(await app.app.get(RateLimiter).reset(user('ada'), 'daily')).toHaveLength(40);
+    expect(performance.now() - since).toBeLessThan(3000); // a policy for each zone, plan and route takes 10 s
+    expect((await app.as('ada', '/place-39')).status).toBe(200);
+  });
 });

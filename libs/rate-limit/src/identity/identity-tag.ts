@@ -59,6 +59,24 @@ export function identityTag(identity: Identity): string {
   return `${kind}:${kind === 'key' || safe.length > MAX_BYTES ? digest(safe) : safe}`;
 }
 
+const TAG_OF_KEY = /^key:#[\w-]{22}$/;
+
+/**
+ * Checks a tag that somebody has written. That of an API key has its hash: one with the key itself stands for nobody, and would be
+ * kept and shown.
+ *
+ * @param where how the error message begins
+ * @throws {RateLimitConfigError} for a key without its hash, which the message does not show
+ */
+export function checkTag(tag: string, where: string): void {
+  if (!/^(?:api-)?key:/.test(tag) || TAG_OF_KEY.test(tag)) return;
+  throw new RateLimitConfigError(
+    where,
+    `the tag of an API key has its hash, as in 'key:#...', got something else: give { kind: 'api-key', value: '...' }`,
+    'FG_INVALID_IDENTITY',
+  );
+}
+
 /**
  * The value of an identity as text; undefined where it is none. Other numbers than safe integers are mistakes: clients whose id is
  * NaN would share one state, and so would ids that a double cannot tell apart.

@@ -1,5 +1,6 @@
 import type { HandlerContext } from '../metrics/decision-event.js';
 import type { Decision } from '../policy/decision.js';
+import { peekOf } from '../stores/charge.js';
 import { isPromise } from '../util/is-promise.js';
 import type { OutcomeListener } from './outcome.js';
 import type { HeldLeases, Leases } from './leases.js';
@@ -184,7 +185,7 @@ export class Admission<Context extends HandlerContext> {
     record: RequestRecord | undefined,
   ): Decision | Promise<Decision> {
     if (decision.allowed || decision.decidedBy !== 'store') return decision;
-    const peeks = whole.map((charge): PolicyCharge => ({ ...charge, mode: 'peek' }));
+    const peeks = whole.map((charge) => peekOf(charge));
     const refined = (peeked: Decision): Decision =>
       peeked.decidedBy === 'store' ? rejectedBy(decision, peeked) : decision;
     // Where the store has just become unavailable, its earlier answer is the best there is.
@@ -214,7 +215,10 @@ export class Admission<Context extends HandlerContext> {
       return true;
     } catch (error) {
       leases?.release();
-      this.limiter.receiptOf(decision, ({ algorithm }) => algorithm.delays).refund();
+      // Of other decisions there is nothing to refund here, and a settlement may.
+      if (decision.decidedBy === 'store' && this.settlements.claimSlots(decision)) {
+        this.limiter.receiptOf(decision, ({ algorithm }) => algorithm.delays).refund();
+      }
       return this.transport.failed(context, error);
     }
   }

@@ -250,8 +250,10 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
  * A request that holds a lease may end at any time. The end of its lease, which the store knows, is when it frees its place if its
  * process has died: no client should wait for that.
  */
-function retryAfterOf({ algorithm }: PolicyCharge, { retryAfter }: ChargeVerdict): number {
-  return algorithm.lease === undefined || retryAfter === Infinity ? retryAfter : Math.min(retryAfter, LEASE_RETRY);
+function retryAfterOf({ algorithm }: PolicyCharge, { retryAfter, blockedFor = 0 }: ChargeVerdict): number {
+  if (algorithm.lease === undefined || retryAfter === Infinity) return retryAfter;
+  // A block ends when it ends, whatever is released.
+  return Math.max(blockedFor, Math.min(retryAfter, LEASE_RETRY));
 }
 
 function milliseconds(microseconds: number): number | null {

@@ -1,7 +1,7 @@
 import { hasZoneOfRequest } from './call-arguments.js';
 import { zoneNamed } from './time-zones.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import { identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
+import { checkTag, identityTag, MAX_TAG_BYTES } from '../identity/identity-tag.js';
 import type { Identity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { nearestName } from '../util/nearest-name.js';
@@ -17,6 +17,7 @@ const MAX_LISTED = 20;
  * @throws {RateLimitConfigError} for anything else
  */
 export function tagOf(given: unknown, where: string): string {
+  if (typeof given === 'string') checkTag(given, where);
   if (typeof given === 'string' && given.length <= MAX_TAG_BYTES && TAG.test(given)) return given;
   if (typeof given === 'object' && given !== null) return identityTag(given as Identity);
   throw new RateLimitConfigError(

@@ -13,6 +13,8 @@ interface Outcome {
 
 /** A charge that was made, or one that passed uncounted: `decidedBy` is `'open'` then. */
 export interface Passed extends Outcome {
+  /** The largest cost that ever fits, by the numbers of an override if there is one. */
+  readonly maxCost: number;
   /** The wait for its departure slot, which each further call of the operation shares. */
   departure: Promise<void> | undefined;
 }
@@ -51,8 +53,8 @@ export class Outcomes {
     return this.passes.get(charge.key)?.find((passed) => answers(passed, charge));
   }
 
-  notePassed(charge: PolicyCharge, decidedBy: Decision['decidedBy']): void {
-    note(this.passes, { charge, decidedBy, departure: this.passed(charge)?.departure });
+  notePassed(charge: PolicyCharge, decidedBy: Decision['decidedBy'], { maxCost } = charge.policy.algorithm): void {
+    note(this.passes, { charge, decidedBy, maxCost, departure: this.passed(charge)?.departure });
   }
 
   noteRejected(charge: PolicyCharge, decision: PolicyDecision, { decidedBy, decidedAtMs }: Decision): void {

@@ -2,9 +2,10 @@ import type { Identity } from '../identity/identity.js';
 import { identityTag, valueText } from '../identity/identity-tag.js';
 import type { RateLimitStats } from '../metrics/stats.js';
 import type { Monitor } from '../metrics/monitor.js';
-import { type BoundPolicy, inAllZones, inTimeZone } from '../policy/bound-policy.js';
+import { type BoundPolicy, inTimeZone, keyTailsInAllZones } from '../policy/bound-policy.js';
 import { candidateName } from '../policy/candidate.js';
 import type { Decision } from '../policy/decision.js';
+import { keyOf } from '../policy/key.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { flatten, ownText } from '../util/own-text.js';
 import {
@@ -334,13 +335,13 @@ export class RateLimiter {
       const { key } = this.limiter.charge(policy, tag, 0, 'peek');
       if (states.has(key)) continue;
       states.set(key, { policy: policy.name, scope: policy.boundTo });
-      const plans = [policy, ...(policy.plans?.values() ?? [])];
-      for (const numbers of [...plans, ...plans.filter(hasZoneOfRequest).flatMap(inAllZones)]) {
+      for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
         const charge = this.limiter.charge(numbers, tag, 0, 'peek');
         for (const { key: its, shardKeys = [] } of [charge, this.limiter.overriddenCharge(numbers, tag) ?? charge]) {
           for (const one of [its, ...shardKeys]) keys.add(one); // a window's key has no limit
         }
         if (charge.block !== undefined) keys.add(charge.block.key);
+        for (const tail of keyTailsInAllZones(numbers)) keys.add(keyOf(numbers.keyPrefix, tag, tail));
       }
     }
     if (keys.size > 0) await this.limiter.reset([...keys]);

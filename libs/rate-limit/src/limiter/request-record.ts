@@ -144,9 +144,12 @@ export class RequestRecord {
     for (const charge of charges) {
       // Policies that let the request pass uncounted are missing in the decision.
       const all = charge.shadow ? (decision.shadow ?? []) : decision.policies;
-      const said = all.find((one) => chargeOfDecision(one)?.key === charge.key);
-      if (decision.allowed) this.outcomes.notePassed(charge, said === undefined ? 'open' : decision.decidedBy);
-      else if (said?.allowed === false && !charge.shadow) this.outcomes.noteRejected(charge, said, decision);
+      // By name: an override's numbers can be part of the key that was charged. No two policies of a decision have one name.
+      const said = all.find(({ policy }) => policy === charge.policy.name);
+      if (decision.allowed) {
+        const algorithm = said && chargeOfDecision(said)?.policy.algorithm;
+        this.outcomes.notePassed(charge, said === undefined ? 'open' : decision.decidedBy, algorithm);
+      } else if (said?.allowed === false && !charge.shadow) this.outcomes.noteRejected(charge, said, decision);
     }
   }
 
@@ -187,9 +190,9 @@ export class RequestRecord {
 
   /** The cost that the same policy has charged under the same key; undefined where it has not been asked. */
   private costBefore(charge: PolicyCharge): number | undefined {
-    // A cost that never fits has to be rejected for good, which only all of it is.
-    if (charge.cost > charge.policy.algorithm.maxCost) return undefined;
     const passed = this.outcomes.passed(charge);
+    // A cost that never fits has to be rejected for good, which only all of it is.
+    if (charge.cost > (passed?.maxCost ?? 0)) return undefined;
     // Where the store is not needed for one cost, it is not for a larger one.
     return passed?.decidedBy === 'open' ? charge.cost : passed?.charge.cost;
   }

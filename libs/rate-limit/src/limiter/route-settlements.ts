@@ -16,6 +16,9 @@ export interface ChargedSteps {
 
 /** Settles what requests were charged by policies with `countIf` or `settle`, when they have ended. */
 export class RouteSettlements {
+  /** Decisions whose departure slots were refunded or settled: a second refund could free the slot that another request has now. */
+  private readonly slots = new WeakSet<Decision>();
+
   constructor(
     private readonly gateway: StoreGateway,
     private readonly fallback: Fallback,
@@ -49,6 +52,13 @@ export class RouteSettlements {
       });
   }
 
+  /** Whether the departure slots of a decision may be refunded or settled: true for the first who asks. */
+  claimSlots(decision: Decision): boolean {
+    if (this.slots.has(decision)) return false;
+    this.slots.add(decision);
+    return true;
+  }
+
   /**
    * Never rejects: nobody waits for it.
    *
@@ -60,12 +70,15 @@ export class RouteSettlements {
     costsOf: (charge: PolicyCharge) => readonly [end: number, total: number],
   ): Promise<void> {
     const reserved = new ReservedCharges(decision, this.gateway, this.fallback);
-    const costs = await Promise.all(
+    const found = await Promise.all(
       reserved.charges.map(async (charge) => {
         const [end, total] = costsOf(charge);
         return partOf(await this.finalCost(charge, outcome), charge.cost, end, total);
       }),
     );
+    const changed = reserved.charges.some(({ algorithm, cost }, i) => algorithm.delays && found[i] !== cost);
+    const refunded = changed && !this.claimSlots(decision);
+    const costs = reserved.charges.map(({ algorithm, cost }, i) => (refunded && algorithm.delays ? cost : found[i]!));
     try {
       reserved.checkEach(costs);
     } catch (error) {

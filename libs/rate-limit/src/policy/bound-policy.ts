@@ -85,9 +85,14 @@ export function inTimeZone<Context>(bound: BoundPolicy<Context>, timeZone: strin
   return policy;
 }
 
-/** The same policy in every time zone that Node.js lists, and in those that were met; the policy itself where its zone is fixed. */
-export function inAllZones(bound: BoundPolicy): readonly BoundPolicy[] {
-  if (bound.timeZone === undefined) return [bound];
+/**
+ * As `keyTail`, in every time zone that Node.js lists, and in those that were met; none where the zone is fixed. It makes no policies:
+ * those of a few hundred zones would hold the process up.
+ */
+export function keyTailsInAllZones(bound: BoundPolicy): readonly string[] {
+  if (bound.timeZone === undefined) return [];
+  const { rate } = bound.algorithm;
+  const stem = bound.keyTail.slice(0, -rate.length) + rate.slice(0, rate.indexOf('@'));
   const met = IN_ZONES.get(bound)?.keys() ?? [];
-  return Array.from(new Set([...timeZones(), ...met]), (zone) => inTimeZone(bound, zone));
+  return Array.from(new Set([...timeZones(), ...met]), (zone) => `${stem}@${zone}`);
 }

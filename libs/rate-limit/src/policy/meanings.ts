@@ -17,6 +17,8 @@ const MAX_STATES = 10_000;
  */
 export class Meanings {
   private readonly claims = new Map<string, Claim>();
+  /** Of calendar windows, by state without its zone: one whose zone is that of the request, and one whose zone is fixed. */
+  private readonly calendars = new Map<string, { ofRequest?: Claim; fixed?: Claim }>();
   private readonly warned = new Set<string>();
 
   /**
@@ -45,9 +47,10 @@ export class Meanings {
   }
 
   private conflict(state: string, scope: string, policy: ParsedPolicy, where: string): string | undefined {
-    const known = this.claims.get(state);
+    const claim = { policy, where };
+    const known = this.claims.get(state) ?? this.ofAnotherZone(state, claim);
     if (known === undefined) {
-      this.claims.set(state, { policy, where });
+      this.claims.set(state, claim);
       return undefined;
     }
     if (sameMeaning(known.policy, policy)) return undefined;
@@ -55,6 +58,18 @@ export class Meanings {
       `policy '${policy.name}' is ${described(policy)}, but '${policy.name}' of ${known.where} is ${described(known.policy)}, ` +
       `and both count under one key (scope '${scope}'): give one of them another name, or both the same numbers`
     );
+  }
+
+  /** A policy in the time zone of the request meets all those in fixed zones: some request may be of that zone. */
+  private ofAnotherZone(state: string, claim: Claim): Claim | undefined {
+    const { numbers, timeZone } = claim.policy;
+    if (typeof numbers.window !== 'object') return undefined;
+    const anyZone = state.slice(0, state.lastIndexOf('@'));
+    let known = this.calendars.get(anyZone);
+    if (known === undefined) this.calendars.set(anyZone, (known = {}));
+    if (timeZone === undefined) known.fixed ??= claim;
+    else known.ofRequest ??= claim;
+    return timeZone === undefined ? known.ofRequest : known.fixed;
   }
 }
 

@@ -1,5 +1,5 @@
 import { durationToMicroseconds } from '../../algorithms/duration.js';
-import { identityTag } from '../../identity/identity-tag.js';
+import { checkTag, identityTag } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { PolicyNumbers } from '../../policy/policy.js';
 import { variantOf } from '../../policy/variants.js';
@@ -173,6 +173,7 @@ function ttlOf(expiresIn: unknown, where: string): number | undefined {
 
 function tagOf(identity: unknown, where: string): string {
   if (typeof identity === 'string') {
+    checkTag(identity, where);
     if (line(MAX_TAG).valid(identity)) return identity;
     throw wrong(where, `identity must be { kind, value } or the tag of one, got ${shown(identity)}`);
   }
