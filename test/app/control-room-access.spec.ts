@@ -148,7 +148,10 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   it('runs a few trials at a time, and rejects trials beyond its queue', async () => {
     const { url } = await open(platform);
     const trial = (): request.Test =>
-      request(url).post('/control-room/trials').set('X-Control-Room', '1').send({ lane: 'location', rider: 'rider-1', many: true });
+      request(url)
+        .post('/control-room/trials')
+        .set('X-Control-Room', '1')
+        .send({ lane: 'location', rider: 'rider-1', many: true });
     const answers = await Promise.all(Array.from({ length: 100 }, async () => trial()));
     const rejected = answers.filter(({ status }) => status !== 200);
     expect(rejected.length).toBeGreaterThan(50);
