@@ -267,7 +267,11 @@ describe('what cannot be settled', () => {
       identity: FROM_HEADERS,
       policies: { named: { ...TOKENS, name: 'named' } },
     });
-    await app.app.get(RateLimiter).consume('named', ADA);
+    const limiter = app.app.get(RateLimiter);
+    await limiter.peek('named', ADA);
+    await (await limiter.reserve('named', ADA)).cancel();
+    expect(app.logs.text).not.toContain('needs a request');
+    await limiter.consume('named', ADA);
     expect(app.logs.text).toMatch(/policy 'named' has a settle, which needs a request: call RateLimiter.reserve/);
   });
 });

@@ -26,16 +26,26 @@ export interface PolicyParser {
   parse(policy: unknown, where: string): ParsedPolicy;
 }
 
+/** What a call does with its policies: some of their options have no effect on it. */
+type Use = 'consume' | 'reserve' | 'peek';
+
 /** Binds the policies that code names to the application: each is parsed once. */
 export class LimiterPolicies {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
   /** The module's policies, and those that are charged together: as many as the code names. */
-  private readonly byName = new Map<string, readonly BoundPolicy[]>();
+  private readonly byName: Readonly<Record<Use, Map<string, readonly BoundPolicy[]>>> = {
+    consume: new Map(),
+    reserve: new Map(),
+    peek: new Map(),
+  };
   private readonly warned = new Set<string>();
   /** By name: the policies that were bound, for those who look for a policy by its name. */
   private readonly known = new Map<string, Map<string, BoundPolicy>>();
   /** Policies whose options without effect are logged. */
-  private readonly charged = new WeakSet<BoundPolicy>();
+  private readonly checked: Readonly<Record<Exclude<Use, 'peek'>, WeakSet<BoundPolicy>>> = {
+    consume: new WeakSet(),
+    reserve: new WeakSet(),
+  };
 
   /** @param keyPrefix how keys begin */
   constructor(
@@ -45,15 +55,16 @@ export class LimiterPolicies {
   ) {}
 
   /**
-   * The policies of a charge. Logs their options that have no effect there.
+   * The policies of a call. Logs their options that have no effect on it.
    *
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    */
-  bind(policies: LimiterPolicy | readonly LimiterPolicy[]): readonly BoundPolicy[] {
+  bind(policies: LimiterPolicy | readonly LimiterPolicy[], use: Use = 'consume'): readonly BoundPolicy[] {
     const names = namesOf(policies);
-    if (names === undefined) return this.toBeCharged(this.bindAll(policies));
-    let bound = this.byName.get(names);
-    if (bound === undefined) this.byName.set(names, (bound = this.toBeCharged(this.bindAll(policies))));
+    if (names === undefined) return this.usedFor(use, this.bindAll(policies));
+    const known = this.byName[use];
+    let bound = known.get(names);
+    if (bound === undefined) known.set(names, (bound = this.usedFor(use, this.bindAll(policies))));
     return bound;
   }
 
@@ -69,15 +80,18 @@ export class LimiterPolicies {
     return bound;
   }
 
-  private toBeCharged(policies: readonly BoundPolicy[]): readonly BoundPolicy[] {
+  private usedFor(use: Use, policies: readonly BoundPolicy[]): readonly BoundPolicy[] {
+    if (use === 'peek') return policies;
+    const checked = this.checked[use];
     for (const policy of policies) {
-      if (this.charged.has(policy)) continue;
-      this.charged.add(policy);
+      if (checked.has(policy)) continue;
+      checked.add(policy);
       const { name, scope = SCOPE, skipIf, countIf, settle } = policy;
       if (skipIf !== undefined) {
         this.warnWithoutEffect(name, 'a skipIf, which needs a request: RateLimiter charges it all the same');
       }
-      if (countIf !== undefined || settle !== undefined) {
+      // Who reserves settles by code.
+      if (use === 'consume' && (countIf !== undefined || settle !== undefined)) {
         const option = countIf === undefined ? 'a settle' : 'a countIf';
         this.warnWithoutEffect(name, `${option}, which needs a request: call RateLimiter.reserve, and settle that`);
       }

@@ -157,7 +157,7 @@ export class RateLimiter {
     options?: { cost?: number; plan?: string | null; timeZone?: string },
   ): Promise<Reservation> {
     if (options !== undefined) checkOptions(options, 'reserve', ['cost', 'plan', 'timeZone']);
-    const bound = this.policies.bind(policies);
+    const bound = this.policies.bind(policies, 'reserve');
     checkConsumable(bound);
     const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'reserve', options);
     return this.limiter.reserve(charges);
@@ -203,7 +203,7 @@ export class RateLimiter {
     options?: { plan?: string | null; timeZone?: string },
   ): Promise<Decision> {
     if (options !== undefined) checkOptions(options, 'peek', ['plan', 'timeZone']);
-    return this.consume(policies, identity, { cost: 0, ...options });
+    return this.limiter.decide(this.charges(this.policies.bind(policies, 'peek'), identity, { cost: 0, ...options }));
   }
 
   /**
