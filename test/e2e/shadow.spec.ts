@@ -279,3 +279,19 @@ describe('a policy in shadow', () => {
     };
   }
 });
+
+it.each(PLATFORMS)(
+  'over %s, a shadow that a request does not fit in the middleware is not asked again',
+  async (platform) => {
+    const shared: Policy = { ...TIGHT, name: 'shared', scope: 'app' };
+    @Controller()
+    class Dearer {
+      @Get('dearer')
+      @RateLimit({ ...shared, cost: 2 })
+      get(): void {}
+    }
+    await using app = await limited(platform, Dearer, { policies: { shared }, middleware: ['shared'] });
+    for (let i = 0; i < 3; i++) expect((await app.as('ada', '/dearer')).status).toBe(200);
+    expect(app.app.get(RateLimiter).stats().shadows).toMatchObject([{ policy: 'shared', rejected: 2 }]);
+  },
+);

@@ -148,7 +148,9 @@ export class RequestRecord {
       const said = all.find(({ policy }) => policy === charge.policy.name);
       if (decision.allowed) {
         const algorithm = said && chargeOfDecision(said)?.policy.algorithm;
-        this.outcomes.notePassed(charge, said === undefined ? 'open' : decision.decidedBy, algorithm);
+        // A shadow that the request does not fit has said so: a dearer step does not ask it again.
+        const asked = said !== undefined && (said.allowed || !charge.shadow);
+        this.outcomes.notePassed(charge, asked ? decision.decidedBy : 'open', algorithm);
       } else if (said?.allowed === false && !charge.shadow) this.outcomes.noteRejected(charge, said, decision);
     }
   }
