@@ -6,13 +6,13 @@ import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
 import { DenialCache } from '../../libs/rate-limit/src/limiter/denial-cache.js';
 import { peekOf, takes } from '../../libs/rate-limit/src/stores/charge.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
-import { FALLBACK, forwards, MovingClock } from '../support/arbitrary-instants.js';
+import { forwards, MovingClock } from '../support/arbitrary-instants.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
-import { contentsOf, useRedis } from '../support/redis-fixture.js';
+import { useRedis } from '../support/redis-fixture.js';
+import { giveToThree } from './give-to-three.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
 
 /** Histories of a property, unless `HISTORIES` says how many: each asks Redis many times. */
@@ -94,29 +94,6 @@ function withoutKeys(verdicts: readonly Verdict[]): unknown[] {
       receipt: receipt && { at: receipt.at, resetAt: receipt.resetAt, cost: receipt.cost, stamp: receipt.stamp },
     })),
   }));
-}
-
-async function giveToThree(given: ApartHistory): Promise<void> {
-  const { client } = redis;
-  const { history } = given;
-  await client.flushdb();
-  const clock = new MovingClock(history.start, FALLBACK);
-  const options = { clock: clock.read, maxSkewMs: history.maxSkewMs };
-  const inTurns = new RedisStore(client, options);
-  const inMemory = new MemoryStore(options);
-  const pools = { turns: poolOf(given, 'turns'), single: poolOf(given, 'single') };
-  const first = algorithmOf(history.policies[0]![0]);
-  let verdicts: Verdict[] = [];
-  for (const turn of history.turns) {
-    clock.move(turn.move, first, verdicts);
-    const together = requestsOf(turn, pools.turns).map((charges) => inTurns.consume(charges));
-    const single = requestsOf(turn, pools.single).map((charges) => new RedisStore(client, options).consume(charges));
-    verdicts = requestsOf(turn, pools.single).map((charges) => inMemory.consume(charges));
-    expectSame(withoutKeys(await Promise.all(single)), withoutKeys(verdicts));
-    expectSame(withoutKeys(await Promise.all(together)), withoutKeys(verdicts));
-  }
-  const [inOne, oneByOne] = Object.values(pools).map((pool) => pool.flat().flatMap(({ key }) => [key, `${key}!`]));
-  expectSame(await contentsOf(client, inOne!), await contentsOf(client, oneByOne!));
 }
 
 /** Blocks as the documentation has them: at most one object for each key. */
@@ -260,7 +237,12 @@ describe('shadows and blocks', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: memory, Redis by requests and Redis by turns give the same decisions, field by field',
     async (name) => {
-      await assert(asyncProperty(apartHistories(name), giveToThree), histories(USUAL));
+      await assert(
+        asyncProperty(apartHistories(name), (given) =>
+          giveToThree(redis.client, given.history, (prefix) => poolOf(given, prefix), withoutKeys),
+        ),
+        histories(USUAL),
+      );
     },
     HISTORY_TIMEOUT_MS,
   );
