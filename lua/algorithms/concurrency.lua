@@ -30,8 +30,11 @@ function log.charge(level, policy, times, rejected, reply)
   local known = isHeld(level, policy)
   reply[#reply + 1] = known and 1 or 0
   if times == 0 then return level end
-  local stamp = level.stamp
-  if known then level = log.remove(level, policy, held - lease, take) end
+  local stamp, first = level.stamp, level.first
+  if known then
+    level = log.remove(level, policy, held - lease, take)
+    level.first = first -- as every charge, a renewal drops the expired entries, all of which are older
+  end
   level.added, level.stamp, level.newest = level.added + take, stamp, stamp
   return level
 end

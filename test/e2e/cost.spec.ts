@@ -119,6 +119,7 @@ describe.each(PLATFORMS)('over %s, a cost', (platform) => {
         identity: 0,
         cost: 3,
         skipIf: 0,
+        timeZone: 0,
         countIf: 0,
         settle: 0,
         problem: 0,

@@ -29,6 +29,15 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
 
+const took = { kind: 'take', of: 0, cost: 1, limit: 0, wait: 0 } as const;
+/** A lease ends, another one is renewed at that instant, and the clock steps back by a microsecond: the first has still ended. */
+const FORGOTTEN: History = {
+  limits: [2, 1],
+  large: false,
+  stepsBack: [{ at: 3, by: 1 }],
+  steps: [took, { ...took, wait: LEASE - 1 }, { ...took, kind: 'renew', of: 1, wait: 1 }, took],
+};
+
 interface Held {
   readonly cost: number;
   receipt: ChargeReceipt;
@@ -102,7 +111,7 @@ describe('leases that are taken, renewed and released, in any order and late', (
   it(
     'are the same in both stores, and never more than the limit',
     async () => {
-      await fc.assert(fc.asyncProperty(history, giveToBoth), histories());
+      await fc.assert(fc.asyncProperty(history, giveToBoth), { ...histories(), examples: [[FORGOTTEN]] });
       expect(renewals).toBeGreaterThan(0);
     },
     HISTORY_TIMEOUT_MS,

@@ -20,6 +20,7 @@ it('sums the failures of functions over the limiters of a process, by kind', asy
     identity: 0,
     cost: 3,
     skipIf: 0,
+    timeZone: 0,
     countIf: 0,
     settle: 0,
     problem: 0,
