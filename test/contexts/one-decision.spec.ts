@@ -1,5 +1,5 @@
 import { Args, Int, Mutation, Query, Resolver } from '@nestjs/graphql';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
   graphqlContext,
   type Policy,
@@ -14,6 +14,8 @@ import { StillStore } from '../support/still-store.js';
 import { policiesOf, ToldStore } from '../support/told-store.js';
 import { measured } from '../support/turning-time.js';
 import { codes, DRIVERS, type Driver, type GraphqlApp, startGraphql } from './support/graphql-app.js';
+
+jest.setTimeout(30_000); // the tests measure the waits themselves, and the machine may be busy
 
 const DEADLINE_MS = 1_000;
 const MANY = 1_000;
