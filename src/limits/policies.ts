@@ -19,13 +19,7 @@ export const RIDES = {
   plans: { plus: { capacity: 40, refill: 20 } },
 } as const satisfies Policy;
 
-export const FARES = {
-  name: 'rider',
-  algorithm: 'token-bucket',
-  capacity: 20,
-  refill: 10,
-  plans: { plus: { capacity: 40, refill: 20 } },
-} as const satisfies Policy;
+export const FARES = { ...RIDES } as const satisfies Policy;
 
 /** A map that a rider drags sends many requests. */
 export const NEARBY = {

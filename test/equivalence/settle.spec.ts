@@ -11,9 +11,6 @@ import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { playSettlements, settlementHistoriesOf } from './settlement-histories.js';
 
-/** Histories of a property, unless `HISTORIES` says how many: each asks Redis many times. */
-const USUAL = 300;
-
 const redis = useRedis();
 
 const inMemory = (clock: Clock): RateLimitStore => new MemoryStore({ clock });
@@ -30,7 +27,7 @@ describe.each([
         if (open === inRedis) await redis.client.flushdb();
         await playSettlements(history, { open, compare: true });
       });
-      await assert(property, histories(USUAL));
+      await assert(property, histories());
     },
     HISTORY_TIMEOUT_MS,
   );
@@ -55,7 +52,7 @@ describe('histories of settlements', () => {
         });
         expectSame(said, wanted);
       });
-      await assert(property, histories(USUAL));
+      await assert(property, histories());
     },
     HISTORY_TIMEOUT_MS,
   );
