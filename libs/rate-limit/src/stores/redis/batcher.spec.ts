@@ -239,7 +239,7 @@ describe('Batcher', () => {
 
   describe('with a linger', () => {
     let now: number;
-    beforeEach(() => (now = 0));
+    beforeEach(() => void (now = 0));
 
     /** A batcher of a pod to which a request comes each millisecond, as `Linger` has seen. */
     function busy(settings: Partial<BatcherSettings> = {}, ms = 4): Batcher {
@@ -331,14 +331,14 @@ describe('Batcher', () => {
 
     it('does not wait where requests scatter over more lanes than companions are expected', () => {
       const routing = {
-        lanes: 16,
+        laneCount: 16,
         laneOf: ([charge]: readonly Charge[]) => charge!.key.charCodeAt(0),
         isCrossSlot: () => false,
       };
       const scattered = busy({ routing });
       ask(scattered, 'a');
       expect([timers.length, ticks.length]).toEqual([0, 1]);
-      const gathered = busy({ routing: { ...routing, lanes: 3 } });
+      const gathered = busy({ routing: { ...routing, laneCount: 3 } });
       for (const key of ['a1', 'b1', 'a2']) ask(gathered, key);
       expect(timers).toHaveLength(1);
       fire();

@@ -109,7 +109,7 @@ export class Batcher {
     this.alone = waiting === 1;
     const { linger, routing } = this.settings;
     linger?.left(waiting);
-    if (early !== undefined) linger?.waited(waiting - early, routing.lanes ?? 1);
+    if (early !== undefined) linger?.waited(waiting - early, routing.laneCount ?? 1);
     for (const call of open.values()) void this.send(call);
   };
 
@@ -120,7 +120,7 @@ export class Batcher {
    */
   private schedule({ isUrgent }: PendingRequest): void {
     const { linger, routing } = this.settings;
-    if (linger !== undefined && isUrgent !== true && linger.isWorthIt(routing.lanes ?? 1)) this.wait(linger);
+    if (linger !== undefined && isUrgent !== true && linger.isWorthIt(routing.laneCount ?? 1)) this.wait(linger);
     else if (this.alone && this.inFlight === 0) this.phases.tick(this.due);
     else this.phases.turn(this.due);
   }
@@ -144,7 +144,7 @@ export class Batcher {
   /** Ends the wait where it brings no more: others may still come in this turn. */
   private hasten({ isUrgent }: PendingRequest): void {
     const { turns } = this;
-    if (isUrgent !== true && this.waiting !== ENOUGH * (this.settings.routing.lanes ?? 1)) return;
+    if (isUrgent !== true && this.waiting !== ENOUGH * (this.settings.routing.laneCount ?? 1)) return;
     this.phases.turn(() => {
       if (this.turns === turns) this.flush();
     });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { isLingerMs, Linger } from './linger.js';
 
 let now: number;
-beforeEach(() => (now = 0));
+beforeEach(() => void (now = 0));
 
 /** A linger that has seen requests come one by one, `rate` a second, for so long. */
 function seen(rate: number, ms: number, forMs = 5_000): Linger {

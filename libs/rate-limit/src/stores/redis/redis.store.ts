@@ -23,6 +23,7 @@ import { isLingerMs, Linger, MAX_LINGER_MS } from './linger.js';
 import { Probe } from './probe.js';
 import { isRedisClient, type OwnedRedisClient, type RedisClient } from './redis-client.js';
 import { ClusterRouting, ONE_LANE } from './routing.js';
+import { ShardSpread } from './shard-spread.js';
 import { Script } from './script.js';
 
 export interface RedisStoreOptions {
@@ -122,6 +123,8 @@ export class RedisStore implements RateLimitStore {
         refund: (receipts) => void this.refund(receipts),
         deadlines,
         denials,
+        turn: () => this.batcher.turn,
+        spread: owned && new ShardSpread(client as OwnedRedisClient, cluster, owned.logger),
       });
     }
   }
