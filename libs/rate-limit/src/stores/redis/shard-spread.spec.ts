@@ -25,7 +25,7 @@ function spread(keyPrefix = ''): ShardSpread {
     get slots() {
       return slots;
     },
-    on: (_event: string, listener: (...args: never[]) => void) => (refreshed = listener as () => void),
+    on: (_event: string, listener: (...args: never[]) => void) => (refreshed = listener),
   };
   const logger = { log: (line: string) => lines.push(line), warn: (line: string) => lines.push(`warn: ${line}`) };
   return new ShardSpread(client, new ClusterRouting(keyPrefix), logger);
