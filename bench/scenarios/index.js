@@ -3,6 +3,7 @@ import { concurrency } from './concurrency.js';
 import { distinct512, distinct64, hot512, single } from './decisions.js';
 import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
+import { linger } from './linger.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
 import { metrics } from './metrics.js';
@@ -39,4 +40,5 @@ export const SCENARIOS = [
   settle,
   concurrency,
   blockFor,
+  linger,
 ];

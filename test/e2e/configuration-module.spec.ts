@@ -120,6 +120,13 @@ const WRONG: [problem: string, options: unknown][] = [
   ['maxWaitingPerClient must be a whole number from 1, got NaN', { maxWaitingPerClient: NaN }],
   ['deadlineMs must be whole milliseconds from 1 to 10000, got 0', { deadlineMs: 0 }],
   ['deadlineMs must be whole milliseconds from 1 to 10000, got NaN', { deadlineMs: NaN }],
+  ['lingerMs must be whole milliseconds from 0 to 5, got 6', { lingerMs: 6 }],
+  ['lingerMs must be whole milliseconds from 0 to 5, got 0.5', { lingerMs: 0.5 }],
+  ['lingerMs must be whole milliseconds from 0 to 5, got -1', { lingerMs: -1 }],
+  [
+    'lingerMs: 5 leaves Redis nothing of deadlineMs: 5: give a smaller lingerMs, or a larger deadlineMs',
+    { lingerMs: 5, deadlineMs: 5 },
+  ],
   ['localShare must be a whole number of processes from 1 to 10000, or a function, got 0', { localShare: 0 }],
   ['fallbackMaxBytes must be a whole number from 1, got 0.5', { fallbackMaxBytes: 0.5 }],
   ['localShare must be a whole number of processes from 1 to 10000, or a function, got 2.5', { localShare: 2.5 }],

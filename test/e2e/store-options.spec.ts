@@ -70,6 +70,11 @@ describe('boot stops for an option that a store cannot honour', () => {
     ["clock: 'redis' with store", { clock: 'redis' }, 'clock has no effect with store'],
     ['clock and maxSkewMs with store', { clock: 'app', maxSkewMs: 200 }, 'clock has no effect with store'],
     [
+      'lingerMs with store',
+      { lingerMs: 2 },
+      'lingerMs has no effect with store: give it to the store itself, as in new RedisStore(client, { lingerMs: 2 })',
+    ],
+    [
       'onStoreStateChange with store',
       { onStoreStateChange: () => undefined },
       'onStoreStateChange has no effect with store: the module sees the state of a connection that it opens itself: give redis, not store',
@@ -175,6 +180,7 @@ describe('without redis and store', () => {
       clock: 'app',
       maxSkewMs: 200,
       denialCacheMs: 500,
+      lingerMs: 1,
       deadlineMs: 20,
       onStoreFailure: 'closed',
       localShare: 12,
@@ -183,7 +189,7 @@ describe('without redis and store', () => {
       headers: false,
     });
     expect(line).toContain(
-      'without effect until then: clock, maxSkewMs, denialCacheMs, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
+      'without effect until then: clock, maxSkewMs, denialCacheMs, lingerMs, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
     );
   });
 

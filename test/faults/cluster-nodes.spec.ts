@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
+import { shardTags } from '../../libs/rate-limit/src/stores/redis/shard-tags.js';
 import { Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 import { useClusterPod } from '../support/faults/cluster-fixture.js';
@@ -120,8 +121,8 @@ it('a rejection stands while a later policy lies on a node that hangs', async ()
 });
 
 it('a node that hangs loses its shards: the other shards admit their parts, and no more', async () => {
-  const sick = await on.cluster.masterOf('{global:shards/0.6}');
-  const owners = await Promise.all(Array.from({ length: 6 }, (_, i) => on.cluster.masterOf(`{global:shards/${i}.6}`)));
+  const owners = await Promise.all(shardTags(6).map((tag) => on.cluster.masterOf(`{${tag}}`)));
+  const [sick] = owners as [ClusterNode];
   const lost = owners.filter((owner) => owner === sick).length;
   using _ = stopped(sick);
   const decisions: Decision[] = [];
@@ -134,10 +135,7 @@ it('a node that hangs loses its shards: the other shards admit their parts, and 
 
 it('a request is no failure of the store while the nodes of all its shards are unavailable: nothing is sent for it', async () => {
   const sharded: Policy = { ...ALL, name: 'pair', shards: 2 };
-  const owners = new Set([
-    await on.cluster.masterOf('{global:pair/0.2}'),
-    await on.cluster.masterOf('{global:pair/1.2}'),
-  ]);
+  const owners = new Set(await Promise.all(shardTags(2).map((tag) => on.cluster.masterOf(`{${tag}}`))));
   expect((await consume(sharded, 'anybody')).decidedBy).toBe('store');
   using _ = { [Symbol.dispose]: () => owners.forEach((node) => node.cont()) };
   for (const node of owners) node.stop();

@@ -13,7 +13,7 @@ export interface OpenLimiter extends AsyncDisposable {
  * at its own instant: the denial cache is off.
  */
 export async function openLimiter(
-  redis: string,
+  redis: RateLimitModuleOptions['redis'],
   clock: NonNullable<RateLimitModuleOptions['clock']> = 'redis',
 ): Promise<OpenLimiter> {
   const module = RateLimitModule.forRoot({ redis, clock, onStoreFailure: 'closed', denialCacheMs: 0 });

@@ -5,7 +5,6 @@ import { RedisServer } from '../redis-server.js';
 import { BreakableServer } from './breakable-server.js';
 import { until } from './until.js';
 
-const MASTERS = 3;
 const SLOTS = 16_384;
 const FORM_LIMIT_MS = 15_000;
 const MIGRATE_LIMIT_MS = 5_000;
@@ -29,23 +28,33 @@ interface View {
   readonly copies: ReadonlyMap<string, string>;
 }
 
+/** How many nodes a Cluster has. Default three masters, each with a replica. */
+export interface ClusterShape {
+  readonly masters: number;
+  readonly replicas: number;
+}
+
 /**
- * A Redis Cluster of three masters, each with a replica: real processes on the loopback interface. Slots
+ * A Redis Cluster: real processes on the loopback interface. Slots
  * without an owner fail alone (`cluster-require-full-coverage no`). A replica replaces a lost master after about two seconds.
  */
 export class RedisCluster implements AsyncDisposable {
   private constructor(
     readonly nodes: readonly ClusterNode[],
     private readonly directory: string,
+    private readonly shape: ClusterShape,
   ) {}
 
-  static async start(args: readonly string[] = []): Promise<RedisCluster> {
+  static async start(
+    args: readonly string[] = [],
+    shape: ClusterShape = { masters: 3, replicas: 3 },
+  ): Promise<RedisCluster> {
     // The nodes' names survive here: a server's own directory ends with its process.
     const directory = mkdtempSync(join(tmpdir(), 'floodgate-cluster-'));
     const nodes: ClusterNode[] = [];
-    const cluster = new RedisCluster(nodes, directory);
+    const cluster = new RedisCluster(nodes, directory, shape);
     try {
-      const starts = Array.from({ length: 2 * MASTERS }, () => startNode(directory, args));
+      const starts = Array.from({ length: shape.masters + shape.replicas }, () => startNode(directory, args));
       for (const start of await Promise.allSettled(starts)) {
         if (start.status === 'fulfilled') nodes.push(new ClusterNode(start.value));
       }
@@ -145,14 +154,15 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   private async form(): Promise<void> {
-    const masters = this.nodes.slice(0, MASTERS);
+    const count = this.shape.masters;
+    const masters = this.nodes.slice(0, count);
     await Promise.all(
       this.nodes.map(async (node, i) => {
         node.id = await node.client.cluster('MYID');
         // A different epoch for each node, so that no two conflict.
         await node.client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
-        if (i >= MASTERS) return;
-        const edge = (share: number): number => Math.floor((SLOTS * share) / MASTERS);
+        if (i >= count) return;
+        const edge = (share: number): number => Math.floor((SLOTS * share) / count);
         await node.client.call('CLUSTER', 'ADDSLOTSRANGE', edge(i), edge(i + 1) - 1);
       }),
     );
@@ -168,7 +178,7 @@ export class RedisCluster implements AsyncDisposable {
       const lists = await Promise.all(this.nodes.map(({ client }) => client.cluster('NODES') as Promise<string>));
       return lists.every((list) => this.nodes.every(({ id }) => new RegExp(`^${id} .* connected`, 'm').test(list)));
     });
-    const replicas = this.nodes.slice(MASTERS);
+    const replicas = this.nodes.slice(count);
     await Promise.all(replicas.map(({ client }, i) => client.cluster('REPLICATE', masters[i]!.id)));
     await this.settled();
   }

@@ -47,6 +47,7 @@ const NEED_REDIS: readonly Option[] = [
   'clock',
   'maxSkewMs',
   'denialCacheMs',
+  'lingerMs',
   'onStoreFailure',
   'localShare',
   'fallbackMaxBytes',
@@ -57,6 +58,7 @@ const NEED_REDIS: readonly Option[] = [
 const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
   clock: "give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
   maxSkewMs: "give it to the store itself, as in new RedisStore(client, { clock: 'app', maxSkewMs: 200 })",
+  lingerMs: 'give it to the store itself, as in new RedisStore(client, { lingerMs: 2 })',
   onStoreStateChange: 'the module sees the state of a connection that it opens itself: give redis, not store',
 };
 
@@ -124,10 +126,10 @@ async function redisStore(
   monitor: Monitor,
   logger: Logger,
 ): Promise<OpenedStore> {
-  const { clock, maxSkewMs, denialCacheMs, onStoreStateChange, keyPrefix } = options;
+  const { clock, maxSkewMs, lingerMs, denialCacheMs, onStoreStateChange, keyPrefix } = options;
   const deadlines = new Deadlines(options.deadlineMs);
   const denials = denialCacheMs === 0 ? undefined : new DenialCache(denialCacheMs);
-  const settings = { clock, maxSkewMs, deadlines, observer: monitor, ...(denials && { denials }) };
+  const settings = { clock, maxSkewMs, lingerMs, deadlines, observer: monitor, ...(denials && { denials }) };
   const opened = { deadlines, denials, keepsTime: true };
   const description = `Limits are kept in Redis, for all processes together${wholeLimits(options)}`;
   const { client, ignored = [] } = await clientFor(redis);

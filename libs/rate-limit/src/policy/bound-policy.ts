@@ -42,19 +42,18 @@ export function bindPolicy<Context>(
   // No request must find out that the name of its time zone is too long.
   if (parsed.timeZone !== undefined) keyTail(prefix, boundTo, parsedIn(parsed, LONGEST_ZONE, where), where);
   const { by, shards, plans } = parsed;
-  const tag = globalTag(parsed.name);
   return {
     ...parsed,
     boundTo,
     keyPrefix: prefix,
     keyTail: tail,
     blockTail: blockTail(prefix, boundTo, parsed, where),
-    globalKey: by === 'global' ? keyOf(prefix, tag, tail) : undefined,
+    globalKey: by === 'global' ? keyOf(prefix, globalTag(parsed.name), tail) : undefined,
     plans:
       plans &&
       new Map([...plans].map(([plan, one]) => [plan, bindPolicy(one, prefix, boundTo, `${where}, plans.${plan}`)])),
     // Only policies that count all clients together have shards: parsePolicy sees to that.
-    shardKeys: shards > 1 ? shardKeys(prefix, tag, tail, shards) : undefined,
+    shardKeys: shards > 1 ? shardKeys(prefix, tail, shards) : undefined,
   };
 }
 

@@ -1,12 +1,11 @@
 import { escape, MAX_TAG_BYTES } from '../identity/identity-tag.js';
+import { shardTags } from '../stores/redis/shard-tags.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 const MAX_KEY_BYTES = 200;
 /** Of a block in keys, where algorithms have their code. It must never change. */
 const BLOCK_CODE = 'bl';
-/** The most that a shard adds to a key. */
-const MAX_SHARD_BYTES = '/63.64'.length;
 
 /** Whether `prefix` can begin a key: 1 to 32 printable characters without blanks and braces. */
 export function isKeyPrefix(prefix: unknown): boolean {
@@ -44,8 +43,7 @@ function tailOf(scope: string, name: string, code: string, rate: string): string
 }
 
 function checkLength(tail: string, prefix: string, policy: ParsedPolicy, where: string): void {
-  const shard = policy.shards > 1 ? MAX_SHARD_BYTES : 0;
-  const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES - shard;
+  const room = MAX_KEY_BYTES - prefix.length - ':{}'.length - MAX_TAG_BYTES;
   if (tail.length > room) {
     throw new RateLimitConfigError(
       where,
@@ -61,7 +59,7 @@ export function keyOf(prefix: string, tag: string, tail: string): string {
   return `${prefix}:{${tag}}${tail}`;
 }
 
-/** The keys of a state that is split among several slots: each tag says which shard of how many. */
-export function shardKeys(prefix: string, tag: string, tail: string, shards: number): readonly string[] {
-  return Array.from({ length: shards }, (_, i) => keyOf(prefix, `${tag}/${i}.${shards}`, tail));
+/** The keys of a state that is split among several slots. */
+export function shardKeys(prefix: string, tail: string, shards: number): readonly string[] {
+  return shardTags(shards).map((tag) => keyOf(prefix, tag, tail));
 }

@@ -55,7 +55,7 @@ describe('variantOf', () => {
     const policy = bound({ ...BUCKET, by: 'global', shards: 4 });
     const variant = variantOf(policy, { capacity: 40 });
     expect(variant.shardKeys).toHaveLength(4);
-    expect(variant.shardKeys![3]).toMatch(/^rl:\{global:api\/3\.4\}.*:tb:40@/);
+    expect(variant.shardKeys![3]).toMatch(/^rl:\{global\/4\.\d+\}:GET \/rides:api:tb:40@/);
     expect(variant.globalKey).toMatch(/^rl:\{global:api\}.*:tb:40@/);
     expect(() => variantOf(policy, { capacity: 42 })).toThrow(
       `policy 'api' of GET /rides: shards: 4 does not divide 42 evenly, so a part of the limit would never be admitted: 40 or 44 would be right`,

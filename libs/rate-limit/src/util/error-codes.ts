@@ -34,6 +34,7 @@ export const ERROR_CODES = [
   'FG_FUNCTION_FAILED',
   'FG_REDIS_EVICTS',
   'FG_CLOCKS_DIFFER',
+  'FG_SHARDS_UNEVEN',
   'FG_OVERRIDES_UNKNOWN',
   'FG_LEASE_ENDED',
   // Errors at run time.

@@ -57,6 +57,10 @@ export function checkShape(options: unknown): void {
 function checkTogether(options: RateLimitModuleOptions): void {
   const { redis, store, clock = 'redis', maxSkewMs, headers = 'x-ratelimit', partitionKeySecret } = options;
   const { decisionSampling, onDecision } = options;
+  const {
+    lingerMs = MODULE_OPTIONS.lingerMs.default as number,
+    deadlineMs = MODULE_OPTIONS.deadlineMs.default as number,
+  } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       WHERE,
@@ -69,6 +73,13 @@ function checkTogether(options: RateLimitModuleOptions): void {
       WHERE,
       "maxSkewMs has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
       'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+  if (lingerMs >= deadlineMs) {
+    throw new RateLimitConfigError(
+      WHERE,
+      `lingerMs: ${lingerMs} leaves Redis nothing of deadlineMs: ${deadlineMs}: give a smaller lingerMs, or a larger deadlineMs`,
+      'FG_INVALID_OPTION',
     );
   }
   if (partitionKeySecret !== undefined && !saysUnits(headers)) {

@@ -130,6 +130,14 @@ export interface RateLimitModuleOptions {
    * whole milliseconds, default 50. A stall of this process's event loop does not count.
    */
   deadlineMs?: number;
+  /**
+   * How long a request may wait for others to share a call to Redis: 0 (default) to 5 whole milliseconds, less than `deadlineMs`.
+   * Requests wait only while enough others come. The time counts in `deadlineMs` and in the latency metric. See docs/redis.md,
+   * "Let requests wait for each other".
+   *
+   * @example RateLimitModule.forRoot({ redis, lingerMs: 2 })
+   */
+  lingerMs?: number;
   /** What requests get while the store cannot decide: `'local'` (default), `'open'` or `'closed'`. A policy may say otherwise. */
   onStoreFailure?: OnStoreFailure;
   /**

@@ -5,6 +5,7 @@ import { MAX_PROCESSES, isProcessCount } from '../../limiter/fallback.js';
 import { isKeyPrefix } from '../../policy/key.js';
 import { STORE_FAILURES } from '../../policy/policy-options.js';
 import { shown } from '../../util/config-error.js';
+import { MAX_LINGER_MS } from '../../stores/redis/linger.js';
 import { isRedisClient } from '../../stores/redis/redis-client.js';
 import { oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
@@ -91,6 +92,7 @@ export const MODULE_OPTIONS = {
   maxSkewMs: whole(1000, 0, MAX_MS, MILLISECONDS),
   denialCacheMs: whole(1000, 0, MAX_MS, MILLISECONDS),
   deadlineMs: whole(50, 1, MAX_MS, MILLISECONDS),
+  lingerMs: whole(0, 0, MAX_LINGER_MS, MILLISECONDS),
   onStoreFailure: oneOf(STORE_FAILURES, 'local'),
   localShare: {
     default: 1,

@@ -14,6 +14,8 @@ export interface PendingRequest {
   readonly reject: (error: Error) => void;
   /** Whether `resolve` gets the levels that the charges found. Default false. */
   readonly keepsLevels?: boolean;
+  /** Whether it must not wait for others to share its call: it has waited before. Default false. */
+  readonly isUrgent?: boolean;
   /** The identical request that follows it. */
   next: PendingRequest | undefined;
 }

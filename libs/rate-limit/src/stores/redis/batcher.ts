@@ -2,6 +2,7 @@ import type { Deadlines, Question } from '../deadlines.js';
 import type { Denials, StoreObserver } from '../observers.js';
 import type { Availability } from './availability.js';
 import { Batch, type PendingRequest } from './batch.js';
+import type { Linger } from './linger.js';
 import type { Routing } from './routing.js';
 
 /** The event loop's phases, which tests replace. */
@@ -10,12 +11,18 @@ export interface Phases {
   readonly tick: (task: () => void) => void;
   /** Runs `task` in the check phase, after the poll phase. */
   readonly turn: (task: () => void) => void;
+  /** Runs `task` in the timers phase, about `ms` milliseconds later. */
+  readonly later: (task: () => void, ms: number) => void;
 }
 
 const PHASES: Phases = {
   tick: (task) => process.nextTick(task),
   turn: (task) => void setImmediate(task),
+  later: (task, ms) => void setTimeout(task, ms),
 };
+
+/** Requests that wait for each server, on average, after which those that linger leave: as many as the rows of a batch. */
+const ENOUGH = 32;
 
 export interface BatcherSettings {
   /** Runs the program for a batch, and returns its checked reply. */
@@ -28,23 +35,45 @@ export interface BatcherSettings {
   readonly observer?: StoreObserver | undefined;
   /** Whether pending requests learn of an answer after their deadline. A cross-slot request refunds what was charged late. */
   readonly settlesLate: boolean;
+  /** Undefined: no request waits for others. */
+  readonly linger?: Linger | undefined;
   readonly phases?: Phases;
 }
 
-/** Collects the requests of one turn of the event loop, and sends them as batches: one open batch for each lane. */
+/** A batch that takes requests, or waits for its answer. */
+interface Call {
+  readonly batch: Batch;
+  /** Asked with the first request, so that a wait for others counts. */
+  question: Question | undefined;
+  wasSent: boolean;
+  isLate: boolean;
+}
+
+/**
+ * Collects the requests of one turn of the event loop, and sends them as batches: one open batch for each lane. With `linger`,
+ * the requests of several turns.
+ */
 export class Batcher {
-  /** The batches of this turn; empty between turns. */
-  private batches: Batch[] = [];
-  /** By lane: the batch that takes the next request. */
-  private open = new Map<number, Batch>();
+  /** By lane: what takes the next request. Empty between turns. */
+  private open = new Map<number, Call>();
+  /** The requests of this turn. */
+  private waiting = 0;
+  /** Those that had come when the event loop's turn ended in which the first one came; undefined unless they linger. */
+  private early: number | undefined;
   /** Batches that were sent and not answered. */
   private inFlight = 0;
   /** Whether the last flush carried one request alone. */
   private alone = true;
+  private turns = 0;
   private readonly phases: Phases;
 
   constructor(private readonly settings: BatcherSettings) {
     this.phases = settings.phases ?? PHASES;
+  }
+
+  /** The number of the current turn: requests that are added in one turn leave together. */
+  get turn(): number {
+    return this.turns;
   }
 
   /** Puts a request into a batch, or rejects it when its server is unavailable. Never throws. */
@@ -56,23 +85,32 @@ export class Batcher {
       pending.reject(unavailable);
       return;
     }
-    if (this.open.get(lane)?.add(pending) === true) return;
-    if (this.batches.length === 0) this.schedule();
-    const batch = new Batch(lane);
-    batch.add(pending);
-    this.batches.push(batch);
-    this.open.set(lane, batch);
+    if (this.waiting++ === 0) this.schedule(pending);
+    else if (this.early !== undefined) this.hasten(pending);
+    const full = this.open.get(lane);
+    if (full?.batch.add(pending) === true) return;
+    const call = this.begin(lane);
+    call.batch.add(pending);
+    this.open.set(lane, call);
+    // Two batches that leave together are answered together, and from then on Node and Redis take turns idling. So a batch that
+    // takes no more leaves at once: Redis decides it while Node writes the next.
+    if (full !== undefined) void this.send(full);
   }
 
   /** Sends what this turn has brought so far. */
   readonly flush = (): void => {
-    const { batches } = this;
-    if (batches.length === 0) return; // somebody flushed before the turn ended
-    this.batches = [];
+    const { open, waiting, early } = this;
+    if (waiting === 0) return; // somebody flushed before the turn ended
     // Not cleared: V8 links a map's old table to its new one. An old table in the old space would keep all that follow.
     this.open = new Map();
-    this.alone = batches.length === 1 && batches[0]!.size === 1;
-    for (const batch of batches) void this.send(batch);
+    this.waiting = 0;
+    this.early = undefined;
+    this.turns++;
+    this.alone = waiting === 1;
+    const { linger, routing } = this.settings;
+    linger?.left(waiting);
+    if (early !== undefined) linger?.waited(waiting - early, routing.laneCount ?? 1);
+    for (const call of open.values()) void this.send(call);
   };
 
   /**
@@ -80,32 +118,69 @@ export class Batcher {
    * one request at a time would only wait for it. So while requests come alone, and none is in flight, the end of the callback
    * is late enough.
    */
-  private schedule(): void {
-    if (this.alone && this.inFlight === 0) this.phases.tick(this.flush);
-    else this.phases.turn(this.flush);
+  private schedule({ isUrgent }: PendingRequest): void {
+    const { linger, routing } = this.settings;
+    if (linger !== undefined && isUrgent !== true && linger.isWorthIt(routing.laneCount ?? 1)) this.wait(linger);
+    else if (this.alone && this.inFlight === 0) this.phases.tick(this.due);
+    else this.phases.turn(this.due);
+  }
+
+  /** The end of a turn. It may be that of an earlier one, which somebody flushed: requests that linger are not affected. */
+  private readonly due = (): void => {
+    if (this.early === undefined) this.flush();
+  };
+
+  private wait(linger: Linger): void {
+    const { turns } = this;
+    this.early = 1;
+    this.phases.turn(() => {
+      if (this.turns === turns) this.early = this.waiting;
+    });
+    this.phases.later(() => {
+      if (this.turns === turns) this.flush();
+    }, linger.ms);
+  }
+
+  /** Ends the wait where it brings no more: others may still come in this turn. */
+  private hasten({ isUrgent }: PendingRequest): void {
+    const { turns } = this;
+    if (isUrgent !== true && this.waiting !== ENOUGH * (this.settings.routing.laneCount ?? 1)) return;
+    this.phases.turn(() => {
+      if (this.turns === turns) this.flush();
+    });
+  }
+
+  private begin(lane: number): Call {
+    const { availability, deadlines, settlesLate } = this.settings;
+    const call: Call = { batch: new Batch(lane), question: undefined, wasSent: false, isLate: false };
+    call.question = deadlines?.ask((error) => {
+      const { batch, wasSent } = call;
+      call.isLate = true;
+      if (wasSent) this.inFlight--; // Redis may never answer
+      batch.fail(wasSent ? availability.failed(error, lane) : error);
+      if (!settlesLate) batch.forget();
+    });
+    return call;
   }
 
   /** Never rejects: every request of the batch gets one answer. What comes after it is dropped. */
-  private async send(batch: Batch): Promise<void> {
+  private async send(call: Call): Promise<void> {
     const { decide, availability, deadlines, denials, observer, settlesLate } = this.settings;
-    let late = false;
-    const question = deadlines?.ask((error) => {
-      late = true;
-      this.inFlight--; // Redis may never answer
-      batch.fail(availability.failed(error, batch.lane));
-      if (!settlesLate) batch.forget();
-    });
+    const { batch, question } = call;
+    // A stall of the event loop may have taken the time while the requests waited: Redis gets all of it.
+    if (question !== undefined && deadlines?.sendAgain(question) === false) return;
     const sentAt = performance.now();
+    call.wasSent = true;
     this.inFlight++;
     observer?.batch(batch.size);
     try {
       const reply = await decide(batch, question);
       availability.answered(batch.lane);
-      if (!late || settlesLate) batch.settle(reply, denials, sentAt);
+      if (!call.isLate || settlesLate) batch.settle(reply, denials, sentAt);
     } catch (error) {
-      if (!late) batch.fail(availability.failed(error as Error, batch.lane));
+      if (!call.isLate) batch.fail(availability.failed(error as Error, batch.lane));
     }
-    if (late) return;
+    if (call.isLate) return;
     this.inFlight--;
     if (question !== undefined) deadlines?.answered(question);
   }

@@ -7,6 +7,7 @@ import { peekOf } from '../charge.js';
 import { type Charge, type ChargeReceipt, type ChargeVerdict, RateLimitStoreError, type Verdict } from '../store.js';
 import type { PendingRequest } from './batch.js';
 import { type ClusterRouting, isSharded } from './routing.js';
+import type { ShardSpread } from './shard-spread.js';
 import { ofWhole, Shards } from './shards.js';
 import { crossSlotFailure, type CrossSlotRequest, type SlotAnswer, SlotClient } from './slot-client.js';
 
@@ -35,6 +36,9 @@ export interface CrossSlotSettings {
   readonly refund: (receipts: readonly ChargeReceipt[]) => void;
   readonly deadlines: Deadlines | undefined;
   readonly denials: Denials | undefined;
+  /** As of `Shards`. */
+  readonly turn?: () => number;
+  readonly spread?: ShardSpread | undefined;
 }
 
 /**
@@ -51,7 +55,7 @@ export class CrossSlot {
 
   constructor(private readonly settings: CrossSlotSettings) {
     this.slots = new SlotClient(settings.add, settings.refund);
-    this.shards = new Shards(this.slots, settings.denials);
+    this.shards = new Shards(this.slots, settings.denials, settings.turn, settings.spread);
   }
 
   isNeededFor(charges: readonly Charge[]): boolean {

@@ -32,6 +32,8 @@ export interface OwnedRedisClient extends RedisClient {
   /** Cluster only: asks the nodes again which slots they have. */
   refreshSlotsCache?(): void;
   on(event: 'error' | 'connecting' | 'connect' | 'close' | 'ready' | 'end', listener: (error: Error) => void): unknown;
+  /** Cluster only: the client has read which slots the nodes have. */
+  on(event: 'refresh', listener: () => void): unknown;
   on(event: '+node', listener: (node: ClusterNodeConnection) => void): unknown;
 }
 

@@ -19,9 +19,11 @@ import { Batcher } from './batcher.js';
 import { watchClock } from './clock-skew.js';
 import { Connection } from './connection.js';
 import { CrossSlot } from './cross-slot.js';
+import { isLingerMs, Linger, MAX_LINGER_MS } from './linger.js';
 import { Probe } from './probe.js';
 import { isRedisClient, type OwnedRedisClient, type RedisClient } from './redis-client.js';
 import { ClusterRouting, ONE_LANE } from './routing.js';
+import { ShardSpread } from './shard-spread.js';
 import { Script } from './script.js';
 
 export interface RedisStoreOptions {
@@ -35,6 +37,11 @@ export interface RedisStoreOptions {
    * limits then hold up to the skew.
    */
   maxSkewMs?: number;
+  /**
+   * How long a request may wait for others to share a call to Redis: 0 (default) to 5 whole milliseconds. Requests wait only while
+   * enough others come. See docs/redis.md, "Let requests wait for each other".
+   */
+  lingerMs?: number;
   /** @internal Fails requests that Redis does not answer in time. Default: a request waits as long as the client does. */
   deadlines?: Deadlines;
   /** @internal */
@@ -81,7 +88,7 @@ export class RedisStore implements RateLimitStore {
    */
   constructor(client: RedisClient, options: RedisStoreOptions = {}) {
     this.client = client;
-    const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, deadlines, denials, observer, owned } = options;
+    const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, lingerMs, deadlines, denials, observer, owned } = options;
     if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
     const appClock = clockOf(clock);
     const maxSkew = checkMaxSkew('RedisStore', maxSkewMs);
@@ -107,6 +114,7 @@ export class RedisStore implements RateLimitStore {
       denials,
       observer,
       settlesLate: cluster !== undefined,
+      linger: lingerOf(lingerMs),
     });
     if (cluster !== undefined) {
       this.crossSlot = new CrossSlot({
@@ -115,6 +123,8 @@ export class RedisStore implements RateLimitStore {
         refund: (receipts) => void this.refund(receipts),
         deadlines,
         denials,
+        turn: () => this.batcher.turn,
+        spread: owned && new ShardSpread(client as OwnedRedisClient, cluster, owned.logger),
       });
     }
   }
@@ -201,8 +211,19 @@ export class RedisStore implements RateLimitStore {
 
   /** Closes a client that belongs to the store. Any other client is left open. */
   async close(): Promise<void> {
+    this.batcher.flush(); // requests that wait for others are still decided
     await this.connection?.close();
   }
+}
+
+/** @throws {RangeError} when it is out of its range */
+function lingerOf(ms = 0): Linger | undefined {
+  if (!isLingerMs(ms)) {
+    throw new RangeError(
+      `RedisStore: lingerMs must be whole milliseconds from 0 to ${MAX_LINGER_MS}, got ${shown(ms)}`,
+    );
+  }
+  return ms === 0 ? undefined : new Linger(ms);
 }
 
 /** The clock that the script decides with; undefined: Redis's own. */

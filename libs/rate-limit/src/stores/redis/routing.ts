@@ -3,8 +3,12 @@
 import calculateSlot from 'cluster-key-slot';
 import type { Charge } from '../charge.js';
 
+const SLOTS = 16_384;
+
 /** Decides which requests may share a batch: those of one lane. */
 export interface Routing {
+  /** The lanes among which requests scatter, about. Default 1. */
+  readonly laneCount?: number;
   /** The lane of a request whose keys can be decided together. */
   laneOf(charges: readonly Charge[]): number;
   /** Whether no batch can decide the request: its keys lie in several slots, or are still to be chosen. */
@@ -16,6 +20,8 @@ export const ONE_LANE: Routing = { laneOf: () => 0, isCrossSlot: () => false };
 
 /** A Cluster: one lane for each slot, since the keys of one call have to share a slot. */
 export class ClusterRouting implements Routing {
+  readonly laneCount = SLOTS;
+
   /** @param keyPrefix what the client puts before every key: slots depend on it */
   constructor(private readonly keyPrefix: string) {}
 

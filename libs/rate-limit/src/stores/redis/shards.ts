@@ -1,6 +1,7 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import type { Denials } from '../observers.js';
 import { type Charge, RateLimitStoreError } from '../store.js';
+import type { ShardSpread } from './shard-spread.js';
 import type { CrossSlotRequest, SlotAnswer, SlotClient } from './slot-client.js';
 
 /** The shards of one policy. */
@@ -8,11 +9,18 @@ interface Split {
   readonly keys: readonly string[];
   /** The algorithm of each shard. */
   readonly algorithm: Algorithm;
-  /** Where the next request begins. Each process begins elsewhere, so that all shards are used alike. */
-  next: number;
+  /** Where the requests of the turn begin. Each process begins elsewhere, so that all shards are used alike. */
+  first: number;
+  /** The turn of the last request. */
+  turn: number | undefined;
 }
 
-/** Asks the shards of a charge whose state is split among several keys, one after the other, until one allows the request. */
+/**
+ * Asks the shards of a charge whose state is split among several keys, one after the other, until one allows the request.
+ *
+ * All requests of a turn begin at the same shard and go on to the next one together. So they are one row of one call, where they
+ * would scatter over all shards. The next turn begins at the next shard.
+ */
 export class Shards {
   /** By the list of keys, which the charges of one policy share. */
   private readonly splits = new WeakMap<readonly string[], Split>();
@@ -20,11 +28,14 @@ export class Shards {
   constructor(
     private readonly slots: SlotClient,
     private readonly denials: Denials | undefined,
+    /** The number of the batcher's turn. Undefined: each request has a turn of its own. */
+    private readonly turn: (() => number) | undefined,
+    private readonly spread: ShardSpread | undefined,
   ) {}
 
   /** Fails only when no shard answers: the shards that answer hold the rest of the limit, and reject for all. */
   async ask(charge: Charge, request: CrossSlotRequest): Promise<SlotAnswer> {
-    const { keys, algorithm, first } = this.turnOf(charge);
+    const { keys, algorithm, first } = this.splitOf(charge);
     const rejected: SlotAnswer[] = [];
     let failure: unknown;
     for (let i = 0; i < keys.length && !request.late; i++) {
@@ -43,13 +54,19 @@ export class Shards {
     return rejectedByAll(rejected);
   }
 
-  private turnOf({ algorithm, shardKeys: keys = [] }: Charge): Omit<Split, 'next'> & { readonly first: number } {
+  private splitOf({ algorithm, shardKeys: keys = [] }: Charge): Readonly<Split> {
+    const turn = this.turn?.();
     let split = this.splits.get(keys);
     if (split === undefined) {
-      const next = Math.floor(Math.random() * keys.length);
-      this.splits.set(keys, (split = { keys, algorithm: algorithm.share(keys.length, 1), next }));
+      const first = Math.floor(Math.random() * keys.length);
+      this.splits.set(keys, (split = { keys, algorithm: algorithm.share(keys.length, 1), first, turn }));
+      this.spread?.check(keys);
+    } else if (turn === undefined || split.turn !== turn) {
+      split.turn = turn;
+      split.first = (split.first + 1) % keys.length;
+      this.spread?.check(keys);
     }
-    return { keys, algorithm: split.algorithm, first: split.next++ };
+    return split;
   }
 }
 

@@ -46,6 +46,7 @@ export class SlotClient {
         charges,
         next: undefined,
         keepsLevels: true,
+        isUrgent: request.wasAsked,
         resolve: (verdict, found) => {
           request.wasAsked = true;
           if (failed) this.receiptOf({ charges, verdict }).refund();
