@@ -34,6 +34,7 @@ export const ERROR_CODES = [
   'FG_FUNCTION_FAILED',
   'FG_REDIS_EVICTS',
   'FG_CLOCKS_DIFFER',
+  'FG_CLUSTER_BY_SLOT',
   'FG_OVERRIDES_UNKNOWN',
   'FG_LEASE_ENDED',
   // Errors at run time.

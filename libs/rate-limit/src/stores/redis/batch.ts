@@ -1,7 +1,7 @@
 import { type Algorithm, isWhole } from '../../algorithms/algorithm.js';
 import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
-import { failureOf, isInstant, UnusableReplyError } from './reply.js';
+import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../charge.js';
 import { copyOf, type Found, type FoundBlock, judge } from '../judge.js';
@@ -139,14 +139,15 @@ export class Batch {
    *
    * @param now the instant that was sent as ARGV[1]; undefined: Redis's clock
    * @param maxSkew ARGV[2], in microseconds
+   * @param byNode whether one node of a Cluster was asked, which may leave requests undecided
    * @throws {UnusableReplyError}
    */
-  check(reply: unknown, now: number | undefined, maxSkew: number): asserts reply is readonly number[] {
+  check(reply: unknown, now: number | undefined, maxSkew: number, byNode = false): asserts reply is readonly number[] {
     if (this.rows.length === 0) return; // forgotten: no request reads the reply
     if (!Array.isArray(reply) || !isInstant(reply[0], now)) throw new UnusableReplyError(reply);
     let offset = 1;
     for (const { first } of this.rows) {
-      if (failureOf(reply[offset]) !== undefined) {
+      if (failureOf(reply[offset]) !== undefined || (byNode && reply[offset] === ELSEWHERE)) {
         offset++;
         continue;
       }
@@ -166,11 +167,26 @@ export class Batch {
     if (offset !== reply.length) throw new UnusableReplyError(reply);
   }
 
-  /** Answers every request from the program's checked reply. */
-  settle(reply: readonly number[], denials: Denials | undefined, sentAt: number): void {
+  /**
+   * Answers every request from the program's checked reply.
+   *
+   * @returns the requests that the node did not decide, in their order; undefined when it decided all
+   */
+  settle(
+    reply: readonly number[],
+    denials: Denials | undefined,
+    sentAt: number,
+  ): readonly PendingRequest[] | undefined {
     const at = reply[0]!;
     let offset = 1;
+    let undecided: PendingRequest[] | undefined;
     for (const { first } of this.rows) {
+      if (reply[offset] === ELSEWHERE) {
+        offset++;
+        undecided ??= [];
+        unchain(first, undecided);
+        continue;
+      }
       const { charges } = first;
       const failure = failureOf(reply[offset]);
       if (failure !== undefined) {
@@ -200,6 +216,15 @@ export class Batch {
         pending.resolve(verdict, before);
       }
     }
+    return undecided;
+  }
+
+  /** Takes all requests out, in their order, to be asked in another way. */
+  takeAll(): readonly PendingRequest[] {
+    const requests: PendingRequest[] = [];
+    for (const { first } of this.rows) unchain(first, requests);
+    this.forget();
+    return requests;
   }
 
   /** Answers every request with the same failure. */
@@ -295,6 +320,16 @@ function entriesOf(charges: readonly Charge[]): number {
     if (charges[i]!.algorithm.bytesPerCost > 0 && takes(charges[i]!)) entries += charges[i]!.cost;
   }
   return entries;
+}
+
+/** Appends the requests of a row to `requests`, free to be put into another batch. */
+function unchain(first: PendingRequest, requests: PendingRequest[]): void {
+  for (let pending: PendingRequest | undefined = first; pending !== undefined;) {
+    const next: PendingRequest | undefined = pending.next;
+    pending.next = undefined;
+    requests.push(pending);
+    pending = next;
+  }
 }
 
 function reject(first: PendingRequest, error: Error): void {

@@ -8,9 +8,8 @@ import { type Charge, type ChargeReceipt, type ChargeVerdict, RateLimitStoreErro
 import type { PendingRequest } from './batch.js';
 import { type ClusterRouting, isSharded } from './routing.js';
 import { ofWhole, Shards } from './shards.js';
+import { SLOTS } from './slots.js';
 import { crossSlotFailure, type CrossSlotRequest, type SlotAnswer, SlotClient } from './slot-client.js';
-
-const SLOTS = 16_384;
 
 /** The charges of a request that share a slot, and their indexes in the request. */
 interface Step {
@@ -71,6 +70,11 @@ export class CrossSlot {
       if (request.rejection !== undefined) return request.rejection;
       throw crossSlotFailure(error, request);
     }
+  }
+
+  /** Refunds a request of which nobody awaits the decision any more. */
+  refund(charges: readonly Charge[], verdict: Verdict): void {
+    this.slots.receiptOf({ charges, verdict }).refund();
   }
 
   private async take(charges: readonly Charge[], request: CrossSlotRequest): Promise<Verdict> {

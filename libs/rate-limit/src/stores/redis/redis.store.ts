@@ -20,9 +20,12 @@ import { watchClock } from './clock-skew.js';
 import { Connection } from './connection.js';
 import { CrossSlot } from './cross-slot.js';
 import { Probe } from './probe.js';
-import { isRedisClient, type OwnedRedisClient, type RedisClient } from './redis-client.js';
+import { isRedisClient, type NodesOfClient, type OwnedRedisClient, type RedisClient } from './redis-client.js';
+import { NodeLanes } from './node-lanes.js';
+import { NodeScript } from './node-script.js';
 import { ClusterRouting, ONE_LANE } from './routing.js';
 import { Script } from './script.js';
+import { SLOTS } from './slots.js';
 
 export interface RedisStoreOptions {
   /**
@@ -65,6 +68,8 @@ export class RedisStore implements RateLimitStore {
   readonly supports = ['shadow', 'block'] as const;
   /** @internal Overrides share it. */
   readonly client: RedisClient;
+  /** @internal Undefined unless the client is a Cluster's. */
+  readonly lanes: NodeLanes | undefined;
   private readonly script: Script;
   private readonly batcher: Batcher;
   private readonly availability: Availability;
@@ -85,28 +90,48 @@ export class RedisStore implements RateLimitStore {
     if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
     const appClock = clockOf(clock);
     const maxSkew = checkMaxSkew('RedisStore', maxSkewMs);
-    this.script = new Script(client, { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines });
-    const cluster = (this.cluster =
-      client.isCluster === true ? new ClusterRouting(client.options?.keyPrefix ?? '') : undefined);
+    const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines };
+    this.script = new Script(client, settings);
+    const keyPrefix = client.options?.keyPrefix ?? '';
+    const lanes = (this.lanes =
+      client.isCluster === true
+        ? new NodeLanes(client as NodesOfClient, {
+            script: new NodeScript(keyPrefix, settings),
+            keyPrefix,
+            probeKey: owned?.probeKey,
+            logger: owned?.logger,
+          })
+        : undefined);
+    const cluster = (this.cluster = lanes && new ClusterRouting(keyPrefix, lanes));
     if (owned !== undefined) {
       const { probeKey, logger, onStateChange } = owned;
       const own = client as OwnedRedisClient;
       const listeners = { logger, observer, onChange: onStateChange };
       const probe = new Probe(this.script, deadlines, probeKey);
       this.connection = new Connection(own, probe, cluster, deadlines?.ms ?? 0, listeners);
+      if (lanes !== undefined) own.on('ready', () => lanes.probeAll());
       if (clock === 'app') watchClock(own, maxSkewMs, logger);
     }
-    this.cluster = cluster;
     this.deadlines = deadlines;
     this.availability = this.connection ?? ALWAYS_AVAILABLE;
     this.batcher = new Batcher({
-      decide: (batch, question) => this.script.decide(batch, question),
+      decide: (batch, question) =>
+        lanes !== undefined && batch.lane >= SLOTS
+          ? lanes.decide(batch, question)
+          : this.script.decide(batch, question),
       routing: cluster ?? ONE_LANE,
       availability: this.availability,
       deadlines,
       denials,
       observer,
       settlesLate: cluster !== undefined,
+      cork: lanes && (() => lanes.cork()),
+      bySlot: cluster && {
+        slotOf: (charges) => cluster.slotOf(charges[0]!.key),
+        hasSeveralSlots: (charges) => cluster.hasSeveralSlots(charges),
+        decide: (charges) => this.crossSlot!.decide(charges),
+        refund: (charges, verdict) => this.crossSlot!.refund(charges, verdict),
+      },
     });
     if (cluster !== undefined) {
       this.crossSlot = new CrossSlot({
