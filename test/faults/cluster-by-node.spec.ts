@@ -57,13 +57,13 @@ it('hundreds of slots move under load: every decision is made once, and no limit
     if (slotOf(key) < MOVING || users.length < USERS / 2) users.push([{ key, algorithm, cost: 1 }]);
   }
   const admitted = new Map<Charge[], number>();
-  let moving = true;
+  const migrated = new AbortController();
   const [byNode, bySlot] = [await sumOf('get'), await sumOf('mget')];
-  const migration = migrate(masters).finally(() => (moving = false));
+  const migration = migrate(masters).finally(() => migrated.abort());
   let asked = 0;
   const failures: unknown[] = [];
   const load = async (): Promise<void> => {
-    while (asked < DECISIONS || moving) {
+    while (asked < DECISIONS || !migrated.signal.aborted) {
       const user = users[asked++ % users.length]!;
       try {
         if ((await store.consume(user)).allowed) admitted.set(user, (admitted.get(user) ?? 0) + 1);
