@@ -170,7 +170,7 @@ export class Batch {
   /**
    * Answers every request from the program's checked reply.
    *
-   * @returns the requests that the node did not decide, in their order; undefined when it decided all
+   * @returns the requests that the node did not decide, in their order, which stay in the batch; undefined when it decided all
    */
   settle(
     reply: readonly number[],
@@ -179,12 +179,13 @@ export class Batch {
   ): readonly PendingRequest[] | undefined {
     const at = reply[0]!;
     let offset = 1;
-    let undecided: PendingRequest[] | undefined;
-    for (const { first } of this.rows) {
+    let undecided: Row[] | undefined;
+    for (const row of this.rows) {
+      const { first } = row;
       if (reply[offset] === ELSEWHERE) {
         offset++;
         undecided ??= [];
-        unchain(first, undecided);
+        undecided.push(row);
         continue;
       }
       const { charges } = first;
@@ -216,14 +217,19 @@ export class Batch {
         pending.resolve(verdict, before);
       }
     }
-    return undecided;
+    if (undecided === undefined) return undefined;
+    this.rows = undecided;
+    return this.requests();
   }
 
-  /** Takes all requests out, in their order, to be asked in another way. */
-  takeAll(): readonly PendingRequest[] {
+  /** The requests that have no answer yet, in their order. */
+  requests(): readonly PendingRequest[] {
     const requests: PendingRequest[] = [];
-    for (const { first } of this.rows) unchain(first, requests);
-    this.forget();
+    for (const { first } of this.rows) {
+      for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
+        requests.push(pending);
+      }
+    }
     return requests;
   }
 
@@ -320,16 +326,6 @@ function entriesOf(charges: readonly Charge[]): number {
     if (charges[i]!.algorithm.bytesPerCost > 0 && takes(charges[i]!)) entries += charges[i]!.cost;
   }
   return entries;
-}
-
-/** Appends the requests of a row to `requests`, free to be put into another batch. */
-function unchain(first: PendingRequest, requests: PendingRequest[]): void {
-  for (let pending: PendingRequest | undefined = first; pending !== undefined;) {
-    const next: PendingRequest | undefined = pending.next;
-    pending.next = undefined;
-    requests.push(pending);
-    pending = next;
-  }
 }
 
 function reject(first: PendingRequest, error: Error): void {

@@ -25,6 +25,7 @@ import { NodeLanes } from './node-lanes.js';
 import { NodeScript } from './node-script.js';
 import { ClusterRouting, ONE_LANE } from './routing.js';
 import { Script } from './script.js';
+import { SlotRequests } from './slot-requests.js';
 import { SLOTS } from './slots.js';
 
 export interface RedisStoreOptions {
@@ -75,9 +76,10 @@ export class RedisStore implements RateLimitStore {
   private readonly availability: Availability;
   /** Undefined unless the client belongs to the store. */
   private readonly connection: Connection | undefined;
-  /** Both undefined unless the client is a Cluster's. */
+  /** All undefined unless the client is a Cluster's. */
   private readonly cluster: ClusterRouting | undefined;
   private readonly crossSlot: CrossSlot | undefined;
+  private readonly slotRequests: SlotRequests | undefined;
   private readonly deadlines: Deadlines | undefined;
 
   /**
@@ -126,12 +128,7 @@ export class RedisStore implements RateLimitStore {
       observer,
       settlesLate: cluster !== undefined,
       cork: lanes && (() => lanes.cork()),
-      bySlot: cluster && {
-        slotOf: (charges) => cluster.slotOf(charges[0]!.key),
-        hasSeveralSlots: (charges) => cluster.hasSeveralSlots(charges),
-        decide: (charges) => this.crossSlot!.decide(charges),
-        refund: (charges, verdict) => this.crossSlot!.refund(charges, verdict),
-      },
+      bySlot: cluster && { ask: (requests, question) => this.slotRequests!.ask(requests, question) },
     });
     if (cluster !== undefined) {
       this.crossSlot = new CrossSlot({
@@ -140,6 +137,16 @@ export class RedisStore implements RateLimitStore {
         refund: (receipts) => void this.refund(receipts),
         deadlines,
         denials,
+      });
+      this.slotRequests = new SlotRequests({
+        routing: cluster,
+        decide: (batch, question) => this.script.decide(batch, question),
+        crossSlot: this.crossSlot,
+        availability: this.availability,
+        deadlines,
+        denials,
+        observer,
+        cork: () => lanes!.cork(),
       });
     }
   }
