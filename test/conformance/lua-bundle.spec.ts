@@ -11,17 +11,20 @@ interface Bundler {
   readonly TARGET: string;
   readonly OVERRIDES_TARGET: string;
   readonly OVERRIDES_FOLDER: string;
+  readonly NODE_TARGET: string;
   readonly bundle: (folder?: string) => string;
+  readonly bundleNode: () => string;
   readonly programOf: (folder?: string) => string;
 }
 
 // The bundler is plain JavaScript without types, so that npm can run it before anything is built.
 const bundler = (await import(pathToFileURL(resolve('lua/bundle.js')).href)) as Bundler;
-const { TARGET, OVERRIDES_TARGET, OVERRIDES_FOLDER, bundle, programOf } = bundler;
+const { TARGET, NODE_TARGET, OVERRIDES_TARGET, OVERRIDES_FOLDER, bundle, bundleNode, programOf } = bundler;
 
 describe('the Lua program in the library', () => {
   it('is what lua/bundle.js makes of its sources (npm run lua:bundle)', () => {
     expect(readFileSync(TARGET, 'utf8')).toBe(bundle());
+    expect(readFileSync(NODE_TARGET, 'utf8')).toBe(bundleNode());
     expect(readFileSync(OVERRIDES_TARGET, 'utf8')).toBe(bundle(OVERRIDES_FOLDER));
   });
 
@@ -35,6 +38,19 @@ describe('the Lua program in the library', () => {
     for (const name of ALGORITHM_NAMES) expect(program).toContain(`if algorithm == '${name}' then\n`);
     expect(program).not.toMatch(/^\s*---/m);
   });
+});
+
+describe('the Lua program for one node of a Cluster', () => {
+  it('is that of the decisions, with other arguments, which reads each key for itself', () => {
+    const program = bundleNode();
+    expect(program).toContain("redis.pcall('GET', KEYS[k])");
+    expect(program).not.toContain("'MGET'");
+    const [, decisions] = /-- (Decides a batch[^]*?)-- Phase one/.exec(programOf())!;
+    expect(JSON.parse(/"[^]*"/.exec(program)![0])).toContain(decisions);
+  });
+
+  // A script with a shebang may use the keys of one slot alone.
+  it('has no shebang', () => expect(bundleNode()).not.toContain('#!'));
 });
 
 describe('the Lua bundler', () => {

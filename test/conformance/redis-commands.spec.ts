@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { PROGRAM as OVERRIDES } from '../../libs/rate-limit/src/stores/redis/overrides.generated.js';
+import { PROGRAM as NODE } from '../../libs/rate-limit/src/stores/redis/node-program.generated.js';
 import { openRedis } from '../../libs/rate-limit/src/stores/redis/open-redis.js';
 import { PROGRAM as DECISIONS } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
@@ -14,7 +15,7 @@ const OLDEST = '6.2.0';
 const redis = useRedis([], { installed: true });
 
 /** The commands of the programs, each written as the first argument of `redis.call`. */
-const PROGRAM = `${DECISIONS}\n${OVERRIDES}`;
+const PROGRAM = `${DECISIONS}\n${NODE}\n${OVERRIDES}`;
 const CALLS = Array.from(PROGRAM.matchAll(/redis\.p?call\(([^,)]*)/g), ([, first]) => first!);
 const called = new Set(CALLS.flatMap((first) => Array.from(first.matchAll(/'([A-Z]{3,})'/g), ([, name]) => name!)));
 /** Those that the store itself sends through a client, or on a new connection. */

@@ -35,6 +35,7 @@ export const ERROR_CODES = [
   'FG_REDIS_EVICTS',
   'FG_CLOCKS_DIFFER',
   'FG_SHARDS_UNEVEN',
+  'FG_CLUSTER_BY_SLOT',
   'FG_OVERRIDES_UNKNOWN',
   'FG_LEASE_ENDED',
   // Errors at run time.

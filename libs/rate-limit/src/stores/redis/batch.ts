@@ -1,7 +1,7 @@
 import { type Algorithm, isWhole } from '../../algorithms/algorithm.js';
 import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
-import { failureOf, isInstant, UnusableReplyError } from './reply.js';
+import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../charge.js';
 import { copyOf, type Found, type FoundBlock, judge } from '../judge.js';
@@ -141,14 +141,15 @@ export class Batch {
    *
    * @param now the instant that was sent as ARGV[1]; undefined: Redis's clock
    * @param maxSkew ARGV[2], in microseconds
+   * @param byNode whether one node of a Cluster was asked, which may leave requests undecided
    * @throws {UnusableReplyError}
    */
-  check(reply: unknown, now: number | undefined, maxSkew: number): asserts reply is readonly number[] {
+  check(reply: unknown, now: number | undefined, maxSkew: number, byNode = false): asserts reply is readonly number[] {
     if (this.rows.length === 0) return; // forgotten: no request reads the reply
     if (!Array.isArray(reply) || !isInstant(reply[0], now)) throw new UnusableReplyError(reply);
     let offset = 1;
     for (const { first } of this.rows) {
-      if (failureOf(reply[offset]) !== undefined) {
+      if (failureOf(reply[offset]) !== undefined || (byNode && reply[offset] === ELSEWHERE)) {
         offset++;
         continue;
       }
@@ -168,11 +169,27 @@ export class Batch {
     if (offset !== reply.length) throw new UnusableReplyError(reply);
   }
 
-  /** Answers every request from the program's checked reply. */
-  settle(reply: readonly number[], denials: Denials | undefined, sentAt: number): void {
+  /**
+   * Answers every request from the program's checked reply.
+   *
+   * @returns the requests that the node did not decide, in their order, which stay in the batch; undefined when it decided all
+   */
+  settle(
+    reply: readonly number[],
+    denials: Denials | undefined,
+    sentAt: number,
+  ): readonly PendingRequest[] | undefined {
     const at = reply[0]!;
     let offset = 1;
-    for (const { first } of this.rows) {
+    let undecided: Row[] | undefined;
+    for (const row of this.rows) {
+      const { first } = row;
+      if (reply[offset] === ELSEWHERE) {
+        offset++;
+        undecided ??= [];
+        undecided.push(row);
+        continue;
+      }
       const { charges } = first;
       const failure = failureOf(reply[offset]);
       if (failure !== undefined) {
@@ -202,6 +219,20 @@ export class Batch {
         pending.resolve(verdict, before);
       }
     }
+    if (undecided === undefined) return undefined;
+    this.rows = undecided;
+    return this.requests();
+  }
+
+  /** The requests that have no answer yet, in their order. */
+  requests(): readonly PendingRequest[] {
+    const requests: PendingRequest[] = [];
+    for (const { first } of this.rows) {
+      for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
+        requests.push(pending);
+      }
+    }
+    return requests;
   }
 
   /** Answers every request with the same failure. */

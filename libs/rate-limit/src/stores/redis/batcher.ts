@@ -3,7 +3,9 @@ import type { Denials, StoreObserver } from '../observers.js';
 import type { Availability } from './availability.js';
 import { Batch, type PendingRequest } from './batch.js';
 import type { Linger } from './linger.js';
+import { NotRunError } from './node-script.js';
 import type { Routing } from './routing.js';
+import type { SlotRequests } from './slot-requests.js';
 
 /** The event loop's phases, which tests replace. */
 export interface Phases {
@@ -38,6 +40,10 @@ export interface BatcherSettings {
   /** Undefined: no request waits for others. */
   readonly linger?: Linger | undefined;
   readonly phases?: Phases;
+  /** Holds the writes of a flush back until the returned function is called. Default: each batch is a write of its own. */
+  readonly cork?: (() => () => void) | undefined;
+  /** Cluster only: asks the requests again that a node has left undecided. */
+  readonly bySlot?: Pick<SlotRequests, 'ask'> | undefined;
 }
 
 /** A batch that takes requests, or waits for its answer. */
@@ -110,7 +116,9 @@ export class Batcher {
     const { linger, routing } = this.settings;
     linger?.left(waiting);
     if (early !== undefined) linger?.waited(waiting - early, routing.laneCount ?? 1);
+    const uncork = open.size > 1 ? this.settings.cork?.() : undefined;
     for (const call of open.values()) void this.send(call);
+    uncork?.();
   };
 
   /**
@@ -165,7 +173,7 @@ export class Batcher {
 
   /** Never rejects: every request of the batch gets one answer. What comes after it is dropped. */
   private async send(call: Call): Promise<void> {
-    const { decide, availability, deadlines, denials, observer, settlesLate } = this.settings;
+    const { decide, availability, deadlines, denials, observer, settlesLate, bySlot } = this.settings;
     const { batch, question } = call;
     // A stall of the event loop may have taken the time while the requests waited: Redis gets all of it.
     if (question !== undefined && deadlines?.sendAgain(question) === false) return;
@@ -173,13 +181,17 @@ export class Batcher {
     call.wasSent = true;
     this.inFlight++;
     observer?.batch(batch.size);
+    let undecided: readonly PendingRequest[] | undefined;
     try {
       const reply = await decide(batch, question);
       availability.answered(batch.lane);
-      if (!call.isLate || settlesLate) batch.settle(reply, denials, sentAt);
+      if (!call.isLate || settlesLate) undecided = batch.settle(reply, denials, sentAt);
     } catch (error) {
-      if (!call.isLate) batch.fail(availability.failed(error as Error, batch.lane));
+      if (error instanceof NotRunError) undecided = batch.requests();
+      else if (!call.isLate) batch.fail(availability.failed(error as Error, batch.lane));
     }
+    if (undecided !== undefined && !call.isLate) await bySlot?.ask(undecided, question);
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- the deadline may have fallen meanwhile
     if (call.isLate) return;
     this.inFlight--;
     if (question !== undefined) deadlines?.answered(question);

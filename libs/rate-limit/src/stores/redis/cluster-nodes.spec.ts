@@ -70,8 +70,8 @@ describe('the nodes of a Cluster', () => {
     const asked = fail(SICK, 1);
     expect(asked).toMatchObject({ message: `Redis node ${SICK} is unavailable: no answer`, wasAsked: true });
     expect(check(sick)).toMatchObject({ message: `Redis node ${SICK} is unavailable: no answer`, wasAsked: false });
-    expect(nodes.checkSlot(routing.slotOf(sick))).toBeDefined();
-    expect([check(well), nodes.checkSlot(routing.slotOf(well))]).toEqual([undefined, undefined]);
+    expect(nodes.checkLane(routing.slotOf(sick))).toBeDefined();
+    expect([check(well), nodes.checkLane(routing.slotOf(well))]).toEqual([undefined, undefined]);
     expect(changes).toEqual([{ available: false, reason: 'no answer', outageMs: 0, node: SICK }]);
     expect(warnings).toHaveLength(1);
   });

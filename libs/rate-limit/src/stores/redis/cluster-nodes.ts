@@ -7,6 +7,7 @@ import { decisionFailure, type RedisUnavailableError } from './redis-failure.js'
 import type { ClusterNodeConnection, OwnedRedisClient } from './redis-client.js';
 import { opensItself } from './open-redis.js';
 import { type ClusterRouting, isSharded } from './routing.js';
+import { SLOTS } from './slots.js';
 
 /** Names tried to find a probe's key in a slot of one node. A node of one slot takes 16,000 on average, which are 2 ms. */
 const MAX_PROBE_KEYS = 100_000;
@@ -35,22 +36,22 @@ export class ClusterNodes {
     if (this.health.size === 0) return undefined;
     for (let i = 0; i < charges.length; i++) {
       if (isSharded(charges[i]!)) continue; // another shard may be available
-      const unavailable = this.checkSlot(this.routing.slotOf(charges[i]!.key));
+      const unavailable = this.checkLane(this.routing.slotOf(charges[i]!.key));
       if (unavailable !== undefined) return unavailable;
     }
     return undefined;
   }
 
-  checkSlot(slot: number): RedisUnavailableError | undefined {
-    return this.health.size === 0 ? undefined : this.healthOf(this.nodeOf(slot))?.unavailable;
+  checkLane(lane: number): RedisUnavailableError | undefined {
+    return this.health.size === 0 ? undefined : this.healthOf(this.nodeOf(lane))?.unavailable;
   }
 
-  answered(slot: number): void {
-    if (this.health.size > 0) this.healthOf(this.nodeOf(slot))?.answered();
+  answered(lane: number): void {
+    if (this.health.size > 0) this.healthOf(this.nodeOf(lane))?.answered();
   }
 
-  failed(error: Error, slot: number): RateLimitStoreError {
-    const node = this.nodeOf(slot);
+  failed(error: Error, lane: number): RateLimitStoreError {
+    const node = this.nodeOf(lane);
     if (node === undefined) return decisionFailure(error);
     if (error instanceof RateLimitStoreError) this.watchdogOf(node)?.missedDeadline();
     const health = this.healthOf(node) ?? this.watch(node);
@@ -63,9 +64,9 @@ export class ClusterNodes {
     for (const health of this.health.values()) health.close();
   }
 
-  /** The master of a slot, as the client knows it. */
-  private nodeOf(slot: number): string | undefined {
-    return this.client.slots?.[slot]?.[0];
+  /** The node of a lane: for a slot its master, as the client knows it. */
+  private nodeOf(lane: number): string | undefined {
+    return lane < SLOTS ? this.client.slots?.[lane]?.[0] : this.routing.nodeOf(lane);
   }
 
   private healthOf(node: string | undefined): Health | undefined {

@@ -61,17 +61,17 @@ export class Connection implements Availability {
     return this.health.unavailable ?? this.nodes?.check(charges);
   }
 
-  checkLane(slot: number): RedisUnavailableError | undefined {
-    return this.nodes?.checkSlot(slot);
+  checkLane(lane: number): RedisUnavailableError | undefined {
+    return this.nodes?.checkLane(lane);
   }
 
-  answered(slot: number): void {
+  answered(lane: number): void {
     if (this.nodes === undefined) this.health.answered();
-    else this.nodes.answered(slot);
+    else this.nodes.answered(lane);
   }
 
-  failed(error: Error, slot: number): RateLimitStoreError {
-    if (this.nodes !== undefined) return this.nodes.failed(error, slot);
+  failed(error: Error, lane: number): RateLimitStoreError {
+    if (this.nodes !== undefined) return this.nodes.failed(error, lane);
     if (error instanceof RateLimitStoreError) this.watchdog?.missedDeadline();
     if (isDisconnection(error)) this.disconnected();
     else this.health.failed(error);

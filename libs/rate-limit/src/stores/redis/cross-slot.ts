@@ -9,9 +9,8 @@ import type { PendingRequest } from './batch.js';
 import { type ClusterRouting, isSharded } from './routing.js';
 import type { ShardSpread } from './shard-spread.js';
 import { ofWhole, Shards } from './shards.js';
+import { SLOTS } from './slots.js';
 import { crossSlotFailure, type CrossSlotRequest, type SlotAnswer, SlotClient } from './slot-client.js';
-
-const SLOTS = 16_384;
 
 /** The charges of a request that share a slot, and their indexes in the request. */
 interface Step {
@@ -75,6 +74,11 @@ export class CrossSlot {
       if (request.rejection !== undefined) return request.rejection;
       throw crossSlotFailure(error, request);
     }
+  }
+
+  /** Refunds a request of which nobody awaits the decision any more. */
+  refund(charges: readonly Charge[], verdict: Verdict): void {
+    this.slots.receiptOf({ charges, verdict }).refund();
   }
 
   private async take(charges: readonly Charge[], request: CrossSlotRequest): Promise<Verdict> {

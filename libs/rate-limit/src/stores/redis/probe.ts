@@ -7,7 +7,7 @@ import { isTrouble } from './redis-failure.js';
 import type { Script } from './script.js';
 
 /** A probe needs all that a decision needs, always writes, and leaves a key for one second. */
-const PROBE = new FixedWindow(1_000_000_000, 1_000_000);
+export const PROBE = new FixedWindow(1_000_000_000, 1_000_000);
 
 /** Asks Redis for a decision on a key of its own: the breaker's question whether Redis is available. */
 export class Probe {

@@ -11,12 +11,28 @@ export interface RedisClient {
 }
 
 /** The connection of a Cluster client to one node. */
-export interface ClusterNodeConnection extends WatchedConnection {
-  readonly options: { readonly host?: string; readonly port?: number };
+export interface ClusterNodeConnection extends WatchedConnection, Pick<RedisClient, 'evalsha' | 'eval'> {
+  readonly options: { readonly host?: string; readonly port?: number; readonly keyPrefix?: string };
+  readonly stream?: NodeStream;
+}
+
+/** A socket that can hold its writes back, to send them as one. */
+export type NodeStream = NonNullable<WatchedConnection['stream']> & {
+  readonly writable?: boolean;
+  cork?(): void;
+  uncork?(): void;
+};
+
+/** The part of a Cluster client that shows its nodes. */
+export interface NodesOfClient {
+  /** By slot, the nodes that have it, the master first. */
+  readonly slots?: readonly (readonly string[] | undefined)[];
+  /** The connections to the nodes. */
+  nodes?(): readonly ClusterNodeConnection[];
 }
 
 /** A client that the store opened, and closes. */
-export interface OwnedRedisClient extends RedisClient {
+export interface OwnedRedisClient extends RedisClient, NodesOfClient {
   /** `'ready'` while commands can be sent. */
   readonly status: string;
   info(section: string): Promise<string>;
@@ -25,10 +41,6 @@ export interface OwnedRedisClient extends RedisClient {
   disconnect(): void;
   /** The connection. A Cluster client has one for each node instead. */
   readonly stream?: WatchedConnection['stream'];
-  /** Cluster only: by slot, the nodes that have it, the master first. */
-  readonly slots?: readonly (readonly string[] | undefined)[];
-  /** Cluster only: the connections to the nodes. */
-  nodes?(): readonly ClusterNodeConnection[];
   /** Cluster only: asks the nodes again which slots they have. */
   refreshSlotsCache?(): void;
   on(event: 'error' | 'connecting' | 'connect' | 'close' | 'ready' | 'end', listener: (error: Error) => void): unknown;

@@ -21,10 +21,14 @@ import { Connection } from './connection.js';
 import { CrossSlot } from './cross-slot.js';
 import { isLingerMs, Linger, MAX_LINGER_MS } from './linger.js';
 import { Probe } from './probe.js';
-import { isRedisClient, type OwnedRedisClient, type RedisClient } from './redis-client.js';
+import { isRedisClient, type NodesOfClient, type OwnedRedisClient, type RedisClient } from './redis-client.js';
+import { NodeLanes } from './node-lanes.js';
+import { NodeScript } from './node-script.js';
 import { ClusterRouting, ONE_LANE } from './routing.js';
 import { ShardSpread } from './shard-spread.js';
 import { Script } from './script.js';
+import { SlotRequests } from './slot-requests.js';
+import { SLOTS } from './slots.js';
 
 export interface RedisStoreOptions {
   /**
@@ -72,14 +76,17 @@ export class RedisStore implements RateLimitStore {
   readonly supports = ['shadow', 'block'] as const;
   /** @internal Overrides share it. */
   readonly client: RedisClient;
+  /** @internal Undefined unless the client is a Cluster's. */
+  readonly lanes: NodeLanes | undefined;
   private readonly script: Script;
   private readonly batcher: Batcher;
   private readonly availability: Availability;
   /** Undefined unless the client belongs to the store. */
   private readonly connection: Connection | undefined;
-  /** Both undefined unless the client is a Cluster's. */
+  /** All undefined unless the client is a Cluster's. */
   private readonly cluster: ClusterRouting | undefined;
   private readonly crossSlot: CrossSlot | undefined;
+  private readonly slotRequests: SlotRequests | undefined;
   private readonly deadlines: Deadlines | undefined;
 
   /**
@@ -92,22 +99,35 @@ export class RedisStore implements RateLimitStore {
     if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
     const appClock = clockOf(clock);
     const maxSkew = checkMaxSkew('RedisStore', maxSkewMs);
-    this.script = new Script(client, { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines });
-    const cluster = (this.cluster =
-      client.isCluster === true ? new ClusterRouting(client.options?.keyPrefix ?? '') : undefined);
+    const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines };
+    this.script = new Script(client, settings);
+    const keyPrefix = client.options?.keyPrefix ?? '';
+    const lanes = (this.lanes =
+      client.isCluster === true
+        ? new NodeLanes(client as NodesOfClient, {
+            script: new NodeScript(keyPrefix, settings),
+            keyPrefix,
+            probeKey: owned?.probeKey,
+            logger: owned?.logger,
+          })
+        : undefined);
+    const cluster = (this.cluster = lanes && new ClusterRouting(keyPrefix, lanes));
     if (owned !== undefined) {
       const { probeKey, logger, onStateChange } = owned;
       const own = client as OwnedRedisClient;
       const listeners = { logger, observer, onChange: onStateChange };
       const probe = new Probe(this.script, deadlines, probeKey);
       this.connection = new Connection(own, probe, cluster, deadlines?.ms ?? 0, listeners);
+      if (lanes !== undefined) own.on('ready', () => lanes.probeAll());
       if (clock === 'app') watchClock(own, maxSkewMs, logger);
     }
-    this.cluster = cluster;
     this.deadlines = deadlines;
     this.availability = this.connection ?? ALWAYS_AVAILABLE;
     this.batcher = new Batcher({
-      decide: (batch, question) => this.script.decide(batch, question),
+      decide: (batch, question) =>
+        lanes !== undefined && batch.lane >= SLOTS
+          ? lanes.decide(batch, question)
+          : this.script.decide(batch, question),
       routing: cluster ?? ONE_LANE,
       availability: this.availability,
       deadlines,
@@ -115,6 +135,8 @@ export class RedisStore implements RateLimitStore {
       observer,
       settlesLate: cluster !== undefined,
       linger: lingerOf(lingerMs),
+      cork: lanes && (() => lanes.cork()),
+      bySlot: cluster && { ask: (requests, question) => this.slotRequests!.ask(requests, question) },
     });
     if (cluster !== undefined) {
       this.crossSlot = new CrossSlot({
@@ -125,6 +147,16 @@ export class RedisStore implements RateLimitStore {
         denials,
         turn: () => this.batcher.turn,
         spread: owned && new ShardSpread(client as OwnedRedisClient, cluster, owned.logger),
+      });
+      this.slotRequests = new SlotRequests({
+        routing: cluster,
+        decide: (batch, question) => this.script.decide(batch, question),
+        crossSlot: this.crossSlot,
+        availability: this.availability,
+        deadlines,
+        denials,
+        observer,
+        cork: () => lanes!.cork(),
       });
     }
   }

@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, jest } from '@jest/globals';
+import { callsOf, useOneNode } from '../support/faults/by-node.js';
+import { confineTo } from './conformance.js';
+
+jest.setTimeout(30_000);
+
+const node = useOneNode();
+let stores = 0;
+
+confineTo({
+  where: 'on a Cluster, by node',
+  use: () => (options) => {
+    stores++;
+    return node.open(options);
+  },
+});
+// An imported spec declares its tests here. Only the specs that run against any store are imported.
+for (const file of readdirSync(import.meta.dirname).filter((name) => name.endsWith('.spec.ts'))) {
+  const text = readFileSync(join(import.meta.dirname, file), 'utf8');
+  if (/^(conform|describeForEveryStore)\(/m.test(text)) await import(`./${file.replace(/\.ts$/, '.js')}`);
+}
+
+describe('the suite', () => {
+  it('was decided by node', async () => {
+    expect(stores).toBeGreaterThan(50);
+    // The program by slot reads with MGET. It decided nothing but the first questions of each store, before its probe.
+    const [byNode, bySlot] = [await callsOf(node.admin, 'get'), await callsOf(node.admin, 'mget')];
+    expect(byNode).toBeGreaterThan(5 * stores);
+    expect(bySlot).toBeLessThan(2 * stores);
+  });
+});

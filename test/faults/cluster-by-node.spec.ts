@@ -1,0 +1,162 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it, jest } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import type { Policy } from 'nestjs-floodgate';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { slotOf } from '../../libs/rate-limit/src/stores/redis/slots.js';
+import { callsOf, untilByNode } from '../support/faults/by-node.js';
+import { useCluster } from '../support/faults/cluster-fixture.js';
+import { Pod } from '../support/faults/pod.js';
+import { record } from '../support/faults/record.js';
+import { type ClusterNode, SlotMigration } from '../support/faults/redis-cluster.js';
+import { until } from '../support/faults/until.js';
+
+jest.setTimeout(120_000); // it is real time, and the machine may be busy
+
+const PROBED_MS = 10_000;
+const LIMIT = 20;
+const DECISIONS = 60_000;
+const IN_FLIGHT = 256;
+const DEADLINE_MS = 2_000;
+const POLICY: Policy = { name: 'once', algorithm: 'fixed-window', limit: 1, window: '300d' };
+
+const on = useCluster();
+
+const sumOf = async (command: string): Promise<number> =>
+  (await Promise.all(on.cluster.nodes.map(({ client }) => callsOf(client, command)))).reduce((sum, one) => sum + one);
+
+/** The slots that move, in which half of the users lie: those below this one. */
+const MOVING = 512;
+const TOGETHER = 16;
+
+/** Moves slots from one master to the two others, several at once, each of which is half moved for a while. */
+async function migrate(masters: readonly ClusterNode[]): Promise<void> {
+  const from = await on.cluster.ownerOf(0);
+  const others = masters.filter((node) => node !== from);
+  for (let slot = 0; slot < MOVING; slot += TOGETHER) {
+    const to = others[(slot / TOGETHER) % 2]!;
+    const steps = Array.from({ length: TOGETHER }, (_, i) => new SlotMigration(slot + i, from, to, masters));
+    await Promise.all(steps.map((step) => step.open()));
+    await Promise.all(steps.map((step) => step.moveKeys(2)));
+    await delay(5);
+    await Promise.all(steps.map((step) => step.close()));
+  }
+}
+
+it('hundreds of slots move under load: every decision is made once, and no limit is exceeded', async () => {
+  const masters = await on.cluster.masters();
+  const store = new RedisStore(on.client);
+  await untilByNode(store, masters);
+  const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: LIMIT, window: '300d' });
+  const USERS = DECISIONS / (1.5 * LIMIT);
+  const users: Charge[][] = [];
+  for (let i = 0; users.length < USERS; i++) {
+    const key = `rl:{user:moving-${i}}:one`;
+    if (slotOf(key) < MOVING || users.length < USERS / 2) users.push([{ key, algorithm, cost: 1 }]);
+  }
+  const admitted = new Map<Charge[], number>();
+  const migrated = new AbortController();
+  const [byNode, bySlot] = [await sumOf('get'), await sumOf('mget')];
+  const migration = migrate(masters).finally(() => migrated.abort());
+  let asked = 0;
+  const failures: unknown[] = [];
+  const load = async (): Promise<void> => {
+    while (asked < DECISIONS || !migrated.signal.aborted) {
+      const user = users[asked++ % users.length]!;
+      try {
+        if ((await store.consume(user)).allowed) admitted.set(user, (admitted.get(user) ?? 0) + 1);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, load));
+  await migration;
+  expect(failures).toEqual([]);
+  // Each user asked more often than the limit lets pass.
+  const exact = users.filter((user) => admitted.get(user) === LIMIT);
+  expect(exact).toHaveLength(users.length);
+  const [nodeReads, slotReads] = [(await sumOf('get')) - byNode, (await sumOf('mget')) - bySlot];
+  expect(nodeReads).toBeGreaterThan(DECISIONS / 4);
+  expect(slotReads).toBeGreaterThan(0); // keys that the nodes did not have any more
+  const beyond = [...admitted.values()].reduce((sum, count) => sum + Math.max(0, count - LIMIT), 0);
+  record('cluster: hundreds of slots move under load', {
+    answers: [],
+    doubles: 0,
+    overAdmissions: beyond,
+  });
+});
+
+const RIGHTS =
+  'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';
+
+/** Gives the user of a pod these rights on all nodes. */
+async function grant(rights: string): Promise<void> {
+  const granted = rights.split(' ').map((right) => `+${right}`);
+  const user = ['floodgate', 'reset', 'on', '>secret', '~rl:*', '-@all', ...granted];
+  await Promise.all(on.cluster.nodes.map(({ client }) => client.call('ACL', 'SETUSER', ...user)));
+}
+
+async function startPod(): Promise<Pod> {
+  const client = new Cluster(on.cluster.addresses, {
+    lazyConnect: true, // the module uses only a duplicate of it
+    redisOptions: { username: 'floodgate', password: 'secret' },
+  });
+  const pod = await Pod.start({ redis: client, deadlineMs: DEADLINE_MS });
+  await pod.recovered();
+  return pod;
+}
+
+/** Asks twice for each of many users of all nodes at once: one of the two requests passes. */
+async function askOnce(pod: Pod, name: string): Promise<void> {
+  const users = Array.from({ length: 60 }, (_, i) => ({ kind: 'user', value: `${name}-${i}` }));
+  const decisions = await Promise.all([...users, ...users].map((user) => pod.limiter.consume(POLICY, user)));
+  expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'store'));
+  expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((_, i) => i < users.length));
+}
+
+const warningsOf = (pod: Pod): string[] => pod.app.logs.of('warn').filter((line) => line.includes('lets no script'));
+
+/** Whether 120 requests take a call for each node, not for each slot. */
+async function isByNode(pod: Pod, name: string): Promise<boolean> {
+  const before = await sumOf('evalsha');
+  await askOnce(pod, name);
+  return (await sumOf('evalsha')) - before < 20;
+}
+
+it('nodes that forbid undeclared keys are asked by slot, with one warning, until they allow it', async () => {
+  await grant(RIGHTS);
+  await using pod = await startPod();
+  await until('the nodes are probed', PROBED_MS, () => Promise.resolve(warningsOf(pod).length > 0));
+  expect(await isByNode(pod, 'forbidden')).toBe(false);
+  expect(warningsOf(pod)).toHaveLength(1);
+  expect(warningsOf(pod)[0]).toContain(
+    "lets no script read keys in several slots, so each slot takes a call of its own: UNDECLARED ERR The user executing the script can't run this command or subcommand",
+  );
+  await grant(`${RIGHTS} get`);
+  await Promise.all(on.cluster.nodes.map(({ client }) => client.call('CLIENT', 'KILL', 'USER', 'floodgate')));
+  await pod.recovered(PROBED_MS);
+  let i = 0;
+  await until('the nodes are asked for all their slots', PROBED_MS, () => isByNode(pod, `allowed-${i++}`));
+});
+
+it('a right that is withdrawn costs no request its decision, and charges none twice', async () => {
+  await grant(`${RIGHTS} get`);
+  await using pod = await startPod();
+  let i = 0;
+  await until('the nodes are asked for all their slots', PROBED_MS, () => isByNode(pod, `before-${i++}`));
+  await grant(RIGHTS);
+  for (let round = 0; round < 5; round++) await askOnce(pod, `withdrawn-${round}`);
+  expect(warningsOf(pod)).toHaveLength(1);
+});
+
+it('a script that a node has forgotten is sent again to that node', async () => {
+  await grant(`${RIGHTS} get`);
+  await using pod = await startPod();
+  let i = 0;
+  await until('the nodes are asked for all their slots', PROBED_MS, () => isByNode(pod, `known-${i++}`));
+  await Promise.all(on.cluster.nodes.map(({ client }) => client.script('FLUSH')));
+  expect(await isByNode(pod, 'forgotten')).toBe(true);
+});

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, beforeEach } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { PROGRAM as NODE_PROGRAM } from '../../../libs/rate-limit/src/stores/redis/node-program.generated.js';
+import { PROGRAM } from '../../../libs/rate-limit/src/stores/redis/program.generated.js';
+import { RedisStore, type RedisStoreOptions } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Charge, RateLimitStore, Verdict } from '../../../libs/rate-limit/src/stores/store.js';
+import { algorithmOf } from '../algorithm-of.js';
+import { RedisServer } from '../redis-server.js';
+import type { ClusterNode } from './redis-cluster.js';
+import { until } from './until.js';
+
+const PROBED_MS = 10_000;
+const FORMED_MS = 15_000;
+const ANY = algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1h' });
+
+/** Waits until a store on a Cluster has found out that it can ask each of these masters for all its slots. */
+export async function untilByNode(
+  store: RedisStore,
+  masters: readonly Pick<ClusterNode, 'host' | 'port'>[],
+): Promise<void> {
+  let i = 0;
+  await until('every node is asked for all its slots', PROBED_MS, async () => {
+    await store.consume([{ key: `{any-${i++}}`, algorithm: ANY, cost: 1, mode: 'peek' }]).catch(() => undefined);
+    return masters.every(({ host, port }) => store.lanes!.isUsable(`${host}:${port}`));
+  });
+}
+
+interface StoreOnceReady extends RateLimitStore {
+  consume(charges: readonly Charge[]): Promise<Verdict>;
+}
+
+/** A store that decides nothing before `ready`. */
+export function after(ready: Promise<unknown>, store: RedisStore): StoreOnceReady {
+  return {
+    supports: store.supports,
+    consume: (charges: readonly Charge[]): Promise<Verdict> => ready.then(() => store.consume(charges)),
+    reset: (keys) => ready.then(() => store.reset(keys)),
+    refund: (receipts) => ready.then(() => store.refund(receipts)),
+    settle: (settlements) => ready.then(() => store.settle(settlements)),
+  };
+}
+
+/** A Cluster of one node that has all slots, for the file that calls this; emptied before every test. */
+export interface OneNode {
+  readonly server: RedisServer;
+  readonly client: Cluster;
+  /** A connection to the node itself. */
+  readonly admin: Redis;
+  /** A store that asks the node for all its slots, in every call. */
+  readonly open: (options: RedisStoreOptions) => StoreOnceReady;
+}
+
+export function useOneNode(): OneNode {
+  let server: RedisServer;
+  let client: Cluster;
+  let admin: Redis;
+  beforeAll(async () => {
+    server = await RedisServer.start({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
+    admin = new Redis(server.url);
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await until('the cluster is ready', FORMED_MS, async () =>
+      (await admin.cluster('INFO')).includes('cluster_state:ok'),
+    );
+    // Batches that are sent again after NOSCRIPT may be overtaken by the next one.
+    for (const program of [PROGRAM, NODE_PROGRAM]) await admin.script('LOAD', program);
+    client = new Cluster([{ host: server.host, port: server.port }]);
+  });
+  beforeEach(async () => void (await admin.flushdb()));
+  afterAll(async () => {
+    client.disconnect();
+    admin.disconnect();
+    await server.stop();
+  });
+  return {
+    get server() {
+      return server;
+    },
+    get client() {
+      return client;
+    },
+    get admin() {
+      return admin;
+    },
+    open: (options) => {
+      const store = new RedisStore(client, options);
+      return after(untilByNode(store, [server]), store);
+    },
+  };
+}
+
+/** How often a server ran a command, in scripts or outside. */
+export async function callsOf(admin: Redis, command: string): Promise<number> {
+  const stats = await admin.info('commandstats');
+  return Number(new RegExp(`^cmdstat_${command}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+}
