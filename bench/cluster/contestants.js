@@ -34,7 +34,9 @@ async function connectCluster(bench, addresses) {
 }
 
 export async function openLimiterOn(bench, { addresses }, policies) {
-  return openLimiter(bench, { redis: addresses ? await connectCluster(bench, addresses) : bench.url, policies });
+  const redis = addresses ? await connectCluster(bench, addresses) : bench.url;
+  // A deadline that a machine with a dozen processes keeps: CPU is measured, not time.
+  return openLimiter(bench, { redis, policies, deadlineMs: 1_000 });
 }
 
 /** `keys` users, each asked for in turn, all of whom pass. */

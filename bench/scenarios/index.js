@@ -6,12 +6,14 @@ import { httpExpress, httpFastify } from './http.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
 import { metrics } from './metrics.js';
+import { openLoop } from './open-loop.js';
 import { overrides } from './overrides.js';
 import { plans } from './plans.js';
 import { algorithms, policies2 } from './policies.js';
 import { refused } from './refused.js';
 import { settle } from './settle.js';
 import { shadow } from './shadow.js';
+import { sizing } from './sizing.js';
 
 /**
  * @typedef {object} Scenario
@@ -23,6 +25,8 @@ export const SCENARIOS = [
   distinct64,
   single,
   hot512,
+  sizing,
+  openLoop,
   refused,
   algorithms,
   policies2,
