@@ -17,6 +17,10 @@ export const CLUSTER_FLOORS = {
   'cluster64.nodeCpu': { what: '6 masters, 64 in flight: Node CPU per decision, to rate-limiter-flexible' },
   'cluster64.redisCpu': { what: '… Redis CPU per decision, all masters, to rate-limiter-flexible' },
   'cluster64.linearity': { what: '… decisions a Redis-CPU-second, 6 masters / one plain Redis' },
+  'quiet6.redisCpu': {
+    what: '6 masters, 4 processes with one request each: Redis CPU per decision, to rate-limiter-flexible',
+  },
+  'quiet6.linearity': { what: '… decisions a Redis-CPU-second, 6 masters / one plain Redis' },
   'shards6.share': { what: 'a global policy with 6 shards on 6 masters: share of the hottest master', atMost: 0.22 },
   'shards6.hottest': { what: '… Redis CPU per decision of the hottest master, to the same policy without shards' },
 };

@@ -21,6 +21,8 @@ const MOST = 6;
 /** Each user alone in the bucket of the exactness check. */
 const EXACT_USERS = 200;
 const IN_FLIGHT = 512;
+/** Nest applications of one process. */
+const PODS = 4;
 
 /** Floodgate and its peer on one Redis and on each Cluster, all in one interleaving. */
 function distinct(inFlight, figures) {
@@ -38,20 +40,27 @@ function distinct(inFlight, figures) {
           peer: await peerOn(bench, deployment, { ...options, name: `rate-limiter-flexible, ${deployment.name}` }),
         });
       }
-      const contestants = pairs.flatMap(({ floodgate, peer }) => [floodgate, peer]);
-      const samples = await measure(contestants, { inFlight, bench });
-      const measured = pairs.map(({ deployment, floodgate, peer }) => ({
-        deployment,
-        ours: samples.get(floodgate.name),
-        theirs: samples.get(peer.name),
-      }));
-      const on = (masters) => measured.find(({ deployment }) => deployment.masters === masters);
+      const title = `Distinct keys: 10,000 users, token bucket, ${inFlight} in flight`;
+      const { on, table } = await measurePairs(pairs, inFlight, title, bench);
       return {
         ratios: Object.fromEntries(Object.entries(figures).map(([name, ratioOf]) => [name, ratioOf(on)])),
-        tables: [pairsTable(`Distinct keys: 10,000 users, token bucket, ${inFlight} in flight`, measured)],
+        tables: [table],
       };
     },
   };
+}
+
+/** All pairs in one interleaving. `on` finds the samples of a deployment by its masters. */
+async function measurePairs(pairs, inFlight, title, bench) {
+  const contestants = pairs.flatMap(({ floodgate, peer }) => [floodgate, peer]);
+  const samples = await measure(contestants, { inFlight, bench });
+  const measured = pairs.map(({ deployment, floodgate, peer }) => ({
+    deployment,
+    ours: samples.get(floodgate.name),
+    theirs: samples.get(peer.name),
+  }));
+  const on = (masters) => measured.find(({ deployment }) => deployment.masters === masters);
+  return { on, table: pairsTable(title, measured) };
 }
 
 const toPeer = (masters, figure) => (on) => ratio(on(masters).ours, on(masters).theirs, figure);
@@ -74,6 +83,35 @@ export const distinct64 = distinct(64, {
   'cluster64.redisCpu': toPeer(MOST, 'redis'),
   'cluster64.linearity': linearity,
 });
+
+/** Processes that each have one request under way: no two requests share a call, on one Redis as on a Cluster. */
+export const quiet = {
+  ratios: ['quiet6.redisCpu', 'quiet6.linearity'],
+  async run(bench) {
+    const { length } = await keyOf(bench);
+    const options = { policy: POLICIES.distinct, keys: KEYS, length };
+    const pairs = [];
+    for (const deployment of deploymentsOf(bench).filter(({ masters }) => masters === ONE || masters === MOST)) {
+      const pods = (open, who) =>
+        Promise.all(Array.from({ length: PODS }, () => open(bench, deployment, { ...options, name: who }))).then(asOne);
+      pairs.push({
+        deployment,
+        floodgate: await pods(floodgateOn, `Floodgate, ${deployment.name}`),
+        peer: await pods(peerOn, `rate-limiter-flexible, ${deployment.name}`),
+      });
+    }
+    const { on, table } = await measurePairs(pairs, PODS, `${PODS} processes, one request at a time each`, bench);
+    return {
+      ratios: { 'quiet6.redisCpu': toPeer(MOST, 'redis')(on), 'quiet6.linearity': linearity(on) },
+      tables: [table],
+    };
+  },
+};
+
+/** Contestants that are alike, of which each lane asks its own. */
+function asOne(contestants) {
+  return { ...contestants[0], ask: (i, lane) => contestants[lane].ask(i) };
+}
 
 /** One policy for all clients: whether shards spread it over the masters. */
 export const shards = {
@@ -140,4 +178,4 @@ async function exactly(limit, ask) {
   verify(admitted === limit, `${admitted} of ${2 * limit} passed where the limit is ${limit}`);
 }
 
-export const CLUSTER_SCENARIOS = [distinct512, distinct64, shards];
+export const CLUSTER_SCENARIOS = [distinct512, distinct64, quiet, shards];
