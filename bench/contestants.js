@@ -26,9 +26,10 @@ function names(keys, length, around) {
   return Array.from({ length: keys }, (_, i) => user(i, length - around.length));
 }
 
-/** As its wiki configures it for ioredis. */
-export async function rateLimiterFlexible(bench, { keys, length, name = 'rate-limiter-flexible', client, ...options }) {
-  const storeClient = await connect(bench, { enableOfflineQueue: false, ...client });
+/** As its wiki configures it for ioredis. `storeClient` replaces a connection to the bench's Redis. */
+export async function rateLimiterFlexible(bench, peer) {
+  const { keys, length, name = 'rate-limiter-flexible', client, storeClient: given, ...options } = peer;
+  const storeClient = given ?? (await connect(bench, { enableOfflineQueue: false, ...client }));
   const limiter = new RateLimiterRedis({
     storeClient,
     points: PEER_LIMIT,

@@ -1,22 +1,28 @@
-import { redisCommands, redisCpu } from './redis.js';
+import { watchUsage } from './redis.js';
 
 /**
  * Somebody who is asked for decisions.
  *
  * @typedef {object} Contestant
  * @property {string} name
- * @property {(i: number) => Promise<unknown>} ask the i-th question of a load
+ * @property {(i: number, lane: number) => Promise<unknown>} ask the i-th question of a load. Each lane has one under way
+ * @property {number} [rows] decisions of one question; 1
+ * @property {import('ioredis').Redis[]} [servers] those that decide; the bench's
  * @property {(answer: unknown) => boolean} right whether that is the answer it has to give; a rejection is an answer, too
  * @property {(answer: unknown) => boolean} [late] whether a wrong answer only says that the deadline was missed
  * @property {() => unknown} [before] before each load, not measured
- * @property {(decisions: number) => unknown} [after] after each load, not measured: throws when the load was not what it claims
+ * @property {(decisions: number, sample: Sample) => unknown} [after] after each load, not measured: throws when the load was not what it claims
  *
  * @typedef {object} Sample one load's outcome
  * @property {number} decisions
  * @property {number} throughput decisions per second
  * @property {number} node microseconds of this process's CPU per decision (the asking loop included)
- * @property {number} redis microseconds of CPU of Redis's main thread per decision
+ * @property {number} redis microseconds of CPU of Redis's main thread per decision; of all servers together
+ * @property {number} hottest the same of the server that used most
+ * @property {number} share the part of the servers' CPU that this one used
  * @property {number} commands commands that Redis ran per decision, those inside of scripts included
+ * @property {number} calls scripts that were called
+ * @property {number} perCall decisions for each of them
  * @property {number} latency median microseconds from question to answer; only of timed loads
  */
 
@@ -31,19 +37,19 @@ const CLOCK_EVERY = 64;
 
 /** One load: keeps `inFlight` questions under way for `ms`. @returns {Promise<Sample>} */
 async function load(contestant, { inFlight, ms, timed, admin }) {
-  const { ask, right, name } = contestant;
+  const { ask, right, name, rows = 1, servers = [admin] } = contestant;
   await contestant.before?.();
   const latencies = [];
   let asked = 0;
   let stop = false;
   let wrong;
 
-  const keepAsking = async () => {
+  const keepAsking = async (_, lane) => {
     while (!stop) {
       const i = asked++;
       let answer;
       try {
-        answer = await ask(i);
+        answer = await ask(i, lane);
       } catch (rejection) {
         answer = rejection;
       }
@@ -54,10 +60,10 @@ async function load(contestant, { inFlight, ms, timed, admin }) {
       if (i % CLOCK_EVERY === 0 && performance.now() >= deadline) stop = true;
     }
   };
-  const keepTiming = async () => {
+  const keepTiming = async (_, lane) => {
     while (!stop) {
       const start = performance.now();
-      const answer = await ask(asked++);
+      const answer = await ask(asked++, lane);
       const end = performance.now();
       latencies.push((end - start) * 1000);
       if (!right(answer)) wrong ??= answer;
@@ -65,27 +71,32 @@ async function load(contestant, { inFlight, ms, timed, admin }) {
     }
   };
 
-  const [redisBefore, commandsBefore] = [await redisCpu(admin), await redisCommands(admin)];
+  const usage = await watchUsage(servers);
   const nodeBefore = process.cpuUsage();
   const start = performance.now();
   const deadline = start + ms;
   await Promise.all(Array.from({ length: inFlight }, timed ? keepTiming : keepAsking));
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(nodeBefore);
-  const commands = (await redisCommands(admin)) - commandsBefore - 1 - 1; // less the two INFOs in between
-  const redis = (await redisCpu(admin)) - redisBefore;
+  const used = await usage();
 
   if (wrong !== undefined && contestant.late?.(wrong)) throw new Disturbed(`${name} missed its deadline`);
   if (wrong !== undefined) throw new Error(`${name} gave a wrong answer: ${shown(wrong)}`, { cause: wrong });
-  await contestant.after?.(asked);
-  return {
-    decisions: asked,
-    throughput: asked / seconds,
-    node: (user + system) / asked,
-    redis: redis / asked,
-    commands: Math.max(0, commands) / asked,
+  const decisions = asked * rows;
+  const sample = {
+    decisions,
+    throughput: decisions / seconds,
+    node: (user + system) / decisions,
+    redis: used.cpu / decisions,
+    hottest: used.hottest / decisions,
+    share: used.hottest / used.cpu,
+    commands: used.commands / decisions,
+    calls: used.calls,
+    perCall: decisions / used.calls,
     latency: median(latencies),
   };
+  await contestant.after?.(decisions, sample);
+  return sample;
 }
 
 /**

@@ -1,6 +1,5 @@
 import { late } from './floodgate.js';
 import { Disturbed } from './measure.js';
-import { SCENARIOS } from './scenarios/index.js';
 import { figure, render } from './table.js';
 
 const FULL = { rounds: 5, ms: 700 };
@@ -11,13 +10,15 @@ const ATTEMPTS = 5;
 /**
  * Runs the scenarios that measure a ratio whose name begins with `only`, and prints the table of each.
  *
+ * @param {import('./scenarios/index.js').Scenario[]} scenarios
+ * @param {object} servers `url` and `admin` of one Redis; what else the scenarios need
  * @returns {Promise<Record<string, { median: number, min: number, max: number }>>} the ratios by name
  */
-export async function run(redis, { only, quick }) {
+export async function run(scenarios, servers, { only, quick }) {
   const ratios = {};
-  for (const scenario of SCENARIOS.filter((one) => one.ratios.some((name) => name.startsWith(only)))) {
+  for (const scenario of scenarios.filter((one) => one.ratios.some((name) => name.startsWith(only)))) {
     const start = performance.now();
-    const result = await insist(() => runOne(scenario, redis, quick ? QUICK : FULL));
+    const result = await insist(() => runOne(scenario, servers, quick ? QUICK : FULL));
     Object.assign(ratios, result.ratios);
     for (const table of result.tables) process.stdout.write(`${render(table)}\n`);
     process.stderr.write(`${scenario.ratios.join(', ')}: ${figure((performance.now() - start) / 1000)} s\n`);
@@ -25,11 +26,11 @@ export async function run(redis, { only, quick }) {
   return ratios;
 }
 
-async function runOne(scenario, { url, admin }, { rounds, ms }) {
-  await admin.flushall();
+async function runOne(scenario, servers, { rounds, ms }) {
+  await servers.admin.flushall();
   const closing = [];
   try {
-    return await scenario.run({ url, admin, rounds, ms, onClose: (close) => closing.unshift(close) });
+    return await scenario.run({ ...servers, rounds, ms, onClose: (close) => closing.unshift(close) });
   } finally {
     for (const close of closing) await close();
   }

@@ -7,12 +7,14 @@ import { linger } from './linger.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
 import { metrics } from './metrics.js';
+import { openLoop } from './open-loop.js';
 import { overrides } from './overrides.js';
 import { plans } from './plans.js';
 import { algorithms, policies2 } from './policies.js';
 import { refused } from './refused.js';
 import { settle } from './settle.js';
 import { shadow } from './shadow.js';
+import { sizing } from './sizing.js';
 
 /**
  * @typedef {object} Scenario
@@ -24,6 +26,8 @@ export const SCENARIOS = [
   distinct64,
   single,
   hot512,
+  sizing,
+  openLoop,
   refused,
   algorithms,
   policies2,
