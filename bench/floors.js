@@ -36,6 +36,7 @@ export const FLOORS = {
     what: 'in the process: decisions/s, to the faster peer, distinct or hot keys',
     atLeast: 1,
   },
+  'memoryStore.sync': { what: '… of consumeSync', atLeast: 1.5 },
   'metrics.redis': { what: 'Node CPU per decision on Redis: with metrics / without', atMost: 1.1 },
   'metrics.memory': { what: 'Node CPU per decision in the process: with metrics / without', atMost: 1.5 },
   'overrides.redis': { what: 'Node CPU per decision on Redis: 10,000 overrides of others / none', atMost: 1.02 },

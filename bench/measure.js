@@ -33,7 +33,7 @@ export class Disturbed extends Error {}
 const MAX_DISTURBED = 20;
 
 /** Decisions between two looks at the clock: asked each time it would be a good part of an in-process decision. */
-const CLOCK_EVERY = 64;
+export const CLOCK_EVERY = 64;
 
 /** One load: keeps `inFlight` questions under way for `ms`. @returns {Promise<Sample>} */
 async function load(contestant, { inFlight, ms, timed, admin }) {
@@ -172,7 +172,7 @@ export function verify(holds, message) {
   if (!holds) throw new Error(message);
 }
 
-function shown(answer) {
+export function shown(answer) {
   if (answer instanceof Error) return `${answer.name}: ${answer.message}`;
   return JSON.stringify(answer);
 }

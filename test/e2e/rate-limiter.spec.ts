@@ -232,6 +232,9 @@ describe('the arguments of the limiter', () => {
     await expect(limiter.consume(policies, identity as Identity, options as { cost?: number })).rejects.toThrow(
       problem,
     );
+    expect(() => limiter.consumeSync(policies, identity as Identity, options as { cost?: number })).toThrow(
+      problem.replace('RateLimiter.consume', 'RateLimiter.consumeSync'),
+    );
     expect(store.asked).toEqual([]);
   });
 

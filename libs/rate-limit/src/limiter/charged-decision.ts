@@ -1,8 +1,11 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
 import { reserves, takes } from '../stores/charge.js';
+import type { PlainVerdict } from '../stores/judge.js';
 import { type ChargeReceipt, receiptsOf } from '../stores/receipt.js';
 import type { ChargeVerdict, Verdict } from '../stores/store.js';
 import type { BlockedCharge } from './overrides/active-overrides.js';
+import type { RecentClient } from './call-charges.js';
 import type { PolicyCharge } from './policy-charge.js';
 
 const MICROSECONDS = 1000;
@@ -28,11 +31,12 @@ class JudgedPolicy implements PolicyDecision {
     readonly retryAfterMs: number | null,
     readonly delayMs: number,
     charge: PolicyCharge,
+    override: number | undefined,
+    plan: string | undefined,
     blockedForMs: number | undefined,
   ) {
     this.#charge = charge;
-    if (charge.override !== undefined) this.override = charge.override;
-    const { plan } = charge.policy;
+    if (override !== undefined) this.override = override;
     if (plan !== undefined) this.plan = plan;
     if (blockedForMs !== undefined) this.blockedForMs = blockedForMs;
   }
@@ -71,6 +75,8 @@ export function countedDown(decision: PolicyDecision, passedMs: number): PolicyD
     retryAfterMs,
     delayMs,
     charge,
+    charge.override,
+    charge.policy.plan,
     blockedForMs,
   );
 }
@@ -207,6 +213,37 @@ export function decisionOf(
 }
 
 /**
+ * The same for one plain charge that is kept, by a store in this process. The charge itself is not read: with many clients its
+ * memory is far, and that of its policy is near.
+ */
+export function decisionOfPlain(
+  { plain, charges }: RecentClient,
+  { name, algorithm, plan }: BoundPolicy,
+  verdict: PlainVerdict,
+): Decision {
+  const { allowed, remaining } = verdict;
+  const retryAfterMs = milliseconds(verdict.retryAfter);
+  const delayMs = verdict.delay / MICROSECONDS;
+  const said = new JudgedPolicy(
+    name,
+    algorithm.name,
+    algorithm.limit,
+    allowed,
+    remaining,
+    verdict.resetAfter / MICROSECONDS,
+    retryAfterMs,
+    delayMs,
+    plain!,
+    undefined,
+    plan,
+    undefined,
+  );
+  const decidedAtMs = verdict.at / MICROSECONDS;
+  if (allowed) return new ChargedDecision([said], retryAfterMs, delayMs, decidedAtMs, charges, verdict, undefined);
+  return { allowed, decidedBy: 'store', policies: [said], retryAfterMs, delayMs, decidedAtMs };
+}
+
+/**
  * What a request is told that overrides decide without the store.
  *
  * @param blocked the charges that are rejected; none: the client is exempt from all policies of the request
@@ -216,7 +253,20 @@ export function decisionOfOverrides(blocked: readonly BlockedCharge[], nowMs: nu
   const policies = blocked.map(({ charge, endsInMs }) => {
     const { policy, algorithm } = charge;
     const { name, limit } = algorithm;
-    return new JudgedPolicy(policy.name, name, limit, false, 0, endsInMs ?? 0, endsInMs, 0, charge, undefined);
+    return new JudgedPolicy(
+      policy.name,
+      name,
+      limit,
+      false,
+      0,
+      endsInMs ?? 0,
+      endsInMs,
+      0,
+      charge,
+      charge.override,
+      policy.plan,
+      undefined,
+    );
   });
   const waits = blocked.map(({ endsInMs }) => endsInMs ?? Infinity);
   const longest = Math.max(0, ...waits);
@@ -242,6 +292,8 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
     milliseconds(retryAfterOf(charge, verdict)),
     verdict.delay / MICROSECONDS,
     charge,
+    charge.override,
+    policy.plan,
     verdict.blockedFor === undefined ? undefined : verdict.blockedFor / MICROSECONDS,
   );
 }

@@ -4,12 +4,14 @@ import type { OverrideStats } from '../metrics/stats.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
+import type { PlainVerdict } from '../stores/judge.js';
 import { type ChargeReceipt, Receipt } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/redis/redis-failure.js';
 import type { RateLimitStoreError, Verdict } from '../stores/store.js';
 import { isPromise } from '../util/is-promise.js';
-import { decisionOf, decisionOfOverrides, receiptsOfDecision } from './charged-decision.js';
+import type { RecentClient } from './call-charges.js';
+import { decisionOf, decisionOfOverrides, decisionOfPlain, receiptsOfDecision } from './charged-decision.js';
 import { LimiterUnavailableError } from './errors.js';
 import type { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
@@ -77,6 +79,39 @@ export class Limiter {
       if (overridden !== undefined) return this.decideOverridden(charges, overridden, handler, execution);
     }
     return this.ask(charges, handler, execution);
+  }
+
+  /** As `decide`, for a client whose charges are kept. In the process it costs one look at the state, and one decision. */
+  decideRecent(client: RecentClient): Decision | Promise<Decision> {
+    const { memory } = this.gateway;
+    if (client.plain === undefined || memory === undefined || this.overrides.size !== 0)
+      return this.decide(client.charges);
+    const { monitor } = this;
+    const policy = client.policies[0]!;
+    const since = monitor.begin();
+    let verdict: PlainVerdict;
+    try {
+      verdict = memory.consumePlain(client, client.plain, policy.algorithm, policy.cost as number);
+    } catch (error) {
+      return this.undecided(client.charges, error, undefined, since, undefined);
+    }
+    return monitor.decidedPlain(policy, decisionOfPlain(client, policy, verdict), since);
+  }
+
+  /**
+   * Call it before a decision that must not be a promise. Nothing is charged.
+   *
+   * @param where how the error begins
+   * @throws {TypeError} when the store answers with a promise
+   */
+  expectAnswersAtOnce(charges: readonly PolicyCharge[], where: string): void {
+    if (!this.gateway.answersAtOnce(charges)) throw this.gateway.answersLater(where);
+  }
+
+  /** The error of a store that has answered with a promise, and did not before. */
+  answeredLater(decision: Promise<Decision>, where: string): TypeError {
+    decision.then(undefined, () => undefined); // it is counted, and nobody waits for it
+    return this.gateway.answersLater(where);
   }
 
   /** A policy of which the client is exempt is left out. One that blocks the client rejects, and the store is not asked. */

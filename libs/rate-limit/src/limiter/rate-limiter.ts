@@ -1,23 +1,13 @@
 import type { Identity } from '../identity/identity.js';
-import { identityTag, valueText } from '../identity/identity-tag.js';
+import { identityTag } from '../identity/identity-tag.js';
 import type { RateLimitStats } from '../metrics/stats.js';
 import type { Monitor } from '../metrics/monitor.js';
-import { type BoundPolicy, inTimeZone, keyTailsInAllZones } from '../policy/bound-policy.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
 import { candidateName } from '../policy/candidate.js';
 import type { Decision } from '../policy/decision.js';
-import { keyOf } from '../policy/key.js';
-import type { ChargeMode } from '../stores/charge.js';
-import { flatten, ownText } from '../util/own-text.js';
-import {
-  checkConsumable,
-  checkOptions,
-  checkPlan,
-  checkTimeZone,
-  constantCost,
-  hasZoneOfRequest,
-  isConcurrency,
-  names,
-} from './call-arguments.js';
+import { isPromise } from '../util/is-promise.js';
+import { checkConsumable, checkOptions, hasZoneOfRequest, isConcurrency, names } from './call-arguments.js';
+import { CallCharges, type CallOptions, hasEffect } from './call-charges.js';
 import type { LimitExplanation } from './explain.js';
 import { type Insight, isResetTarget, type ResetTarget, type RouteReference } from './insight.js';
 import { isIdentity, tagOf } from './insight-arguments.js';
@@ -25,23 +15,16 @@ import { Lease } from './lease.js';
 import type { Leases } from './leases.js';
 import type { Limiter } from './limiter.js';
 import type { LimiterPolicies, LimiterPolicy } from './limiter-policies.js';
-import type { PolicyCharge } from './policy-charge.js';
-import { type Plans, underPlan } from './plans.js';
+import type { Plans } from './plans.js';
 import type { Reservation } from './reservation.js';
+import { type ResetState, resetStates } from './reset-states.js';
 import type { LimitTable } from './table.js';
 import type { TimeZones } from './time-zones.js';
 import type { WaitingRoom } from './waiting-room.js';
 
-/** Charges that are kept, ready made: building and hashing their keys costs more than the rest of a decision. */
-const MAX_RECENT = 20_000;
-/** Longer identities are not kept. API keys are not kept either: this process should not remember secrets. */
-const MAX_RECENT_LENGTH = 64;
+export type { ResetState } from './reset-states.js';
 
-interface RecentClient {
-  readonly kind: string;
-  readonly policies: readonly BoundPolicy[];
-  readonly charges: readonly PolicyCharge[];
-}
+const CONSUME_SYNC = 'RateLimiter.consumeSync';
 
 /** A handler's class. */
 export interface HandlerClass {
@@ -61,21 +44,6 @@ export interface RoutePolicySource {
   boundTo(name: string): Iterable<BoundPolicy>;
 }
 
-/** What the caller knows of a call. */
-interface CallOptions {
-  readonly cost?: number | undefined;
-  readonly plan?: string | null | undefined;
-  readonly timeZone?: string | undefined;
-}
-
-/** A state that `reset` has cleared. */
-export interface ResetState {
-  /** The policy's name. */
-  readonly policy: string;
-  /** What the state belongs to: `'app'`, a route such as `'POST /api/rides/request'`, or a controller. */
-  readonly scope: string;
-}
-
 /**
  * Decides without HTTP: in queue consumers, jobs and gateways. Its policies need a name, and count across the application
  * (scope `'app'`): a route whose policy has that scope and name shares their state.
@@ -87,9 +55,7 @@ export interface ResetState {
  * ```
  */
 export class RateLimiter {
-  /** By the value of their identity. */
-  private recent = new Map<string, RecentClient>();
-  private recentCharges = 0;
+  private readonly callCharges: CallCharges;
 
   /** @internal The module makes it; inject it. */
   constructor(
@@ -98,11 +64,13 @@ export class RateLimiter {
     private readonly routes: RoutePolicySource,
     private readonly monitor: Monitor,
     private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
-    private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
+    plans: Pick<Plans<never>, 'lastKnown'> | undefined,
     private readonly leases: Leases,
     private readonly insight: Insight,
     private readonly timeZones: Pick<TimeZones<never>, 'look'>,
-  ) {}
+  ) {
+    this.callCharges = new CallCharges(limiter, plans);
+  }
 
   /**
    * Charges every policy, or none.
@@ -126,13 +94,28 @@ export class RateLimiter {
   ): Promise<Decision> {
     // Not an async function: its promise would be one more for every decision.
     try {
-      if (options !== undefined) checkOptions(options, 'consume', ['cost', 'plan', 'timeZone']);
-      const charges = this.charges(this.policies.bind(policies), identity, options);
-      const decision = this.limiter.decide(charges);
+      const decision = this.decide('consume', policies, identity, options);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * As `consume`, without a promise, for a store that answers at once: `MemoryStore`, or a store of the application whose `consume`
+   * returns no promise. Errors are thrown.
+   *
+   * @throws as `consume` rejects, and {TypeError} where the store answers later, as `RedisStore` does; nothing is charged
+   * @example if (!limiter.consumeSync('events', { kind: 'user', value: user.id }).allowed) return;
+   */
+  consumeSync(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Decision {
+    const decision = this.decide('consumeSync', policies, identity, options);
+    if (!isPromise(decision)) return decision;
+    throw this.limiter.answeredLater(decision, CONSUME_SYNC);
   }
 
   /**
@@ -159,7 +142,7 @@ export class RateLimiter {
     if (options !== undefined) checkOptions(options, 'reserve', ['cost', 'plan', 'timeZone']);
     const bound = this.policies.bind(policies, 'reserve');
     checkConsumable(bound);
-    const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'reserve', options);
+    const charges = this.callCharges.make(bound, identityTag(identity), options?.cost, 'reserve', options);
     return this.limiter.reserve(charges);
   }
 
@@ -186,7 +169,7 @@ export class RateLimiter {
     }
     if (options?.cost === 0)
       throw new TypeError('RateLimiter.acquire: cost must be a whole number from 1, got 0; use RateLimiter.peek');
-    const charges = this.makeCharges(bound, identityTag(identity), options?.cost, 'take', options);
+    const charges = this.callCharges.make(bound, identityTag(identity), options?.cost, 'take', options);
     const decision = await this.limiter.decide(charges);
     return new Lease(decision, decision.allowed ? this.leases.of(charges, decision) : undefined);
   }
@@ -203,7 +186,8 @@ export class RateLimiter {
     options?: { plan?: string | null; timeZone?: string },
   ): Promise<Decision> {
     if (options !== undefined) checkOptions(options, 'peek', ['plan', 'timeZone']);
-    return this.limiter.decide(this.charges(this.policies.bind(policies, 'peek'), identity, { cost: 0, ...options }));
+    const bound = this.policies.bind(policies, 'peek');
+    return this.limiter.decide(this.callCharges.ofConsume(bound, identity, { cost: 0, ...options }));
   }
 
   /**
@@ -232,7 +216,7 @@ export class RateLimiter {
     const tag = identityTag(identity);
     const known = policies.some(hasZoneOfRequest) ? this.timeZones.look(tag).zone : undefined;
     const { plan, timeZone = known } = options ?? {};
-    return this.limiter.decide(this.makeCharges(policies, tag, 1, 'peek', { plan, timeZone }));
+    return this.limiter.decide(this.callCharges.make(policies, tag, 1, 'peek', { plan, timeZone }));
   }
 
   /**
@@ -262,7 +246,7 @@ export class RateLimiter {
   ): Promise<readonly ResetState[]> {
     if (isIdentity(one) || (typeof one === 'string' && isResetTarget(other))) {
       const where = 'RateLimiter.reset';
-      return this.resetAll(this.insight.resettable(other as ResetTarget, where), tagOf(one, where));
+      return resetStates(this.limiter, this.insight.resettable(other as ResetTarget, where), tagOf(one, where));
     }
     const tag = identityTag(other as Identity);
     const named = this.policies.bindAll(one);
@@ -270,7 +254,7 @@ export class RateLimiter {
       ...this.routes.boundTo(name),
       ...this.routes.boundTo(candidateName(name)),
     ]);
-    return this.resetAll([...named, ...all], tag);
+    return resetStates(this.limiter, [...named, ...all], tag);
   }
 
   /**
@@ -282,7 +266,7 @@ export class RateLimiter {
    * @example await limiter.resetRoute(RidesController, 'request', { kind: 'user', value: 'rider-1' });
    */
   async resetRoute(controller: HandlerClass, method: string, identity: Identity): Promise<readonly ResetState[]> {
-    return this.resetAll(this.routes.policiesOf(controller, method) ?? [], identityTag(identity));
+    return resetStates(this.limiter, this.routes.policiesOf(controller, method) ?? [], identityTag(identity));
   }
 
   /**
@@ -328,85 +312,17 @@ export class RateLimiter {
     return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows, overrides: overrideStats };
   }
 
-  private async resetAll(policies: readonly BoundPolicy[], tag: string): Promise<readonly ResetState[]> {
-    const states = new Map<string, ResetState>();
-    const keys = new Set<string>();
-    for (const policy of policies) {
-      const { key } = this.limiter.charge(policy, tag, 0, 'peek');
-      if (states.has(key)) continue;
-      states.set(key, { policy: policy.name, scope: policy.boundTo });
-      for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
-        const charge = this.limiter.charge(numbers, tag, 0, 'peek');
-        for (const { key: its, shardKeys = [] } of [charge, this.limiter.overriddenCharge(numbers, tag) ?? charge]) {
-          for (const one of [its, ...shardKeys]) keys.add(one); // a window's key has no limit
-        }
-        if (charge.block !== undefined) keys.add(charge.block.key);
-        for (const tail of keyTailsInAllZones(numbers)) keys.add(keyOf(numbers.keyPrefix, tag, tail));
-      }
-    }
-    if (keys.size > 0) await this.limiter.reset([...keys]);
-    return [...states.values()];
-  }
-
-  private charges(
-    policies: readonly BoundPolicy[],
+  private decide(
+    method: 'consume' | 'consumeSync',
+    policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity,
     options: CallOptions | undefined,
-  ): readonly PolicyCharge[] {
-    if (options?.cost !== undefined || options?.plan !== undefined || options?.timeZone !== undefined) {
-      const { cost } = options;
-      if (cost !== 0) checkConsumable(policies);
-      return this.makeCharges(policies, identityTag(identity), cost, cost === 0 ? 'peek' : 'take', options);
-    }
-    const value = valueText(identity?.value);
-    const known = value === undefined ? undefined : this.recent.get(value);
-    if (known !== undefined && known.policies === policies && known.kind === identity.kind) return known.charges;
-    checkConsumable(policies);
-    const charges = this.makeCharges(policies, identityTag(identity), undefined, 'take');
-    const { kind } = identity;
-    if (policies.some(({ plans }) => plans !== undefined)) return charges; // a client's plan changes
-    if (value !== undefined && kind !== 'key' && kind !== 'api-key' && value.length <= MAX_RECENT_LENGTH) {
-      if (this.recentCharges >= MAX_RECENT) [this.recent, this.recentCharges] = [new Map(), 0]; // they are made anew
-      this.recentCharges += charges.length - (this.recent.get(value)?.charges.length ?? 0);
-      for (const charge of charges) {
-        flatten(charge.key);
-        flatten(charge.identity);
-      }
-      this.recent.set(ownText(value), { kind, policies, charges });
-    }
-    return charges;
+  ): Decision | Promise<Decision> {
+    if (options !== undefined) checkOptions(options, method, ['cost', 'plan', 'timeZone']);
+    const bound = this.policies.bind(policies);
+    const recent = hasEffect(options) ? undefined : this.callCharges.recentOf(bound, identity);
+    const charges = recent?.charges ?? this.callCharges.ofConsume(bound, identity, options);
+    if (method === 'consumeSync') this.limiter.expectAnswersAtOnce(charges, CONSUME_SYNC);
+    return recent === undefined ? this.limiter.decide(charges) : this.limiter.decideRecent(recent);
   }
-
-  private makeCharges(
-    policies: readonly BoundPolicy[],
-    tag: string,
-    cost: number | undefined,
-    mode: ChargeMode,
-    { plan, timeZone }: CallOptions = {},
-  ): PolicyCharge[] {
-    if (plan !== undefined) checkPlan(plan, policies);
-    const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, policies);
-    return policies.map((policy) => {
-      const own = cost ?? constantCost(policy);
-      const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan);
-      return this.limiter.charge(planned.timeZone === undefined ? planned : zoned(planned, zone), tag, own, mode);
-    });
-  }
-
-  private planned(policy: BoundPolicy, tag: string, plan: string | null | undefined): BoundPolicy {
-    if (plan !== undefined) return underPlan(policy, plan ?? undefined);
-    if (this.plans !== undefined) return underPlan(policy, this.plans.lastKnown(tag));
-    throw new TypeError(
-      `policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +
-        `none, or RateLimitModule a plan`,
-    );
-  }
-}
-
-/** @throws {TypeError} when the call gives no time zone */
-function zoned(policy: BoundPolicy, zone: string | undefined): BoundPolicy {
-  if (zone !== undefined) return inTimeZone(policy, zone);
-  throw new TypeError(
-    `the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
-  );
 }

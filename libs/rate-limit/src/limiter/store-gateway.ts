@@ -1,6 +1,8 @@
+import { peekOf } from '../stores/charge.js';
 import type { Deadlines } from '../stores/deadlines.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { RedisUnavailableError } from '../stores/redis/redis-failure.js';
+import { RedisStore } from '../stores/redis/redis.store.js';
 import {
   type Charge,
   type ChargeReceipt,
@@ -35,6 +37,10 @@ export class StoreGateway {
   private readonly failures: RationedWarning;
   /** Whether the store knows shadows and blocks. */
   private readonly decidesAll: boolean;
+  /** The store where it is `MemoryStore` as it is: its verdicts need no check, and there is no deadline to keep. */
+  readonly memory: MemoryStore | undefined;
+  /** Whether the store answers without a promise. Undefined: it has not been asked yet. */
+  private atOnce: boolean | undefined;
 
   constructor({ store, deadlines, keepsTime, denials }: GatewaySettings, logger: Pick<Logger, 'warn'>) {
     this.store = store;
@@ -42,6 +48,8 @@ export class StoreGateway {
     this.keepsTime = keepsTime;
     this.denials = denials;
     this.decidesAll = lackOf(store, { shadow: true, block: true }) === undefined;
+    this.memory = store instanceof MemoryStore && store.consume === MemoryStore.prototype.consume ? store : undefined;
+    this.atOnce = this.memory !== undefined ? true : store instanceof RedisStore ? false : undefined;
     this.failures = new RationedWarning(logger);
   }
 
@@ -57,12 +65,40 @@ export class StoreGateway {
 
   /** @throws what the store fails with, or that it was too slow (what it charges later stays charged) */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    if (this.memory !== undefined) return this.memory.consume(charges);
     if (!this.decidesAll) this.checkCharges(charges);
     const answer = this.store.consume(charges);
     if (this.keepsTime) return answer;
     // Not awaited where it is there: a renewal on a test's clock has to be made before the clock goes on.
     if (!isPromise(answer)) return checked(answer, charges.length);
     return this.deadlines.within(answer).then((verdict) => checked(verdict, charges.length));
+  }
+
+  /**
+   * Whether the store answers without a promise. A store of the application shows it when it is asked first, by charges of cost 0;
+   * while it fails, it counts as one that does.
+   */
+  answersAtOnce(charges: readonly Charge[]): boolean {
+    this.atOnce ??= this.tryAnswer(charges);
+    return this.atOnce !== false;
+  }
+
+  /** The error of a store that answers with a promise. */
+  answersLater(where: string): TypeError {
+    const store = this.store instanceof RedisStore ? 'the store is Redis, which' : 'the store';
+    return new TypeError(`${where}: ${store} answers later, so there is no decision yet: use RateLimiter.consume`);
+  }
+
+  /** Undefined where the store fails: its failure is that of the decision. */
+  private tryAnswer(charges: readonly Charge[]): boolean | undefined {
+    try {
+      const answer = this.store.consume(charges.map((charge) => ({ ...peekOf(charge), cost: 0 })));
+      if (!isPromise(answer)) return true;
+      answer.then(undefined, () => undefined);
+      return false;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Forgets the states within the deadline. A failure is the caller's. */

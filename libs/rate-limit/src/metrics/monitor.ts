@@ -6,7 +6,7 @@ import { notify } from '../util/notify.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import { type DecisionEvent, type DecisionSource, type HandlerContext, routeName } from './decision-event.js';
 import { Histogram } from './histogram.js';
-import { type CountedCharge, PolicyTallies } from './policy-tallies.js';
+import { type CountedCharge, type CountedPolicy, PolicyTallies } from './policy-tallies.js';
 import type { OverriddenCharges, RateLimitStats } from './stats.js';
 
 /** The module's options of the same names. */
@@ -94,6 +94,16 @@ export class Monitor {
     since: number,
   ): Decision {
     if (charges[0]!.mode !== 'peek') this.count(charges, decision, source, handler, since);
+    return decision;
+  }
+
+  /** As `decided`, for one charge without a shadow that the store has decided, of no handler. */
+  decidedPlain(policy: CountedPolicy, decision: Decision, since: number): Decision {
+    const { allowed } = decision;
+    this.sources.store++;
+    if (allowed) this.allowed++;
+    this.policies.countOne(policy, allowed);
+    if (since !== 0) this.watched(decision, 'store', undefined, since);
     return decision;
   }
 

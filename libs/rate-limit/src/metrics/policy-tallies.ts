@@ -26,17 +26,31 @@ const OTHER = 'other';
 /** Counts what each policy said, by name and algorithm. */
 export class PolicyTallies {
   private readonly byPolicy = new WeakMap<CountedPolicy, Tally>();
+  private lastPolicy: CountedPolicy | undefined;
+  private lastTally: Tally | undefined;
   private readonly byName = new Map<string, Tally>();
   private readonly shadowsByName = new Map<string, Tally>();
 
   /** The counts of a policy, which begin at zero before its first request. */
   of(policy: CountedPolicy): Tally {
+    // Most applications ask the same policy again and again, and a WeakMap costs as much as the rest of counting.
+    if (policy === this.lastPolicy) return this.lastTally!;
     let tally = this.byPolicy.get(policy);
     if (tally === undefined) {
       tally = named(policy.shadow === true ? this.shadowsByName : this.byName, policy);
       this.byPolicy.set(policy, tally);
     }
+    this.lastPolicy = policy;
+    this.lastTally = tally;
     return tally;
+  }
+
+  /** Counts what a policy alone has said. */
+  countOne(policy: CountedPolicy, allowed: boolean): void {
+    const tally = this.of(policy);
+    tally.requests++;
+    if (allowed) tally.allowed++;
+    else tally.rejected++;
   }
 
   count(

@@ -51,6 +51,11 @@ export function reserves({ mode }: Pick<Charge, 'cost' | 'mode'>): boolean {
   return mode === 'reserve';
 }
 
+/** Whether a charge rejects the request by itself, needs no receipt of its own and has no block. */
+export function isPlain({ mode, shadow, block }: Pick<Charge, 'mode' | 'shadow' | 'block'>): boolean {
+  return mode !== 'reserve' && shadow !== true && block === undefined;
+}
+
 /** The same charge as a peek, which makes no block either. */
 export function peekOf<C extends Charge>(charge: C): C {
   const { block } = charge;

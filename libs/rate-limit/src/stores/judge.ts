@@ -1,3 +1,4 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
 import type { BlockLevel } from '../algorithms/block.js';
 import { askedCost, type BlockCharge, type Charge, reserves, takes } from './charge.js';
 import type { ChargeReceipt, ChargeVerdict, Verdict } from './store.js';
@@ -45,6 +46,55 @@ function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdi
   const charges = [judgeOne(found[0]!, allowed, at)];
   for (let i = 1; i < found.length; i++) charges.push(judgeOne(found[i]!, allowed, at));
   return { allowed, at, charges };
+}
+
+/** The verdict on a request with one plain charge: the request's and the charge's at once, so that it is one object. */
+export class PlainVerdict implements Verdict, ChargeVerdict {
+  constructor(
+    readonly allowed: boolean,
+    readonly at: number,
+    readonly remaining: number,
+    readonly resetAfter: number,
+    readonly retryAfter: number,
+    readonly delay: number,
+  ) {}
+
+  /** Made when a receipt is asked for: most requests need none. */
+  get charges(): readonly ChargeVerdict[] {
+    return [this];
+  }
+}
+
+/**
+ * The verdict on one plain charge.
+ *
+ * @param cost that has to fit, from 1
+ * @param fits whether it fits `level`
+ * @param level before the decision
+ * @param after the level after it: the same where nothing was charged
+ */
+export function judgePlain(
+  algorithm: Algorithm,
+  cost: number,
+  fits: boolean,
+  level: unknown,
+  after: unknown,
+  at: number,
+): PlainVerdict {
+  return new PlainVerdict(
+    fits,
+    at,
+    algorithm.remaining(after),
+    algorithm.resetAfter(after),
+    fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost),
+    fits ? algorithm.delay(level) : 0,
+  );
+}
+
+/** The same verdict as one object. */
+export function plainOf({ allowed, at, charges: [charge] }: Verdict): PlainVerdict {
+  const { remaining, resetAfter, retryAfter, delay } = charge!;
+  return new PlainVerdict(allowed, at, remaining, resetAfter, retryAfter, delay);
 }
 
 function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {

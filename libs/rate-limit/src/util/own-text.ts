@@ -6,9 +6,11 @@ export function flatten(text: string): void {
   text.charCodeAt(0); // V8 flattens what it indexes
 }
 
-/** A copy of a text that shares no memory with a longer text. */
+/**
+ * A copy of a text that shares no memory with a longer text. V8 joins two parts into one piece: a copy that is itself a slice, as
+ * `slice` makes it, would cost each later comparison, such as of a Map's keys, several times as much.
+ */
 export function ownText(text: string): string {
-  const padded = ` ${text}`;
-  flatten(padded);
-  return padded.slice(1);
+  const middle = text.length >> 1;
+  return [text.slice(0, middle), text.slice(middle)].join('');
 }

@@ -88,9 +88,14 @@ export class Entries {
     this.activity.begin(now);
   }
 
+  /** Whether so many charges have room, whatever they are, if their keys have entries. */
+  hasBytesFor(charges: number): boolean {
+    return this.estimate + charges * CHARGE_BYTES <= this.maxBytes;
+  }
+
   /** Whether a request could exceed a bound. */
   mayNeedRoom(held: readonly Held[]): boolean {
-    if (this.estimate + held.length * CHARGE_BYTES > this.maxBytes) return true;
+    if (!this.hasBytesFor(held.length)) return true;
     if (this.entries.size + held.length <= this.maxKeys) return false;
     for (let i = 0; i < held.length; i++) if (held[i]!.entry === undefined) return true;
     return false;
@@ -104,7 +109,7 @@ export class Entries {
 
   add(key: string, algorithm: KeptAlgorithm, state: unknown, expiresAt: number): void {
     flatten(key);
-    this.entries.set(key, { algorithm, state, expiresAt, seen: this.activity.first });
+    this.entries.set(key, { algorithm, state, expiresAt, seen: this.activity.first, home: this });
     this.estimate += bytesOf(key, algorithm, state);
     this.toSweep += SWEEP_NEW;
   }
@@ -126,6 +131,7 @@ export class Entries {
 
   /** Forgets all entries and shared states. */
   clear(): void {
+    for (const entry of this.entries.values()) abandon(entry);
     this.entries.clear();
     this.shared.clear();
     this.hand = this.entries.entries();
@@ -195,9 +201,10 @@ export class Entries {
     return false;
   }
 
-  private forget(key: string, { algorithm, state }: Entry): void {
+  private forget(key: string, entry: Entry): void {
     this.entries.delete(key);
-    this.estimate -= bytesOf(key, algorithm, state);
+    this.estimate -= bytesOf(key, entry.algorithm, entry.state);
+    abandon(entry);
   }
 
   /** Evicts the least loss among the next few entries, unless it is too much. Entries of the request itself are kept. */
@@ -231,4 +238,9 @@ export class Entries {
     if (taken > algorithm.limit * LIGHT) return idle ? Loss.Idle : Loss.TooMuch;
     return idle || askedOnce(seen) ? Loss.Little : Loss.LittleActive;
   }
+}
+
+/** A caller may still keep the entry: it must not keep its state in memory, nor charge it. */
+function abandon(entry: Entry): void {
+  entry.state = entry.home = undefined;
 }

@@ -13,6 +13,13 @@ export interface Entry {
   expiresAt: number;
   /** The mark of `Activity`. */
   seen: number;
+  /** The entries that it belongs to; undefined once it is forgotten, and for a shared state. */
+  home: object | undefined;
+}
+
+/** Where a caller keeps the entry of a key, so that its next request need not look it up. */
+export interface KnownPlace {
+  entry: Entry | undefined;
 }
 
 /** A charge of a request, with the entry of its key if there is one. */

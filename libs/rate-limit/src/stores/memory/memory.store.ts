@@ -1,12 +1,13 @@
 import { getHeapStatistics } from 'node:v8';
 import { type BlockCharge, type Charge, reserves, takes } from '../charge.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
+import type { Algorithm } from '../../algorithms/algorithm.js';
 import type { Block, BlockLevel } from '../../algorithms/block.js';
-import { judge } from '../judge.js';
+import { judge, judgePlain, plainOf, type PlainVerdict } from '../judge.js';
 import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../receipt.js';
 import type { Clock, RateLimitStore, Verdict } from '../store.js';
 import { Entries } from './entries.js';
-import type { Held, HeldBlock } from './entry.js';
+import type { Entry, Held, HeldBlock, KnownPlace } from './entry.js';
 
 export interface MemoryStoreOptions {
   /** Keys kept at most: a whole number from 1, default 1,000,000. */
@@ -95,8 +96,41 @@ export class MemoryStore implements RateLimitStore {
   }
 
   consume(charges: readonly Charge[]): Verdict {
+    return this.consumeAll(charges, this.begin());
+  }
+
+  /**
+   * @internal As `consume`, for one plain charge whose place the caller keeps.
+   *
+   * @param charge of which only the key may be read, and where the place is not known yet: other memory than the entry's is far
+   * @param algorithm the charge's
+   * @param cost the charge's
+   */
+  consumePlain(place: KnownPlace, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict {
+    const { entries } = this;
+    const now = this.begin();
+    let { entry } = place;
+    if (entry === undefined || entry.home !== entries) entry = place.entry = entries.get(charge.key);
+    if (entry === undefined || !entries.hasBytesFor(1)) return plainOf(this.consumeAll([charge], now));
+    entries.touch(entry, algorithm);
+    const level = algorithm.read(entry.state, now, this.maxSkew);
+    const allowed = algorithm.fits(level, cost || 1);
+    const charged = allowed && cost > 0;
+    const after = charged ? algorithm.charge(level, cost) : level;
+    // Before the state is written: a level may be a view of it.
+    const verdict = judgePlain(algorithm, cost || 1, allowed, level, after, now);
+    if (charged || algorithm.isAhead(entry.state, now, this.maxSkew)) this.rewrite(entry, algorithm, after, now);
+    entries.tidy(now);
+    return verdict;
+  }
+
+  private begin(): number {
     const now = this.clock();
     this.entries.begin(now);
+    return now;
+  }
+
+  private consumeAll(charges: readonly Charge[], now: number): Verdict {
     const held = [this.hold(charges[0]!)];
     for (let i = 1; i < charges.length; i++) held.push(this.hold(charges[i]!));
     // Before anything is read: an evicted entry must not be read or written any more.
@@ -216,6 +250,10 @@ export class MemoryStore implements RateLimitStore {
       this.entries.add(key, algorithm, algorithm.write(level, now, undefined), algorithm.expiresAt(level, now));
       return;
     }
+    this.rewrite(entry, algorithm, level, now);
+  }
+
+  private rewrite(entry: Entry, algorithm: Algorithm, level: unknown, now: number): void {
     const before = algorithm.bytesPerCost > 0 ? algorithm.sizeOf(entry.state) : 0; // the state may be written in place
     entry.state = algorithm.write(level, now, entry.state);
     entry.expiresAt = algorithm.expiresAt(level, now);
