@@ -70,6 +70,7 @@ describe.each([
     REPORT.push({
       name,
       requests,
+      byLease: (leased.decidedBy.lease ?? 0) / requests,
       exact: exact.admissions.length,
       ratio: leased.admissions.length / exact.admissions.length,
       calls: leased.calls / requests,
@@ -95,6 +96,7 @@ describe.each(['fixed-window', 'sliding-window-counter'] as const)('leases of a 
       REPORT.push({
         name: `${algorithm} ${name}`,
         requests,
+        byLease: (leased.decidedBy.lease ?? 0) / requests,
         exact: exact.admissions.length,
         ratio: leased.admissions.length / exact.admissions.length,
         calls: leased.calls / requests,

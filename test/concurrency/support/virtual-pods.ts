@@ -1,4 +1,5 @@
 import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/algorithm.js';
+import { DenialCache } from '../../../libs/rate-limit/src/limiter/denial-cache.js';
 import { Fallback } from '../../../libs/rate-limit/src/limiter/fallback.js';
 import { Limiter } from '../../../libs/rate-limit/src/limiter/limiter.js';
 import { StoreGateway } from '../../../libs/rate-limit/src/limiter/store-gateway.js';
@@ -125,7 +126,18 @@ export class VirtualPods {
       },
     };
     const monotonicMs = (): number => offset + time.now * rate;
-    const gateway = new StoreGateway({ store, deadlines: new Deadlines(1e9), keepsTime: true, monotonicMs }, QUIET);
+    const denials = new DenialCache(1000, monotonicMs);
+    const noted: RateLimitStore = {
+      ...store,
+      consume: async (charges) => {
+        const sentAt = monotonicMs();
+        const verdict = await store.consume(charges);
+        denials.note(charges, verdict, sentAt);
+        return verdict;
+      },
+    };
+    const settings = { store: noted, deadlines: new Deadlines(1e9), keepsTime: true, denials, monotonicMs };
+    const gateway = new StoreGateway(settings, QUIET);
     const fallback = new Fallback({ onStoreFailure: 'closed', localShare: 1, fallbackMaxBytes: 1e6 }, QUIET);
     return new Limiter('sim', gateway, fallback, new Monitor({}, QUIET));
   }

@@ -1,6 +1,6 @@
 import type { HandlerContext } from '../metrics/decision-event.js';
 import type { Monitor } from '../metrics/monitor.js';
-import type { OverrideStats } from '../metrics/stats.js';
+import type { OverrideStats, TokenLeaseCounts } from '../metrics/stats.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
@@ -43,6 +43,11 @@ export class Limiter {
   /** Decisions of full in-process stores on a state that clients without room share. */
   get memoryOverflows(): number {
     return this.gateway.memoryOverflows + this.fallback.memoryOverflows;
+  }
+
+  /** The tokens that the store has leased to this process. */
+  get tokenLeases(): TokenLeaseCounts {
+    return this.gateway.tokenLeases?.counts ?? { leased: 0, returned: 0, expired: 0 };
   }
 
   /** The overrides that are obeyed. */

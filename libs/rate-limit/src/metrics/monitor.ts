@@ -170,7 +170,9 @@ export class Monitor {
     else this.outages.set(node, { reason, since: performance.now() });
   }
 
-  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'overrides'> & { overridden: OverriddenCharges } {
+  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'tokenLeases' | 'overrides'> & {
+    overridden: OverriddenCharges;
+  } {
     const { allowed, storeFailures } = this;
     const [outage] = this.outages.values(); // the longest one
     const sources = { ...this.sources };

@@ -3,8 +3,10 @@ import type { ChargeVerdict, Verdict } from '../../stores/store.js';
 
 /** The clocks of this process and of the store run apart by less than the rest to 1. */
 export const DRIFT = 0.998;
-/** The part of a lease's time after which the next one is asked for. */
-const RENEWED_AFTER = 0.7;
+/** The next lease is asked for so long before the end: a part of the lease's time, or this many times what the last answer took. */
+const LEAD = 0.05;
+const ANSWERS = 3;
+const MOST_LEAD = 0.5;
 const MICROSECONDS = 1000;
 
 /** What the store has leased to this process in one call. */
@@ -27,24 +29,25 @@ export interface Lease {
  * The lease that a call has brought; undefined if it brought none. Time counts from sending: the store decided later, so its own
  * time of the lease is not over.
  *
- * @param length microseconds for which tokens are leased
  * @param cost what was charged, of a window
  * @param sentAt monotonic milliseconds at which the store was asked
+ * @param now monotonic milliseconds at which it answered
  */
 export function leaseOf(
-  algorithm: Algorithm,
+  { algorithm, length }: { readonly algorithm: Algorithm; readonly length: number },
   { allowed, at, charges: [charge] }: Verdict,
-  length: number,
   cost: number,
   sentAt: number,
+  now: number,
 ): Lease | undefined {
   const granted = grantedBy(algorithm, allowed, charge!, cost);
   if (granted <= 0) return undefined;
   const resetAt = at + charge!.resetAfter;
   const lease = { left: granted, granted, at, resetAt, isOpen: true };
   if (algorithm.leasedFor === undefined) {
-    const time = length / MICROSECONDS;
-    return { ...lease, endsAt: sentAt + time * DRIFT, renewAt: sentAt + time * RENEWED_AFTER };
+    const lead = Math.min(length * MOST_LEAD, Math.max(length * LEAD, (now - sentAt) * ANSWERS));
+    const endsAt = sentAt + length * DRIFT;
+    return { ...lease, endsAt, renewAt: endsAt - lead };
   }
   const left = algorithm.leasedFor(charge!.resetAfter) / MICROSECONDS;
   return { ...lease, endsAt: sentAt + left * DRIFT, renewAt: Infinity };

@@ -10,7 +10,7 @@ const HOT = 4;
 /** A lease covers this much of the demand, because demand varies. */
 const MARGIN = 1.5;
 /** With a smaller part of the demand left the next lease is due. */
-const LOW = 0.3;
+const LOW = 0.2;
 /** A window is asked for at most this part of what is left, as the leased bucket gives: the rest is for other processes. */
 const PART = 4;
 /** Fewer tokens are not worth a lease. */

@@ -1,4 +1,5 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { TokenLeaseCounts } from '../../metrics/stats.js';
 import type { Charge, ChargeReceipt, ChargeVerdict, Verdict } from '../../stores/store.js';
 import { processTimer, type Timer } from '../../stores/timer.js';
 import { isPromise } from '../../util/is-promise.js';
@@ -26,15 +27,6 @@ export interface TokenLeaseSettings {
   readonly monotonicMs?: (() => number) | undefined;
   /** Default the process's. */
   readonly timer?: Timer | undefined;
-}
-
-/** Tokens that the store has leased to this process, by what became of them. Those that were used are the rest. */
-export interface TokenLeaseCounts {
-  readonly leased: number;
-  /** Unused, and returned to the store, as far as it got to know. */
-  readonly returned: number;
-  /** Unused, and not returned in time, or not at all: they count as used. */
-  readonly expired: number;
 }
 
 /** A lease that has paid a charge of a request, until the request is decided. */
@@ -211,10 +203,11 @@ export class TokenLeases {
     const now = this.monotonicMs();
     entry.isAsking = false;
     if (settled !== undefined) this.tokens.returned += settled.left;
-    const lease = want > 0 ? leaseOf(entry.algorithm, verdict, entry.terms.length, want, sentAt) : undefined;
+    const lease = want > 0 ? leaseOf(entry, verdict, want, sentAt, now) : undefined;
     entry.told(verdict, verdict.charges[0]!, now);
     if (lease === undefined) {
-      entry.notBefore = now + entry.length;
+      // Too little is left. Until others have used less, the store decides each request.
+      if (want > 0) entry.notBefore = now + entry.length;
     } else {
       this.tokens.leased += lease.granted;
       entry.usedAt = Math.max(entry.usedAt, now);
