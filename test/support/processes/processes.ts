@@ -68,6 +68,11 @@ export class Processes<P extends Procedures> implements AsyncDisposable {
     return this.processes[index]!.call(name, argument) as Promise<Result<P, N>>;
   }
 
+  /** Kills one process, whose calls fail. */
+  async kill(index: number): Promise<void> {
+    await this.processes[index]!.stop();
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.processes.map((process) => process.stop()));
   }

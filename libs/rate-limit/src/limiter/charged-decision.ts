@@ -20,6 +20,7 @@ class JudgedPolicy implements PolicyDecision {
   declare readonly override?: number;
   declare readonly plan?: string;
   declare readonly blockedForMs?: number;
+  declare readonly estimated?: true;
 
   constructor(
     readonly policy: string,
@@ -34,11 +35,13 @@ class JudgedPolicy implements PolicyDecision {
     override: number | undefined,
     plan: string | undefined,
     blockedForMs: number | undefined,
+    estimated?: true,
   ) {
     this.#charge = charge;
     if (override !== undefined) this.override = override;
     if (plan !== undefined) this.plan = plan;
     if (blockedForMs !== undefined) this.blockedForMs = blockedForMs;
+    if (estimated !== undefined) this.estimated = estimated;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {
@@ -78,6 +81,7 @@ export function countedDown(decision: PolicyDecision, passedMs: number): PolicyD
     charge.override,
     charge.policy.plan,
     blockedForMs,
+    decision.estimated,
   );
 }
 
@@ -295,6 +299,7 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
     charge.override,
     policy.plan,
     verdict.blockedFor === undefined ? undefined : verdict.blockedFor / MICROSECONDS,
+    verdict.estimated,
   );
 }
 

@@ -1,6 +1,6 @@
 import type { HandlerContext } from '../metrics/decision-event.js';
 import type { Monitor } from '../metrics/monitor.js';
-import type { OverrideStats } from '../metrics/stats.js';
+import type { OverrideStats, TokenLeaseCounts } from '../metrics/stats.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
@@ -45,6 +45,11 @@ export class Limiter {
   /** Decisions of full in-process stores on a state that clients without room share. */
   get memoryOverflows(): number {
     return this.gateway.memoryOverflows + this.fallback.memoryOverflows;
+  }
+
+  /** The tokens that the store has leased to this process. */
+  get tokenLeases(): TokenLeaseCounts {
+    return this.gateway.tokenLeases?.counts ?? { leased: 0, returned: 0, expired: 0 };
   }
 
   /** The overrides that are obeyed. */
@@ -137,6 +142,10 @@ export class Limiter {
   ): Decision | Promise<Decision> {
     const { gateway, monitor } = this;
     const since = monitor.begin();
+    const leased = gateway.tokenLeases?.pay(charges);
+    if (leased !== undefined) {
+      return monitor.decided(charges, decisionOf(charges, leased, 'lease'), 'lease', handler, since);
+    }
     const denied = gateway.denied(charges);
     if (denied !== undefined) {
       return monitor.decided(charges, decisionOf(charges, denied), 'denial-cache', handler, since);
@@ -145,7 +154,7 @@ export class Limiter {
     if (missed !== undefined) return this.fallBack(charges, missed, handler, since);
     let answer: Verdict | Promise<Verdict>;
     try {
-      answer = gateway.consume(charges);
+      answer = gateway.decide(charges);
     } catch (error) {
       return this.undecided(charges, error, handler, since, execution);
     }

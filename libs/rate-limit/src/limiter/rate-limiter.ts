@@ -307,9 +307,8 @@ export class RateLimiter {
    * @example const { requests, rejected, store } = limiter.stats();
    */
   stats(): RateLimitStats {
-    const { memoryOverflows } = this.limiter;
-    const { overrideStats } = this.limiter;
-    return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows, overrides: overrideStats };
+    const { memoryOverflows, tokenLeases, overrideStats: overrides } = this.limiter;
+    return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows, tokenLeases, overrides };
   }
 
   private decide(

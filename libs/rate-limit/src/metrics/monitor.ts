@@ -24,6 +24,7 @@ export class Monitor {
   readonly policies = new PolicyTallies();
   private readonly sources: Record<DecisionSource, number> = {
     store: 0,
+    lease: 0,
     'denial-cache': 0,
     local: 0,
     open: 0,
@@ -179,7 +180,9 @@ export class Monitor {
     else this.outages.set(node, { reason, since: performance.now() });
   }
 
-  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'overrides'> & { overridden: OverriddenCharges } {
+  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'tokenLeases' | 'overrides'> & {
+    overridden: OverriddenCharges;
+  } {
     const { allowed, storeFailures } = this;
     const [outage] = this.outages.values(); // the longest one
     const sources = { ...this.sources };

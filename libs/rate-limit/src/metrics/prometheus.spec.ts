@@ -3,7 +3,8 @@ import { Monitor } from './monitor.js';
 import { libraryMetrics } from './prometheus.js';
 
 const overrides = { count: 0, loaded: true };
-const stats = (monitor: Monitor) => ({ ...monitor.stats(), waiting: 0, memoryOverflows: 0, overrides });
+const tokenLeases = { leased: 5, returned: 2, expired: 1 };
+const stats = (monitor: Monitor) => ({ ...monitor.stats(), waiting: 0, memoryOverflows: 0, tokenLeases, overrides });
 
 it('sums the failures of functions over the limiters of a process, by kind', async () => {
   const monitors = [new Monitor({}, console), new Monitor({}, console)];

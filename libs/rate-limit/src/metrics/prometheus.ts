@@ -49,6 +49,17 @@ const DEFINITIONS: readonly Definition[] = [
     'Rejections from the denial cache, without asking the store',
     (stats) => [{ value: sum(stats, ({ sources }) => sources['denial-cache']), labels: {} }],
   ),
+  counter(
+    'rate_limiter_lease_decisions_total',
+    'Requests that leased tokens paid alone, without asking the store',
+    (stats) => [{ value: sum(stats, ({ sources }) => sources.lease), labels: {} }],
+  ),
+  counter('rate_limiter_leased_tokens_total', 'Tokens that the store leased to the process, and unused ones', (stats) =>
+    (['leased', 'returned', 'expired'] as const).map((state) => ({
+      value: sum(stats, ({ tokenLeases }) => tokenLeases[state]),
+      labels: { state },
+    })),
+  ),
   counter('rate_limiter_listed_requests_total', 'Requests whose address is in allowList or blockList', (stats) => [
     { value: sum(stats, ({ addresses }) => addresses.allowed), labels: { list: 'allow' } },
     { value: sum(stats, ({ addresses }) => addresses.blocked), labels: { list: 'block' } },

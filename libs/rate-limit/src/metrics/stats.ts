@@ -59,8 +59,19 @@ export interface RateLimitStats {
   readonly overrides: OverrideStats;
   /** Requests that wait for a leaky bucket's departure slot at the moment. */
   readonly waiting: number;
+  /** The tokens of policies with `lease`. */
+  readonly tokenLeases: TokenLeaseCounts;
   /** Decisions of a full `MemoryStore`, that of the fallback included, on a state that clients without room share. */
   readonly memoryOverflows: number;
+}
+
+/** Tokens that the store has leased to this process (`lease`), by what became of them. The rest was used, or can be. */
+export interface TokenLeaseCounts {
+  readonly leased: number;
+  /** Unused, and returned to the store. */
+  readonly returned: number;
+  /** Unused, and not returned in time: they count as used. */
+  readonly expired: number;
 }
 
 export interface OverriddenCharges {

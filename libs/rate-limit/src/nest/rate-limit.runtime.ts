@@ -29,6 +29,7 @@ import { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
+import { RedisStore } from '../stores/redis/redis.store.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
@@ -286,6 +287,26 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const lack = lackOf(this.store, policy) ?? (policy.candidate && lackOf(this.store, policy.candidate));
     if (lack !== undefined)
       throw new RateLimitConfigError(`${where}, policy '${policy.name}'`, lack, 'FG_INVALID_POLICY');
+    if (policy.tokenLease !== undefined && this.store.supports?.includes('lease') !== true)
+      this.expectLeases(policy, where);
+  }
+
+  /** Leases end by the store's clock. In the process, or with a store that does not know of them, they would spare nothing. */
+  private expectLeases({ name }: ParsedPolicy<ExecutionContext>, where: string): void {
+    if (this.store instanceof RedisStore) {
+      throw new RateLimitConfigError(
+        `${where}, policy '${name}'`,
+        `lease needs Redis's clock, and clock is 'app': leave one of them out`,
+        'FG_INVALID_POLICY',
+      );
+    }
+    this.logger.warn(
+      withHelp(
+        `${where}: lease of policy '${name}' has no effect with this store, which decides each request: it needs Redis, or a store ` +
+          `whose supports include 'lease'`,
+        'FG_OPTION_WITHOUT_EFFECT',
+      ),
+    );
   }
 
   private warnOfUnit({ name, quotaUnit, algorithm, shadow }: BoundPolicy, where: string): void {

@@ -30,6 +30,8 @@ interface Said {
   readonly effectiveWindow: number | undefined;
   /** Base64 of the partition key; undefined when there is none. */
   readonly partition: string | undefined;
+  /** Whether `available` is an estimate. */
+  readonly estimated: boolean;
 }
 
 /**
@@ -40,8 +42,15 @@ interface Said {
 const spelled = {
   policy: ({ name, quota, unit, window }: Pick<Said, 'name' | 'quota' | 'unit' | 'window'>): string =>
     `${name};q=${quota}${parameter('qu', unit && sfString(unit))}${parameter('w', window)}`,
-  limit: ({ name, available, effectiveWindow, partition }: Omit<Said, 'quota' | 'unit' | 'window'>): string =>
-    `${name};r=${available}${parameter('t', effectiveWindow)}${parameter('pk', partition && `:${partition}:`)}`,
+  /** `est` is no parameter of the draft, which allows others: a Boolean of RFC 9651, section 3.3.6. */
+  limit: ({
+    name,
+    available,
+    effectiveWindow,
+    partition,
+    estimated,
+  }: Omit<Said, 'quota' | 'unit' | 'window'>): string =>
+    `${name};r=${available}${parameter('t', effectiveWindow)}${parameter('pk', partition && `:${partition}:`)}${estimated ? ';est' : ''}`,
 };
 
 /** What depends on a policy alone. */
@@ -84,6 +93,7 @@ export function draftHeaders(decision: Decision, partitionKeySecret?: string): r
           partitionKeySecret === undefined || charge === undefined
             ? undefined
             : partitionKey(charge.key, partitionKeySecret),
+        estimated: policy.estimated === true,
       });
   }
   return [

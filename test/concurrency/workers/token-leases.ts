@@ -1,0 +1,94 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { serve } from '../../support/processes/serve.js';
+
+interface Pod {
+  readonly redis: string;
+  /** How fast this process's clock runs; 1 is right. */
+  readonly clock: number;
+}
+
+interface Load {
+  readonly policies: readonly Policy[];
+  /** Requests a second. */
+  readonly rate: number;
+  /** Wall clock, in milliseconds. */
+  readonly from: number;
+  readonly until: number;
+  /** Where the instants of admissions are written as soon as they are known: this process may be killed. */
+  readonly file: string;
+}
+
+export interface Outcome {
+  readonly requests: number;
+  readonly byLease: number;
+  readonly failed: number;
+}
+
+const USER = { kind: 'user', value: 'ada' };
+let limiter: RateLimiter;
+
+/** The wall clock in microseconds, less the monotonic clock, which is one for all processes of a machine. */
+function wallOffset(): number {
+  const before = Date.now();
+  while (Date.now() === before);
+  return Date.now() * 1000 - Number(process.hrtime.bigint()) / 1000;
+}
+
+/** Milliseconds between two requests of a Poisson process. */
+function gap(rate: number): number {
+  return (-Math.log(1 - Math.random()) * 1000) / rate;
+}
+
+export const procedures = {
+  async connect({ redis, clock }: Pod): Promise<void> {
+    const now = performance.now.bind(performance);
+    Object.assign(performance, { now: () => now() * clock });
+    const module = RateLimitModule.forRoot({ redis, onStoreFailure: 'closed' });
+    const context: INestApplicationContext = await NestFactory.createApplicationContext(module, { logger: ['fatal'] });
+    limiter = context.get(RateLimiter);
+  },
+
+  /** Asks at random instants, whether earlier requests were answered or not. */
+  async load({ policies, rate, from, until, file }: Load): Promise<Outcome> {
+    const counts = { requests: 0, byLease: 0, failed: 0 };
+    const descriptor = openSync(file, 'a');
+    let admitted: number[] = [];
+    const write = (): void => {
+      if (admitted.length > 0) writeSync(descriptor, Float64Array.from(admitted));
+      admitted = [];
+    };
+    const writer = setInterval(write, 10);
+    const offset = wallOffset();
+    const instant = (): number => Number(process.hrtime.bigint()) / 1000 + offset;
+    const ask = async (): Promise<void> => {
+      counts.requests++;
+      const at = instant(); // a lease decides within this call
+      try {
+        const decision = await limiter.consume(policies, USER);
+        const isLeased = decision.policies[0]?.estimated === true;
+        if (decision.decidedBy === 'lease') counts.byLease++;
+        if (decision.allowed) admitted.push(isLeased ? at : Math.round(decision.decidedAtMs * 1000));
+      } catch {
+        counts.failed++;
+      }
+    };
+    const asked: Promise<void>[] = [];
+    await sleep(Math.max(0, from - Date.now()));
+    // A process that a busy machine has kept waiting does not catch up: the requests would share one call.
+    for (let next = Date.now(); next < until; next = Math.max(next, Date.now() - 1) + gap(rate)) {
+      await sleep(Math.max(0, next - Date.now()));
+      asked.push(ask());
+    }
+    await Promise.all(asked);
+    clearInterval(writer);
+    write();
+    closeSync(descriptor);
+    return counts;
+  },
+};
+
+serve(procedures);
