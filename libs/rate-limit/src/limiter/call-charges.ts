@@ -45,7 +45,7 @@ export class CallCharges {
   recentOf(policies: readonly BoundPolicy[], identity: Identity): RecentClient | undefined {
     const value = valueText(identity?.value);
     const known = value === undefined ? undefined : this.recent.get(value);
-    return known !== undefined && known.policies === policies && known.kind === identity.kind ? known : undefined;
+    return known !== undefined && known.kind === identity.kind && sameOf(known.policies, policies) ? known : undefined;
   }
 
   /** The charges of `consume`; of cost 0 they are peeks. */
@@ -103,6 +103,12 @@ export class CallCharges {
         `none, or RateLimitModule a plan`,
     );
   }
+}
+
+/** A policy that is written in a call is the same one each time, in another array. */
+function sameOf(some: readonly BoundPolicy[], others: readonly BoundPolicy[]): boolean {
+  if (some === others) return true;
+  return some.length === others.length && some.every((one, i) => one === others[i]);
 }
 
 /** Whether the options of a call may change its charges. */

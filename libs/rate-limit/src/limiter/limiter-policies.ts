@@ -38,6 +38,9 @@ export class LimiterPolicies {
     reserve: new Map(),
     peek: new Map(),
   };
+  /** The policy that was consumed last by its name: most callers ask the same one again. */
+  private lastName: string | undefined;
+  private lastBound: readonly BoundPolicy[] = [];
   private readonly warned = new Set<string>();
   /** By name: the policies that were bound, for those who look for a policy by its name. */
   private readonly known = new Map<string, Map<string, BoundPolicy>>();
@@ -60,11 +63,13 @@ export class LimiterPolicies {
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    */
   bind(policies: LimiterPolicy | readonly LimiterPolicy[], use: Use = 'consume'): readonly BoundPolicy[] {
+    if (use === 'consume' && typeof policies === 'string' && policies === this.lastName) return this.lastBound;
     const names = namesOf(policies);
     if (names === undefined) return this.usedFor(use, this.bindAll(policies));
     const known = this.byName[use];
     let bound = known.get(names);
     if (bound === undefined) known.set(names, (bound = this.usedFor(use, this.bindAll(policies))));
+    if (use === 'consume' && policies === names) [this.lastName, this.lastBound] = [names, bound];
     return bound;
   }
 
