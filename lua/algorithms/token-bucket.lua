@@ -53,7 +53,7 @@ local function charge(debt, policy, times, rejected, reply, k)
 end
 
 -- Refunds the part of the cost that the bucket would still owe without it. The proof stands in token-bucket.ts.
-local refund = ARGV[5] and function(debt, policy, cost, settlement, k)
+local refund = settling and function(debt, policy, cost, settlement, k)
   local p, q = policy[4], policy[5]
   local at, resetAt, charged, before, total = settlement[1], settlement[2], settlement[3], settlement[6], settlement[7]
   tails = tails or {}
@@ -72,7 +72,7 @@ local refund = ARGV[5] and function(debt, policy, cost, settlement, k)
   return debt - refunded, refunded
 end
 
-local rest = ARGV[5] and function(debt, policy, overdraft)
+local rest = settling and function(debt, policy, overdraft)
   local q, full = policy[5], policy[6]
   return floor((full - debt + overdraft * q) / q)
 end

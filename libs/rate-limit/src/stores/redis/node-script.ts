@@ -1,11 +1,11 @@
-import { hash } from 'node:crypto';
 import type { Deadlines, Question } from '../deadlines.js';
 import type { Batch } from './batch.js';
 import { PROGRAM } from './node-program.generated.js';
+import { programOf, type ScriptCall } from './programs.js';
 import type { ClusterNodeConnection } from './redis-client.js';
 import type { ScriptSettings } from './script.js';
 
-const SHA1 = hash('sha1', PROGRAM);
+const NODE_PROGRAM = programOf(PROGRAM);
 
 /** Replies to a call that has run nothing: the node lacks the declared key's slot, or its server forbids undeclared keys. */
 const NOT_RUN = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|UNDECLARED) /;
@@ -22,7 +22,8 @@ export class NotRunError extends Error {
 }
 
 /**
- * The Lua program that decides a batch of keys in any slots of one node. The header of lua/node/arguments.lua describes the wire.
+ * The Lua program that decides a batch of keys in any slots of one node: the header of lua/node/arguments.lua describes the wire.
+ * One row of one charge goes by the lean program.
  *
  * It is sent on the node's own connection and never redirected: behind a redirection, the other keys would be read on a node
  * that does not have them yet, while the old node still holds their state.
@@ -49,15 +50,10 @@ export class NodeScript {
   async decide(batch: Batch, connection: ClusterNodeConnection, question?: Question): Promise<readonly number[]> {
     const { clock, maxSkew } = this.settings;
     const now = clock?.();
-    const args = [
-      ...this.prefixed(batch.encodeKeys(), connection),
-      now === undefined ? 'redis' : String(now),
-      String(maxSkew),
-      ...batch.encodeArguments(now),
-    ];
+    const call = batch.encodeLean(now, maxSkew) ?? { ...batch.encodeRows(now, maxSkew), program: NODE_PROGRAM };
     let reply: unknown;
     try {
-      reply = await this.run(connection, args, question);
+      reply = await this.run(connection, call, question);
     } catch (error) {
       const { message } = error as Error;
       if (NOT_RUN.test(message)) throw new NotRunError(message, message.startsWith('UNDECLARED'));
@@ -70,23 +66,25 @@ export class NodeScript {
   /** Sends a call a second time only after NOSCRIPT, as `Script` does. */
   private async run(
     connection: ClusterNodeConnection,
-    args: readonly string[],
+    call: ScriptCall,
     question: Question | undefined,
   ): Promise<unknown> {
+    const { program } = call;
+    const args = this.prefixed(call, connection);
     try {
-      return await connection.evalsha(SHA1, 1, ...args);
+      return await connection.evalsha(program.sha1, 1, ...args);
     } catch (error) {
       if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
       if (question !== undefined && this.deadlines?.sendAgain(question) === false) throw error;
-      return await connection.eval(PROGRAM, 1, ...args);
+      return await connection.eval(program.text, 1, ...args);
     }
   }
 
   /** The client prefixes declared keys alone, and only where its connections to the nodes know the prefix. */
-  private prefixed(keys: string[], { options }: ClusterNodeConnection): string[] {
+  private prefixed({ keys, args }: ScriptCall, { options }: ClusterNodeConnection): readonly string[] {
     const { keyPrefix } = this;
-    if (keyPrefix === '') return keys;
-    for (let i = options.keyPrefix ? 1 : 0; i < keys.length; i++) keys[i] = `${keyPrefix}${keys[i]}`;
-    return keys;
+    if (keyPrefix === '') return args;
+    const isDeclaredPrefixed = Boolean(options.keyPrefix);
+    return args.map((arg, i) => (i >= keys || (i === 0 && isDeclaredPrefixed) ? arg : `${keyPrefix}${arg}`));
   }
 }
