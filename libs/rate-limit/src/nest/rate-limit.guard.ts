@@ -177,21 +177,24 @@ export class RateLimitGuard implements CanActivate {
     const { fixed } = route;
     if (fixed === undefined) return this.limitChosen(route, context).catch((error) => this.fail(context, error));
     const resolved = fixed.length > 1 ? new ResolvedIdentities() : undefined;
-    const charges: PolicyCharge[] = [];
+    let charges: PolicyCharge[] | undefined;
     try {
       for (let i = 0; i < fixed.length; i++) {
         const policy = fixed[i]!;
         const charge = this.chargeMaker.fixed(policy, context, resolved);
         if (isPromise(charge)) {
-          const later = this.limitLater(fixed.slice(i + 1), context, charges, charge, resolved);
+          const later = this.limitLater(fixed.slice(i + 1), context, charges ?? [], charge, resolved);
           return later.catch((error) => this.fail(context, error));
         }
-        if (charge !== undefined) charges.push(charge);
+        if (charge === undefined) continue;
+        // A literal with one element takes less than an empty array that grows.
+        if (charges === undefined) charges = [charge];
+        else charges.push(charge);
       }
     } catch (error) {
       return this.fail(context, error);
     }
-    return charges.length === 0 || this.admit(context, charges);
+    return charges === undefined || this.admit(context, charges);
   }
 
   private async limitChosen(route: Route, context: ExecutionContext): Promise<boolean> {
