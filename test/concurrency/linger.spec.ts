@@ -92,6 +92,6 @@ it('does not let callers wait that await each answer', async () => {
   });
   expect(batches).toBe(asked);
   const waited = events.slice(-asked).filter(({ durationMs }) => durationMs >= LINGER_MS - 1);
-  // Six waits in vain each second, and what the machine delays.
+  // Eleven waits in vain each second, and what the machine delays.
   expect(waited.length).toBeLessThan(asked / 2);
 });

@@ -363,7 +363,7 @@ describe('Batcher', () => {
         sent.at(-1)!.resolve(FULL);
         await settled();
       }
-      expect(waits).toBe(6);
+      expect(waits).toBe(11);
     });
 
     it('counts the wait in the deadline, and gives Redis all of it after a stall of the event loop', async () => {

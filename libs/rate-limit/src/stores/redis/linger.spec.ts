@@ -16,7 +16,7 @@ describe('Linger', () => {
     { rate: 10, ms: 5, worthIt: false },
     { rate: 150, ms: 5, worthIt: false },
     { rate: 250, ms: 5, worthIt: true },
-    { rate: 900, ms: 1, worthIt: false },
+    { rate: 700, ms: 1, worthIt: false },
     { rate: 1_100, ms: 1, worthIt: true },
     { rate: 4_000, ms: 1, worthIt: true },
   ])('$rate requests/s, $ms ms: worth it: $worthIt', ({ rate, ms, worthIt }) => {
@@ -30,7 +30,7 @@ describe('Linger', () => {
 
   it('is not worth it for what follows a burst in a quiet pod', () => {
     const linger = seen(5, 5);
-    linger.left(40);
+    linger.left(30);
     expect(linger.isWorthIt(1)).toBe(false);
   });
 
@@ -45,7 +45,7 @@ describe('Linger', () => {
     const linger = seen(4_000, 4);
     let waits = 0;
     for (; linger.isWorthIt(1); waits++) linger.waited(0, 1);
-    expect(waits).toBe(6);
+    expect(waits).toBe(11);
     for (const end = now + 999; now < end; now += 0.25) linger.left(1);
     expect(linger.isWorthIt(1)).toBe(false);
     now += 1;
