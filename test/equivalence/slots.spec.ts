@@ -11,6 +11,7 @@ import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/s
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
+import { untilByNode } from '../support/faults/by-node.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
 import { loadPrograms } from '../support/programs.js';
 import { histories, HISTORIES, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
@@ -227,6 +228,7 @@ describe('the policies of a request in several slots of a Cluster', () => {
     const clock = new TestClock(NOW);
     let step = 0;
     const asked = store(() => (clock.now += step));
+    await untilByNode(asked, await on.cluster.masters()); // the probe of a node reads the clock, too
     const [queued, all] = request({ 'user:a': queue, 'global:all': DAY });
     await asked.consume([queued!]);
     await asked.consume([queued!]);

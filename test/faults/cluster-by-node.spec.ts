@@ -3,6 +3,7 @@ import { expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Policy } from 'nestjs-floodgate';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { slotOf } from '../../libs/rate-limit/src/stores/redis/slots.js';
@@ -159,4 +160,52 @@ it('a script that a node has forgotten is sent again to that node', async () => 
   await until('the nodes are asked for all their slots', PROBED_MS, () => isByNode(pod, `known-${i++}`));
   await Promise.all(on.cluster.nodes.map(({ client }) => client.script('FLUSH')));
   expect(await isByNode(pod, 'forgotten')).toBe(true);
+});
+
+it('a log that outgrows its text, or loses an entry, while its slot moves keeps all its entries', async () => {
+  const masters = await on.cluster.masters();
+  const store = new RedisStore(on.client);
+  await untilByNode(store, masters);
+  const algorithm = algorithmOf({ algorithm: 'sliding-window-log', limit: 300, window: '300d' });
+  const charge = (cost: number): Charge[] => [{ key: '{log}:moving', algorithm, cost }];
+  const slot = slotOf('{log}');
+  const from = await on.cluster.ownerOf(slot);
+  const migration = await on.cluster.migration(
+    slot,
+    from,
+    masters.find((node) => node !== from)!,
+  );
+  const verdict = await store.consume(charge(100));
+  await migration.open();
+  expect(await from.client.exists('{log}:moving')).toBe(1);
+  for (const cost of [100, 50]) expect((await store.consume(charge(cost))).allowed).toBe(true);
+  expect((await store.consume(charge(51))).charges[0]!.remaining).toBe(50);
+  const [taken] = receiptsOf(charge(100), verdict);
+  await store.refund([{ ...taken!, cost: 100 }]);
+  expect((await store.consume(charge(150))).allowed).toBe(true);
+  expect((await store.consume(charge(1))).allowed).toBe(false);
+  await migration.close();
+  expect((await store.consume(charge(1))).allowed).toBe(false);
+});
+
+it.each([
+  ['of the client', { keyPrefix: 'shop:' }],
+  ['of its nodes', { redisOptions: { keyPrefix: 'shop:' } }],
+])('a key prefix %s stands before every key', async (_, options) => {
+  const client = new Cluster(on.cluster.addresses, options);
+  try {
+    const store = new RedisStore(client);
+    await untilByNode(store, await on.cluster.masters());
+    const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '300d' });
+    const keys = Array.from({ length: 60 }, (__, i) => `{prefixed-${i}}`);
+    await Promise.all(on.cluster.nodes.map(({ client: admin }) => admin.flushdb().catch(() => undefined)));
+    const before = await sumOf('evalsha');
+    const verdicts = await Promise.all(keys.map((key) => store.consume([{ key, algorithm, cost: 1 }])));
+    expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
+    expect((await sumOf('evalsha')) - before).toBeLessThan(10);
+    const stored = await Promise.all((await on.cluster.masters()).map(({ client: admin }) => admin.keys('*')));
+    expect(stored.flat().toSorted()).toEqual(keys.map((key) => `shop:${key}`).toSorted());
+  } finally {
+    client.disconnect();
+  }
 });

@@ -2,10 +2,15 @@
 -- has written anything; `finish` fills it.
 local CHUNK = 1000 -- entries of an RPUSH: unpack has a limit
 
-local function write(level)
+-- Whether the slot of a key is on its way to another node of a Cluster, which then rejects keys that do not exist here. A key
+-- that vanished between two commands could not be written again. The other key has the same hash tag.
+local function moves(key) return type(redis.pcall('EXISTS', key .. ':')) == 'table' end
+
+local function write(level, _, k)
   if level.list then return nil end
   local forget = level.newest + level.window
-  level.list = used(level) > PACKED
+  -- A string is read at any length, and becomes a list once its slot has moved.
+  level.list = used(level) > PACKED and (level.raw == '' or not moves(KEYS[k]))
   if level.list then return '', forget end
   local kept = sub(level.raw, level.first * 8 + 1, level.size * 8)
   return kept .. string.rep(struct.pack('>d', level.stamp), level.added), forget
@@ -23,10 +28,12 @@ local function finish(level, key)
       pending, size = {}, 0
     end
   end
-  if level.keep then -- refunded: few entries came after the charge
+  if level.keep == 0 then
+    level.first = max(level.first, level.from) -- refunded the oldest entries
+  elseif level.keep then -- refunded: few entries came after the charge
     local later = {}
     for i = level.from, level.size - 1 do later[#later + 1] = level.entry(i) end
-    if level.keep > 0 then redis.call('LTRIM', key, 0, level.keep - 1) else redis.call('DEL', key) end
+    redis.call('LTRIM', key, 0, level.keep - 1)
     for i = 1, #later do push(later[i]) end
   elseif level.raw then
     redis.call('DEL', key)

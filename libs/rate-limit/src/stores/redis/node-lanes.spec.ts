@@ -1,0 +1,133 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
+import { Batch } from './batch.js';
+import { NodeLanes } from './node-lanes.js';
+import { NodeScript, NotRunError } from './node-script.js';
+import type { ClusterNodeConnection } from './redis-client.js';
+import { SLOTS, slotOf } from './slots.js';
+
+const NOW = 1_700_000_000_000_000;
+const KEY = 'rl:{user:ada}:one';
+const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 5, refill: 1 });
+
+/** The keys of each call to the node, and the answers to come; without one, the node decides. */
+let calls: string[][];
+let answers: unknown[];
+let warnings: string[];
+let connection: { status: string; options: object; evalsha: unknown; stream: { writable: boolean } };
+let lanes: NodeLanes;
+
+beforeEach(() => {
+  [calls, answers, warnings] = [[], [], []];
+  const evalsha = async (_: string, __: number, ...args: string[]): Promise<unknown> => {
+    calls.push(args.slice(0, -4));
+    const answer = answers.shift();
+    if (answer instanceof Error) throw answer;
+    if (answer !== undefined) return answer;
+    const isProbe = args.at(-2)!.includes('fixed-window');
+    return [NOW, ...args.slice(0, -4).flatMap(() => (isProbe ? [0, 1] : [0]))];
+  };
+  connection = { status: 'ready', options: { host: 'a', port: 1 }, evalsha, stream: { writable: true } };
+  const log = (line: string): void => void warnings.push(line);
+  const client = {
+    slots: Array.from({ length: SLOTS }, () => ['a:1']),
+    nodes: () => [connection as unknown as ClusterNodeConnection],
+  };
+  const script = new NodeScript('', { clock: undefined, maxSkew: 0, deadlines: undefined });
+  lanes = new NodeLanes(client, { script, keyPrefix: '', logger: { log, warn: log, error: log } });
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const lane = (): number => lanes.laneOf(slotOf(KEY), KEY);
+const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
+
+function batchOf(number: number): Batch {
+  const batch = new Batch(number);
+  const ignore = (): undefined => undefined;
+  batch.add({ charges: [{ key: KEY, algorithm, cost: 1 }], resolve: ignore, reject: ignore, next: undefined });
+  return batch;
+}
+
+describe('the lane of a key', () => {
+  it('is its slot until a probe of two slots of the node has succeeded, and then that of the node', async () => {
+    expect(lane()).toBe(slotOf(KEY));
+    expect(lane()).toBe(slotOf(KEY)); // no second probe
+    await turn();
+    expect(calls).toHaveLength(1);
+    const [first, second] = calls[0]!;
+    expect([first, second].every((key) => key!.startsWith('rl:{'))).toBe(true); // where the user may write
+    expect(slotOf(first!)).not.toBe(slotOf(second!));
+    expect(lane()).toBeGreaterThanOrEqual(SLOTS);
+    expect(lanes.nodeOf(lane())).toBe('a:1');
+    expect(await lanes.decide(batchOf(lane()))).toEqual([NOW, 0]);
+  });
+
+  it.each([
+    ['UNDECLARED ERR no permission', 1],
+    ['ERR script tried accessing undeclared key', 1],
+    ['MOVED 1 b:1', 0],
+    ['LOADING Redis is loading', 0],
+  ])('stays its slot after the probe fails with %s, which %i warnings tell', async (message, count) => {
+    answers = [replyError(message)];
+    lane();
+    await turn();
+    expect([lane(), warnings.length]).toEqual([slotOf(KEY), count]);
+    expect(calls).toHaveLength(1); // the next probe comes later
+  });
+
+  it('stays its slot while the node says that the keys of the probe lie elsewhere', async () => {
+    answers = [[NOW, -3, 0, 1]];
+    lane();
+    await turn();
+    expect(lane()).toBe(slotOf(KEY));
+  });
+
+  it('is its slot while the connection is not ready, and after the server begins to forbid undeclared keys', async () => {
+    lane();
+    await turn();
+    const number = lane();
+    connection.status = 'reconnecting';
+    expect(lane()).toBe(slotOf(KEY));
+    await expect(lanes.decide(batchOf(number))).rejects.toThrow(NotRunError);
+    connection.status = 'ready';
+    expect(lane()).toBe(number);
+    answers = [replyError('UNDECLARED ERR no permission')];
+    await expect(lanes.decide(batchOf(number))).rejects.toThrow(NotRunError);
+    expect([lane(), warnings.length]).toEqual([slotOf(KEY), 1]);
+  });
+
+  it('is a new one, to be probed again, for a new connection', async () => {
+    lane();
+    await turn();
+    const number = lane();
+    connection.status = 'end';
+    connection = { ...connection, status: 'ready' };
+    expect(lane()).toBe(slotOf(KEY));
+    await turn();
+    expect([lane() > number, lanes.nodeOf(number), lanes.nodeOf(lane())]).toEqual([true, undefined, 'a:1']);
+    await expect(lanes.decide(batchOf(number))).rejects.toThrow(NotRunError);
+  });
+});
+
+describe('a batch', () => {
+  it.each(['MOVED 1 b:1', 'ASK 1 b:1', 'TRYAGAIN Multiple keys', 'CLUSTERDOWN Hash slot not served'])(
+    'has not run after %s',
+    async (message) => {
+      lane();
+      await turn();
+      answers = [replyError(message)];
+      await expect(lanes.decide(batchOf(lane()))).rejects.toThrow(NotRunError);
+    },
+  );
+
+  it.each(['Connection is closed.', 'ERR something else', 'OOM command not allowed'])(
+    'may have run after %s',
+    async (message) => {
+      lane();
+      await turn();
+      answers = [replyError(message)];
+      await expect(lanes.decide(batchOf(lane()))).rejects.not.toThrow(NotRunError);
+      expect(calls).toHaveLength(2);
+    },
+  );
+});
