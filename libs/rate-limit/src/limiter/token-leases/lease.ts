@@ -13,7 +13,8 @@ const MICROSECONDS = 1000;
 export interface Lease {
   /** The tokens that are left. */
   left: number;
-  readonly granted: number;
+  /** All of its tokens, but those that go on as another lease. */
+  granted: number;
   /** The instant of the lease by the store's clock, in microseconds. */
   readonly at: number;
   /** `at` plus the verdict's `resetAfter`: identifies a window. */

@@ -176,7 +176,7 @@ export class TokenLeases {
   private lease(entry: LeasedKey, want: number, sentAt: number): void {
     if (this.isClosed) return;
     const { algorithm } = entry;
-    const settled = entry.algorithm.tokenLease === undefined ? undefined : entry.ended.shift();
+    const settled = algorithm.tokenLease === undefined ? undefined : entry.settled(sentAt);
     const charge: Charge =
       algorithm.tokenLease === undefined
         ? { ...entry.charge, cost: want }
