@@ -96,9 +96,11 @@ export class LeasedKey {
       return ended.shift();
     const time = Math.min(using.endsAt - now, using.endsAt - using.renewAt);
     const kept = Math.min(using.left, Math.ceil((this.demand.costAt(now) * MARGIN * time) / this.length) + 1);
-    if (kept >= using.granted) return ended.shift();
-    this.using = { ...using, granted: kept, left: kept };
-    using.granted -= kept;
+    const { pending } = using;
+    if (kept + pending >= using.granted) return ended.shift();
+    this.using = { ...using, granted: kept + pending, left: kept };
+    using.heir = this.using;
+    using.granted -= kept + pending;
     using.left -= kept;
     return using;
   }
