@@ -12,7 +12,8 @@ import { TextbookTokenBucket } from './support/textbook.js';
 import type { Outcome, procedures } from './workers/token-leases.js';
 
 const PODS = 20;
-const LEASE = { for: '100ms', max: 200 };
+/** Longer than usual: a busy machine makes processes wait for their turn. */
+const LEASE = { for: '500ms', max: 200 };
 const START_MS = 300;
 /** Clocks that run nearly as far apart from Redis's as leases allow for. */
 const CLOCKS = [1, 0.9981, 1.0019];
@@ -30,7 +31,7 @@ beforeAll(async () => {
   client = new Redis(server.url, { maxRetriesPerRequest: null });
   client.on('error', () => undefined); // it is restarted
   pods = await Processes.start(new URL('workers/token-leases.ts', import.meta.url), PODS);
-  await pods.all('connect', (i) => ({ redis: server.url, clock: CLOCKS[i % CLOCKS.length]! }));
+  await pods.all('connect', (i) => ({ redis: server.url, clock: CLOCKS[i % CLOCKS.length]!, deadlineMs: 1_000 }));
 }, 240_000);
 afterAll(async () => {
   client?.disconnect();
@@ -40,6 +41,8 @@ afterAll(async () => {
 });
 
 interface Run {
+  /** Of all decisions, and of admissions, in microseconds. */
+  readonly asked: readonly number[];
   readonly instants: readonly number[];
   readonly outcomes: readonly Outcome[];
   readonly calls: number;
@@ -67,11 +70,30 @@ async function run(
   let calls = 0;
   if (trouble === undefined) calls = (await commandsDuring(client, work))('evalsha').calls;
   else await work();
-  const instants = Array.from({ length: PODS }, (_, i) => {
+  const decisions = Array.from({ length: PODS }, (_, i) => {
     const bytes = readFileSync(file(i));
-    return [...new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + (bytes.length & ~7)))];
-  }).flat();
-  return { instants: instants.toSorted((a, b) => a - b), outcomes, calls };
+    const numbers = new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + (bytes.length & ~15)));
+    return Array.from({ length: numbers.length / 2 }, (__, n) => ({
+      at: numbers[2 * n]!,
+      admitted: numbers[2 * n + 1]!,
+    }));
+  })
+    .flat()
+    .toSorted((a, b) => a.at - b.at);
+  const instants = decisions.filter(({ admitted }) => admitted === 1).map(({ at }) => at);
+  return { asked: decisions.map(({ at }) => at), instants, outcomes, calls };
+}
+
+/** How many requests at these instants an exact token bucket admits. */
+function admittedBy(capacity: number, refill: number, instants: readonly number[]): number {
+  const textbook = new TextbookTokenBucket(BigInt(capacity), BigInt(refill));
+  return instants.filter((at) => textbook.ask(BigInt(Math.floor(at))).allowed).length;
+}
+
+function byWindow(instants: readonly number[], window: number): Map<number, number> {
+  const windows = new Map<number, number>();
+  for (const at of instants) windows.set(Math.floor(at / window), (windows.get(Math.floor(at / window)) ?? 0) + 1);
+  return windows;
 }
 
 /** How many of the admissions a textbook would not make, up to the error of the clocks. */
@@ -99,72 +121,77 @@ function report(figures: object): void {
 
 describe('leases of 20 processes whose clocks drift', () => {
   it('spare Redis 19 of 20 calls for a client within its limit, who notices nothing', async () => {
-    const policy = { name: 'hot', algorithm: 'token-bucket', capacity: 20_000, refill: 10_000 } as const;
-    const lease = { for: '500ms', max: 200 };
-    const exact = await run([policy], 1_600, 3_000);
-    const leased = await run([{ ...policy, lease }], 1_600, 3_000);
-    expect(overBucket(leased, 20_000, 10_000)).toBe(0);
-    expect(leased.instants).toHaveLength(countOf(leased, 'requests') - countOf(leased, 'failed'));
-    expect(leased.instants.length).toBeGreaterThan(0.95 * countOf(leased, 'requests'));
-    const perCall = (of: Run): number => countOf(of, 'requests') / of.calls;
-    report({ name: 'hot', perCall: [perCall(exact), perCall(leased)], byLease: countOf(leased, 'byLease') });
-    expect(perCall(leased)).toBeGreaterThan(20 * Math.min(1, perCall(exact)));
+    const policy = { name: 'hot', algorithm: 'token-bucket', capacity: 40_000, refill: 10_000 } as const;
+    const all = await run([{ ...policy, lease: { for: '2s', max: 1_000 } }], 1_600, 6_000);
+    const perCall = countOf(all, 'requests') / all.calls;
+    report({
+      name: 'hot',
+      perCall,
+      requests: countOf(all, 'requests'),
+      byLease: countOf(all, 'byLease'),
+      calls: all.calls,
+    });
+    expect(overBucket(all, 40_000, 10_000)).toBe(0);
+    expect(all.instants).toHaveLength(countOf(all, 'requests') - countOf(all, 'failed'));
+    expect(perCall).toBeGreaterThan(20);
+    expect(countOf(all, 'byLease')).toBeGreaterThan(0.9 * countOf(all, 'requests'));
   }, 60_000);
 
   it('never admit more than a token bucket that is asked for too much, and hardly less', async () => {
-    const policy = { name: 'busy', algorithm: 'token-bucket', capacity: 400, refill: 500 } as const;
-    const exact = await run([policy], 1_000, 4_000);
-    const leased = await run([{ ...policy, lease: LEASE }], 1_000, 4_000);
+    const policy = { name: 'busy', algorithm: 'token-bucket', capacity: 200, refill: 100, lease: LEASE } as const;
+    const all = await run([policy], 1_000, 5_000);
+    const exact = admittedBy(200, 100, all.asked);
     report({
       name: 'busy',
-      admitted: [exact.instants.length, leased.instants.length],
-      calls: [exact.calls, leased.calls],
+      ratio: all.instants.length / exact,
+      asked: all.asked.length,
+      exact,
+      byLease: countOf(all, 'byLease'),
     });
-    expect(overBucket(exact, 400, 500)).toBe(0);
-    expect(overBucket(leased, 400, 500)).toBe(0);
-    expect(countOf(leased, 'byLease')).toBeGreaterThan(0);
-    expect(leased.instants.length).toBeGreaterThan(0.95 * exact.instants.length);
+    expect(overBucket(all, 200, 100)).toBe(0);
+    expect(countOf(all, 'byLease')).toBeGreaterThan(0);
+    expect(all.instants.length).toBeGreaterThan(0.95 * exact);
   }, 60_000);
 
   it.each(['fixed-window', 'sliding-window-counter'] as const)(
     'never admit more than a %s',
     async (algorithm) => {
-      const policy = { name: algorithm, algorithm, limit: 300, window: '500ms', lease: LEASE } as const;
-      const all = await run([policy], 1_000, 4_000);
-      const windows = new Map<number, number>();
-      for (const at of all.instants) windows.set(Math.floor(at / 5e5), (windows.get(Math.floor(at / 5e5)) ?? 0) + 1);
-      report({ name: algorithm, windows: [...windows.values()], calls: all.calls, byLease: countOf(all, 'byLease') });
-      expect(Math.max(...windows.values())).toBeLessThanOrEqual(300);
-      expect(Math.max(...windows.values())).toBeGreaterThan(285);
+      const policy = { name: algorithm, algorithm, limit: 300, window: '1s', lease: LEASE } as const;
+      const all = await run([policy], 1_000, 5_000);
+      const [asked, admitted] = [byWindow(all.asked, 1e6), byWindow(all.instants, 1e6)];
+      report({
+        name: algorithm,
+        asked: [...asked.values()],
+        admitted: [...admitted.values()],
+        byLease: countOf(all, 'byLease'),
+      });
+      expect(Math.max(...admitted.values())).toBeLessThanOrEqual(300);
+      expect(Math.max(...admitted.values())).toBeGreaterThan(0.95 * Math.min(300, Math.max(...asked.values())));
       expect(countOf(all, 'byLease')).toBeGreaterThan(0);
     },
     60_000,
   );
 
   it('never admit more while processes are killed, and Redis stops, dies and comes back', async () => {
-    const policy = { name: 'fault', algorithm: 'token-bucket', capacity: 600, refill: 800, lease: LEASE } as const;
+    const policy = { name: 'fault', algorithm: 'token-bucket', capacity: 400, refill: 400, lease: LEASE } as const;
     const trouble = async (): Promise<void> => {
-      await sleep(START_MS + 400);
+      await sleep(START_MS + 800);
       await Promise.all([0, 4, 8].map((i) => pods.kill(i)));
-      await sleep(200);
+      await sleep(400);
       server.pause();
       await sleep(300);
       server.resume();
       await Promise.all([1, 5, 9].map((i) => pods.kill(i)));
-      await sleep(500);
+      await sleep(1_000);
       await server.kill();
       await sleep(200);
       await server.restart();
     };
-    const all = await run([policy], 2_000, 5_000, trouble);
-    report({
-      name: 'fault',
-      admitted: all.instants.length,
-      byLease: countOf(all, 'byLease'),
-      failed: countOf(all, 'failed'),
-    });
-    expect(overBucket(all, 600, 800)).toBe(0);
-    expect(countOf(all, 'byLease')).toBeGreaterThan(0);
-    expect(all.instants.length).toBeGreaterThan(1_000);
+    const all = await run([policy], 1_500, 7_000, trouble);
+    const counts = { admitted: all.instants.length, byLease: countOf(all, 'byLease'), failed: countOf(all, 'failed') };
+    report({ name: 'fault', ...counts });
+    expect(overBucket(all, 400, 400)).toBe(0);
+    expect(counts.byLease).toBeGreaterThan(0);
+    expect(counts.admitted).toBeGreaterThan(500);
   }, 60_000);
 });

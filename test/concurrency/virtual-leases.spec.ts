@@ -27,6 +27,7 @@ async function run(policies: readonly Policy[], { pods, rate, troubles, duty = 1
   const start = time.now;
   const asked: Promise<unknown>[] = [];
   const arrive = (): void => {
+    if (time.now >= start + SECONDS * 1000) return;
     const pod = Math.floor(next() * pods);
     if (((time.now - start) % 100) / 100 < duty) asked.push(all.ask(pod, 'user:hot'));
     time.at(time.now + (-Math.log(1 - next()) * 1000 * duty) / rate, arrive);
@@ -49,6 +50,38 @@ function mostInWindow({ admissions }: VirtualPods, window: number): number {
   for (const { at } of admissions) counts.set(Math.floor(at / window), (counts.get(Math.floor(at / window)) ?? 0) + 1);
   return Math.max(...counts.values());
 }
+
+describe('a policy with leases beside one without', () => {
+  it('is charged for admitted requests alone: rejected ones give their tokens back', async () => {
+    const leased = { algorithm: 'token-bucket', capacity: 2_000, refill: '1/h', lease: LEASE } as const;
+    const plain = { algorithm: 'fixed-window', limit: 50, window: '1s' } as const;
+    const pods = await run([leased, plain], { pods: 4, rate: 1_000, troubles: CALM });
+    await pods.time.run(pods.time.now + 1_000);
+    const admitted = pods.admissions.length;
+    expect(mostInWindow(pods, 1000)).toBe(50);
+    expect(admitted).toBeGreaterThanOrEqual(50 * SECONDS);
+    // Without that, some 3,700 requests would have cost it all of its tokens.
+    expect(pods.remaining('user:hot')).toBeGreaterThanOrEqual(2_000 - admitted - pods.expired);
+    expect(pods.expired).toBeLessThan(500);
+  }, 60_000);
+});
+
+describe('a reset', () => {
+  it('ends the leases of its process, and what is on its way', async () => {
+    const policy = { algorithm: 'token-bucket', capacity: 100, refill: '1/h', lease: LEASE } as const;
+    const pods = new VirtualPods([policy], CALM, 1, 1);
+    const ask = async (): Promise<string | undefined> => {
+      const asked = pods.ask(0, 'user:ada');
+      await pods.time.run(pods.time.now + 5);
+      return (await asked)?.decidedBy;
+    };
+    for (let i = 0; i < 8; i++) await ask();
+    expect(await ask()).toBe('lease');
+    await pods.reset(0, 'user:ada');
+    expect(await ask()).toBe('store');
+    expect(pods.remaining('user:ada')).toBe(99);
+  });
+});
 
 const REPORT: object[] = [];
 afterAll(() => console.table(REPORT));

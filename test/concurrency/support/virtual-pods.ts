@@ -1,4 +1,3 @@
-import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/algorithm.js';
 import { DenialCache } from '../../../libs/rate-limit/src/limiter/denial-cache.js';
 import { Fallback } from '../../../libs/rate-limit/src/limiter/fallback.js';
 import { Limiter } from '../../../libs/rate-limit/src/limiter/limiter.js';
@@ -88,8 +87,21 @@ export class VirtualPods {
     if (deathEvery !== undefined) this.time.at(this.time.now + deathEvery, () => die(0));
   }
 
-  get algorithm(): Algorithm {
-    return this.policies[0]!.algorithm;
+  /** The tokens that are left of the first policy, as the store says it. */
+  remaining(identity: string): number {
+    const { key, algorithm } = this.pods[0]!.charge(this.policies[0]!, identity, 0);
+    return this.store.consume([{ key, algorithm, cost: 0, mode: 'peek' }]).charges[0]!.remaining;
+  }
+
+  /** Tokens on lease that were neither used nor returned, over all pods that live. */
+  get expired(): number {
+    return this.pods.reduce((sum, { tokenLeases }) => sum + tokenLeases.expired, 0);
+  }
+
+  /** Forgets the states of the policies in one pod. */
+  async reset(pod: number, identity: string): Promise<void> {
+    const limiter = this.pods[pod]!;
+    await limiter.reset(this.policies.map((policy) => limiter.charge(policy, identity, 0).key));
   }
 
   /** A request to one pod. Records it where it is admitted. */
@@ -103,7 +115,7 @@ export class VirtualPods {
       const decision = await answer;
       this.decidedBy[decision.decidedBy] = (this.decidedBy[decision.decidedBy] ?? 0) + 1;
       if (!decision.allowed) return decision;
-      const byStore = decision.policies[0]!.estimated !== true;
+      const byStore = decision.decidedBy === 'store';
       this.admissions.push({ at: byStore ? decision.decidedAtMs : now, cost });
       return decision;
     } catch {

@@ -70,7 +70,7 @@ export interface TokenLeaseCounts {
   readonly leased: number;
   /** Unused, and returned to the store. */
   readonly returned: number;
-  /** Unused, and not returned in time: they count as used. */
+  /** Unused, and not returned, or perhaps too late: they count as used. */
   readonly expired: number;
 }
 

@@ -13,7 +13,12 @@ const MICROSECONDS = 1000;
 export interface Lease {
   /** The tokens that are left. */
   left: number;
-  readonly granted: number;
+  /** All of its tokens, but those that go on as another lease. */
+  granted: number;
+  /** Of the tokens that were taken: those of requests that the store has still to decide on. */
+  pending: number;
+  /** What the rest of it goes on as. */
+  heir?: Lease;
   /** The instant of the lease by the store's clock, in microseconds. */
   readonly at: number;
   /** `at` plus the verdict's `resetAfter`: identifies a window. */
@@ -43,7 +48,7 @@ export function leaseOf(
   const granted = grantedBy(algorithm, allowed, charge!, cost);
   if (granted <= 0) return undefined;
   const resetAt = at + charge!.resetAfter;
-  const lease = { left: granted, granted, at, resetAt, isOpen: true };
+  const lease = { left: granted, granted, pending: 0, at, resetAt, isOpen: true };
   if (algorithm.leasedFor === undefined) {
     const lead = Math.min(length * MOST_LEAD, Math.max(length * LEAD, (now - sentAt) * ANSWERS));
     const endsAt = sentAt + length * DRIFT;

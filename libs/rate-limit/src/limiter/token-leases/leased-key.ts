@@ -86,6 +86,25 @@ export class LeasedKey {
     else this.end(lease);
   }
 
+  /**
+   * Takes out of the leases what is to be settled together with the next lease: one that has ended, or the lease in use without the
+   * tokens that are needed until the next one is there. It must not wait for its end: the store forgets it soon after.
+   */
+  settled(now: number): Lease | undefined {
+    const { using, ended } = this;
+    if (using === undefined || this.spare !== undefined || (ended[0]?.granted ?? 0) > using.granted)
+      return ended.shift();
+    const time = Math.min(using.endsAt - now, using.endsAt - using.renewAt);
+    const kept = Math.min(using.left, Math.ceil((this.demand.costAt(now) * MARGIN * time) / this.length) + 1);
+    const { pending } = using;
+    if (kept + pending >= using.granted) return ended.shift();
+    this.using = { ...using, granted: kept + pending, left: kept };
+    using.heir = this.using;
+    using.granted -= kept + pending;
+    using.left -= kept;
+    return using;
+  }
+
   /** Ends all leases. */
   endAll(): void {
     this.using = this.end(this.using);
@@ -105,9 +124,9 @@ export class LeasedKey {
     const cost = demand.costAt(now);
     const { left } = this;
     if (using !== undefined && now < using.renewAt && left >= cost * LOW) return 0;
-    let want = Math.min(terms.max, Math.ceil(cost * MARGIN) - (now < (using?.renewAt ?? 0) ? left : 0));
-    // A window is charged what is asked for, or nothing.
-    if (algorithm.leasedFor !== undefined) want = Math.min(want, Math.floor(this.remaining / PART));
+    let want = Math.min(terms.max, Math.ceil(cost * MARGIN));
+    // A window is charged what is asked for, or nothing, and its tokens stay good. Those of a bucket are exchanged.
+    if (algorithm.leasedFor !== undefined) want = Math.min(want - left, Math.floor(this.remaining / PART));
     return want < FEWEST ? 0 : want;
   }
 

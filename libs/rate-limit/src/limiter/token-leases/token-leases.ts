@@ -99,9 +99,18 @@ export class TokenLeases {
     const rest = payments.every((payment) => payment === undefined)
       ? charges
       : charges.filter((_, i) => payments[i] === undefined);
-    const answer = (rest.length < charges.length ? this.denied(rest) : undefined) ?? this.ask(rest);
+    for (const payment of payments) if (payment !== undefined) payment.lease.pending += payment.cost;
+    let answer: Verdict | Promise<Verdict>;
+    try {
+      answer = (rest.length < charges.length ? this.denied(rest) : undefined) ?? this.ask(rest);
+    } catch (error) {
+      return this.undecided(payments, error);
+    }
     return isPromise(answer)
-      ? answer.then((verdict) => this.conclude(charges, payments, verdict))
+      ? answer.then(
+          (verdict) => this.conclude(charges, payments, verdict),
+          (error: unknown) => this.undecided(payments, error),
+        )
       : this.conclude(charges, payments, answer);
   }
 
@@ -131,8 +140,7 @@ export class TokenLeases {
     const verdicts = charges.map((charge, i) => {
       const payment = payments[i];
       if (payment !== undefined) {
-        const { lease, cost } = payment;
-        if (!verdict.allowed && lease.isOpen) lease.left += cost;
+        this.decided(payment, verdict.allowed);
         return unrefundable(payment.entry, verdict, now);
       }
       const said = verdict.charges[next++]!;
@@ -140,6 +148,22 @@ export class TokenLeases {
       return said;
     });
     return { allowed: verdict.allowed, at: verdict.at, charges: verdicts };
+  }
+
+  /** The store may have made the other charges, and the fallback decides: the tokens count as used. */
+  private undecided(payments: readonly (Payment | undefined)[], error: unknown): never {
+    for (const payment of payments) if (payment !== undefined) this.decided(payment, true);
+    throw error;
+  }
+
+  /** Gives the tokens of a rejected request back to their lease, or to what goes on of it. */
+  private decided({ lease, cost }: Payment, allowed: boolean): void {
+    let live = lease;
+    while (live.heir !== undefined) live = live.heir;
+    live.pending -= cost;
+    if (allowed) return;
+    if (live.isOpen) live.left += cost;
+    else this.tokens.expired += cost;
   }
 
   /** Takes the tokens of the charges that leases can pay. */
@@ -176,7 +200,7 @@ export class TokenLeases {
   private lease(entry: LeasedKey, want: number, sentAt: number): void {
     if (this.isClosed) return;
     const { algorithm } = entry;
-    const settled = entry.algorithm.tokenLease === undefined ? undefined : entry.ended.shift();
+    const settled = algorithm.tokenLease === undefined ? undefined : entry.settled(sentAt);
     const charge: Charge =
       algorithm.tokenLease === undefined
         ? { ...entry.charge, cost: want }
@@ -202,7 +226,8 @@ export class TokenLeases {
   private answered(entry: LeasedKey, verdict: Verdict, want: number, settled: Lease | undefined, sentAt: number): void {
     const now = this.monotonicMs();
     entry.isAsking = false;
-    if (settled !== undefined) this.tokens.returned += settled.left;
+    // After its end the store may have forgotten it.
+    if (settled !== undefined) this.tokens[sentAt < settled.endsAt ? 'returned' : 'expired'] += settled.left;
     const lease = want > 0 ? leaseOf(entry, verdict, want, sentAt, now) : undefined;
     entry.told(verdict, verdict.charges[0]!, now);
     if (lease === undefined) {
