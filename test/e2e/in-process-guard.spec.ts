@@ -17,7 +17,7 @@ class CountingGuard extends RateLimitGuard {
     }).enable();
     let returned: unknown;
     try {
-      return (returned = super.canActivate(context)) as boolean;
+      return (returned = super.canActivate(context));
     } finally {
       hook.disable();
       seen.push({ returned, promises });
@@ -55,7 +55,7 @@ describe.each(PLATFORMS)('the guard over MemoryStore (%s)', (platform) => {
   it.each(['/one', '/two'])('makes no promise for a request that passes (%s)', async (path) => {
     seen.length = 0;
     for (let i = 0; i < 4; i++) await http.send(path);
-    expect(seen.slice(0, 3)).toEqual(Array(3).fill({ returned: true, promises: 0 }));
+    expect(seen.slice(0, 3)).toEqual(Array.from({ length: 3 }, () => ({ returned: true, promises: 0 })));
     expect(seen[3]).toMatchObject({ returned: undefined }); // it threw the rejection
   });
 });

@@ -5,7 +5,6 @@ import type { PlainVerdict } from '../stores/judge.js';
 import { type ChargeReceipt, receiptsOf } from '../stores/receipt.js';
 import type { ChargeVerdict, Verdict } from '../stores/store.js';
 import type { BlockedCharge } from './overrides/active-overrides.js';
-import type { RecentClient } from './call-charges.js';
 import type { PolicyCharge } from './policy-charge.js';
 
 const MICROSECONDS = 1000;
@@ -217,12 +216,16 @@ export function decisionOf(
 }
 
 /**
- * The same for one plain charge that is kept, by a store in this process. The charge itself is not read: with many clients its
- * memory is far, and that of its policy is near.
+ * The same for one plain charge, by a store in this process. The charge itself is not read: with many clients its memory is far, and
+ * that of its policy is near.
+ *
+ * @param charges the charge alone
  */
 export function decisionOfPlain(
-  { plain, charges }: RecentClient,
+  charges: readonly PolicyCharge[],
+  charge: PolicyCharge,
   { name, algorithm, plan }: BoundPolicy,
+  override: number | undefined,
   verdict: PlainVerdict,
 ): Decision {
   const { allowed, remaining } = verdict;
@@ -237,8 +240,8 @@ export function decisionOfPlain(
     verdict.resetAfter / MICROSECONDS,
     retryAfterMs,
     delayMs,
-    plain!,
-    undefined,
+    charge,
+    override,
     plan,
     undefined,
   );

@@ -3,7 +3,7 @@ import type { Monitor } from '../metrics/monitor.js';
 import type { OverrideStats, TokenLeaseCounts } from '../metrics/stats.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
-import type { ChargeMode } from '../stores/charge.js';
+import { type ChargeMode, isPlain } from '../stores/charge.js';
 import type { PlainVerdict } from '../stores/judge.js';
 import { type ChargeReceipt, Receipt } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
@@ -88,19 +88,20 @@ export class Limiter {
 
   /** As `decide`, for a client whose charges are kept. In the process it costs one look at the state, and one decision. */
   decideRecent(client: RecentClient): Decision | Promise<Decision> {
+    const { charges, plain, policies } = client;
     const { memory } = this.gateway;
-    if (client.plain === undefined || memory === undefined || this.overrides.size !== 0)
-      return this.decide(client.charges);
+    if (plain === undefined || memory === undefined) return this.decide(charges);
+    if (this.overrides.size !== 0 && this.overrides.apply(charges) !== undefined) return this.decide(charges);
     const { monitor } = this;
-    const policy = client.policies[0]!;
+    const policy = policies[0]!;
     const since = monitor.begin();
     let verdict: PlainVerdict;
     try {
-      verdict = memory.consumePlain(client, client.plain, policy.algorithm, policy.cost as number);
+      verdict = memory.consumePlain(client, plain, policy.algorithm, policy.cost as number);
     } catch (error) {
-      return this.undecided(client.charges, error, undefined, since, undefined);
+      return this.undecided(charges, error, undefined, since, undefined);
     }
-    return monitor.decidedPlain(policy, decisionOfPlain(client, policy, verdict), since);
+    return monitor.decidedPlain(policy, decisionOfPlain(charges, plain, policy, undefined, verdict), since);
   }
 
   /**
@@ -153,10 +154,18 @@ export class Limiter {
     const missed = execution?.missedDeadline;
     if (missed !== undefined) return this.fallBack(charges, missed, handler, since);
     let answer: Verdict | Promise<Verdict>;
+    let plain: PlainVerdict | undefined;
+    const charge = charges[0]!;
     try {
-      answer = gateway.decide(charges);
+      if (gateway.memory !== undefined && charges.length === 1 && charge.mode === 'take' && isPlain(charge)) {
+        answer = plain = gateway.memory.consumePlain(undefined, charge, charge.algorithm, charge.cost);
+      } else answer = gateway.decide(charges);
     } catch (error) {
       return this.undecided(charges, error, handler, since, execution);
+    }
+    if (plain !== undefined) {
+      const decision = decisionOfPlain(charges, charge, charge.policy, charge.override, plain);
+      return monitor.decided(charges, decision, 'store', handler, since);
     }
     if (!isPromise(answer)) {
       return monitor.decided(charges, decisionOf(charges, answer), 'store', handler, since);

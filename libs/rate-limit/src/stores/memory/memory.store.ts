@@ -100,17 +100,21 @@ export class MemoryStore implements RateLimitStore {
   }
 
   /**
-   * @internal As `consume`, for one plain charge whose place the caller keeps.
+   * @internal As `consume`, for one plain charge that is no peek.
    *
+   * @param place where the caller keeps the entry of the charge's key, if it does
    * @param charge of which only the key may be read, and where the place is not known yet: other memory than the entry's is far
    * @param algorithm the charge's
    * @param cost the charge's
    */
-  consumePlain(place: KnownPlace, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict {
+  consumePlain(place: KnownPlace | undefined, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict {
     const { entries } = this;
     const now = this.begin();
-    let { entry } = place;
-    if (entry === undefined || entry.home !== entries) entry = place.entry = entries.get(charge.key);
+    let entry = place?.entry;
+    if (entry === undefined || entry.home !== entries) {
+      entry = entries.get(charge.key);
+      if (place !== undefined) place.entry = entry;
+    }
     if (entry === undefined || !entries.hasBytesFor(1)) return plainOf(this.consumeAll([charge], now));
     entries.touch(entry, algorithm);
     const level = algorithm.read(entry.state, now, this.maxSkew);
