@@ -20,13 +20,22 @@ export interface ScriptCall {
 /** lua/program.lua, which decides any batch. */
 export const PROGRAM: Program = programOf(TEXT);
 
-const leanPrograms = new Map<AlgorithmName, Program>();
+/** The programs of lua/lean.lua for an algorithm, which decide one row of one charge. */
+export interface LeanPrograms {
+  /** Decides one request of cost 1 by Redis's clock. */
+  readonly one: Program;
+  readonly any: Program;
+}
 
-/** lua/lean.lua for an algorithm, which decides one row of one charge. */
-export function leanProgramOf(algorithm: AlgorithmName): Program {
-  let program = leanPrograms.get(algorithm);
-  if (program === undefined) leanPrograms.set(algorithm, (program = programOf(LEAN_PROGRAMS[algorithm])));
-  return program;
+const leanPrograms = new Map<AlgorithmName, LeanPrograms>();
+
+export function leanProgramsOf(algorithm: AlgorithmName): LeanPrograms {
+  let programs = leanPrograms.get(algorithm);
+  if (programs === undefined) {
+    const { one, any } = LEAN_PROGRAMS[algorithm];
+    leanPrograms.set(algorithm, (programs = { one: programOf(one), any: programOf(any) }));
+  }
+  return programs;
 }
 
 function programOf(text: string): Program {
