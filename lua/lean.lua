@@ -2,28 +2,17 @@
 -- exactly as program.lua does for that row, in less time: without JSON and without lists of keys, policies and charges. The
 -- bundler makes one such program for each algorithm.
 --
--- KEYS[1]      the key
--- ARGV[1]      empty for one request of cost 1 that Redis's clock decides; otherwise 'now skew ask take times':
---              now and skew as ARGV[1] and ARGV[2] of program.lua, ask and take as of its policies, times: the number of requests
--- ARGV[2] ...  the algorithm's numbers
--- returns      as program.lua
+-- KEYS[1]   the key
+-- ARGV      the algorithm's numbers; before them what `asked` needs
+-- returns   as program.lua
+--
+-- There are two such programs for an algorithm, by what is asked: lean/one.lua and lean/any.lua.
 local FOREIGN, UNREADABLE = -1, -2
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local byte, sub, find, format = string.byte, string.sub, string.find, string.format
 
 local redis, ARGV = redis, ARGV
-local now, skew, ask, take, times = nil, 0, 1, 1, 1
-if ARGV[1] ~= '' then
-  local _
-  _, _, now, skew, ask, take, times = find(ARGV[1], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  now, skew, ask, take, times = tonumber(now), skew + 0, ask + 0, take + 0, times + 0
-end
-local redisClock = not now
-if redisClock then
-  local time = redis.call('TIME')
-  now = time[1] * 1000000 + time[2]
-end
-
+--- @asked
 --- @include "text.lua"
 
 -- The bundler makes locals of its items where an algorithm only reads the first ones.
@@ -31,12 +20,12 @@ local policy = {
   false,
   ask,
   take,
-  ARGV[2] and ARGV[2] + 0,
-  ARGV[3] and ARGV[3] + 0,
-  ARGV[4] and ARGV[4] + 0,
-  ARGV[5] and ARGV[5] + 0,
+  ARGV[before + 1] and ARGV[before + 1] + 0,
+  ARGV[before + 2] and ARGV[before + 2] + 0,
+  ARGV[before + 3] and ARGV[before + 3] + 0,
+  ARGV[before + 4] and ARGV[before + 4] + 0,
 }
-for i = 6, #ARGV do policy[i + 2] = ARGV[i] + 0 end
+for i = 5, #ARGV - before do policy[i + 3] = ARGV[before + i] + 0 end
 
 local settling = false
 --- @algorithm

@@ -85,7 +85,8 @@ local function write(debt, policy, k)
     local refunded, keep = 0, 0
     if tails and tails[k] then refunded, keep = tails[k].refunded, tails[k].keep end
     if debt > full or refunded > 0 then
-      local tail = ':' .. plain(refunded) .. ':' .. plain(keep) .. ':' .. plain(max(0, debt - full))
+      local overdrawn = max(0, debt - full)
+      local tail = ':' .. plain(refunded) .. ':' .. plain(keep) .. ':' .. plain(overdrawn)
       return digits(at) .. (rest > 0 and plain(rest) or '') .. tail, max(rest > 0 and at + 1 or at, keep)
     end
   end

@@ -33,15 +33,15 @@ local function state(key)
   if type == 'list' then content = table.concat(redis.call('LRANGE', key, 0, -1), ',') end
   return { type, content, writes }
 end
-local programs = {}
-for k = 1, 2 do programs[k] = assert(loadstring('local redis, KEYS, ARGV = ...\\n' .. ARGV[k])) end
-local results = {}
-for i = 3, #ARGV do
+local programs, results = {}, {}
+local count = tonumber(ARGV[1])
+for i = 1, count do programs[i] = assert(loadstring('local redis, KEYS, ARGV = ...\\n' .. ARGV[1 + i])) end
+for i = count + 2, #ARGV do
   local step = cjson.decode(ARGV[i])
   time = step.time
   for k = 1, 2 do
     writes = {}
-    results[#results + 1] = programs[k](fake, { KEYS[k] }, step.args[k])
+    results[#results + 1] = programs[step.programs[k]](fake, { KEYS[k] }, step.args[k])
     results[#results + 1] = state(KEYS[k])
   end
 end
@@ -156,18 +156,21 @@ async function run(history: History): Promise<[lean: Result, rows: Result][]> {
   await give(raw, start);
   const algorithms = versions.map(algorithmOf);
   const clock = new MovingClock(start, 30_000_000);
-  let texts: string[] = [];
+  const texts: string[] = [];
   const args = history.steps.map(({ move, version, cost: asked, peek, count }) => {
     clock.move(move, algorithms[0]!, []);
     const algorithm: Algorithm = algorithms[version] ?? algorithms[0]!;
     const now = Math.max(start, clock.now); // a TIME behind the server's would write an expiry that is over
     const charge = { algorithm, cost: costFor(algorithm, asked), mode: peek ? ('peek' as const) : ('take' as const) };
     const calls = callsOf(charge, count, maxSkew === undefined ? undefined : clock.now, maxSkew ?? 0);
-    texts = calls.map(({ program }) => program.text);
+    const programs = calls.map(({ program: { text } }) => {
+      if (!texts.includes(text)) texts.push(text);
+      return texts.indexOf(text) + 1;
+    });
     const time = [String(Math.floor(now / 1_000_000)), String(now % 1_000_000)];
-    return JSON.stringify({ time, args: calls.map((call) => call.args.slice(call.keys)) });
+    return JSON.stringify({ time, programs, args: calls.map((call) => call.args.slice(call.keys)) });
   });
-  const flat = (await redis.client.eval(BOTH, 2, ...KEYS, ...texts, ...args)) as unknown[];
+  const flat = (await redis.client.eval(BOTH, 2, ...KEYS, texts.length, ...texts, ...args)) as unknown[];
   return history.steps.map((_, i) => {
     const [lean, leanState, rows, rowsState] = flat.slice(4 * i, 4 * i + 4) as [
       number[],

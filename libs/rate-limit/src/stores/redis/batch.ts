@@ -1,7 +1,7 @@
 import { type Algorithm, isWhole } from '../../algorithms/algorithm.js';
 import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
-import { leanProgramOf, PROGRAM, type ScriptCall } from './programs.js';
+import { leanProgramsOf, PROGRAM, type ScriptCall } from './programs.js';
 import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../charge.js';
@@ -119,9 +119,11 @@ export class Batch {
     if (placesOf(first.charges) > 1 || charge.shadow === true || stampLength(charge) > 0) return undefined;
     const { key, algorithm, cost } = charge;
     const take = takes(charge) ? cost : 0;
-    const isCommon = now === undefined && take === 1 && count === 1;
-    const how = isCommon ? '' : `${textOf(now)} ${maxSkew} ${askedCost(charge)} ${take} ${count}`;
-    return { program: leanProgramOf(programOf(algorithm)), keys: 1, args: [key, how, ...wireTextsOf(algorithm, now)] };
+    const { one, any } = leanProgramsOf(programOf(algorithm));
+    const numbers = wireTextsOf(algorithm, now);
+    if (now === undefined && take === 1 && count === 1) return { program: one, keys: 1, args: [key, ...numbers] };
+    const asked = `${textOf(now)} ${maxSkew} ${askedCost(charge)} ${take} ${count}`;
+    return { program: any, keys: 1, args: [key, asked, ...numbers] };
   }
 
   /** As `encode`, of the program that decides any batch. */

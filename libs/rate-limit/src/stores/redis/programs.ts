@@ -19,14 +19,24 @@ export interface ScriptCall {
 /** lua/program.lua, which decides any batch. */
 export const PROGRAM: Program = programOf(TEXT);
 
-const LEAN_TEXTS: Readonly<Record<string, string>> = LEAN_PROGRAMS;
-const leanPrograms = new Map<string, Program>();
+const LEAN_TEXTS: Readonly<Record<string, { readonly one: string; readonly any: string }>> = LEAN_PROGRAMS;
+/** The programs of lua/lean.lua for an algorithm, which decide one row of one charge. */
+export interface LeanPrograms {
+  /** Decides one request of cost 1 by Redis's clock. */
+  readonly one: Program;
+  readonly any: Program;
+}
 
-/** lua/lean.lua for an algorithm of lua/algorithms, which decides one row of one charge. */
-export function leanProgramOf(algorithm: string): Program {
-  let program = leanPrograms.get(algorithm);
-  if (program === undefined) leanPrograms.set(algorithm, (program = programOf(LEAN_TEXTS[algorithm]!)));
-  return program;
+const leanPrograms = new Map<string, LeanPrograms>();
+
+/** @param algorithm the name of a file in lua/algorithms */
+export function leanProgramsOf(algorithm: string): LeanPrograms {
+  let programs = leanPrograms.get(algorithm);
+  if (programs === undefined) {
+    const { one, any } = LEAN_TEXTS[algorithm]!;
+    leanPrograms.set(algorithm, (programs = { one: programOf(one), any: programOf(any) }));
+  }
+  return programs;
 }
 
 /** A program by its text. */

@@ -44,7 +44,7 @@ describe('Script', () => {
   it("sends the batch once, to be decided by Redis's clock", async () => {
     const on = client([NOW, 0]);
     expect(await script(on).decide(batch())).toEqual([NOW, 0]);
-    expect(on.calls).toEqual([['evalsha', 1, 'a', '', '1', '1000000', '5000000']]);
+    expect(on.calls).toEqual([['evalsha', 1, 'a', '1', '1000000', '5000000']]);
   });
 
   it("sends the instant of the application's clock, and the skew", async () => {
