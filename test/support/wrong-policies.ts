@@ -182,6 +182,26 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ["name is missing: with scope 'app'", [bucket({ scope: 'app' })]],
 
   ['shards must be a whole number from 1 to 64, got 0', [bucket({ by: 'global', shards: 0 })]],
+  ["lease must be an object such as { for: '100ms', max: 200 }, got '100ms'", [bucket({ lease: '100ms' })]],
+  [
+    "lease.for must be milliseconds or a duration such as '100ms', from 10 ms to 60000 ms, got 5",
+    [bucket({ lease: { for: 5, max: 9 } })],
+  ],
+  ['lease.max must be a whole number from 2 to 1000000, got 1', [fixed({ lease: { for: '1s', max: 1 } })]],
+  ['lease has no option most: it must have for and max', [counter({ lease: { for: '1s', most: 9 } })]],
+  [
+    'lease is not for a leaky-bucket: each request waits for a departure slot of its own',
+    [queue({ lease: { for: '100ms', max: 200 } })],
+  ],
+  [
+    'lease is not for a sliding-window-log: it counts the instant of each request',
+    [log({ lease: { for: '100ms', max: 200 } })],
+  ],
+  ['lease does not go with blockFor', [bucket({ lease: { for: '100ms', max: 200 }, blockFor: '1m' })]],
+  ['lease does not go with shards', [bucket({ lease: { for: '100ms', max: 200 }, by: 'global', shards: 2 })]],
+  ["lease does not go with mode: 'shadow'", [bucket({ lease: { for: '100ms', max: 200 }, mode: 'shadow' })]],
+  ['lease does not go with candidate', [bucket({ lease: { for: '100ms', max: 200 }, candidate: { capacity: 9 } })]],
+  ['lease does not go with settle', [bucket({ lease: { for: '100ms', max: 200 }, settle: () => 1 })]],
   ['shards must be a whole number from 1 to 64, got 65', [bucket({ by: 'global', shards: 65 })]],
   ["shards must be a whole number from 1 to 64, got '4'", [bucket({ by: 'global', shards: '4' })]],
   [

@@ -95,7 +95,7 @@ export class LeasedKey {
     if (using === undefined || this.spare !== undefined || (ended[0]?.granted ?? 0) > using.granted)
       return ended.shift();
     const time = Math.min(using.endsAt - now, using.endsAt - using.renewAt);
-    const kept = Math.min(using.left, Math.ceil((this.demand.costAt(now) * MARGIN * time) / this.length) + 1);
+    const kept = Math.min(using.left, Math.ceil((this.demand.costAt(now) * time) / this.length));
     const { pending } = using;
     if (kept + pending >= using.granted) return ended.shift();
     this.using = { ...using, granted: kept + pending, left: kept };
