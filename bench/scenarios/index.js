@@ -3,6 +3,7 @@ import { concurrency } from './concurrency.js';
 import { distinct512, distinct64, hot512, single } from './decisions.js';
 import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
+import { leases } from './leases.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
 import { metrics } from './metrics.js';
@@ -27,6 +28,7 @@ export const SCENARIOS = [
   hot512,
   sizing,
   openLoop,
+  leases,
   refused,
   algorithms,
   policies2,
