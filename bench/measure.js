@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { watchUsage } from './redis.js';
 
 /**
@@ -36,7 +37,7 @@ const MAX_DISTURBED = 20;
 const CLOCK_EVERY = 64;
 
 /** One load: keeps `inFlight` questions under way for `ms`. @returns {Promise<Sample>} */
-async function load(contestant, { inFlight, ms, timed, admin }) {
+async function load(contestant, { inFlight, ms, timed, alone, admin }) {
   const { ask, right, name, rows = 1, servers = [admin] } = contestant;
   await contestant.before?.();
   const latencies = [];
@@ -71,11 +72,32 @@ async function load(contestant, { inFlight, ms, timed, admin }) {
     }
   };
 
+  const askInTurns = async () => {
+    const underWay = new Set();
+    while (!stop) {
+      if (underWay.size >= inFlight) await Promise.race(underWay);
+      await nextTurn();
+      const i = asked++;
+      const answered = ask(i)
+        .catch((rejection) => rejection)
+        .then((answer) => {
+          underWay.delete(answered);
+          if (right(answer)) return;
+          wrong ??= answer;
+          stop = true;
+        });
+      underWay.add(answered);
+      if (i % CLOCK_EVERY === 0 && performance.now() >= deadline) stop = true;
+    }
+    await Promise.all(underWay);
+  };
+
   const usage = await watchUsage(servers);
   const nodeBefore = process.cpuUsage();
   const start = performance.now();
   const deadline = start + ms;
-  await Promise.all(Array.from({ length: inFlight }, timed ? keepTiming : keepAsking));
+  if (alone) await askInTurns();
+  else await Promise.all(Array.from({ length: inFlight }, timed ? keepTiming : keepAsking));
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(nodeBefore);
   const used = await usage();
@@ -107,10 +129,12 @@ async function load(contestant, { inFlight, ms, timed, admin }) {
  * @param {object} options
  * @param {number} options.inFlight questions under way at a time
  * @param {boolean} [options.timed] takes every question's latency, one at a time
+ * @param {boolean} [options.alone] asks one question in a turn of the event loop, so that none shares a call with another
  * @returns {Promise<Map<string, Sample[]>>} by name, in the order of the rounds
  */
-export function measure(contestants, { inFlight, timed = false, bench }) {
-  return inTurn(contestants, bench, (contestant, ms) => load(contestant, { inFlight, ms, timed, admin: bench.admin }));
+export function measure(contestants, { inFlight, timed = false, alone = false, bench }) {
+  const { admin } = bench;
+  return inTurn(contestants, bench, (contestant, ms) => load(contestant, { inFlight, ms, timed, alone, admin }));
 }
 
 /** The rounds of `measure` with any kind of load. A round in which an answer came too late is thrown away as a whole. */

@@ -114,6 +114,14 @@ export async function redisCommands(admin) {
   return number(await admin.info('stats'), 'total_commands_processed');
 }
 
+/** Calls of a command that Redis has run, such as `evalsha`; without those that failed. */
+export async function redisCalls(admin, command) {
+  const [, calls = 0, failed = 0] =
+    new RegExp(`^cmdstat_${command}:calls=(\\d+),.*failed_calls=(\\d+)`, 'm').exec(await admin.info('commandstats')) ??
+    [];
+  return calls - failed;
+}
+
 function number(info, field) {
   const value = new RegExp(`^${field}:([\\d.]+)`, 'm').exec(info)?.[1];
   if (value === undefined) throw new Error(`This Redis does not report ${field}: 6.2 or later is needed`);

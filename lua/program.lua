@@ -29,7 +29,7 @@
 --                                                  rejected: whether some of the requests in the row do not pass
 --   write(level, policy, k) -> value, forget       no value: nothing to SET; forget: when the written state ends
 --   refund(level, policy, cost, settlement, k) -> the level without that part of the charge, and what was refunded; or nil;
---                                                  exists only if there is an ARGV[5]
+--                                                  defined as `settling and function ...`: only settlements need it
 --   rest(level, policy, overdraft) -> the cost that can be charged up to the limit and the overdraft (optional; as `refund`)
 --   other(policy, key) -> as read, for a key that MGET cannot read (optional)
 --   finish(level, key)                             runs once every SET is done (optional)
@@ -37,7 +37,7 @@ local FOREIGN, UNREADABLE = -1, -2
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local byte, sub, find, format = string.byte, string.sub, string.find, string.format
 
-local now, skew = tonumber(ARGV[1]), tonumber(ARGV[2])
+local now, skew, settling = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[5]
 local redisClock = not now
 if redisClock then
   local time = redis.call('TIME')

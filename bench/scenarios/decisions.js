@@ -1,6 +1,7 @@
 import { bareEvalsha, getSet, incr, rateLimiterFlexible, rateLimitRedis, throttlerRedis } from '../contestants.js';
 import { distinctKeys, late, openLimiter, passed, redisKeyOf, user } from '../floodgate.js';
 import { measure, ratio, verify } from '../measure.js';
+import { redisCalls } from '../redis.js';
 import { decisionsTable } from '../table.js';
 
 const KEYS = 10_000;
@@ -61,6 +62,44 @@ export const distinct64 = distinct('distinct64', 'Distinct keys: 10,000 users, t
 export const single = distinct('single', 'One at a time: 10,000 users, token bucket, 1 in flight', 1, {
   latency: 'latency',
 });
+
+/** As a pod with little to do: each request in a call of its own, and some calls under way. */
+export const singlePipelined = {
+  ratios: ['single.redisCpu', 'single.nodeCpu'],
+  async run(bench) {
+    const { limiter, length } = await open(bench);
+    const peer = { keys: KEYS, length };
+    const contestants = [
+      {
+        ...distinctKeys(limiter, 'distinct', KEYS),
+        ...calledFor(bench),
+      },
+      await rateLimiterFlexible(bench, peer),
+      await bareEvalsha(bench, peer),
+      await incr(bench, peer),
+    ];
+    const samples = await measure(contestants, { inFlight: 64, alone: true, bench });
+    const [ours, peers] = [samples.get('Floodgate'), samples.get('rate-limiter-flexible')];
+    return {
+      ratios: { 'single.redisCpu': ratio(ours, peers, 'redis'), 'single.nodeCpu': ratio(ours, peers, 'node') },
+      tables: [
+        decisionsTable('One request a call: 10,000 users, token bucket, 64 calls in flight', samples, 'Floodgate'),
+      ],
+    };
+  },
+};
+
+/** Checks that no two requests shared a call. Polls of overrides are calls as well. */
+function calledFor({ admin }) {
+  let from;
+  return {
+    before: async () => (from = await redisCalls(admin, 'evalsha')),
+    after: async (decisions) => {
+      const calls = (await redisCalls(admin, 'evalsha')) - from;
+      verify(calls >= decisions, `${decisions} requests had ${calls} calls`);
+    },
+  };
+}
 
 export const hot512 = {
   ratios: ['hot512.throughput'],

@@ -1,6 +1,6 @@
 import { blockFor } from './block-for.js';
 import { concurrency } from './concurrency.js';
-import { distinct512, distinct64, hot512, single } from './decisions.js';
+import { distinct512, distinct64, hot512, single, singlePipelined } from './decisions.js';
 import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
 import { leases } from './leases.js';
@@ -25,6 +25,7 @@ export const SCENARIOS = [
   distinct512,
   distinct64,
   single,
+  singlePipelined,
   hot512,
   sizing,
   openLoop,

@@ -46,14 +46,14 @@ local function charge(level, policy, times, rejected, reply)
 end
 
 -- Refunds a charge of the current window only.
-local refund = ARGV[5] and function(level, policy, cost, settlement)
+local refund = settling and function(level, policy, cost, settlement)
   local resetAt, refunded = settlement[2], min(cost, level.count)
   if refunded == 0 or now + level.left ~= resetAt then return nil end
   level.count = level.count - refunded
   return level, refunded
 end
 
-local rest = ARGV[5] and function(level, policy, overdraft) return policy[4] + overdraft - level.count end
+local rest = settling and function(level, policy, overdraft) return policy[4] + overdraft - level.count end
 
 local function write(level, policy)
   local window, ends = policy[5], now + level.left

@@ -38,7 +38,7 @@ local function charge(level, policy, times, rejected, reply)
 end
 
 -- Refunds to the window of the charge, which may be the previous one by now.
-local refund = ARGV[5] and function(level, policy, cost, settlement)
+local refund = settling and function(level, policy, cost, settlement)
   local resetAt, window, ends = settlement[2], policy[5], now + level.left
   local charged = ends + window == resetAt and 'current' or ends == resetAt and 'previous'
   if not charged or level[charged] == 0 then return nil end
@@ -47,7 +47,7 @@ local refund = ARGV[5] and function(level, policy, cost, settlement)
   return level, refunded
 end
 
-local rest = ARGV[5] and function(level, policy, overdraft)
+local rest = settling and function(level, policy, overdraft)
   return policy[4] + overdraft - level.current - ceil(level.previous * min(level.left, policy[5]) / policy[5])
 end
 

@@ -64,11 +64,11 @@ local function remove(level, policy, instant, cost)
 end
 
 -- Removes as many entries of the charge's instant as the charge added.
-local refund = ARGV[5] and function(level, policy, cost, settlement)
+local refund = settling and function(level, policy, cost, settlement)
   return remove(level, policy, settlement[2] - level.window, cost)
 end
 
-local rest = ARGV[5] and function(level, policy, overdraft) return min(LARGEST, policy[4] + overdraft - used(level)) end
+local rest = settling and function(level, policy, overdraft) return min(LARGEST, policy[4] + overdraft - used(level)) end
 
 --- @include "sliding-window-log/write.lua"
 

@@ -53,7 +53,7 @@ local function charge(debt, policy, times, rejected, reply, k)
 end
 
 -- Refunds the part of the cost that the bucket would still owe without it. The proof stands in token-bucket.ts.
-local refund = ARGV[5] and function(debt, policy, cost, settlement, k)
+local refund = settling and function(debt, policy, cost, settlement, k)
   local p, q = policy[4], policy[5]
   local at, resetAt, charged, before, total = settlement[1], settlement[2], settlement[3], settlement[6], settlement[7]
   tails = tails or {}
@@ -72,7 +72,7 @@ local refund = ARGV[5] and function(debt, policy, cost, settlement, k)
   return debt - refunded, refunded
 end
 
-local rest = ARGV[5] and function(debt, policy, overdraft)
+local rest = settling and function(debt, policy, overdraft)
   local q, full = policy[5], policy[6]
   return floor((full - debt + overdraft * q) / q)
 end
@@ -85,7 +85,8 @@ local function write(debt, policy, k)
     local refunded, keep = 0, 0
     if tails and tails[k] then refunded, keep = tails[k].refunded, tails[k].keep end
     if debt > full or refunded > 0 then
-      local tail = ':' .. plain(refunded) .. ':' .. plain(keep) .. ':' .. plain(max(0, debt - full))
+      local overdrawn = max(0, debt - full)
+      local tail = ':' .. plain(refunded) .. ':' .. plain(keep) .. ':' .. plain(overdrawn)
       return digits(at) .. (rest > 0 and plain(rest) or '') .. tail, max(rest > 0 and at + 1 or at, keep)
     end
   end

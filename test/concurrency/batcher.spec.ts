@@ -64,7 +64,8 @@ describe('requests of one turn of the event loop', () => {
   ])('share $batches EVALSHA when they are $requests of different users', async ({ requests, batches }) => {
     const stats = await commandsDuring(redis.client, () => inOneTurn(requests, (i) => ask(`user ${i}`)));
     expect(stats('evalsha')).toEqual({ calls: batches, failed: 0 });
-    expect([stats('time').calls, stats('mget').calls, stats('set').calls]).toEqual([batches, batches, requests]);
+    const reads = stats('mget').calls + stats('get').calls; // a call of one row needs less
+    expect([stats('time').calls, reads, stats('set').calls]).toEqual([batches, batches, requests]);
   });
 
   it.each([
@@ -73,7 +74,7 @@ describe('requests of one turn of the event loop', () => {
   ])('share one EVALSHA when they are 1,000 equal ones $title', async ({ user }) => {
     const stats = await commandsDuring(redis.client, () => inOneTurn(1000, (i) => ask(user(i))));
     expect(stats('evalsha')).toEqual({ calls: 1, failed: 0 });
-    expect([stats('time').calls, stats('mget').calls]).toEqual([1, 1]);
+    expect([stats('time').calls, stats('mget').calls + stats('get').calls]).toEqual([1, 1]);
   });
 
   it('keep separate rows when another request of their key stands between them', async () => {

@@ -5,13 +5,13 @@ import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import request from 'supertest';
-import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { requireProgram } from '../../tools/programs.js';
 import { start } from '../app/support/start-app.js';
 import { RIDE } from '../app/support/requests.js';
 import { confineTo } from '../conformance/conformance.js';
 import { until } from '../support/faults/until.js';
+import { loadPrograms } from '../support/programs.js';
 import { ManifestRedis } from './support/manifest-redis.js';
 import { podOf, type Probe, secretTemplate, variablesOf } from './support/manifests.js';
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
   redis = await ManifestRedis.start();
   admin = new Redis(redis.adminUrl);
   application = new Redis(redis.url, { enableReadyCheck: true });
-  await admin.script('LOAD', PROGRAM); // a batch that is sent again after NOSCRIPT may be overtaken by the next one
+  await loadPrograms(admin);
 });
 
 afterAll(async () => {

@@ -187,7 +187,7 @@ it('a node of one slot gets requests again only after a probe succeeded there', 
 it('the library needs no more rights on a Cluster than docs/redis.md grants', async () => {
   const admin = new Redis(server.url);
   const rights =
-    'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';
+    'evalsha eval time get mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';
   const granted = rights.split(' ').map((right) => `+${right}`);
   await admin.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', '~rl:*', '-@all', ...granted);
   await admin.call('ACL', 'LOG', 'RESET');

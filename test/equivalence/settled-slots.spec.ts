@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimiter, RateLimitModule, RedisStore } from 'nestjs-floodgate';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
+import { loadPrograms } from '../support/programs.js';
 import { start } from '../support/http-app.js';
 
 jest.setTimeout(60_000); // six servers share the machine with the other tests
@@ -14,7 +15,10 @@ const ADA = { kind: 'user', value: 'ada' };
 const on = useCluster();
 
 beforeEach(async () => {
-  await Promise.all((await on.cluster.masters()).map((node) => node.client.flushall()));
+  for (const { client } of await on.cluster.masters()) {
+    await client.flushall();
+    await loadPrograms(client);
+  }
 });
 
 describe('reservations on a Cluster', () => {

@@ -12,6 +12,7 @@ import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
+import { loadPrograms } from '../support/programs.js';
 import { histories, HISTORIES, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { TestClock } from '../support/test-clock.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
@@ -24,7 +25,10 @@ const DAY: Policy = { algorithm: 'fixed-window', limit: 10, window: '300d' };
 const on = useCluster();
 
 beforeEach(async () => {
-  await Promise.all((await on.cluster.masters()).map((node) => node.client.flushall()));
+  for (const { client } of await on.cluster.masters()) {
+    await client.flushall();
+    await loadPrograms(client);
+  }
 });
 
 function store(clock = (): number => NOW): RedisStore {

@@ -9,7 +9,7 @@ import { RedisServer } from '../support/redis-server.js';
 jest.setTimeout(30_000);
 
 /** The rights of the ACL line in docs/redis.md: the program's commands, and the commands that run it. */
-const RIGHTS = 'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info'.split(' ');
+const RIGHTS = 'evalsha eval time get mget exists set del llen lindex rpush ltrim expireat pexpire info'.split(' ');
 const USER = 'floodgate';
 const PASSWORD = 'secret-of-the-test';
 
@@ -93,7 +93,7 @@ describe('a Redis user with the least rights', () => {
     expect(pod.app.logs.of('warn')).toEqual([]);
   });
 
-  it.each(RIGHTS.filter((right) => !['eval', 'info', 'del', 'pexpire'].includes(right)))(
+  it.each(RIGHTS.filter((right) => !['eval', 'get', 'info', 'del', 'pexpire'].includes(right)))(
     'needs each of them: without %s Redis misses a decision, and the log names the missing right',
     async (right) => {
       // Redis knows the script, as after the first request of any pod.
@@ -113,6 +113,13 @@ describe('a Redis user with the least rights', () => {
       expect(pod.app.logs.text).not.toContain(PASSWORD);
     },
   );
+
+  it('decides without the right to get, too, which an older version did not need', async () => {
+    await grant(RIGHTS.filter((right) => right !== 'get'));
+    await using pod = await startPod();
+    expect(await deciders(pod)).toEqual(ALL_STORE);
+    expect(pod.app.logs.of('warn')).toEqual([]);
+  });
 
   it('cannot load the script into Redis without eval', async () => {
     await grant(RIGHTS.filter((right) => right !== 'eval'));

@@ -217,7 +217,7 @@ it('asks nothing more once the application is closed', async () => {
 });
 
 describe('with a Redis user', () => {
-  const RIGHTS = 'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info'.split(' ');
+  const RIGHTS = 'evalsha eval time get mget exists set del llen lindex rpush ltrim expireat pexpire info'.split(' ');
   /** The rights of the ACL line in docs/redis.md that overrides need. */
   const MORE = 'hget hmget hset hdel hlen zadd zrem zrangebyscore xadd xrange xrevrange'.split(' ');
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { PROGRAM } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { OutsideRedis } from './outside-redis.js';
+import { loadPrograms } from './programs.js';
 import { RedisServer } from './redis-server.js';
 
 /** A server that may have been started outside of the tests. */
@@ -24,7 +24,7 @@ export function useRedis(args: readonly string[] = [], { installed = false } = {
   beforeAll(async () => {
     server = (installed ? undefined : OutsideRedis.given(args)) ?? (await RedisServer.start({ args }));
     client = new Redis(server.url);
-    await client.script('LOAD', PROGRAM); // a batch that is sent again after NOSCRIPT may be overtaken by the next one
+    await loadPrograms(client);
   });
   beforeEach(async () => {
     await client.flushdb();

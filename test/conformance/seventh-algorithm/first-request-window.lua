@@ -27,7 +27,7 @@ local function charge(level, policy, times, rejected, reply)
   return level
 end
 
-local refund = ARGV[5] and function(level, policy, cost, settlement)
+local refund = settling and function(level, policy, cost, settlement)
   local resetAt, refunded = settlement[2], min(cost, level.count)
   if refunded == 0 or now + level.left ~= resetAt then return nil end
   level.count = level.count - refunded

@@ -1,6 +1,7 @@
 import { type Algorithm, isWhole } from '../../algorithms/algorithm.js';
 import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
+import { leanProgramsOf, PROGRAM, type ScriptCall } from './programs.js';
 import { failureOf, isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../charge.js';
@@ -51,11 +52,12 @@ const MAX_ENTRIES = 1_000;
  * Requests that go to Redis in one EVALSHA. Identical requests become one row with a count, as long as no other row has
  * touched their keys since: the order of requests on a key decides their answers.
  *
- * The header of lua/program.lua describes the wire.
+ * The headers of lua/program.lua and lua/lean.lua describe the wire.
  */
 export class Batch {
   private rows: Row[] = [];
-  private keys = new Map<string, KeyEntry>();
+  /** Empty, as the two below, until there is a second row: the lean program needs none of them. */
+  private keys: Map<string, KeyEntry> | undefined;
   private policies: AnyCharge[] = [];
   /** ARGV[4] without the counts, which are known at the end: 4 numbers for each charge of each row. */
   private codes: number[] = [];
@@ -77,43 +79,54 @@ export class Batch {
     const { charges } = pending;
     const entries = entriesOf(charges);
     if (this.entries + entries > MAX_ENTRIES && this.rows.length > 0) return false;
-    const entry = this.keys.get(charges[0]!.key);
-    if (entry !== undefined && this.repeats(entry.row, charges)) {
-      entry.row.last.next = pending;
-      entry.row.last = pending;
-      entry.row.count++;
+    const { rows } = this;
+    const before = rows.length === 1 ? rows[0] : this.keys?.get(charges[0]!.key)?.row;
+    if (before !== undefined && this.repeats(before, charges)) {
+      before.last.next = pending;
+      before.last = pending;
+      before.count++;
       this.entries += entries;
       return true;
     }
-    if (this.rows.length > 0 && (this.isFullFor(charges) || this.mixes(charges))) return false;
-    const row = { first: pending, last: pending, count: 1 };
-    this.rows.push(row);
-    this.entries += entries;
-    for (let i = 0; i < charges.length; i++) {
-      const charge = charges[i]!;
-      const { block } = charge;
-      const more = i < charges.length - 1 ? MORE : 0;
-      if (block === undefined) {
-        this.codes.push(this.policyNumber(charge) + more, this.entryOf(charge, row).number, 0, 1);
-      } else {
-        this.codes.push(this.policyNumber(charge) + MORE, this.entryOf(charge, row).number, 0, 1);
-        this.codes.push(this.policyNumber(block) + more, this.entryOf(block, row).number, 0, 1);
-      }
+    if (rows.length > 0) {
+      const keys = this.registered();
+      if (isFull(rows.length, keys.size, this.policies.length, charges) || mixes(keys, charges)) return false;
     }
+    const row = { first: pending, last: pending, count: 1 };
+    rows.push(row);
+    this.entries += entries;
+    if (this.keys !== undefined) this.register(row, this.keys);
     return true;
   }
 
-  /** KEYS of the program. */
-  encodeKeys(): string[] {
-    return [...this.keys.keys()];
+  /**
+   * The call that decides the batch.
+   *
+   * @param now the instant at which the program decides; undefined: Redis's clock
+   * @param maxSkew in microseconds; 0 with Redis's clock
+   */
+  encode(now: number | undefined, maxSkew: number): ScriptCall {
+    return this.encodeLean(now, maxSkew) ?? this.encodeRows(now, maxSkew);
   }
 
-  /**
-   * ARGV[3] and ARGV[4] of the program.
-   *
-   * @param now the instant that is sent as ARGV[1]; undefined: Redis's clock
-   */
-  encodeArguments(now: number | undefined): [policies: string, charges: string] {
+  /** As `encode`, of the lean program; undefined if the batch needs more than that. */
+  encodeLean(now: number | undefined, maxSkew: number): ScriptCall | undefined {
+    if (this.rows.length > 1) return undefined;
+    const { first, count } = this.rows[0]!;
+    const charge = first.charges[0]!;
+    if (placesOf(first.charges) > 1 || charge.shadow === true || stampLength(charge) > 0) return undefined;
+    const { key, algorithm, cost } = charge;
+    const take = takes(charge) ? cost : 0;
+    const { one, any } = leanProgramsOf(algorithm.name);
+    const numbers = wireTextsOf(algorithm, now);
+    if (now === undefined && take === 1 && count === 1) return { program: one, keys: 1, args: [key, ...numbers] };
+    const asked = `${textOf(now)} ${maxSkew} ${askedCost(charge)} ${take} ${count}`;
+    return { program: any, keys: 1, args: [key, asked, ...numbers] };
+  }
+
+  /** As `encode`, of the program that decides any batch. */
+  encodeRows(now: number | undefined, maxSkew: number): ScriptCall {
+    const keys = [...this.registered().keys()];
     const { codes } = this;
     let at = 0;
     for (const { first, count } of this.rows) {
@@ -131,7 +144,8 @@ export class Batch {
       const numbers = wireOf(algorithm, now).join();
       return `["${shadow}${algorithm.name}",${askedCost(charge)},${take},${numbers}${reserve}]`;
     });
-    return [`[${policies.join()}]`, String.fromCharCode(...codes)];
+    const args = [...keys, textOf(now), String(maxSkew), `[${policies.join()}]`, String.fromCharCode(...codes)];
+    return { program: PROGRAM, keys: keys.length, args };
   }
 
   /**
@@ -210,7 +224,7 @@ export class Batch {
   /** Drops every request after all have failed: the client may hold this batch for as long as the reply is missing. */
   forget(): void {
     this.rows = [];
-    this.keys = new Map();
+    this.keys = undefined;
     this.policies = [];
     this.codes = [];
   }
@@ -218,31 +232,39 @@ export class Batch {
   /** Whether a request repeats a row, and no other row has touched its keys since. */
   private repeats(row: Row, charges: readonly Charge[]): boolean {
     if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
+    const { keys } = this;
+    if (keys === undefined) return true; // it is the only row
     for (let i = 0; i < charges.length; i++) {
       const { key, block } = charges[i]!;
-      if (i > 0 && this.keys.get(key)!.row !== row) return false;
-      if (block !== undefined && this.keys.get(block.key)!.row !== row) return false;
+      if (i > 0 && keys.get(key)!.row !== row) return false;
+      if (block !== undefined && keys.get(block.key)!.row !== row) return false;
     }
     return true;
   }
 
-  private isFullFor(charges: readonly Charge[]): boolean {
-    const length = placesOf(charges);
-    return (
-      this.rows.length >= MAX_ROWS || this.keys.size + length > MAX_KEYS || this.policies.length + length > MAX_POLICIES
-    );
+  /** The keys of all rows, which have their codes then. */
+  private registered(): Map<string, KeyEntry> {
+    let { keys } = this;
+    if (keys === undefined) {
+      keys = this.keys = new Map();
+      for (const row of this.rows) this.register(row, keys);
+    }
+    return keys;
   }
 
-  /** Whether a key is here with another algorithm: the meaning of its state would depend on the algorithm that reads it. */
-  private mixes(charges: readonly Charge[]): boolean {
+  private register(row: Row, keys: Map<string, KeyEntry>): void {
+    const { charges } = row.first;
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;
-      const entry = this.keys.get(charge.key);
-      if (entry !== undefined && entry.algorithm !== charge.algorithm) return true;
-      const block = charge.block && this.keys.get(charge.block.key);
-      if (block !== undefined && block.algorithm !== charge.block!.algorithm) return true;
+      const { block } = charge;
+      const more = i < charges.length - 1 ? MORE : 0;
+      if (block === undefined) {
+        this.codes.push(this.policyNumber(charge) + more, numberOf(charge, row, keys), 0, 1);
+      } else {
+        this.codes.push(this.policyNumber(charge) + MORE, numberOf(charge, row, keys), 0, 1);
+        this.codes.push(this.policyNumber(block) + more, numberOf(block, row, keys), 0, 1);
+      }
     }
-    return false;
   }
 
   private policyNumber(charge: AnyCharge): number {
@@ -255,16 +277,34 @@ export class Batch {
     }
     return policies.push(charge);
   }
+}
 
-  private entryOf({ key, algorithm }: AnyCharge, row: Row): KeyEntry {
-    let entry = this.keys.get(key);
-    if (entry === undefined) {
-      entry = { number: this.keys.size + 1, algorithm, row };
-      this.keys.set(key, entry);
-    }
-    entry.row = row;
-    return entry;
+/** The number of a key in its batch. */
+function numberOf({ key, algorithm }: AnyCharge, row: Row, keys: Map<string, KeyEntry>): number {
+  let entry = keys.get(key);
+  if (entry === undefined) {
+    entry = { number: keys.size + 1, algorithm, row };
+    keys.set(key, entry);
   }
+  entry.row = row;
+  return entry.number;
+}
+
+function isFull(rows: number, keys: number, policies: number, charges: readonly Charge[]): boolean {
+  const length = placesOf(charges);
+  return rows >= MAX_ROWS || keys + length > MAX_KEYS || policies + length > MAX_POLICIES;
+}
+
+/** Whether a key is there with another algorithm: the meaning of its state would depend on the algorithm that reads it. */
+function mixes(keys: ReadonlyMap<string, KeyEntry>, charges: readonly Charge[]): boolean {
+  for (let i = 0; i < charges.length; i++) {
+    const { key, algorithm, block } = charges[i]!;
+    const entry = keys.get(key);
+    if (entry !== undefined && entry.algorithm !== algorithm) return true;
+    const blocked = block && keys.get(block.key);
+    if (blocked !== undefined && blocked.algorithm !== block!.algorithm) return true;
+  }
+  return false;
 }
 
 /**
@@ -274,6 +314,22 @@ export class Batch {
  */
 export function wireOf(algorithm: Pick<Algorithm, 'wire' | 'wireAt'>, now: number | undefined): readonly number[] {
   return algorithm.wireAt?.(now ?? wallClock()) ?? algorithm.wire;
+}
+
+const wireTexts = new WeakMap<readonly number[], readonly string[]>();
+
+/** The same as texts. */
+function wireTextsOf(algorithm: Algorithm, now: number | undefined): readonly string[] {
+  const numbers = wireOf(algorithm, now);
+  if (numbers !== algorithm.wire) return numbers.map(String);
+  let texts = wireTexts.get(numbers);
+  if (texts === undefined) wireTexts.set(numbers, (texts = numbers.map(String)));
+  return texts;
+}
+
+/** ARGV[1] of the program. */
+export function textOf(now: number | undefined): string {
+  return now === undefined ? 'redis' : String(now);
 }
 
 /** How many numbers of the reply are for the receipt of a reservation. */

@@ -62,6 +62,11 @@ function run(tasks: (() => void)[]): void {
 /** The microtasks of an answer. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+function keysOf(batch: Batch): readonly string[] {
+  const { keys, args } = batch.encode(undefined, 0);
+  return args.slice(0, keys);
+}
+
 describe('Batcher', () => {
   it('sends a request that comes alone at the end of the callback', () => {
     ask(batcher(), 'a');
@@ -104,7 +109,7 @@ describe('Batcher', () => {
     const all = batcher({ routing: { laneOf: ([charge]) => charge!.key.charCodeAt(0), isCrossSlot: () => false } });
     for (const key of ['a1', 'b1', 'a2', 'b2', 'c1']) ask(all, key);
     run(ticks);
-    expect(sent.map(({ batch }) => batch.encodeKeys())).toEqual([['a1', 'a2'], ['b1', 'b2'], ['c1']]);
+    expect(sent.map(({ batch }) => keysOf(batch))).toEqual([['a1', 'a2'], ['b1', 'b2'], ['c1']]);
   });
 
   it('sends nothing for a lane that is unavailable', () => {

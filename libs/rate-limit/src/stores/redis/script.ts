@@ -1,12 +1,9 @@
-import { hash } from 'node:crypto';
 import type { Deadlines, Question } from '../deadlines.js';
 import type { ChargeSettlement, Clock, SettledCharge } from '../store.js';
-import type { Batch } from './batch.js';
-import { PROGRAM } from './program.generated.js';
+import { type Batch, textOf } from './batch.js';
+import { PROGRAM, type ScriptCall } from './programs.js';
 import type { RedisClient } from './redis-client.js';
 import { readSettled, settlementArguments } from './settlements.js';
-
-const SHA1 = hash('sha1', PROGRAM);
 
 export interface ScriptSettings {
   /** Undefined: Redis decides by its own clock. */
@@ -16,7 +13,7 @@ export interface ScriptSettings {
   readonly deadlines: Deadlines | undefined;
 }
 
-/** The Lua program on a client. The header of lua/program.lua describes the wire. */
+/** The Lua programs on a client. The headers of lua/program.lua and lua/lean.lua describe the wire. */
 export class Script {
   private readonly clock: Clock | undefined;
   /** Microseconds. */
@@ -33,22 +30,15 @@ export class Script {
   }
 
   /**
-   * Runs the program once for a batch, and returns its checked reply.
+   * Runs a program once for a batch, and returns its checked reply.
    *
    * @param question the batch's question to `Deadlines`: once it has expired, nothing is sent again
    * @throws {UnusableReplyError} when the reply is not the program's
    * @throws what the client rejects with
    */
   async decide(batch: Batch, question?: Question): Promise<readonly number[]> {
-    const keys = batch.encodeKeys();
     const now = this.clock?.();
-    const args = [...keys, textOf(now), String(this.maxSkew), ...batch.encodeArguments(now)];
-    let reply: unknown;
-    try {
-      reply = await this.client.evalsha(SHA1, keys.length, ...args);
-    } catch (error) {
-      reply = await this.again(error as Error, keys.length, args, question);
-    }
+    const reply = await this.run(batch.encode(now, this.maxSkew), question);
     batch.check(reply, now, this.maxSkew);
     return reply;
   }
@@ -65,27 +55,21 @@ export class Script {
     const keys = settlements.map(({ receipt }) => receipt.key);
     const now = this.clock?.();
     const args = [...keys, textOf(now), String(this.maxSkew), ...settlementArguments(settlements, now)];
-    let reply: unknown;
-    try {
-      reply = await this.client.evalsha(SHA1, keys.length, ...args);
-    } catch (error) {
-      reply = await this.again(error as Error, keys.length, args, question);
-    }
+    const reply = await this.run({ program: PROGRAM, keys: keys.length, args }, question);
     return readSettled(settlements, reply, now);
   }
 
-  /** Sends a call again that has failed, if Redis has run nothing. */
-  private async again(error: Error, keys: number, args: readonly string[], question?: Question): Promise<unknown> {
-    // Redis has lost the script (flush, restart, failover) and has run nothing. After any other error, sending again could
-    // charge twice.
-    if (!error.message.startsWith('NOSCRIPT')) throw error;
-    // After the deadline the requests have their answers: a late charge would be for nothing.
-    if (question !== undefined && this.deadlines?.sendAgain(question) === false) throw error;
-    return await this.client.eval(PROGRAM, keys, ...args);
+  /** Runs a program. The call is sent again only where Redis has run nothing. */
+  private async run({ program, keys, args }: ScriptCall, question: Question | undefined): Promise<unknown> {
+    try {
+      return await this.client.evalsha(program.sha1, keys, ...args);
+    } catch (error) {
+      // Redis has lost the script (flush, restart, failover) and has run nothing. After any other error, sending again could
+      // charge twice.
+      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
+      // After the deadline the requests have their answers: a late charge would be for nothing.
+      if (question !== undefined && this.deadlines?.sendAgain(question) === false) throw error;
+      return this.client.eval(program.text, keys, ...args);
+    }
   }
-}
-
-/** ARGV[1]. */
-function textOf(now: number | undefined): string {
-  return now === undefined ? 'redis' : String(now);
 }
