@@ -8,7 +8,6 @@ const POLICIES = { bucket: { algorithm: 'token-bucket', capacity: 1_000_000, ref
 const RATES = [250, 1_000, 4_000, 6_000];
 /** What the application does for each request, on the thread of the event loop. */
 const WORK_US = 100;
-/** As many times as long as other loads: a quiet pod has few requests. */
 const LONGER = 3;
 
 const nameOf = (rate) => `openLoop.${rate}`;
@@ -21,37 +20,39 @@ export const openLoop = {
     const limiter = await openLimiter(bench, { redis: bench.url, policies: POLICIES, deadlineMs: 1_000 });
     const users = identities(KEYS);
     await limiter.consume('bucket', users[0]); // Redis has learned the script
-    const load = ({ rate }, ms) => loadOne({ bench, arrivals, limiter, users, rate, ms: ms * LONGER });
+    const ask = (i) => limiter.consume('bucket', users[i % KEYS]);
+    const load = ({ rate }, ms) => openLoad({ bench, arrivals, limiter, ask, right: passed, rate, ms });
     const contestants = RATES.map((rate) => ({ name: `${rate.toLocaleString('en')} requests/s`, rate }));
     const samples = await inTurn(contestants, bench, load);
     return {
       ratios: Object.fromEntries(
         contestants.map(({ name, rate }) => [nameOf(rate), spread(samples.get(name).map(({ perCall }) => perCall))]),
       ),
-      tables: [openLoopTable(samples)],
+      tables: [openLoopTable('One pod, requests at random instants', samples)],
     };
   },
 };
 
-async function loadOne({ bench, arrivals, limiter, users, rate, ms }) {
+/** One load, three times as long as others: a quiet pod has few requests. */
+export async function openLoad({ bench, arrivals, limiter, ask, right, rate, ms }) {
   const latencies = [];
   const handle = async (i) => {
     const start = performance.now();
     let decision;
     try {
-      decision = await limiter.consume('bucket', users[i % KEYS]);
+      decision = await ask(i);
     } catch (error) {
       if (late(error)) throw new Disturbed('Floodgate missed its deadline', { cause: error });
       throw error;
     }
     latencies.push((performance.now() - start) * 1000);
-    verify(passed(decision), `Floodgate gave a wrong answer: ${JSON.stringify(decision)}`);
+    verify(right(decision), `Floodgate gave a wrong answer: ${JSON.stringify(decision)}`);
     work();
   };
   const usage = await watchUsage([bench.admin]);
   const batchesBefore = limiter.stats().batchSizes.count;
   const loopBefore = performance.eventLoopUtilization();
-  const decisions = await arrivals({ rate, ms, handle });
+  const decisions = await arrivals({ rate, ms: ms * LONGER, handle });
   const { utilization } = performance.eventLoopUtilization(loopBefore);
   const { cpu } = await usage();
   return {
@@ -72,7 +73,7 @@ function quantile(values, share) {
   return values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1];
 }
 
-function openLoopTable(samples) {
+export function openLoopTable(title, samples) {
   const lines = [...samples].map(([name, all]) => {
     const middle = (key) => median(all.map((sample) => sample[key]));
     return [
@@ -85,7 +86,7 @@ function openLoopTable(samples) {
     ];
   });
   return {
-    title: `One pod, requests at random instants, ${WORK_US} us of work each`,
+    title: `${title}, ${WORK_US} us of work each`,
     head: ['', 'requests a call', 'Redis us a decision', 'event loop busy', 'latency us', 'p99 us'],
     lines,
   };
