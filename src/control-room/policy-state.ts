@@ -52,7 +52,13 @@ export function parametersOf(policy: Policy): PolicyParameters {
 }
 
 /** Undefined for numbers that no picture can draw: a calendar window. */
-export function numbersOf({ capacity, limit, refill, drain, window }: PlanNumbers): DrawnNumbers | undefined {
+export function numbersOf({
+  capacity,
+  limit,
+  refill,
+  drain,
+  window,
+}: Omit<PlanNumbers, 'lease'>): DrawnNumbers | undefined {
   const rate = refill ?? drain;
   if (capacity !== undefined && rate !== undefined) {
     return { limit: capacity, perSecond: perSecondOf(rate), windowMs: 0 };

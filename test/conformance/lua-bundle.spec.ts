@@ -19,6 +19,10 @@ interface Bundler {
 const bundler = (await import(pathToFileURL(resolve('lua/bundle.js')).href)) as Bundler;
 const { TARGET, OVERRIDES_TARGET, OVERRIDES_FOLDER, bundle, programOf } = bundler;
 
+/** The program of a policy with `lease`, which is another one than that of its algorithm. */
+const LEASED = ['leased-bucket'];
+const PROGRAMS = [...ALGORITHM_NAMES, ...LEASED];
+
 describe('the Lua program in the library', () => {
   it('is what lua/bundle.js makes of its sources (npm run lua:bundle)', () => {
     expect(readFileSync(TARGET, 'utf8')).toBe(bundle());
@@ -27,12 +31,12 @@ describe('the Lua program in the library', () => {
 
   it('has a file for each algorithm of the list, and no other', () => {
     const files = readdirSync('lua/algorithms').filter((file) => file.endsWith('.lua'));
-    expect(files.map((file) => basename(file, '.lua'))).toEqual(ALGORITHM_NAMES.toSorted());
+    expect(files.map((file) => basename(file, '.lua'))).toEqual(PROGRAMS.toSorted());
   });
 
   it('has a branch for every algorithm, and no directive that is left', () => {
     const program = programOf();
-    for (const name of ALGORITHM_NAMES) expect(program).toContain(`if algorithm == '${name}' then\n`);
+    for (const name of PROGRAMS) expect(program).toContain(`if algorithm == '${name}' then\n`);
     expect(program).not.toMatch(/^\s*---/m);
   });
 });

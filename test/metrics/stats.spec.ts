@@ -66,6 +66,7 @@ it.each(MODES)('counts the answers that callers got, whatever fails (onStoreFail
   const told = { requests: 0, allowed: 0, rejected: 0, unavailable: 0 };
   const sources: Record<DecisionSource, number> = {
     store: 0,
+    lease: 0,
     'denial-cache': 0,
     local: 0,
     open: 0,

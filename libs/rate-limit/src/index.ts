@@ -89,6 +89,7 @@ export type {
   TokenBucketPolicy,
 } from './nest/types.js';
 export type { Outcome } from './policy/outcome.js';
+export type { TokenLease } from './policy/token-lease.js';
 export type { OnStoreFailure, PolicyMode, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { CalendarUnit, CalendarWindow } from './algorithms/calendar.js';

@@ -120,7 +120,8 @@ export class Pod implements AsyncDisposable {
 
   private admittedOf(user: string): Record<Decision['decidedBy'], number> {
     let admitted = this.admitted.get(user);
-    if (admitted === undefined) this.admitted.set(user, (admitted = { store: 0, local: 0, open: 0, override: 0 }));
+    if (admitted === undefined)
+      this.admitted.set(user, (admitted = { store: 0, lease: 0, local: 0, open: 0, override: 0 }));
     return admitted;
   }
 

@@ -25,6 +25,14 @@ export interface ChargeMark {
   readonly stamp?: readonly number[] | undefined;
 }
 
+/** What becomes of a lease of tokens: its pod has used a part of them, and uses no more. */
+export interface TokenSettlement {
+  /** The instant of the lease by the store's clock: whole microseconds. */
+  readonly at: number;
+  readonly granted: number;
+  readonly used: number;
+}
+
 /**
  * An algorithm with its parameters: pure functions from a state and an instant to a level, and from a level to a verdict. It is
  * the in-process twin of `lua/algorithms/<name>.lua`, and it knows nothing of stores or concurrency.
@@ -37,6 +45,8 @@ export interface ChargeMark {
  */
 export interface Algorithm<Level = unknown, State = unknown> {
   readonly name: AlgorithmName;
+  /** The file in `lua/algorithms/`; default `name`. */
+  readonly program?: string;
   /** The algorithm in keys, such as `tb`. It must never change: a running system would lose its states. */
   readonly code: string;
   /** Whether allowed requests wait for a departure slot. */
@@ -128,6 +138,17 @@ export interface Algorithm<Level = unknown, State = unknown> {
    * if it fits. Only with `lease`.
    */
   renewal?(resetAt: number): Algorithm;
+  /**
+   * The algorithm whose charge leases up to `want` tokens to a pod, and settles a lease that the pod has used before: of a token
+   * bucket that knows of its leases. It always fits, and the stamp of its receipt is how many tokens it has leased.
+   */
+  tokenLease?(want: number, settled?: TokenSettlement): Algorithm;
+  /**
+   * Microseconds for which a charge that was just made can be used up by requests to come: of a window, until it ends.
+   *
+   * @param resetAfter of the charge's verdict
+   */
+  leasedFor?(resetAfter: number): number;
   /** Whether `state` still means something after `expiresAt`. Without this method it never does. */
   outlives?(state: State, now: number): boolean;
 

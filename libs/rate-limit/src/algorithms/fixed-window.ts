@@ -13,6 +13,7 @@ export const FIXED_WINDOW = {
     if (calendar === 'none') return new FixedWindow(limit, readWindow(options, 1));
     return new CalendarWindows(limit, calendar, options.value('window', hasZoneOfRequest, ''));
   },
+  lend: (windows): Algorithm => windows,
 } as const satisfies AlgorithmDefinition;
 
 /** The calendar that `window` names; `'none'` where it is a duration. */
@@ -160,6 +161,10 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
 
   delay(): number {
     return 0;
+  }
+
+  leasedFor(resetAfter: number): number {
+    return resetAfter;
   }
 
   /** The first microsecond of the window that holds `instant`. */

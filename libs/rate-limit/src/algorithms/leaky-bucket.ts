@@ -13,6 +13,7 @@ export const LEAKY_BUCKET = {
     const capacity = options.whole('capacity', MAX_COUNT);
     return new LeakyBucket(capacity, readRate(options, 'drain', capacity + 1));
   },
+  whyNotLent: 'each request waits for a departure slot of its own, which only the store can give',
 } as const satisfies AlgorithmDefinition;
 
 /**

@@ -22,6 +22,10 @@ export interface AlgorithmDefinition {
   readonly leases?: boolean;
   /** Checks the options and makes the algorithm. */
   readonly create: (options: OptionReader) => Algorithm;
+  /** The same algorithm where pods lease tokens for `length` microseconds. Without it a policy has no token leases. */
+  readonly lend?: (algorithm: Algorithm, length: number) => Algorithm;
+  /** Why there is no `lend`, as in `lease is not for a leaky-bucket: <why>`. */
+  readonly whyNotLent?: string;
 }
 
 /** The largest capacity or limit. */

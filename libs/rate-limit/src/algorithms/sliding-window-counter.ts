@@ -10,6 +10,7 @@ export const SLIDING_WINDOW_COUNTER = {
     const limit = options.whole('limit', MAX_COUNT);
     return new SlidingWindowCounter(limit, readWindow(options, limit));
   },
+  lend: (windows): Algorithm => windows,
 } as const satisfies AlgorithmDefinition;
 
 interface Windows {
@@ -162,6 +163,11 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
 
   delay(): number {
     return 0;
+  }
+
+  /** Tokens that are used later in their window count no less than at its charge. In the next one they would count too little. */
+  leasedFor(resetAfter: number): number {
+    return resetAfter - this.window;
   }
 
   /** The used part of the limit. The previous window's share is rounded up, which decides exactly as the product form does. */

@@ -14,6 +14,7 @@ export const SLIDING_WINDOW_LOG = {
     const limit = options.whole('limit', MAX_LIMIT);
     return new SlidingWindowLog(limit, readWindow(options, 1), Math.min(limit, MAX_COST));
   },
+  whyNotLent: 'it counts the instant of each request, which a token that is taken ahead does not have yet',
 } as const satisfies AlgorithmDefinition;
 
 /** The instants of admitted requests, oldest first; those before the place `first` have expired. */

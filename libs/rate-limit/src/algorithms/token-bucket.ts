@@ -2,6 +2,7 @@ import { type Algorithm, type ChargeMark, shareOfLimit } from './algorithm.js';
 import { BucketShare } from './bucket-share.js';
 import { refundedBy, refundedSince } from './bucket-tail.js';
 import { Bucket, type Instant } from './bucket.js';
+import { LeasedBucket } from './leased-bucket.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readRate } from './options.js';
 import { type ExactRate, shareOfRate } from './rate.js';
 import type { SharedTime } from './shared-time.js';
@@ -14,6 +15,7 @@ export const TOKEN_BUCKET = {
     const capacity = options.whole('capacity', MAX_COUNT);
     return new TokenBucket(capacity, readRate(options, 'refill', capacity));
   },
+  lend: (bucket, length): Algorithm => new LeasedBucket(bucket as TokenBucket, length),
 } as const satisfies AlgorithmDefinition;
 
 /**

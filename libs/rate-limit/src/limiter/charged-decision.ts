@@ -17,6 +17,7 @@ class JudgedPolicy implements PolicyDecision {
   declare readonly override?: number;
   declare readonly plan?: string;
   declare readonly blockedForMs?: number;
+  declare readonly estimated?: true;
 
   constructor(
     readonly policy: string,
@@ -29,12 +30,14 @@ class JudgedPolicy implements PolicyDecision {
     readonly delayMs: number,
     charge: PolicyCharge,
     blockedForMs: number | undefined,
+    estimated?: true,
   ) {
     this.#charge = charge;
     if (charge.override !== undefined) this.override = charge.override;
     const { plan } = charge.policy;
     if (plan !== undefined) this.plan = plan;
     if (blockedForMs !== undefined) this.blockedForMs = blockedForMs;
+    if (estimated !== undefined) this.estimated = estimated;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {
@@ -72,6 +75,7 @@ export function countedDown(decision: PolicyDecision, passedMs: number): PolicyD
     delayMs,
     charge,
     blockedForMs,
+    decision.estimated,
   );
 }
 
@@ -243,6 +247,7 @@ function policyDecision(charge: PolicyCharge, verdict: ChargeVerdict): PolicyDec
     verdict.delay / MICROSECONDS,
     charge,
     verdict.blockedFor === undefined ? undefined : verdict.blockedFor / MICROSECONDS,
+    verdict.estimated,
   );
 }
 

@@ -38,7 +38,9 @@ export function meets(
   if (answer instanceof LimiterUnavailableError) {
     return { ...nothing, outcome: 'unavailable', isRejected: true, decidedBy: 'closed' };
   }
-  const { allowed, decidedBy, policies, shadow, decidedAtMs: atMs } = answer;
+  const { allowed, policies, shadow, decidedAtMs: atMs } = answer;
+  // A peek is never paid by a lease.
+  const decidedBy = answer.decidedBy === 'lease' ? 'store' : answer.decidedBy;
   // One policy was asked. What it says is in either list.
   const said = policies[0] ?? shadow?.[0];
   const { retryAfterMs, blockedForMs } = { ...answer, ...said };

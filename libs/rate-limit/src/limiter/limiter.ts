@@ -102,6 +102,10 @@ export class Limiter {
   ): Decision | Promise<Decision> {
     const { gateway, monitor } = this;
     const since = monitor.begin();
+    const leased = gateway.tokenLeases?.pay(charges);
+    if (leased !== undefined) {
+      return monitor.decided(charges, decisionOf(charges, leased, 'lease'), 'lease', handler, since);
+    }
     const denied = gateway.denied(charges);
     if (denied !== undefined) {
       return monitor.decided(charges, decisionOf(charges, denied), 'denial-cache', handler, since);
@@ -110,7 +114,7 @@ export class Limiter {
     if (missed !== undefined) return this.fallBack(charges, missed, handler, since);
     let answer: Verdict | Promise<Verdict>;
     try {
-      answer = gateway.consume(charges);
+      answer = gateway.decide(charges);
     } catch (error) {
       return this.undecided(charges, error, handler, since, execution);
     }

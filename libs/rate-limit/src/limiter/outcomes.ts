@@ -118,7 +118,9 @@ function note<T extends Outcome>(map: Map<string, T[]>, outcome: T): void {
 
 function answers({ charge, decidedBy }: Outcome, other: PolicyCharge): boolean {
   // A policy that wants a 503 without the store is not satisfied by what this process let pass by itself.
-  return decidedBy === 'store' ? sameMeaning(charge.policy, other.policy) : wantsSame(charge, other);
+  return decidedBy === 'store' || decidedBy === 'lease'
+    ? sameMeaning(charge.policy, other.policy)
+    : wantsSame(charge, other);
 }
 
 function wantsSame(one: PolicyCharge, other: PolicyCharge): boolean {

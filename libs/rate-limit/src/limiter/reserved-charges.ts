@@ -9,7 +9,7 @@ import type { StoreGateway } from './store-gateway.js';
 
 /** The charges of one reservation. They are settled where they were made: in the store, or in the fallback of this process. */
 export class ReservedCharges implements Settler {
-  private readonly decidedBy: Decision['decidedBy'];
+  private readonly decidedBy: Exclude<Decision['decidedBy'], 'lease'>;
   /** Those of mode `'reserve'`. */
   readonly charges: readonly PolicyCharge[];
   private readonly receipts: readonly ChargeReceipt[];
@@ -19,7 +19,8 @@ export class ReservedCharges implements Settler {
     private readonly gateway: StoreGateway,
     private readonly fallback: Fallback,
   ) {
-    this.decidedBy = decision.decidedBy;
+    // No lease pays a reservation.
+    this.decidedBy = decision.decidedBy === 'lease' ? 'store' : decision.decidedBy;
     const { charges, receipts } = reservedBy(decision);
     this.charges = charges.filter(reserves);
     this.receipts = receipts.filter((_, i) => reserves(charges[i]!));

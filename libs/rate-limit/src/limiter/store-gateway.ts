@@ -15,6 +15,8 @@ import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
 import type { DenialCache } from './denial-cache.js';
+import type { PolicyCharge } from './policy-charge.js';
+import { TokenLeases } from './token-leases/token-leases.js';
 
 /** The store as the limiter uses it. */
 export interface GatewaySettings {
@@ -24,6 +26,8 @@ export interface GatewaySettings {
   readonly keepsTime: boolean;
   /** The rejections that are certain and are not asked again. */
   readonly denials?: DenialCache | undefined;
+  /** Milliseconds of a clock that never steps, for leases of tokens; default the process's. */
+  readonly monotonicMs?: (() => number) | undefined;
 }
 
 /** The one way to the store: every request gets its answer, or a failure within the deadline. */
@@ -32,17 +36,27 @@ export class StoreGateway {
   private readonly deadlines: Deadlines;
   private readonly keepsTime: boolean;
   private readonly denials: DenialCache | undefined;
+  /** The tokens that this process has taken ahead; undefined where it decides nothing without the store. */
+  readonly tokenLeases: TokenLeases | undefined;
   private readonly failures: RationedWarning;
   /** Whether the store knows shadows and blocks. */
   private readonly decidesAll: boolean;
 
-  constructor({ store, deadlines, keepsTime, denials }: GatewaySettings, logger: Pick<Logger, 'warn'>) {
+  constructor({ store, deadlines, keepsTime, denials, monotonicMs }: GatewaySettings, logger: Pick<Logger, 'warn'>) {
     this.store = store;
     this.deadlines = deadlines;
     this.keepsTime = keepsTime;
     this.denials = denials;
     this.decidesAll = lackOf(store, { shadow: true, block: true }) === undefined;
     this.failures = new RationedWarning(logger);
+    if (store.supports?.includes('lease') !== true) return;
+    this.tokenLeases = new TokenLeases({
+      ask: (charges) => this.consume(charges),
+      refund: (receipts) => this.refund(receipts),
+      denied: (charges) => this.denied(charges),
+      monotonicMs,
+      timer: store.timer,
+    });
   }
 
   /** Decisions of a full `MemoryStore` on a state that clients without room share. */
@@ -53,6 +67,11 @@ export class StoreGateway {
   /** A rejection that is certain; undefined when the store has to be asked. */
   denied(charges: readonly Charge[]): Verdict | undefined {
     return this.denials?.find(charges);
+  }
+
+  /** As `consume`, for charges some of which this process may have tokens for. */
+  decide(charges: readonly PolicyCharge[]): Verdict | Promise<Verdict> {
+    return this.tokenLeases === undefined ? this.consume(charges) : this.tokenLeases.consume(charges);
   }
 
   /** @throws what the store fails with, or that it was too slow (what it charges later stays charged) */
@@ -67,6 +86,7 @@ export class StoreGateway {
 
   /** Forgets the states within the deadline. A failure is the caller's. */
   async reset(keys: readonly string[]): Promise<void> {
+    this.tokenLeases?.reset(keys);
     try {
       await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
     } finally {

@@ -5,7 +5,7 @@ import type { Decision } from '../policy/decision.js';
  * - `'denial-cache'`: a rejection by the store that was still certain, so that the store was not asked (`decidedBy` is `'store'`)
  * - `'closed'`: the store could not decide and `onStoreFailure: 'closed'` answered 503
  */
-export type DecisionSource = 'store' | 'denial-cache' | 'local' | 'open' | 'closed' | 'override';
+export type DecisionSource = 'store' | 'lease' | 'denial-cache' | 'local' | 'open' | 'closed' | 'override';
 
 /** One decision, for `onDecision`. It never names the identity. */
 export interface DecisionEvent {

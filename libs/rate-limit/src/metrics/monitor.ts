@@ -24,6 +24,7 @@ export class Monitor {
   readonly policies = new PolicyTallies();
   private readonly sources: Record<DecisionSource, number> = {
     store: 0,
+    lease: 0,
     'denial-cache': 0,
     local: 0,
     open: 0,

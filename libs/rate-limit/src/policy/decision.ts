@@ -30,6 +30,11 @@ export interface PolicyDecision {
    * Milliseconds for which `blockFor` still blocks the identity, also if this rejection began the block. Absent without a block.
    */
   readonly blockedForMs?: number;
+  /**
+   * True where a lease of this process has paid (`lease`): `remaining` and `resetAfterMs` are then of the store's last answer, and
+   * other processes may have been charged since. Absent otherwise.
+   */
+  readonly estimated?: true;
 }
 
 /** The outcome for a request. */
@@ -37,11 +42,11 @@ export interface Decision {
   /** True: every policy let the request pass and was charged. False: no policy was charged. */
   readonly allowed: boolean;
   /**
-   * What decided: `'store'`; `'local'`, this process with its share of the limits, while the store was unavailable; `'open'`,
+   * What decided: `'store'`; `'lease'`, this process with tokens that the store has leased to it (`lease`); `'local'`, this process with its share of the limits, while the store was unavailable; `'open'`,
    * the policies' `onStoreFailure: 'open'`; or `'override'`, overrides that need no store: `blocked`, or `exempt` for all of the
    * policies.
    */
-  readonly decidedBy: 'store' | 'local' | 'open' | 'override';
+  readonly decidedBy: 'store' | 'lease' | 'local' | 'open' | 'override';
   /**
    * In the order of the policies, without those of which the client is exempt. `'local'` has only the policies that are decided
    * locally, `'open'` has none, and `'override'` has those that block the client.

@@ -15,6 +15,7 @@ import type {
   TimeZoneFunction,
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
+import { givenTerms, readTokenLease, type TokenLeaseTerms, whyNotLeased } from './token-lease.js';
 import { timeZoneFunction } from './time-zone-function.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
@@ -43,6 +44,8 @@ export interface ParsedPolicy<Context = never> {
   /** Says the time zone of a request's window; undefined where all requests have the same. */
   readonly timeZone: TimeZoneFunction<Context> | undefined;
   readonly shards: number;
+  /** The tokens that processes take ahead of demand; undefined: each request asks the store. */
+  readonly tokenLease: TokenLeaseTerms | undefined;
   readonly quotaUnit: QuotaUnit;
   /** Whether the policy is decided and counted, and rejects nobody. */
   readonly shadow: boolean;
@@ -96,11 +99,14 @@ export function parsePolicy<Context>(
   if (entry === undefined) {
     return fail(`algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}`);
   }
-  const known = ['algorithm', ...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft', 'candidate', ...entry.options];
-  checkNames(given, known, where, entry.name);
+  // The lease of a concurrency is another one, and an option of its own.
+  const tokenLease = entry.leases === true ? undefined : readTokenLease(given, entry, fail);
+  const common = [...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft', 'candidate', ...(entry.lend ? ['lease'] : [])];
+  checkNames(given, ['algorithm', ...common, ...entry.options], where, entry.name);
 
   const warnings: string[] = [];
-  const algorithm = entry.create(readerOf(given, fail, warnings));
+  const created = entry.create(readerOf(given, fail, warnings));
+  const algorithm = tokenLease === undefined ? created : entry.lend!(created, tokenLease.length);
   const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
     readOption(given, option, POLICY_OPTIONS[option], where, CODE);
   const shadow = read('mode') === 'shadow';
@@ -119,6 +125,7 @@ export function parsePolicy<Context>(
     numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PlanNumbers<Context>,
     timeZone: timeZoneFunction<Context>(given.window),
     shards: read('shards') as number,
+    tokenLease,
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     shadow,
     block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
@@ -134,6 +141,8 @@ export function parsePolicy<Context>(
       'FG_POLICY_NAME',
     );
   }
+  const notLeased = whyNotLeased(parsed);
+  if (notLeased !== undefined) fail(notLeased);
   const unsettled = whyNotSettled(parsed);
   if (unsettled !== undefined) fail(unsettled);
   if (parsed.shards > 1 && parsed.block !== undefined) fail(`blockFor does not go with shards: its state is not split`);
@@ -163,7 +172,7 @@ export function parseVariant<Context>(
   change: PlanNumbers<Context>,
   where: string,
 ): ParsedPolicy<Context> {
-  const { name, by, cost, shards } = policy;
+  const { name, by, cost, shards, tokenLease } = policy;
   const { name: algorithmName } = policy.algorithm;
   const { options } = algorithmEntry(algorithmName)!;
   const fail = (got: string): never => {
@@ -183,7 +192,15 @@ export function parseVariant<Context>(
   const numbers: PlanNumbers<Context> = { ...policy.numbers, ...Object.fromEntries(given) };
   // With the options that a policy's numbers are checked against, and no others.
   const { algorithm, timeZone, warnings } = parsePolicy<Context>(
-    { algorithm: algorithmName, ...numbers, name, by, cost, shards },
+    {
+      algorithm: algorithmName,
+      ...(tokenLease && { lease: givenTerms(tokenLease) }),
+      ...numbers,
+      name,
+      by,
+      cost,
+      shards,
+    },
     where,
   );
   return { ...policy, algorithm, numbers, timeZone, warnings, plans: undefined };

@@ -3,6 +3,7 @@ import type { Duration } from '../algorithms/duration.js';
 import type { Rate } from '../algorithms/rate.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import type { Outcome } from './outcome.js';
+import type { TokenLease } from './token-lease.js';
 
 // `Context` is the request's context, an `ExecutionContext` under Nest. Without it a policy's functions cannot be called:
 // what decides needs none of them.
@@ -174,6 +175,13 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
   capacity: number;
   /** Tokens per second, or text such as `'600/m'`. A full refill takes at most 100 years. */
   refill: Rate;
+  /**
+   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `TokenLease`. Default: each
+   * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
+   *
+   * @example lease: { for: '100ms', max: 200 }
+   */
+  lease?: TokenLease;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
   candidate?: Partial<Pick<TokenBucketPolicy, 'capacity' | 'refill'>> & CandidatePlans;
 }
@@ -217,6 +225,13 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    * zone (default UTC), also over changes of daylight saving time; the zone may be a function of the request.
    */
   window: Duration | PolicyCalendar<Context>;
+  /**
+   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `TokenLease`. Default: each
+   * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
+   *
+   * @example lease: { for: '100ms', max: 200 }
+   */
+  lease?: TokenLease;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
   candidate?: { readonly limit?: number; readonly window?: Duration | PolicyCalendar<Context> } & CandidatePlans;
 }
@@ -236,6 +251,13 @@ export interface SlidingWindowLogPolicy<Context = never> extends WindowPolicy<Co
  */
 export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolicy<Context> {
   algorithm: 'sliding-window-counter';
+  /**
+   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `TokenLease`. Default: each
+   * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
+   *
+   * @example lease: { for: '100ms', max: 200 }
+   */
+  lease?: TokenLease;
 }
 
 /**

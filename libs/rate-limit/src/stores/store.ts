@@ -23,6 +23,8 @@ export interface ChargeVerdict {
    * `resetAfter` do not identify the charge.
    */
   readonly receipt?: ChargeReceipt;
+  /** True where `remaining` and `resetAfter` are estimates: other processes may have been charged since. */
+  readonly estimated?: true;
   /** Microseconds until the block of the charge's identity ends, also if this rejection began it. Undefined without a block. */
   readonly blockedFor?: number;
 }
@@ -68,9 +70,10 @@ export interface RateLimitStore {
   close?(): Promise<void>;
   /**
    * What the store does beside plain charges. Without `'shadow'` and `'block'`, policies with `mode: 'shadow'`, `candidate` or
-   * `blockFor` stop the boot: the store would enforce a shadow, or not block.
+   * `blockFor` stop the boot: the store would enforce a shadow, or not block. Without `'lease'`, a policy's `lease` has no effect:
+   * processes then ask the store about each request. A store with it has one clock for all processes.
    */
-  readonly supports?: readonly ('shadow' | 'block')[];
+  readonly supports?: readonly ('shadow' | 'block' | 'lease')[];
   /**
    * Lets delayed requests wait by this store's clock, for a store whose clock is not that of the process, such as one of a test.
    * Default the process's own timer.

@@ -129,7 +129,7 @@ export class Batch {
       const shadow = charge.shadow === true ? 'shadow:' : '';
       const reserve = stampLength(charge) > 0 ? ',1' : '';
       const numbers = wireOf(algorithm, now).join();
-      return `["${shadow}${algorithm.name}",${askedCost(charge)},${take},${numbers}${reserve}]`;
+      return `["${shadow}${programOf(algorithm)}",${askedCost(charge)},${take},${numbers}${reserve}]`;
     });
     return [`[${policies.join()}]`, String.fromCharCode(...codes)];
   }
@@ -274,6 +274,11 @@ export class Batch {
  */
 export function wireOf(algorithm: Pick<Algorithm, 'wire' | 'wireAt'>, now: number | undefined): readonly number[] {
   return algorithm.wireAt?.(now ?? wallClock()) ?? algorithm.wire;
+}
+
+/** The algorithm's name on the wire. */
+export function programOf({ name, program = name }: { readonly name: string; readonly program?: string }): string {
+  return program;
 }
 
 /** How many numbers of the reply are for the receipt of a reservation. */

@@ -62,7 +62,7 @@ export interface OwnedClientOptions {
  * @example RateLimitModule.forRoot({ store: new RedisStore(client, { clock: 'app' }) })
  */
 export class RedisStore implements RateLimitStore {
-  readonly supports = ['shadow', 'block'] as const;
+  readonly supports: RateLimitStore['supports'];
   /** @internal Overrides share it. */
   readonly client: RedisClient;
   private readonly script: Script;
@@ -84,6 +84,8 @@ export class RedisStore implements RateLimitStore {
     const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, deadlines, denials, observer, owned } = options;
     if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
     const appClock = clockOf(clock);
+    // A lease ends by the store's clock: those of pods may be apart.
+    this.supports = clock === 'app' ? ['shadow', 'block'] : ['shadow', 'block', 'lease'];
     const maxSkew = checkMaxSkew('RedisStore', maxSkewMs);
     this.script = new Script(client, { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines });
     const cluster = (this.cluster =

@@ -1,6 +1,6 @@
 import { isWhole } from '../../algorithms/algorithm.js';
 import { type ChargeSettlement, RateLimitStoreError, type SettledCharge } from '../store.js';
-import { wireOf } from './batch.js';
+import { programOf, wireOf } from './batch.js';
 import { failureOf, isInstant, UnusableReplyError } from './reply.js';
 
 /**
@@ -10,7 +10,7 @@ import { failureOf, isInstant, UnusableReplyError } from './reply.js';
  */
 export function settlementArguments(settlements: readonly ChargeSettlement[], now: number | undefined): string[] {
   const policies = settlements.map(({ receipt: { algorithm, cost } }) => {
-    return `["${algorithm.name}",${cost || 1},${cost},${wireOf(algorithm, now).join()}]`;
+    return `["${programOf(algorithm)}",${cost || 1},${cost},${wireOf(algorithm, now).join()}]`;
   });
   const charges = settlements.map(({ receipt: { at, resetAt, cost, stamp = [] }, finalCost, overdraft }) => {
     return `[${[at, resetAt, cost, finalCost, overdraft, ...stamp].join()}]`;

@@ -1,0 +1,108 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import type { Policy, TokenLease } from 'nestjs-floodgate';
+import { mulberry32 } from '../../src/riders/mulberry32.js';
+import { TextbookTokenBucket } from './support/textbook.js';
+import { type Troubles, VirtualPods } from './support/virtual-pods.js';
+
+const LEASE: TokenLease = { for: '100ms', max: 200 };
+const CALM: Troubles = { drift: 0, loss: 0 };
+/** Near the largest drift that leases allow for. */
+const ROUGH: Troubles = { drift: 0.0019, loss: 0.05, deathEvery: 30 };
+const SECONDS = 4;
+
+interface Load {
+  readonly pods: number;
+  /** Requests a second, over all pods. */
+  readonly rate: number;
+  readonly troubles: Troubles;
+  /** The part of the time in which the requests come, 10 times a second; default all of it. */
+  readonly duty?: number;
+}
+
+async function run(policies: readonly Policy[], { pods, rate, troubles, duty = 1 }: Load): Promise<VirtualPods> {
+  const seed = 20_240_626;
+  const all = new VirtualPods(policies, troubles, pods, seed);
+  const next = mulberry32(seed + 1);
+  const { time } = all;
+  const start = time.now;
+  const asked: Promise<unknown>[] = [];
+  const arrive = (): void => {
+    const pod = Math.floor(next() * pods);
+    if (((time.now - start) % 100) / 100 < duty) asked.push(all.ask(pod, 'user:hot'));
+    time.at(time.now + (-Math.log(1 - next()) * 1000 * duty) / rate, arrive);
+  };
+  arrive();
+  await time.run(start + SECONDS * 1000);
+  return all;
+}
+
+/** How many admissions a textbook would not make. */
+function overBucket({ admissions }: VirtualPods, capacity: number, refill: number): number {
+  const textbook = new TextbookTokenBucket(BigInt(capacity), BigInt(refill));
+  const instants = admissions.map(({ at }) => Math.floor(at * 1000)).toSorted((a, b) => a - b);
+  return instants.filter((at) => !textbook.ask(BigInt(at)).allowed).length;
+}
+
+/** The most admissions of a window. */
+function mostInWindow({ admissions }: VirtualPods, window: number): number {
+  const counts = new Map<number, number>();
+  for (const { at } of admissions) counts.set(Math.floor(at / window), (counts.get(Math.floor(at / window)) ?? 0) + 1);
+  return Math.max(...counts.values());
+}
+
+const REPORT: object[] = [];
+afterAll(() => console.table(REPORT));
+
+describe.each([
+  ['ample', 10_000, 10_000, { pods: 20, rate: 5_000, troubles: CALM }],
+  ['just enough', 1_200, 5_000, { pods: 20, rate: 5_000, troubles: CALM }],
+  ['twice too much', 500, 1_000, { pods: 20, rate: 2_000, troubles: CALM }],
+  ['small', 50, 500, { pods: 20, rate: 1_000, troubles: CALM }],
+  ['one pod', 1_000, 1_000, { pods: 1, rate: 900, troubles: CALM }],
+  ['bursts', 1_000, 2_000, { pods: 20, rate: 2_000, troubles: CALM, duty: 0.3 }],
+  ['ample, with troubles', 10_000, 10_000, { pods: 20, rate: 5_000, troubles: ROUGH }],
+  ['twice too much, with troubles', 500, 1_000, { pods: 20, rate: 2_000, troubles: ROUGH }],
+] as const)('leases of a token bucket, %s: %i and %i a second', (name, capacity, refill, load) => {
+  it('never admit more, and hardly less', async () => {
+    const policy = { algorithm: 'token-bucket', capacity, refill } as const;
+    const [exact, leased] = [await run([policy], load), await run([{ ...policy, lease: LEASE }], load)];
+    const requests = Object.values(leased.decidedBy).reduce((sum, count) => sum + count, 0);
+    REPORT.push({
+      name,
+      requests,
+      exact: exact.admissions.length,
+      ratio: leased.admissions.length / exact.admissions.length,
+      calls: leased.calls / requests,
+      fewer: exact.calls / leased.calls,
+    });
+    expect(overBucket(exact, capacity, refill)).toBe(0);
+    expect(overBucket(leased, capacity, refill)).toBe(0);
+    expect(leased.admissions.length).toBeGreaterThan(0.95 * exact.admissions.length);
+  }, 60_000);
+});
+
+describe.each(['fixed-window', 'sliding-window-counter'] as const)('leases of a %s', (algorithm) => {
+  it.each([
+    ['ample', 10_000, { pods: 20, rate: 5_000, troubles: CALM }],
+    ['twice too much', 1_000, { pods: 20, rate: 2_000, troubles: CALM }],
+    ['twice too much, with troubles', 1_000, { pods: 20, rate: 2_000, troubles: ROUGH }],
+  ] as const)(
+    '%s: never admit more than %i in a window, and hardly less',
+    async (name, limit, load) => {
+      const policy = { algorithm, limit, window: '1s' } as const;
+      const [exact, leased] = [await run([policy], load), await run([{ ...policy, lease: LEASE }], load)];
+      const requests = Object.values(leased.decidedBy).reduce((sum, count) => sum + count, 0);
+      REPORT.push({
+        name: `${algorithm} ${name}`,
+        requests,
+        exact: exact.admissions.length,
+        ratio: leased.admissions.length / exact.admissions.length,
+        calls: leased.calls / requests,
+        fewer: exact.calls / leased.calls,
+      });
+      expect(mostInWindow(leased, 1000)).toBeLessThanOrEqual(limit);
+      expect(leased.admissions.length).toBeGreaterThan(0.95 * exact.admissions.length);
+    },
+    60_000,
+  );
+});
