@@ -32,10 +32,12 @@ export interface Limit {
   readonly global: boolean;
   /** Default 1. */
   readonly shards?: number;
+  /** The option `lease` of the policy. */
+  readonly lease?: { readonly for: `${number}ms`; readonly max: number };
 }
 
 /** The policy of a limit, as an application writes it. */
-export function policyOf({ capacity, refill, global, shards = 1 }: Limit): BoundPolicy {
+export function policyOf({ capacity, refill, global, shards = 1, lease }: Limit): BoundPolicy {
   const policy = {
     name: 'simulated',
     algorithm: 'token-bucket',
@@ -44,6 +46,7 @@ export function policyOf({ capacity, refill, global, shards = 1 }: Limit): Bound
     by: global ? 'global' : 'user',
     scope: 'app',
     ...(shards > 1 && { shards }),
+    ...(lease && { lease }),
   };
   return bindPolicy(parsePolicy(policy, 'simulate'), PREFIX, 'app', 'simulate');
 }

@@ -4,6 +4,8 @@ import type { Call, Executed, Executor } from './server.js';
 
 /** On the wire: another charge of the same request follows. */
 const MORE = 64;
+/** Texts of policies that are kept. */
+const MAX_KNOWN = 1000;
 /** Bytes of a charge in ARGV[4]. */
 const CHARGE_BYTES = 4;
 
@@ -80,7 +82,11 @@ export class ProgramTwin implements Executor {
 
   private policiesOf(text: string): readonly WirePolicy[] {
     let policies = this.known.get(text);
-    if (policies === undefined) this.known.set(text, (policies = readPolicies(text)));
+    if (policies === undefined) {
+      policies = readPolicies(text);
+      // Charges that take leases differ each time.
+      if (this.known.size < MAX_KNOWN) this.known.set(text, policies);
+    }
     return policies;
   }
 

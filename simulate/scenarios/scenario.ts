@@ -54,9 +54,9 @@ const SCENARIOS: Readonly<Record<ScenarioName, (pods: number) => Scenario>> = {
   }),
   fleet: (pods) => ({
     name: 'fleet',
-    title: `One global key for a busy fleet: limit ${shown(100 * pods)}/s, ${shown(120 * pods)} requests/s arrive`,
+    title: `One global key for a busy fleet: limit ${shown(100 * pods)}/s, ${shown(80 * pods)} requests/s arrive`,
     limit: { capacity: 20 * pods, refill: 100 * pods, global: true },
-    ...steady(120 * pods, 3),
+    ...steady(80 * pods, 2),
     identity: everybody,
   }),
 };

@@ -1,6 +1,7 @@
 import { ALONE, DIVIDED, PARTS } from './apart.js';
 import { cluster, ONE_REDIS, shardedCluster } from './exact.js';
 import { EXCHANGE } from './exchange.js';
+import { lease } from './lease.js';
 import { NAIVE_LEASE } from './naive-lease.js';
 import type { Strategy } from './strategy.js';
 
@@ -11,6 +12,8 @@ export const STRATEGIES: readonly Strategy[] = [
   cluster(6),
   shardedCluster(3),
   shardedCluster(6),
+  lease(100),
+  lease(1000),
   DIVIDED,
   EXCHANGE,
   PARTS,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
+import { TOKEN_BUCKET } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
@@ -13,6 +14,9 @@ import { useRedis } from '../support/redis-fixture.js';
 const NOW = 19_900 * 86_400_000_000 + 123_456;
 const redis = useRedis();
 
+/** Microseconds of a lease. */
+const LEASE = 500_000;
+
 /** Small limits, of all algorithms that the simulated server knows: full and empty states are met often. */
 const ALGORITHMS = [
   algorithmOf({ algorithm: 'token-bucket', capacity: 5, refill: 3 }),
@@ -20,6 +24,7 @@ const ALGORITHMS = [
   algorithmOf({ algorithm: 'leaky-bucket', capacity: 3, drain: '7/s' }),
   algorithmOf({ algorithm: 'fixed-window', limit: 4, window: '1s' }),
   algorithmOf({ algorithm: 'sliding-window-counter', limit: 4, window: '1s' }),
+  TOKEN_BUCKET.lend(algorithmOf({ algorithm: 'token-bucket', capacity: 40, refill: 30 }), LEASE),
 ];
 
 /** A charge of one of two clients: a key belongs to one algorithm, as in a running system. */
@@ -28,7 +33,15 @@ const charge = fc.record({
   client: fc.nat(1),
   cost: fc.nat(3),
   mode: fc.constantFrom('take' as const, 'take' as const, 'peek' as const),
+  /** Of the leased bucket: whether the charge takes a lease, and what becomes of one that was granted so long ago. */
+  lease: fc.option(
+    fc
+      .record({ want: fc.nat(20), ago: fc.nat(3 * LEASE), granted: fc.nat(6), used: fc.nat(6) })
+      .map(({ granted, used, ...rest }) => ({ ...rest, granted, used: Math.min(granted, used) })),
+    { nil: undefined },
+  ),
 });
+type AskedCharge = typeof charge extends fc.Arbitrary<infer Value> ? Value : never;
 const asked = fc.uniqueArray(charge, {
   minLength: 1,
   maxLength: 3,
@@ -43,13 +56,14 @@ const turn = fc.record({
   }),
 });
 
-function chargesOf(request: readonly { algorithm: number; client: number; cost: number; mode: 'take' | 'peek' }[]) {
-  return request.map(({ algorithm, client, cost, mode }): Charge => ({
-    key: `${algorithm}-${client}`,
-    algorithm: ALGORITHMS[algorithm]!,
-    cost,
-    mode,
-  }));
+function chargesOf(request: readonly AskedCharge[], now: number): Charge[] {
+  return request.map(({ algorithm: i, client, cost, mode, lease }) => {
+    const plain = ALGORITHMS[i]!;
+    const key = `${i}-${client}`;
+    const leasing =
+      lease && plain.tokenLease?.(lease.want, { at: now - lease.ago, granted: lease.granted, used: lease.used });
+    return leasing ? { key, algorithm: leasing, cost: 1, mode: 'reserve' } : { key, algorithm: plain, cost, mode };
+  });
 }
 
 /** A client of the real server that notes each call of the program and its reply. */
@@ -83,7 +97,7 @@ describe('the simulated server', () => {
               now += passed;
               await Promise.all(
                 requests.flatMap(({ request, times }) =>
-                  Array.from({ length: times }, () => store.consume(chargesOf(request))),
+                  Array.from({ length: times }, () => store.consume(chargesOf(request, now))),
                 ),
               );
             }
