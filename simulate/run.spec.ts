@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { disturbWith, type FaultFigures, FAULTS } from './faults.js';
 import { type Figures, simulate } from './run.js';
 import { SCENARIO_NAMES, type Scenario, type ScenarioName, scenarioOf } from './scenarios/scenario.js';
 import { strategyOf } from './options.js';
@@ -127,5 +128,53 @@ describe('the batches of a pod', () => {
     expect(rows[0]).toBeLessThan(1.2);
     expect(rows[1]).toBeGreaterThan(rows[0]!);
     expect(rows[2]).toBeGreaterThan(rows[1]!);
+  });
+});
+
+describe('a fault', () => {
+  const faulty = async (name: string, strategy: string, regions: number) => {
+    const fault = FAULTS.find((one) => one.name === name)!;
+    let read: (() => FaultFigures) | undefined;
+    // A second more than the longest fault: what it left behind shows.
+    const scenario = { ...scenarioOf('hot', 20), seconds: 10 };
+    const figures = await simulate(scenario, strategyOf(strategy), settings({ pods: 20, regions }), (running) => {
+      read = disturbWith(fault, running);
+    });
+    return { ...figures, ...read!() };
+  };
+
+  it.each(['redis', 'lease100', 'divided'])('that kills pods lets %s admit no more', async (strategy) => {
+    const { over, arrived, answered } = await faulty('pods', strategy, 2);
+    expect(over).toBe(0);
+    expect(arrived - answered).toBeLessThan(20);
+  });
+
+  it('of Redis is answered by the shares of the pods, and ends', async () => {
+    const { over, arrived, answered, decidedBy, admittedDuring, idealDuring } = await faulty('redis', 'redis', 1);
+    expect(answered).toBe(arrived);
+    expect(decidedBy['local']).toBeGreaterThan(0.02);
+    expect(decidedBy['store']).toBeGreaterThan(0.7);
+    expect(admittedDuring).toBeGreaterThan(0.9 * idealDuring);
+    // An outage can admit one local limit of all pods when it begins, and one limit when it ends.
+    expect(over).toBeLessThan(2 * 1000);
+  });
+
+  it('of the link does not touch regions that ask their own Redis', async () => {
+    const [divided, home] = [await faulty('link', 'divided', 2), await faulty('link', 'redis', 2)];
+    expect(divided.decidedBy).toEqual({ store: 1 });
+    expect(divided.over).toBe(0);
+    expect(home.decidedBy['local']).toBeGreaterThan(0.01);
+    expect(home.answered).toBe(home.arrived);
+  });
+});
+
+describe('leases', () => {
+  it('spare calls while the limit is not reached, and admit what the ideal store admits', async () => {
+    const scenario = { ...shortened('fleet'), seconds: 4 };
+    const figures = await simulate(scenario, strategyOf('lease1000'), settings());
+    expect(figures.over).toBe(0);
+    expect(figures.decidedBy['lease']).toBeGreaterThan(0.5);
+    expect(figures.callsPerRequest).toBeLessThan(0.5);
+    expect(figures.admitted / figures.ideal).toBeGreaterThan(0.95);
   });
 });

@@ -1,4 +1,5 @@
 import { Record } from './figures/record.js';
+import type { Pod } from './pods/pod.js';
 import { nextArrival, type Scenario } from './scenarios/scenario.js';
 import type { Settings } from './settings.js';
 import type { Strategy } from './strategies/strategy.js';
@@ -76,16 +77,22 @@ function scheduleArrivals(scenario: Scenario, world: World, record: Record, end:
     if (at >= end) return;
     scheduler.at(at, () => {
       const region = regionOf(random.next(), settings);
-      const pod = byRegion[region]![random.below(byRegion[region]!.length)]!;
+      const pod = living(byRegion[region]!, random);
       const identity = scenario.identity(random);
-      if (pod.loop.isAlive) {
-        record.arrive(identity, at);
-        pod.request(identity);
-      }
+      record.arrive(identity, at);
+      pod.request(identity);
       next();
     });
   };
   next();
+}
+
+/** The load balancer knows the pods that live. */
+function living(pods: readonly Pod[], random: Random): Pod {
+  for (;;) {
+    const pod = pods[random.below(pods.length)]!;
+    if (pod.loop.isAlive) return pod;
+  }
 }
 
 /** The home region is the first. The others share the rest. */

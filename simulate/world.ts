@@ -28,7 +28,7 @@ export class World {
   private readonly paths: readonly (readonly Path[])[];
   private readonly random: Random;
   private readonly globals: VirtualGlobals;
-  private readonly clients: { readonly server: RedisServer; readonly client: SimulatedClient }[] = [];
+  private readonly clients: { lose(server: RedisServer): void }[] = [];
 
   /** @param record takes each request that was answered */
   constructor(
@@ -60,13 +60,15 @@ export class World {
   /** A client of a pod for a server. */
   clientOf(pod: Pod, server: RedisServer): OwnedRedisClient {
     const client = new SimulatedClient(this.connection(pod, server));
-    this.clients.push({ server, client });
+    this.clients.push(client);
     return client;
   }
 
   /** A client of a pod for a Cluster with these masters. */
   clusterClientOf(pod: Pod, masters: readonly RedisServer[]): OwnedRedisClient {
-    return new SimulatedClusterClient(masters.map((server) => this.connection(pod, server)));
+    const client = new SimulatedClusterClient(masters.map((server) => this.connection(pod, server)));
+    this.clients.push(client);
+    return client;
   }
 
   /** The way from the pods of one region to the servers of another. */
@@ -77,7 +79,7 @@ export class World {
   /** A server is away for a while. It closes its connections at once. */
   stopServer(server: RedisServer): void {
     server.stop();
-    for (const one of this.clients) if (one.server === server) one.client.lose();
+    for (const client of this.clients) client.lose(server);
   }
 
   /** Runs until `end`, in microseconds. */

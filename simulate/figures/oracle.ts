@@ -33,7 +33,7 @@ export function worstExcess(instants: readonly number[], { capacity, refill }: B
 export class IdealStore {
   private readonly bucket: TokenBucket;
   private readonly states = new Map<string, ReturnType<TokenBucket['write']>>();
-  private count = 0;
+  private readonly instants: number[] = [];
 
   constructor({ capacity, refill }: BucketLimit) {
     this.bucket = new TokenBucket(capacity, exactRate(refill, capacity));
@@ -41,7 +41,12 @@ export class IdealStore {
 
   /** Admissions so far. */
   get admitted(): number {
-    return this.count;
+    return this.instants.length;
+  }
+
+  /** Admissions from one instant until before another. */
+  admittedIn(from: number, to: number): number {
+    return this.instants.reduce((count, at) => count + Number(at >= from && at < to), 0);
   }
 
   /** @param at whole microseconds; never before the last arrival */
@@ -51,6 +56,6 @@ export class IdealStore {
     const debt = bucket.read(state, at, 0);
     if (!bucket.fits(debt, 1)) return;
     states.set(key, bucket.write(bucket.charge(debt, 1), at, state));
-    this.count++;
+    this.instants.push(at);
   }
 }

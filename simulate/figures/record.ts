@@ -61,6 +61,11 @@ export class Record {
     return excess;
   }
 
+  /** What the store of `idealAdmitted` would have admitted within a span. */
+  idealIn({ from, to }: Span): number {
+    return this.ideal.admittedIn(from, to);
+  }
+
   /** Admissions within a span. */
   admittedIn({ from, to }: Span): number {
     let admitted = 0;

@@ -1,3 +1,4 @@
+import type { FaultFigures } from '../faults.js';
 import type { Figures } from '../run.js';
 import { STRATEGIES } from '../strategies/strategies.js';
 import { type Column, tableOf } from './table.js';
@@ -23,6 +24,31 @@ application's work. * exists in the simulation only.`;
 /** The figures of all strategies in one scenario. */
 export function figuresTable(figures: readonly Figures[]): string {
   return tableOf(COLUMNS, figures);
+}
+
+/** The figures of a run in which something went wrong. */
+export interface DisturbedFigures extends Figures, FaultFigures {
+  readonly fault: string;
+}
+
+const FAULT_COLUMNS: readonly Column<DisturbedFigures>[] = [
+  COLUMNS[0]!,
+  { title: 'during', text: ({ admittedDuring }) => whole(admittedDuring) },
+  { title: 'of ideal', text: ({ admittedDuring, idealDuring }) => (admittedDuring / idealDuring).toFixed(3) },
+  { title: 'over', text: COLUMNS[3]!.text },
+  { title: 'unanswered', text: ({ arrived, answered }) => whole(arrived - answered) },
+  { title: 'by share', text: ({ decidedBy }) => percent(decidedBy['local'] ?? 0) },
+  { title: 'p99 ms', text: COLUMNS[8]!.text },
+];
+
+/** What the columns of `faultTable` mean. */
+export const FAULT_LEGEND = `during: admitted in the time of the fault. of ideal: beside one exact Redis that never fails.
+over: as above, in the whole run. unanswered: requests that died with their pod. by share: decisions of
+the whole run that a pod made with its share of the limit, onStoreFailure: 'local'.`;
+
+/** What all strategies did in one scenario while something went wrong. */
+export function faultTable(figures: readonly DisturbedFigures[]): string {
+  return tableOf(FAULT_COLUMNS, figures);
 }
 
 function titleOf(name: string): string {

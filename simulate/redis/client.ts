@@ -1,6 +1,6 @@
 import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
-import type { Call } from './server.js';
+import type { Call, RedisServer } from './server.js';
 
 /** The arguments of EVAL and EVALSHA. */
 export function callOf(script: string, keys: number, args: readonly string[]): Call {
@@ -23,9 +23,10 @@ export class SimulatedClient implements OwnedRedisClient {
     return this.connection.stream;
   }
 
-  /** The server closes the connection. */
-  lose(): void {
-    this.settings.loop.post(() => this.connection.lose());
+  /** A server closes its connection. */
+  lose(server: RedisServer): void {
+    const { loop, server: own } = this.settings;
+    if (own === server) loop.post(() => this.connection.lose());
   }
 
   evalsha(sha1: string, keys: number, ...args: string[]): Promise<unknown> {

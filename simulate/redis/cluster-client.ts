@@ -2,7 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 import type { ClusterNodeConnection, OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
 import { callOf } from './client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
-import type { Call } from './server.js';
+import type { Call, RedisServer } from './server.js';
 
 const SLOTS = 16_384;
 const PORT = 6379;
@@ -20,7 +20,7 @@ export class SimulatedClusterClient implements OwnedRedisClient {
   private known: ((node: ClusterNodeConnection) => void) | undefined;
 
   /** @param connections one for each master; the slots are divided among them in equal ranges */
-  constructor(connections: readonly ConnectionSettings[]) {
+  constructor(private readonly connections: readonly ConnectionSettings[]) {
     this.masters = connections.map((settings, i) => nodeOf(new Connection(settings), `master-${i}`));
     this.slots = slotsOf(connections.length);
   }
@@ -70,6 +70,13 @@ export class SimulatedClusterClient implements OwnedRedisClient {
   on(event: string, listener: (argument: never) => void): this {
     if (event === '+node') this.known = listener as (node: ClusterNodeConnection) => void;
     return this;
+  }
+
+  /** A master closes its connection. */
+  lose(server: RedisServer): void {
+    for (const [i, { loop, server: own }] of this.connections.entries()) {
+      if (own === server) loop.post(() => this.masters[i]!.connection.lose());
+    }
   }
 
   private send(call: Call): Promise<unknown> {

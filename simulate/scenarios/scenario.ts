@@ -55,8 +55,8 @@ const SCENARIOS: Readonly<Record<ScenarioName, (pods: number) => Scenario>> = {
   fleet: (pods) => ({
     name: 'fleet',
     title: `One global key for a busy fleet: limit ${shown(100 * pods)}/s, ${shown(80 * pods)} requests/s arrive`,
-    limit: { capacity: 20 * pods, refill: 100 * pods, global: true },
-    ...steady(80 * pods, 2),
+    limit: { capacity: 200 * pods, refill: 100 * pods, global: true },
+    ...steady(80 * pods, 3),
     identity: everybody,
   }),
 };
