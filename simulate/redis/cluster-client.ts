@@ -10,6 +10,8 @@ const PORT = 6379;
 /** The connection to one master, as a Cluster client of ioredis shows it. */
 interface Node extends ClusterNodeConnection {
   readonly connection: Connection;
+  readonly evalsha: (sha1: string, keys: number, ...args: string[]) => Promise<unknown>;
+  readonly eval: (script: string, keys: number, ...args: string[]) => Promise<unknown>;
 }
 
 /** A client of a Cluster, which sends each call to the master of its first key's slot. The slots never move. */
@@ -101,8 +103,11 @@ function masterOf(slot: number, masters: number): number {
 }
 
 function nodeOf(connection: Connection, host: string): Node {
+  const ask = (script: string, _: number, ...args: string[]): Promise<unknown> => connection.call(byNode(script, args));
   return {
     connection,
+    evalsha: ask,
+    eval: ask,
     options: { host, port: PORT },
     get status() {
       return connection.status;
@@ -112,4 +117,12 @@ function nodeOf(connection: Connection, host: string): Node {
     },
     on: (event, listener) => connection.on(event, listener),
   };
+}
+
+/** Arguments of lua/program.lua behind the keys. */
+const ARGUMENTS = 4;
+
+/** A call that was sent to a node: it declares its first key only, and has the other keys before the arguments. */
+function byNode(script: string, args: readonly string[]): Call {
+  return callOf(script, args.length - ARGUMENTS, args);
 }

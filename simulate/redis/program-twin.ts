@@ -1,4 +1,5 @@
 import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { asBatch } from './lean-calls.js';
 import { readPolicies, type WirePolicy } from './wire-policies.js';
 import type { Call, Executed, Executor } from './server.js';
 
@@ -34,7 +35,8 @@ export class ProgramTwin implements Executor {
   /** What was charged since somebody asked. */
   private charged = new Map<string, Charged>();
 
-  execute({ keys, args }: Call, redisNow: number): Executed {
+  execute(call: Call, redisNow: number): Executed {
+    const { keys, args } = asBatch(call);
     const [clock, skew, policyText, charges, settlements] = args as [string, string, string, string, string?];
     if (settlements !== undefined) throw new Error('ERR the simulated server settles nothing');
     const now = clock === 'redis' ? redisNow : Number(clock);
