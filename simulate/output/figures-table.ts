@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<Figures>[] = [
 ];
 
 /** What the columns mean. */
-export const LEGEND = `admitted: requests that passed. of ideal: beside one exact Redis without latency, for the same arrivals.
+export const LEGEND = `admitted: requests that passed. of ideal: beside one exact Redis without latency, same arrivals.
 over: requests beyond capacity + refill x t in the worst interval, summed over the keys (-: none).
 hottest: CPU of the busiest Redis, in percent of a core. p50, p99: of the decision, without the
 application's work. * exists in the simulation only.`;

@@ -2,6 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 import type { ClusterNodeConnection, OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
 import { callOf } from './client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
+import { isLean } from './lean-calls.js';
 import type { Call, RedisServer } from './server.js';
 
 const SLOTS = 16_384;
@@ -122,7 +123,7 @@ function nodeOf(connection: Connection, host: string): Node {
 /** Arguments of lua/program.lua behind the keys. */
 const ARGUMENTS = 4;
 
-/** A call that was sent to a node: it declares its first key only, and has the other keys before the arguments. */
+/** A call that was sent to a node: that of a batch declares its first key only, and has the others before the arguments. */
 function byNode(script: string, args: readonly string[]): Call {
-  return callOf(script, args.length - ARGUMENTS, args);
+  return callOf(script, isLean(script) ? 1 : args.length - ARGUMENTS, args);
 }

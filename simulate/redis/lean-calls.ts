@@ -15,6 +15,11 @@ const LEAN = new Map<string, { readonly algorithm: string; readonly isOne: boole
   ]),
 );
 
+/** Whether a script is a lean program: it has one key. */
+export function isLean(script: string): boolean {
+  return LEAN.has(script);
+}
+
 /** The call of lua/program.lua that decides what a call of a lean program does. Any other call is returned as it is. */
 export function asBatch(call: Call): Call {
   const lean = LEAN.get(call.script);
