@@ -101,6 +101,22 @@ export default {
       to: { path: '^(?:src/)?surge/' },
     },
     {
+      name: 'simulate-alone',
+      comment: 'The simulation imports the library, and only its own tests import the simulation',
+      severity: 'error',
+      from: { path: '^(?:src|surge|libs|tools|bench)/' },
+      to: { path: '^simulate/' },
+    },
+    {
+      name: 'simulate-library-only',
+      comment: 'The simulation runs the engine of the library without Nest, and knows nothing of the rest',
+      severity: 'error',
+      from: { path: '^simulate/', pathNot: SPEC },
+      to: {
+        path: ['^(?:src|surge|test|tools|bench)/', '(?:^|/)@nestjs/', folder('nest', 'testing', 'client', 'throttler')],
+      },
+    },
+    {
       name: 'application-alone',
       comment: 'The application imports neither tests nor tools',
       severity: 'error',

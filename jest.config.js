@@ -9,7 +9,7 @@ const UNIT = ['libs', 'lua', 'src', 'surge', 'simulate', 'test/consumers'].filte
 
 /** The folders of each project, and the file in test/support/setup that checks the programs which they need. */
 const PROJECTS = {
-  conformance: { folders: ['test/conformance', 'test/equivalence'], setup: 'redis' },
+  conformance: { folders: ['test/conformance', 'test/equivalence', 'test/simulate'], setup: 'redis' },
   http: {
     folders: [
       'test/bypass',

@@ -29,10 +29,7 @@ const DRIFT = 0.998;
  */
 export class DenialCache implements Denials {
   /** By the key of a charge that was rejected. */
-  private readonly denials = new RecentMap<Denial>(MAX_DENIALS, {
-    max: MAX_CHARGES,
-    of: ({ charges }) => charges.length,
-  });
+  private readonly denials: RecentMap<Denial>;
   /** By key: monotonic milliseconds of its last reset. A denial that was sent before is not certain any more. */
   private readonly resets = new Map<string, number>();
   /** The same for all keys. */
@@ -41,11 +38,15 @@ export class DenialCache implements Denials {
   /**
    * @param maxMs milliseconds that a denial is kept at most
    * @param monotonicMs milliseconds of a clock that never steps
+   * @param maxDenials denials kept at most; the cache reserves their memory
    */
   constructor(
     private readonly maxMs: number,
     private readonly monotonicMs: () => number = () => performance.now(),
-  ) {}
+    maxDenials = MAX_DENIALS,
+  ) {
+    this.denials = new RecentMap(maxDenials, { max: MAX_CHARGES, of: ({ charges }) => charges.length });
+  }
 
   /** The certain rejection of a request; undefined when the store has to be asked. */
   find(charges: readonly Charge[]): Verdict | undefined {

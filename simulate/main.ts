@@ -1,0 +1,98 @@
+// The simulation: npm run simulate -- --help
+import { disturbWith, type Fault, FAULTS, type FaultFigures } from './faults.js';
+import { readOptions, type SimulateOptions, USAGE, UsageError } from './options.js';
+import {
+  type DisturbedFigures,
+  FAULT_LEGEND,
+  faultTable,
+  figuresTable,
+  LEGEND,
+  whole,
+} from './output/figures-table.js';
+import { type Figures, simulate } from './run.js';
+import { type Scenario, scenarioOf } from './scenarios/scenario.js';
+
+/** Runs everything that was asked for, and prints a table for each scenario and number of pods. */
+async function run(options: SimulateOptions): Promise<void> {
+  const all: Figures[] = [];
+  const say = (text: string): void => void (options.json || process.stdout.write(`${text}\n\n`));
+  say(LEGEND);
+  for (const { scenario, pods, regions } of casesOf(options)) {
+    const figures = await runAll(options, scenario, pods, regions);
+    if (figures.length === 0) continue;
+    all.push(...figures);
+    say(`${scenario.title}\n${placeOf(pods, regions)}`);
+    say(figuresTable(figures));
+  }
+  if (options.faults) {
+    say(FAULT_LEGEND);
+    for (const { scenario, pods, regions } of casesOf({ ...options, scenarios: ['hot'] })) {
+      for (const fault of FAULTS.filter((one) => one.regions.includes(regions))) {
+        const figures = await runAllWith(fault, options, scenario, pods, regions);
+        if (figures.length === 0) continue;
+        all.push(...figures);
+        say(`${scenario.title}\n${placeOf(pods, regions)}: ${fault.title}`);
+        say(faultTable(figures));
+      }
+    }
+  }
+  if (options.json) process.stdout.write(`${JSON.stringify(all)}\n`);
+}
+
+interface Case {
+  readonly scenario: Scenario;
+  readonly pods: number;
+  readonly regions: number;
+}
+
+function casesOf({ scenarios, regions, pods }: SimulateOptions): Case[] {
+  return scenarios.flatMap((name) =>
+    regions.flatMap((count) => pods.map((n) => ({ scenario: scenarioOf(name, n), pods: n, regions: count }))),
+  );
+}
+
+async function runAll(
+  { strategies, settings }: SimulateOptions,
+  scenario: Scenario,
+  pods: number,
+  regions: number,
+): Promise<Figures[]> {
+  const figures: Figures[] = [];
+  for (const strategy of strategies) {
+    if (strategy.regions.includes(regions)) figures.push(await simulate(scenario, strategy, settings(pods, regions)));
+  }
+  return figures;
+}
+
+async function runAllWith(
+  fault: Fault,
+  { strategies, settings }: SimulateOptions,
+  scenario: Scenario,
+  pods: number,
+  regions: number,
+): Promise<DisturbedFigures[]> {
+  const all: DisturbedFigures[] = [];
+  for (const strategy of strategies) {
+    if (!strategy.regions.includes(regions)) continue;
+    let read: (() => FaultFigures) | undefined;
+    const figures = await simulate(scenario, strategy, settings(pods, regions), (running) => {
+      read = disturbWith(fault, running);
+    });
+    all.push({ ...figures, fault: fault.name, ...read!() });
+  }
+  return all;
+}
+
+function placeOf(pods: number, regions: number): string {
+  return `${whole(pods)} pods, ${regions === 1 ? 'one region' : `${regions} regions`}`;
+}
+
+try {
+  const options = readOptions(process.argv.slice(2));
+  if (options === undefined) process.stdout.write(USAGE);
+  else await run(options);
+} catch (error) {
+  const isUsage = error instanceof UsageError;
+  process.stderr.write(isUsage ? `${error.message}\n\n${USAGE}` : `${(error as Error).stack ?? String(error)}\n`);
+  process.exitCode = isUsage ? 2 : 1;
+}

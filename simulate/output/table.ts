@@ -1,0 +1,24 @@
+/** A column of a table. */
+export interface Column<Row> {
+  readonly title: string;
+  readonly text: (row: Row) => string;
+  /** Default right: numbers. */
+  readonly left?: boolean;
+}
+
+/** The rows as lines of text, below a line of titles. */
+export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ text }) => text(row)))];
+  const widths = columns.map((_, i) => Math.max(...cells.map((line) => line[i]!.length)));
+  const lines = cells.map((line) =>
+    line
+      .map((cell, i) => (columns[i]!.left === true ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+      .join('  ')
+      .trimEnd(),
+  );
+  return [lines[0], '-'.repeat(sum(widths) + 2 * (widths.length - 1)), ...lines.slice(1)].join('\n');
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((one, other) => one + other, 0);
+}

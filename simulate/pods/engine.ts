@@ -1,0 +1,102 @@
+import { DenialCache } from '../../libs/rate-limit/src/limiter/denial-cache.js';
+import { Fallback } from '../../libs/rate-limit/src/limiter/fallback.js';
+import { Limiter } from '../../libs/rate-limit/src/limiter/limiter.js';
+import { StoreGateway } from '../../libs/rate-limit/src/limiter/store-gateway.js';
+import { Monitor } from '../../libs/rate-limit/src/metrics/monitor.js';
+import { type BoundPolicy, bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
+import type { Decision } from '../../libs/rate-limit/src/policy/decision.js';
+import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
+import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
+import { BEGINNING } from '../time/virtual-globals.js';
+import type { Decider, Outcome } from './decider.js';
+
+/** How keys begin. */
+const PREFIX = 'rl';
+/** The module's default. */
+const DENIAL_CACHE_MS = 1000;
+/** The module keeps up to 50,000. A thousand pods in one process have no memory for that. */
+const MAX_DENIALS = 1_000;
+const FALLBACK_BYTES = 1_000_000;
+const SILENT = { log: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined };
+
+/** A limit of the simulation: a token bucket. */
+export interface Limit {
+  readonly capacity: number;
+  /** Tokens a second. */
+  readonly refill: number;
+  /** Whether all clients share one bucket. */
+  readonly global: boolean;
+  /** Default 1. */
+  readonly shards?: number;
+  /** The option `lease` of the policy. */
+  readonly lease?: { readonly for: `${number}ms`; readonly max: number };
+}
+
+/** The policy of a limit, as an application writes it. */
+export function policyOf({ capacity, refill, global, shards = 1, lease }: Limit): BoundPolicy {
+  const policy = {
+    name: 'simulated',
+    algorithm: 'token-bucket',
+    capacity,
+    refill,
+    by: global ? 'global' : 'user',
+    scope: 'app',
+    ...(shards > 1 && { shards }),
+    ...(lease && { lease }),
+  };
+  return bindPolicy(parsePolicy(policy, 'simulate'), PREFIX, 'app', 'simulate');
+}
+
+/** What a pod does while Redis is away: its part of the limit, of so many. */
+export interface EngineSettings {
+  readonly pods: number;
+  readonly deadlineMs: number;
+}
+
+/** The engine of one pod, put together as the module does it. */
+export class Engine implements Decider {
+  private readonly limiter: Limiter;
+
+  private constructor(
+    private readonly policy: BoundPolicy,
+    gateway: StoreGateway,
+    readonly connected: Promise<void>,
+    clock: Clock,
+    { pods }: EngineSettings,
+    monitor: Monitor,
+  ) {
+    const settings = { onStoreFailure: 'local', localShare: pods, fallbackMaxBytes: FALLBACK_BYTES } as const;
+    this.limiter = new Limiter(PREFIX, gateway, new Fallback(settings, SILENT, clock), monitor);
+  }
+
+  /** Decides in Redis. */
+  static onRedis(client: OwnedRedisClient, policy: BoundPolicy, clock: Clock, settings: EngineSettings): Engine {
+    const monitor = new Monitor({}, SILENT);
+    const deadlines = new Deadlines(settings.deadlineMs);
+    const denials = new DenialCache(DENIAL_CACHE_MS, undefined, policy.globalKey === undefined ? MAX_DENIALS : 16);
+    const owned = { probeKey: (number: number) => `${PREFIX}:{probe-${number}}`, logger: SILENT };
+    const store = new RedisStore(client, { deadlines, denials, observer: monitor, owned });
+    const gateway = new StoreGateway({ store, deadlines, denials, keepsTime: true }, SILENT);
+    return new Engine(policy, gateway, store.connect(), clock, settings, monitor);
+  }
+
+  /** Decides in the process. */
+  static inMemory(policy: BoundPolicy, clock: Clock, settings: EngineSettings): Engine {
+    const deadlines = new Deadlines(settings.deadlineMs);
+    const gateway = new StoreGateway({ store: new MemoryStore({ clock }), deadlines, keepsTime: true }, SILENT);
+    return new Engine(policy, gateway, Promise.resolve(), clock, settings, new Monitor({}, SILENT));
+  }
+
+  decide(identity: string, cost = 1): Outcome | Promise<Outcome> {
+    const decision = this.limiter.decide([this.limiter.charge(this.policy, identity, cost)]);
+    return decision instanceof Promise ? decision.then(outcomeOf) : outcomeOf(decision);
+  }
+}
+
+function outcomeOf({ allowed, decidedAtMs, decidedBy }: Decision): Outcome {
+  return { allowed, at: Math.round(decidedAtMs * 1000) - BEGINNING, by: decidedBy };
+}

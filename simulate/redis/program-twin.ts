@@ -1,0 +1,135 @@
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { asBatch } from './lean-calls.js';
+import { readPolicies, type WirePolicy } from './wire-policies.js';
+import type { Call, Executed, Executor } from './server.js';
+
+/** On the wire: another charge of the same request follows. */
+const MORE = 64;
+/** Texts of policies that are kept. */
+const MAX_KNOWN = 1000;
+/** Bytes of a charge in ARGV[4]. */
+const CHARGE_BYTES = 4;
+
+/** A key of a call. */
+interface KeyLevel {
+  readonly key: string;
+  readonly policy: WirePolicy;
+  level: unknown;
+  /** Whether the state has to be written. */
+  changed: boolean;
+}
+
+/** What a key was charged. */
+export interface Charged {
+  readonly algorithm: Algorithm;
+  cost: number;
+}
+
+/**
+ * What lua/program.lua does, by the library's own algorithms: it reads the same arguments, keeps states, and gives the same reply.
+ * A test compares it with a real Redis on random histories.
+ */
+export class ProgramTwin implements Executor {
+  private readonly states = new Map<string, unknown>();
+  private readonly known = new Map<string, readonly WirePolicy[]>();
+  /** What was charged since somebody asked. */
+  private charged = new Map<string, Charged>();
+
+  execute(call: Call, redisNow: number): Executed {
+    const { keys, args } = asBatch(call);
+    const [clock, skew, policyText, charges, settlements] = args as [string, string, string, string, string?];
+    if (settlements !== undefined) throw new Error('ERR the simulated server settles nothing');
+    const now = clock === 'redis' ? redisNow : Number(clock);
+    const policies = this.policiesOf(policyText);
+    const levels: (KeyLevel | undefined)[] = keys.map(() => undefined);
+    const reply = [now];
+    let rows = 0;
+    for (let at = 0; at < charges.length; rows++) {
+      at = this.decideRow(
+        charges,
+        at,
+        (policy, k) => {
+          return (levels[k - 1] ??= this.read(keys[k - 1]!, policies[policy - 1]!, now, Number(skew)));
+        },
+        policies,
+        reply,
+      );
+    }
+    for (const [k, held] of levels.entries()) if (held?.changed === true) this.write(keys[k]!, held, now);
+    return { reply, rows };
+  }
+
+  delete(keys: readonly string[]): void {
+    for (const key of keys) this.states.delete(key);
+  }
+
+  /** What each key was charged since this was called last, beside debits. For what the simulation alone has. */
+  chargedSinceAsked(): ReadonlyMap<string, Charged> {
+    const { charged } = this;
+    this.charged = new Map();
+    return charged;
+  }
+
+  /** Charges a key whether it fits or not. For what the simulation alone has. */
+  debit(key: string, { algorithm, cost }: Charged, now: number): void {
+    const level = algorithm.charge(algorithm.read(this.states.get(key), now, 0), cost);
+    this.states.set(key, algorithm.write(level, now, this.states.get(key)));
+  }
+
+  private count(key: string, { algorithm, take }: WirePolicy): void {
+    const known = this.charged.get(key);
+    if (known === undefined) this.charged.set(key, { algorithm, cost: take });
+    else known.cost += take;
+  }
+
+  private policiesOf(text: string): readonly WirePolicy[] {
+    let policies = this.known.get(text);
+    if (policies === undefined) {
+      policies = readPolicies(text);
+      // Charges that take leases differ each time.
+      if (this.known.size < MAX_KNOWN) this.known.set(text, policies);
+    }
+    return policies;
+  }
+
+  /** Decides a number of identical requests, and returns where the next row begins. */
+  private decideRow(
+    charges: string,
+    first: number,
+    levelOf: (policy: number, key: number) => KeyLevel,
+    policies: readonly WirePolicy[],
+    reply: number[],
+  ): number {
+    const row: { readonly held: KeyLevel; readonly policy: WirePolicy }[] = [];
+    const count = charges.charCodeAt(first + 2) * 128 + charges.charCodeAt(first + 3);
+    let at = first;
+    for (let more = true; more; at += CHARGE_BYTES) {
+      const policy = charges.charCodeAt(at);
+      more = policy >= MORE;
+      row.push({ held: levelOf(policy % MORE, charges.charCodeAt(at + 1)), policy: policies[(policy % MORE) - 1]! });
+    }
+    // The reply has the levels before the first of the requests.
+    for (const { held, policy } of row) reply.push(...policy.encode(held.level as never));
+    for (let i = 0; i < count; i++) {
+      if (!row.every(({ held, policy: { algorithm, ask } }) => algorithm.fits(held.level, ask))) break;
+      for (const { held, policy } of row) {
+        if (policy.take === 0) continue;
+        held.level = policy.algorithm.charge(held.level, policy.take);
+        held.changed = true;
+        this.count(held.key, policy);
+      }
+    }
+    return at;
+  }
+
+  private read(key: string, policy: WirePolicy, now: number, skew: number): KeyLevel {
+    const state = this.states.get(key);
+    const { algorithm } = policy;
+    const changed = state !== undefined && algorithm.isAhead(state, now, skew);
+    return { key, policy, level: algorithm.read(state, now, skew), changed };
+  }
+
+  private write(key: string, { policy, level }: KeyLevel, now: number): void {
+    this.states.set(key, policy.algorithm.write(level, now, this.states.get(key)));
+  }
+}

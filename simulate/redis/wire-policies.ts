@@ -1,0 +1,88 @@
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window.js';
+import { LeasedBucket } from '../../libs/rate-limit/src/algorithms/leased-bucket.js';
+import { LeakyBucket } from '../../libs/rate-limit/src/algorithms/leaky-bucket.js';
+import { SlidingWindowCounter } from '../../libs/rate-limit/src/algorithms/sliding-window-counter.js';
+import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
+
+/** A policy of ARGV[3]. The header of lua/program.lua describes it. */
+export interface WirePolicy {
+  readonly algorithm: Algorithm;
+  /** The cost that has to fit. */
+  readonly ask: number;
+  /** The cost that an allowed request is charged. */
+  readonly take: number;
+  /** The numbers of a reply that describe a level. */
+  readonly encode: (level: never) => readonly number[];
+}
+
+type Kind = Pick<WirePolicy, 'encode'> & { readonly create: (...numbers: number[]) => Algorithm };
+
+/** The algorithms that the simulated server knows: those that need no more than their level and have no lists. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  'token-bucket': {
+    create: (p, q, full) => new TokenBucket(full / q, { tokens: p, microseconds: q, rounded: false }),
+    encode: (debt: number) => [debt],
+  },
+  'leased-bucket': {
+    create: (p, q, full, length, want, generation, granted, used) => {
+      const bucket = new LeasedBucket(
+        new TokenBucket(full / q, { tokens: p, microseconds: q, rounded: false }),
+        length,
+      );
+      if (want === undefined) return bucket;
+      // The program reads no more of the lease's instant than its generation.
+      return bucket.tokenLease(want, { at: generation * length, granted, used });
+    },
+    encode: ({ debt, young, old, now }: { debt: number; young: number; old: number; now: number }) => [
+      debt,
+      young,
+      old,
+      now,
+    ],
+  },
+  'leaky-bucket': {
+    create: (p, q, full) => new LeakyBucket(full / q - 1, { tokens: p, microseconds: q, rounded: false }),
+    encode: (debt: number) => [debt],
+  },
+  'fixed-window': {
+    create: (limit, window) => new FixedWindow(limit, window),
+    encode: ({ count, left }: { count: number; left: number }) => [count, left],
+  },
+  'sliding-window-counter': {
+    create: (limit, window) => new SlidingWindowCounter(limit, window),
+    encode: ({ current, previous, left }: { current: number; previous: number; left: number }) => [
+      current,
+      previous,
+      left,
+    ],
+  },
+};
+
+/** How many numbers an algorithm has on the wire. More of them mean a calendar or a reservation. */
+const NUMBERS: Readonly<Record<string, readonly number[]>> = {
+  'token-bucket': [3],
+  // A charge that takes a lease has four more.
+  'leased-bucket': [4, 8],
+  'leaky-bucket': [3],
+  'fixed-window': [2],
+  'sliding-window-counter': [2],
+};
+
+/**
+ * Reads the policies of a call.
+ *
+ * @throws {Error} for one that the simulated server does not know
+ */
+export function readPolicies(text: string): readonly WirePolicy[] {
+  return (JSON.parse(text) as [string, number, number, ...number[]][]).map(([name, ask, take, ...numbers]) => {
+    const kind = KINDS[name];
+    if (kind === undefined || NUMBERS[name]?.includes(numbers.length) !== true) {
+      throw new Error(
+        `ERR the simulated server knows plain charges of ${Object.keys(KINDS).join(', ')}, got ${name} with ` +
+          `${numbers.length} numbers`,
+      );
+    }
+    return { algorithm: kind.create(...numbers), ask, take, encode: kind.encode };
+  });
+}

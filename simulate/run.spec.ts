@@ -1,0 +1,180 @@
+import { describe, expect, it } from '@jest/globals';
+import { disturbWith, type FaultFigures, FAULTS } from './faults.js';
+import { type Figures, simulate } from './run.js';
+import { SCENARIO_NAMES, type Scenario, type ScenarioName, scenarioOf } from './scenarios/scenario.js';
+import { strategyOf } from './options.js';
+import { COSTS, NETWORK, type Settings } from './settings.js';
+import { STRATEGIES } from './strategies/strategies.js';
+
+function settings(changes: Partial<Settings> = {}): Settings {
+  const regions = changes.regions ?? 1;
+  return {
+    pods: 10,
+    regions,
+    homeShare: 0.7,
+    seed: 1,
+    deadlineMs: regions > 1 ? 250 : 50,
+    exchangeMs: 100,
+    costs: COSTS,
+    network: NETWORK,
+    ...changes,
+  };
+}
+
+/** Seconds of each scenario: enough to fill and to empty its limits. */
+const SECONDS: Readonly<Record<ScenarioName, number>> = { hot: 5, users: 0.7, concert: 3, fleet: 2 };
+
+/** The beginning of a scenario. */
+function shortened(name: ScenarioName, pods = 10): Scenario {
+  return { ...scenarioOf(name, pods), seconds: SECONDS[name] };
+}
+
+function run(strategy: string, name: ScenarioName = 'hot', changes: Partial<Settings> = {}): Promise<Figures> {
+  return simulate(shortened(name, changes.pods), strategyOf(strategy), settings(changes));
+}
+
+const CASES = STRATEGIES.flatMap(({ name, regions, exact }) =>
+  regions.map((count) => ({ name, regions: count, exact })),
+);
+const EXACT = CASES.filter(({ exact }) => exact);
+
+describe('a simulation', () => {
+  it.each(CASES)('$name answers every request of $regions region(s)', async ({ name, regions }) => {
+    const figures = await run(name, 'hot', { regions });
+    expect(figures.arrived).toBeGreaterThan(5000);
+    expect(figures.answered).toBe(figures.arrived);
+    expect(figures.admitted).toBeGreaterThan(0.5 * figures.ideal);
+  });
+
+  it.each(EXACT.flatMap((one) => SCENARIO_NAMES.map((scenario) => ({ ...one, scenario }))))(
+    '$name never admits too much of $scenario in $regions region(s)',
+    async ({ name, scenario, regions }) => {
+      const figures = await run(name, scenario, { regions });
+      expect(figures.over).toBe(0);
+      expect(figures.answered).toBe(figures.arrived);
+    },
+  );
+
+  it.each(['alone', 'naive-lease'])('finds that %s admits too much', async (name) => {
+    const { over } = await run(name);
+    expect(over).toBeGreaterThan(10);
+  });
+
+  it('finds that regions admit too much until they have exchanged their counts', async () => {
+    const often = await run('exchange', 'hot', { regions: 2, exchangeMs: 20 });
+    const rarely = await run('exchange', 'hot', { regions: 2, exchangeMs: 500 });
+    expect(often.over).toBeGreaterThan(0);
+    expect(rarely.over).toBeGreaterThan(3 * often.over);
+  });
+
+  it('gives the same figures for the same seed, and others for another', async () => {
+    const [first, again, other] = [
+      await run('exchange', 'users', { regions: 2 }),
+      await run('exchange', 'users', { regions: 2 }),
+      await run('exchange', 'users', { regions: 2, seed: 2 }),
+    ];
+    expect(JSON.stringify(again)).toBe(JSON.stringify(first));
+    expect(JSON.stringify(other)).not.toBe(JSON.stringify(first));
+  });
+
+  it('lets the same requests arrive for every strategy', async () => {
+    const arrivals = await Promise.all(
+      ['redis', 'alone'].map(async (name) => {
+        const { arrived, ideal } = await run(name);
+        return { arrived, ideal };
+      }),
+    );
+    expect(arrivals[0]).toEqual(arrivals[1]);
+  });
+});
+
+describe('one Redis', () => {
+  it('admits what the ideal store admits, but for the latency', async () => {
+    const { admitted, ideal } = await run('redis');
+    expect(Math.abs(admitted - ideal)).toBeLessThan(0.01 * ideal);
+  });
+
+  it('is asked from the other region over the link', async () => {
+    const { p99Ms, p50Ms, decidedBy } = await run('redis', 'hot', { regions: 2 });
+    expect(p99Ms).toBeGreaterThan(80);
+    expect(p50Ms).toBeLessThan(2);
+    expect(decidedBy).toEqual({ store: 1 });
+  });
+
+  it('cannot be asked over that link within the default deadline: the other region decides by its share', async () => {
+    const { decidedBy, over } = await run('redis', 'hot', { regions: 2, deadlineMs: 50 });
+    expect(decidedBy['local']).toBeGreaterThan(0.2);
+    expect(over).toBeGreaterThan(0);
+  });
+
+  it('is busy as long as the calls and their rows take', async () => {
+    const { redisCpu, callsPerSecond, rowsPerCall } = await run('redis', 'users', { pods: 2 });
+    expect(redisCpu).toBeCloseTo((callsPerSecond * (COSTS.server.call + rowsPerCall * COSTS.server.row)) / 1e6, 6);
+  });
+});
+
+describe('the batches of a pod', () => {
+  it('grow with its load, as measured on real pods', async () => {
+    const rowsAt = async (rate: number): Promise<number> => {
+      const scenario = {
+        ...shortened('users'),
+        rateAt: () => rate,
+        peak: rate,
+        limit: { capacity: 1e6, refill: 1e6, global: false },
+      };
+      return (await simulate(scenario, strategyOf('redis'), settings({ pods: 1 }))).rowsPerCall;
+    };
+    const rows = [await rowsAt(1000), await rowsAt(4000), await rowsAt(6000)];
+    expect(rows[0]).toBeLessThan(1.2);
+    expect(rows[1]).toBeGreaterThan(rows[0]!);
+    expect(rows[2]).toBeGreaterThan(rows[1]!);
+  });
+});
+
+describe('a fault', () => {
+  const faulty = async (name: string, strategy: string, regions: number) => {
+    const fault = FAULTS.find((one) => one.name === name)!;
+    let read: (() => FaultFigures) | undefined;
+    // A second more than the longest fault: what it left behind shows.
+    const scenario = { ...scenarioOf('hot', 20), seconds: 10 };
+    const figures = await simulate(scenario, strategyOf(strategy), settings({ pods: 20, regions }), (running) => {
+      read = disturbWith(fault, running);
+    });
+    return { ...figures, ...read!() };
+  };
+
+  it.each(['redis', 'lease100', 'divided'])('that kills pods lets %s admit no more', async (strategy) => {
+    const { over, arrived, answered } = await faulty('pods', strategy, 2);
+    expect(over).toBe(0);
+    expect(arrived - answered).toBeLessThan(20);
+  });
+
+  it('of Redis is answered by the shares of the pods, and ends', async () => {
+    const { over, arrived, answered, decidedBy, admittedDuring, idealDuring } = await faulty('redis', 'redis', 1);
+    expect(answered).toBe(arrived);
+    expect(decidedBy['local']).toBeGreaterThan(0.02);
+    expect(decidedBy['store']).toBeGreaterThan(0.7);
+    expect(admittedDuring).toBeGreaterThan(0.9 * idealDuring);
+    // An outage can admit one local limit of all pods when it begins, and one limit when it ends.
+    expect(over).toBeLessThan(2 * 1000);
+  });
+
+  it('of the link does not touch regions that ask their own Redis', async () => {
+    const [divided, home] = [await faulty('link', 'divided', 2), await faulty('link', 'redis', 2)];
+    expect(divided.decidedBy).toEqual({ store: 1 });
+    expect(divided.over).toBe(0);
+    expect(home.decidedBy['local']).toBeGreaterThan(0.01);
+    expect(home.answered).toBe(home.arrived);
+  });
+});
+
+describe('leases', () => {
+  it('spare calls while the limit is not reached, and admit what the ideal store admits', async () => {
+    const scenario = { ...shortened('fleet'), seconds: 4 };
+    const figures = await simulate(scenario, strategyOf('lease1000'), settings());
+    expect(figures.over).toBe(0);
+    expect(figures.decidedBy['lease']).toBeGreaterThan(0.5);
+    expect(figures.callsPerRequest).toBeLessThan(0.5);
+    expect(figures.admitted / figures.ideal).toBeGreaterThan(0.95);
+  });
+});

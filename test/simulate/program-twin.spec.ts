@@ -1,0 +1,156 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { TOKEN_BUCKET } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
+import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import { callOf } from '../../simulate/redis/client.js';
+import { ProgramTwin } from '../../simulate/redis/program-twin.js';
+import type { Call } from '../../simulate/redis/server.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { HISTORY_TIMEOUT_MS, histories } from '../support/property-runs.js';
+import { useRedis } from '../support/redis-fixture.js';
+
+const NOW = 19_900 * 86_400_000_000 + 123_456;
+const redis = useRedis();
+
+/** Microseconds of a lease. */
+const LEASE = 500_000;
+
+/** Small limits, of all algorithms that the simulated server knows: full and empty states are met often. */
+const ALGORITHMS = [
+  algorithmOf({ algorithm: 'token-bucket', capacity: 5, refill: 3 }),
+  algorithmOf({ algorithm: 'token-bucket', capacity: 7, refill: '100/7s' }),
+  algorithmOf({ algorithm: 'leaky-bucket', capacity: 3, drain: '7/s' }),
+  algorithmOf({ algorithm: 'fixed-window', limit: 4, window: '1s' }),
+  algorithmOf({ algorithm: 'sliding-window-counter', limit: 4, window: '1s' }),
+  TOKEN_BUCKET.lend(algorithmOf({ algorithm: 'token-bucket', capacity: 40, refill: 30 }), LEASE),
+];
+
+/** A charge of one of two clients: a key belongs to one algorithm, as in a running system. */
+const charge = fc.record({
+  algorithm: fc.nat(ALGORITHMS.length - 1),
+  client: fc.nat(1),
+  cost: fc.nat(3),
+  mode: fc.constantFrom('take' as const, 'take' as const, 'peek' as const),
+  /** Of the leased bucket: whether the charge takes a lease, and what becomes of one that was granted so long ago. */
+  lease: fc.option(
+    fc
+      .record({ want: fc.nat(20), ago: fc.nat(3 * LEASE), granted: fc.nat(6), used: fc.nat(6) })
+      .map(({ granted, used, ...rest }) => ({ ...rest, granted, used: Math.min(granted, used) })),
+    { nil: undefined },
+  ),
+});
+type AskedCharge = typeof charge extends fc.Arbitrary<infer Value> ? Value : never;
+const asked = fc.uniqueArray(charge, {
+  minLength: 1,
+  maxLength: 3,
+  selector: ({ algorithm, client }) => `${algorithm} ${client}`,
+});
+const turn = fc.record({
+  /** Microseconds since the turn before. A clock may step back. */
+  passed: fc.oneof(fc.integer({ min: 0, max: 3_000_000 }), fc.integer({ min: -4_000_000, max: 0 })),
+  requests: fc.array(fc.record({ request: asked, times: fc.integer({ min: 1, max: 4 }) }), {
+    minLength: 1,
+    maxLength: 6,
+  }),
+});
+
+function chargesOf(request: readonly AskedCharge[], now: number): Charge[] {
+  return request.map(({ algorithm: i, client, cost, mode, lease }) => {
+    const plain = ALGORITHMS[i]!;
+    const key = `${i}-${client}`;
+    const leasing =
+      lease && plain.tokenLease?.(lease.want, { at: now - lease.ago, granted: lease.granted, used: lease.used });
+    return leasing ? { key, algorithm: leasing, cost: 1, mode: 'reserve' } : { key, algorithm: plain, cost, mode };
+  });
+}
+
+/** A client of the real server that notes each call of the program and its reply. */
+function noting(calls: { readonly call: Call; readonly reply: unknown }[]): RedisClient {
+  const { client } = redis;
+  return {
+    evalsha: async (sha1, keys, ...args) => {
+      const reply = await client.evalsha(sha1, keys, ...args);
+      calls.push({ call: callOf(sha1, keys, args), reply });
+      return reply;
+    },
+    eval: (script, keys, ...args) => client.eval(script, keys, ...args),
+    del: (key) => client.del(key),
+  };
+}
+
+describe('the simulated server', () => {
+  it(
+    'replies to every call of random histories as the Lua program in Redis does',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(turn, { minLength: 1, maxLength: 12 }),
+          fc.constantFrom(0, 500),
+          async (turns, maxSkewMs) => {
+            await redis.client.flushdb();
+            const calls: { readonly call: Call; readonly reply: unknown }[] = [];
+            let now = NOW;
+            const store = new RedisStore(noting(calls), { clock: () => now, maxSkewMs });
+            for (const { passed, requests } of turns) {
+              now += passed;
+              await Promise.all(
+                requests.flatMap(({ request, times }) =>
+                  Array.from({ length: times }, () => store.consume(chargesOf(request, now))),
+                ),
+              );
+            }
+            const twin = new ProgramTwin();
+            expect(calls.map(({ call }) => twin.execute(call, 0).reply)).toEqual(calls.map(({ reply }) => reply));
+          },
+        ),
+        histories(200),
+      );
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+
+  it('replies as Redis does that decides by its own clock, where expired keys are gone', async () => {
+    const calls: { readonly call: Call; readonly reply: unknown }[] = [];
+    const store = new RedisStore(noting(calls));
+    const charges = ALGORITHMS.map((algorithm, i): Charge[] => [{ key: `key-${i}`, algorithm, cost: 1 }]);
+    const until = performance.now() + 2_500;
+    while (performance.now() < until) {
+      await Promise.all(charges.flatMap((one) => [store.consume(one), store.consume(one)]));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const twin = new ProgramTwin();
+    const replies = calls.map(({ call, reply }) => twin.execute(call, (reply as [number])[0]).reply);
+    expect(replies).toEqual(calls.map(({ reply }) => reply));
+    expect(calls.length).toBeGreaterThan(20);
+  });
+
+  it('counts as many rows as the batch has different requests in a row', () => {
+    const [algorithm] = ALGORITHMS;
+    const twin = new ProgramTwin();
+    const rows: number[] = [];
+    const client: RedisClient = {
+      evalsha: (sha1, keys, ...args) => {
+        const executed = twin.execute(callOf(sha1, keys, args), NOW);
+        rows.push(executed.rows);
+        return Promise.resolve(executed.reply);
+      },
+      eval: () => Promise.reject(new Error('not asked')),
+      del: () => Promise.reject(new Error('not asked')),
+    };
+    const store = new RedisStore(client, { clock: () => NOW });
+    const of = (key: string): Charge[] => [{ key, algorithm: algorithm!, cost: 1 }];
+    return Promise.all(['a', 'a', 'b', 'a', 'a', 'b'].map((key) => store.consume(of(key)))).then(() =>
+      expect(rows).toEqual([2]),
+    );
+  });
+
+  it.each([
+    ['["concurrency",1,1,5,1000]', /plain charges of token-bucket.*got concurrency with 2 numbers/],
+    ['["token-bucket",1,1,1,100,500,1]', /got token-bucket with 4 numbers/],
+  ])('refuses %s, which it does not know', (policy, message) => {
+    const call = { script: '', keys: ['key'], args: ['redis', '0', `[${policy}]`, '\u0001\u0001\u0000\u0001'] };
+    expect(() => new ProgramTwin().execute(call, NOW)).toThrow(message);
+  });
+});
