@@ -51,9 +51,9 @@ export function reserves({ mode }: Pick<Charge, 'cost' | 'mode'>): boolean {
   return mode === 'reserve';
 }
 
-/** Whether a charge rejects the request by itself, needs no receipt of its own and has no block. */
-export function isPlain({ mode, shadow, block }: Pick<Charge, 'mode' | 'shadow' | 'block'>): boolean {
-  return mode !== 'reserve' && shadow !== true && block === undefined;
+/** Whether a charge rejects the request by itself, needs no receipt of its own, and has no block and no lease. */
+export function isPlain({ mode, shadow, block, algorithm }: Charge): boolean {
+  return mode !== 'reserve' && shadow !== true && block === undefined && algorithm.lease === undefined;
 }
 
 /** The same charge as a peek, which makes no block either. */
