@@ -118,7 +118,8 @@ describe("the manifest's Redis", () => {
   });
 
   it.each([
-    ['GET', 'rl:{user:ada}:x'],
+    ['GET', 'elsewhere'],
+    ['DUMP', 'rl:{user:ada}:x'],
     ['KEYS', '*'],
     ['FLUSHALL'],
     ['CONFIG', 'SET', 'maxmemory', '1'],
