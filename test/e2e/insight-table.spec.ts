@@ -34,6 +34,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       onStoreFailure: 'local',
       plans: null,
       shards: 1,
+      lease: null,
       mode: 'enforce',
       candidateOf: null,
       blockForMs: null,
@@ -90,7 +91,9 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
   });
 
   it('says where no guard stands, and where defaults limit', async () => {
-    const defaults: Policy[] = [{ name: 'default', algorithm: 'token-bucket', capacity: 9, refill: 9 }];
+    const defaults: Policy[] = [
+      { name: 'default', algorithm: 'token-bucket', capacity: 9, refill: 9, lease: { for: '1s', max: 5 } },
+    ];
     await using bound = await open(platform, { defaults });
     const bare = bound.app
       .get(RateLimiter)
@@ -99,7 +102,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
     expect(bare).toMatchObject({
       origin: 'defaults',
       limited: true,
-      policies: [{ name: 'default', scope: 'GET /shop/bare' }],
+      policies: [{ name: 'default', scope: 'GET /shop/bare', lease: { for: 1000, max: 5 } }],
     });
     await using unbound = await open(platform, { guard: false });
     const { routes } = unbound.app.get(RateLimiter).table();

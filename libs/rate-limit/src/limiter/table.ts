@@ -1,5 +1,6 @@
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { OnStoreFailure, PlanNumbers, PolicyMode, PolicyNumbers } from '../policy/policy.js';
+import { givenTerms, type TokenLease } from '../policy/token-lease.js';
 import { timeZoneFunction } from '../policy/time-zone-function.js';
 import type { CalendarWindow } from '../algorithms/calendar.js';
 import type { AlgorithmName } from '../algorithms/algorithm.js';
@@ -31,6 +32,8 @@ export interface TablePolicy {
   readonly plans: Readonly<Record<string, PolicyNumbers>> | null;
   /** How many keys share its state on a Cluster. */
   readonly shards: number;
+  /** The tokens that processes lease, `for` in milliseconds; null without them. The lease of a concurrency is among its `numbers`. */
+  readonly lease: TokenLease | null;
   /** `'shadow'`: it rejects nobody. */
   readonly mode: PolicyMode;
   /** The policy that it is the candidate of; null for any other one. */
@@ -119,6 +122,7 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
         ? null
         : Object.fromEntries([...plans].map(([plan, one]) => [plan, plainNumbers(one.numbers)])),
     shards,
+    lease: givenTerms(policy.tokenLease) ?? null,
     mode: modeOf(policy),
     candidateOf: policy.candidateOf ?? null,
     blockForMs: block === undefined ? null : block.duration / MICROSECONDS,

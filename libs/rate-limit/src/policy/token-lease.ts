@@ -11,7 +11,7 @@ import { shown } from '../util/config-error.js';
 export interface TokenLease {
   /**
    * How far ahead: milliseconds, or text such as `'100ms'`, from 10 ms to 1 min. Of a token bucket it is how long a lease lasts, and
-   * the bucket should hold what all clients of the policy's state use in twice that time.
+   * the capacity should be at least four times what all processes use in that time. Leases of windows last until the window ends.
    */
   readonly for: Duration;
   /** The tokens of one lease at most: a whole number from 2 to 1,000,000. */
