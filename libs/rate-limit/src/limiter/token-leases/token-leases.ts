@@ -130,7 +130,7 @@ export class TokenLeases {
     }
   }
 
-  /** Asks for no more leases. Those that are left end by themselves. */
+  /** Asks the store for nothing more. The leases that are left end by themselves. */
   close(): void {
     this.isClosed = true;
   }
@@ -264,6 +264,7 @@ export class TokenLeases {
       interval,
       () => {
         entry.isWatched = false;
+        if (this.isClosed) return;
         const now = this.monotonicMs();
         entry.tidy(now);
         if (now - entry.usedAt >= interval * IDLE) entry.endAll();
