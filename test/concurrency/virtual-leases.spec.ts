@@ -66,7 +66,41 @@ describe('a policy with leases beside one without', () => {
   }, 60_000);
 });
 
+describe('requests of cost above 1', () => {
+  it('are decided while the next lease is asked for, which settles most of the lease in use', async () => {
+    const policy = { algorithm: 'token-bucket', capacity: 10_000, refill: 1_000, lease: LEASE } as const;
+    const pods = new VirtualPods([policy], CALM, 1, 1);
+    const asked: Promise<unknown>[] = [];
+    const costs = mulberry32(7);
+    for (let i = 0; i < 400; i++) {
+      asked.push(pods.ask(0, 'user:ada', 1 + Math.floor(costs() * 20)));
+      await pods.time.run(pods.time.now + 5);
+    }
+    await pods.time.run(pods.time.now + 1_000);
+    await expect(Promise.all(asked)).resolves.toHaveLength(400);
+    expect(pods.decidedBy.lease).toBeGreaterThan(200);
+  });
+});
+
 describe('a reset', () => {
+  it('ends a lease whose answer is on its way, and returns nothing of it to what other processes are charged', async () => {
+    const policy = { algorithm: 'token-bucket', capacity: 100, refill: '1/h', lease: { for: '1s', max: 10 } } as const;
+    const pods = new VirtualPods([policy], CALM, 2, 1);
+    const { time } = pods;
+    const ask = async (pod: number, ms: number): Promise<void> => {
+      void pods.ask(pod, 'user:ada');
+      await time.run(time.now + ms);
+    };
+    for (let i = 0; i < 3; i++) await ask(0, 5);
+    await ask(0, 0);
+    while (pods.remaining('user:ada') > 94) await time.run(time.now + 0.01); // the answer takes longer
+    await pods.reset(0, 'user:ada');
+    const reset = pods.admissions.length;
+    for (let i = 0; i < 60; i++) await ask(1, 20);
+    await time.run(time.now + 3_000);
+    expect(pods.remaining('user:ada')).toBeLessThanOrEqual(100 - (pods.admissions.length - reset));
+  });
+
   it('ends the leases of its process, and what is on its way', async () => {
     const policy = { algorithm: 'token-bucket', capacity: 100, refill: '1/h', lease: LEASE } as const;
     const pods = new VirtualPods([policy], CALM, 1, 1);

@@ -22,6 +22,16 @@ it('RateLimiter says once that it asks no skipIf, however often the policy is wr
   expect(app.logs.of('warn').map((text) => /policy '(\w+)' has a skipIf/.exec(text)?.[1])).toEqual(['one', 'two']);
 });
 
+it('RateLimiter says once that a store leases no tokens', async () => {
+  await using app = await limited('Express', Routes, { store: new StillStore() });
+  const limiter = app.app.get(RateLimiter);
+  const leased = (): Policy => ({ ...BUCKET, lease: { for: '100ms', max: 20 } });
+  await limiter.peek(leased(), { kind: 'user', value: 'ada' });
+  expect(app.logs.of('warn')).toEqual([]);
+  for (let i = 0; i < 3; i++) await limiter.consume(leased(), { kind: 'user', value: 'ada' });
+  expect(app.logs.of('warn')).toEqual([expect.stringContaining("policy 'bucket' has a lease, which needs Redis")]);
+});
+
 it("RateLimiter says once that a policy's scope needs a route, when it charges the policy", async () => {
   const policies = {
     route: { ...BUCKET, name: 'route', scope: 'route' },

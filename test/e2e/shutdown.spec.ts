@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { MemoryStore, RateLimit, RateLimiter, RateLimitModule, type RateLimitStore } from 'nestjs-floodgate';
@@ -134,5 +135,32 @@ describe.each(PLATFORMS)('over %s, the close of an application', (platform) => {
     await app.close();
     expect(await client.ping()).toBe('PONG');
     client.disconnect();
+  });
+});
+
+describe('the close of an application with leases of tokens', () => {
+  it('asks a store that was handed in nothing more', async () => {
+    const memory = new MemoryStore();
+    let asked = 0;
+    const store: RateLimitStore = {
+      supports: ['shadow', 'block', 'lease'],
+      consume: (charges) => (asked++, memory.consume(charges)),
+      refund: () => void asked++,
+      reset: (keys) => memory.reset(keys),
+    };
+    const lease = { for: '20ms', max: 50 };
+    const policies = {
+      bucket: { algorithm: 'token-bucket', capacity: 1_000, refill: 100, lease },
+      window: { algorithm: 'fixed-window', limit: 1_000, window: '1h', lease },
+    } as const;
+    const module = RateLimitModule.forRoot({ store, policies, guard: false });
+    const app = await NestFactory.createApplicationContext(module, { logger: false });
+    const limiter = app.get(RateLimiter);
+    for (let i = 0; i < 12; i++) await limiter.consume(['bucket', 'window'], { kind: 'user', value: 'ada' });
+    expect(limiter.stats().tokenLeases.leased).toBeGreaterThan(0);
+    await app.close();
+    const before = asked;
+    await delay(100); // 5 times as long as a lease
+    expect(asked).toBe(before);
   });
 });

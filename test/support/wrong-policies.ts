@@ -187,6 +187,10 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
     "lease.for must be milliseconds or a duration such as '100ms', from 10 ms to 60000 ms, got 5",
     [bucket({ lease: { for: 5, max: 9 } })],
   ],
+  [
+    'lease.max must be the cost of a request at least, which is 9, got 8',
+    [bucket({ lease: { for: '1s', max: 8 }, cost: 9, capacity: 99 })],
+  ],
   ['lease.max must be a whole number from 2 to 1000000, got 1', [fixed({ lease: { for: '1s', max: 1 } })]],
   ['lease has no option most: it must have for and max', [counter({ lease: { for: '1s', most: 9 } })]],
   [

@@ -1,4 +1,5 @@
 import { DenialCache } from '../../../libs/rate-limit/src/limiter/denial-cache.js';
+import { LimiterUnavailableError } from '../../../libs/rate-limit/src/limiter/errors.js';
 import { Fallback } from '../../../libs/rate-limit/src/limiter/fallback.js';
 import { Limiter } from '../../../libs/rate-limit/src/limiter/limiter.js';
 import { StoreGateway } from '../../../libs/rate-limit/src/limiter/store-gateway.js';
@@ -118,8 +119,9 @@ export class VirtualPods {
       const byStore = decision.decidedBy === 'store';
       this.admissions.push({ at: byStore ? decision.decidedAtMs : now, cost });
       return decision;
-    } catch {
-      return undefined; // the store did not answer: closed
+    } catch (error) {
+      if (error instanceof LimiterUnavailableError) return undefined; // the store did not answer: closed
+      throw error;
     }
   }
 

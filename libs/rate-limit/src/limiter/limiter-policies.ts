@@ -50,11 +50,15 @@ export class LimiterPolicies {
     reserve: new WeakSet(),
   };
 
-  /** @param keyPrefix how keys begin */
+  /**
+   * @param keyPrefix how keys begin
+   * @param mayLease whether the store leases tokens
+   */
   constructor(
     private readonly named: PolicyParser,
     private readonly keyPrefix: string,
     private readonly logger: Pick<Logger, 'warn'>,
+    private readonly mayLease = true,
   ) {}
 
   /**
@@ -65,10 +69,10 @@ export class LimiterPolicies {
   bind(policies: LimiterPolicy | readonly LimiterPolicy[], use: Use = 'consume'): readonly BoundPolicy[] {
     if (use === 'consume' && typeof policies === 'string' && policies === this.lastName) return this.lastBound;
     const names = namesOf(policies);
-    if (names === undefined) return this.usedFor(use, this.bindAll(policies));
+    if (names === undefined) return this.usedFor(use, this.bindAll(policies), true);
     const known = this.byName[use];
     let bound = known.get(names);
-    if (bound === undefined) known.set(names, (bound = this.usedFor(use, this.bindAll(policies))));
+    if (bound === undefined) known.set(names, (bound = this.usedFor(use, this.bindAll(policies), false)));
     if (use === 'consume' && policies === names) [this.lastName, this.lastBound] = [names, bound];
     return bound;
   }
@@ -85,7 +89,8 @@ export class LimiterPolicies {
     return bound;
   }
 
-  private usedFor(use: Use, policies: readonly BoundPolicy[]): readonly BoundPolicy[] {
+  /** @param isInline whether the code writes some of the policies itself: boot has seen the others */
+  private usedFor(use: Use, policies: readonly BoundPolicy[], isInline: boolean): readonly BoundPolicy[] {
     if (use === 'peek') return policies;
     const checked = this.checked[use];
     for (const policy of policies) {
@@ -94,6 +99,9 @@ export class LimiterPolicies {
       const { name, scope = SCOPE, skipIf, countIf, settle } = policy;
       if (skipIf !== undefined) {
         this.warnWithoutEffect(name, 'a skipIf, which needs a request: RateLimiter charges it all the same');
+      }
+      if (isInline && use === 'consume' && policy.tokenLease !== undefined && !this.mayLease) {
+        this.warnWithoutEffect(name, 'a lease, which needs Redis with its own clock: this store decides each request');
       }
       // Who reserves settles by code.
       if (use === 'consume' && (countIf !== undefined || settle !== undefined)) {

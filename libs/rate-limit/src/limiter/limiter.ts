@@ -208,6 +208,11 @@ export class Limiter {
     await this.gateway.reset(keys);
   }
 
+  /** Looks after leases of tokens no more: the store may close. Requests are still decided. */
+  close(): void {
+    this.gateway.tokenLeases?.close();
+  }
+
   /** Collects the refunds of a turn: the last slot of a queue goes first, so that the one before it is the last then. */
   private refund(receipts: readonly ChargeReceipt[]): void {
     if (this.refunds.length === 0) {

@@ -129,7 +129,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.unobserved = new Limiter(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
     this.leases = new Leases(gateway, fallback, logger, opened.store.timer);
     this.settlements = new RouteSettlements(gateway, fallback, this.functions);
-    const named = new LimiterPolicies(this.policies, keyPrefix, logger);
+    const mayLease = gateway.tokenLeases !== undefined;
+    const named = new LimiterPolicies(this.policies, keyPrefix, logger, mayLease);
     const known = new KnownPolicies(this.policies, named, this.routes);
     const insight = new Insight({
       limiter: this.unobserved,
@@ -223,6 +224,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   async onApplicationShutdown(): Promise<void> {
     this.overrideWatch.stop();
+    this.engine.close();
     if (this.opened.owned) await this.opened.store.close?.();
   }
 

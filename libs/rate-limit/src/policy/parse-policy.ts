@@ -15,7 +15,7 @@ import type {
   TimeZoneFunction,
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
-import { givenTerms, readTokenLease, type TokenLeaseTerms, whyNotLeased } from './token-lease.js';
+import { givenTerms, leaseWithoutEffect, readTokenLease, type TokenLeaseTerms, whyNotLeased } from './token-lease.js';
 import { timeZoneFunction } from './time-zone-function.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
@@ -143,6 +143,8 @@ export function parsePolicy<Context>(
   }
   const notLeased = whyNotLeased(parsed);
   if (notLeased !== undefined) fail(notLeased);
+  const unused = tokenLease && leaseWithoutEffect(algorithm, parsed.cost);
+  if (unused !== undefined) warnings.push(unused);
   const unsettled = whyNotSettled(parsed);
   if (unsettled !== undefined) fail(unsettled);
   if (parsed.shards > 1 && parsed.block !== undefined) fail(`blockFor does not go with shards: its state is not split`);

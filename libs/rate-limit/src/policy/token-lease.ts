@@ -1,3 +1,4 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
 import type { AlgorithmDefinition } from '../algorithms/algorithms.js';
 import { type Duration, durationToMicroseconds } from '../algorithms/duration.js';
 import { shown } from '../util/config-error.js';
@@ -29,6 +30,8 @@ const SHORTEST = 10_000;
 const LONGEST = 60_000_000;
 const FEWEST = 2;
 const MOST = 1_000_000;
+/** A lease takes at most this part of what is left. */
+const PART = 4;
 const EXAMPLE = `{ for: '100ms', max: 200 }`;
 
 /**
@@ -77,8 +80,13 @@ export function whyNotLeased(policy: {
   readonly block: unknown;
   readonly countIf: unknown;
   readonly settle: unknown;
+  readonly cost: unknown;
 }): string | undefined {
   if (policy.tokenLease === undefined) return undefined;
+  const { cost, tokenLease } = policy;
+  if (typeof cost === 'number' && cost > tokenLease.max) {
+    return `lease.max must be the cost of a request at least, which is ${cost}, got ${tokenLease.max}`;
+  }
   if (policy.shards > 1) return 'lease does not go with shards: choose lease for a busy state, it spares Redis more';
   if (policy.block !== undefined)
     return 'lease does not go with blockFor: a block has to hold in all processes at once';
@@ -88,4 +96,11 @@ export function whyNotLeased(policy: {
     return `lease does not go with ${option}: what is settled after the response has to be charged by the store`;
   }
   return undefined;
+}
+
+/** That a policy's lease has no effect, because its limit is small; undefined where it has one. */
+export function leaseWithoutEffect({ limit }: Algorithm, cost: unknown): string | undefined {
+  const needed = PART * Math.max(FEWEST, typeof cost === 'number' ? cost : 1);
+  if (limit >= needed) return undefined;
+  return `lease has no effect with a limit of ${limit}: a lease takes at most a quarter of what is left, so it needs ${needed}`;
 }

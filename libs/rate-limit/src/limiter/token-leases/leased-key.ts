@@ -32,6 +32,8 @@ export class LeasedKey {
   /** Leases that are not used any more, oldest first: each is settled once, or never. */
   readonly ended: Lease[] = [];
   isAsking = false;
+  /** Whether a reset has forgotten it. */
+  isForgotten = false;
   isWatched = false;
   /** Monotonic milliseconds at which a token was last used, and before which no lease is asked for. */
   usedAt = -Infinity;

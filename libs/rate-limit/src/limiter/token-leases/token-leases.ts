@@ -82,13 +82,15 @@ export class TokenLeases {
       const entry = this.entryOf(charge);
       entry.demand.note(charge.cost, now);
       isPaid &&= entry.payer(charge.cost, now) !== undefined;
-      const want = entry.wanted(now);
-      if (want > 0) this.lease(entry, want, now);
     }
-    if (!isPaid) return undefined;
-    const payments = this.payments(charges, now);
-    const verdicts = payments.map((payment) => payment!.entry.estimate(now));
-    return { allowed: true, at: payments[0]!.entry.storeTime(now), charges: verdicts };
+    // Taken before leases are asked for: with the call for the next one, a lease may give back what the request costs.
+    const payments = isPaid ? this.payments(charges, now) : undefined;
+    for (let i = 0; i < charges.length; i++) {
+      const entry = payments?.[i]?.entry ?? (isLeased(charges[i]!) ? this.entryOf(charges[i]!) : undefined);
+      const want = entry?.wanted(now) ?? 0;
+      if (want > 0) this.lease(entry!, want, now);
+    }
+    return payments && paidAlone(payments as readonly Payment[], now);
   }
 
   /** Asks the store about the charges that no lease pays. If it rejects them, the tokens go back to their leases. */
@@ -99,6 +101,8 @@ export class TokenLeases {
     const rest = payments.every((payment) => payment === undefined)
       ? charges
       : charges.filter((_, i) => payments[i] === undefined);
+    // A store that answers at once has just leased the tokens.
+    if (rest.length === 0) return paidAlone(payments as readonly Payment[], now);
     for (const payment of payments) if (payment !== undefined) payment.lease.pending += payment.cost;
     let answer: Verdict | Promise<Verdict>;
     try {
@@ -120,12 +124,13 @@ export class TokenLeases {
       const entry = this.keys?.get(key);
       if (entry === undefined) continue;
       this.keys!.delete(key);
+      entry.isForgotten = true;
       entry.endAll();
       for (const lease of entry.ended.splice(0)) this.expire(lease);
     }
   }
 
-  /** Asks for no more leases. Those that are left end by themselves. */
+  /** Asks the store for nothing more. The leases that are left end by themselves. */
   close(): void {
     this.isClosed = true;
   }
@@ -229,6 +234,12 @@ export class TokenLeases {
     // After its end the store may have forgotten it.
     if (settled !== undefined) this.tokens[sentAt < settled.endsAt ? 'returned' : 'expired'] += settled.left;
     const lease = want > 0 ? leaseOf(entry, verdict, want, sentAt, now) : undefined;
+    if (entry.isForgotten) {
+      // The reset has forgotten it in the store, too: to return it would return what others are charged since.
+      if (lease !== undefined) this.tokens.leased += lease.granted;
+      if (lease !== undefined) this.expire(lease);
+      return;
+    }
     entry.told(verdict, verdict.charges[0]!, now);
     if (lease === undefined) {
       // Too little is left. Until others have used less, the store decides each request.
@@ -253,6 +264,7 @@ export class TokenLeases {
       interval,
       () => {
         entry.isWatched = false;
+        if (this.isClosed) return;
         const now = this.monotonicMs();
         entry.tidy(now);
         if (now - entry.usedAt >= interval * IDLE) entry.endAll();
@@ -292,6 +304,12 @@ export class TokenLeases {
     lease.isOpen = false;
     this.tokens.expired += lease.left;
   }
+}
+
+/** The verdict on a request that leases pay alone. */
+function paidAlone(payments: readonly Payment[], now: number): Verdict {
+  const charges = payments.map(({ entry }) => entry.estimate(now));
+  return { allowed: true, at: payments[0]!.entry.storeTime(now), charges };
 }
 
 /** The store has charged it with its lease: a refund must not return what this process has used. */

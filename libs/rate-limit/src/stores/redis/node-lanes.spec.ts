@@ -16,9 +16,11 @@ let answers: unknown[];
 let warnings: string[];
 let connection: { status: string; options: object; evalsha: unknown; stream: { writable: boolean } };
 let lanes: NodeLanes;
+/** Of all slots. */
+let owner: string;
 
 beforeEach(() => {
-  [calls, answers, warnings] = [[], [], []];
+  [calls, answers, warnings, owner] = [[], [], [], 'a:1'];
   const evalsha = async (_: string, __: number, ...args: string[]): Promise<unknown> => {
     const isRow = !args.at(-2)!.startsWith('['); // one row of one charge goes by the lean program
     const keys = isRow ? args.slice(0, 1) : args.slice(0, -4);
@@ -32,7 +34,9 @@ beforeEach(() => {
   connection = { status: 'ready', options: { host: 'a', port: 1 }, evalsha, stream: { writable: true } };
   const log = (line: string): void => void warnings.push(line);
   const client = {
-    slots: Array.from({ length: SLOTS }, () => ['a:1']),
+    get slots() {
+      return Array.from({ length: SLOTS }, () => [owner]);
+    },
     nodes: () => [connection as unknown as ClusterNodeConnection],
   };
   const script = new NodeScript('', { clock: undefined, maxSkew: 0, deadlines: undefined });
@@ -108,6 +112,41 @@ describe('the lane of a key', () => {
     await turn();
     expect([lane() > number, lanes.nodeOf(number), lanes.nodeOf(lane())]).toEqual([true, undefined, 'a:1']);
     await expect(lanes.decide(batchOf(number))).rejects.toThrow(NotRunError);
+  });
+});
+
+describe('a node that has left the Cluster', () => {
+  it('is no lane any more among which requests scatter, whether it took batches or not', async () => {
+    lane();
+    await turn();
+    expect(lanes.count).toBe(1);
+    connection.status = 'end';
+    expect(lanes.count).toBe(SLOTS); // none
+    connection = { ...connection, status: 'ready', options: { host: 'b', port: 1 } };
+    owner = 'b:1';
+    answers = [replyError('LOADING Redis is loading')]; // and it leaves before the next probe
+    lane();
+    await turn();
+    connection.status = 'end';
+    connection = { ...connection, status: 'ready', options: { host: 'c', port: 1 } };
+    owner = 'c:1';
+    lane();
+    await turn();
+    expect(lanes.nodeOf(lane())).toBe('c:1');
+    expect(lanes.count).toBe(1);
+  });
+
+  it('is forgotten', async () => {
+    const numbers: number[] = [];
+    for (let i = 1; i <= 50; i++) {
+      connection.status = 'end';
+      connection = { ...connection, status: 'ready', options: { host: 'a', port: i } };
+      owner = `a:${i}`;
+      lane();
+      await turn();
+      numbers.push(lane());
+    }
+    expect(numbers.map((number) => lanes.nodeOf(number)).filter((node) => node !== undefined)).toEqual(['a:50']);
   });
 });
 

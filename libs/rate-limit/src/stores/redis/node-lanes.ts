@@ -100,9 +100,13 @@ export class NodeLanes {
 
   /** The lanes among which requests scatter: as many as nodes, or as slots where a node takes no batches. */
   get count(): number {
-    let usable = 0;
-    for (const lane of this.byNumber.values()) if (lane.usable) usable++;
-    return usable > 0 && usable === this.byNumber.size ? usable : SLOTS;
+    let [usable, all] = [0, 0];
+    for (const lane of this.byNumber.values()) {
+      if (hasEnded(lane)) continue; // its node has left the Cluster
+      all++;
+      if (lane.usable) usable++;
+    }
+    return usable > 0 && usable === all ? usable : SLOTS;
   }
 
   /** Probes all nodes that have slots, so that the first requests find out nothing. */
@@ -186,10 +190,8 @@ export class NodeLanes {
     const connection = this.client.nodes?.().find(({ options }) => `${options.host}:${options.port}` === node);
     const known = this.byNode.get(node);
     if (known !== undefined && known.connection === connection) return known;
-    if (known !== undefined) {
-      this.byNode.delete(node);
-      this.byNumber.delete(known.number);
-    }
+    if (known !== undefined) this.drop(known);
+    for (const lane of this.byNumber.values()) if (hasEnded(lane)) this.drop(lane);
     if (connection === undefined || !knowsPrefix(connection, this.settings.keyPrefix)) return undefined;
     const lane: NodeLane = {
       number: this.next++,
@@ -204,6 +206,16 @@ export class NodeLanes {
     this.byNumber.set(lane.number, lane);
     return lane;
   }
+
+  private drop({ node, number }: NodeLane): void {
+    this.byNode.delete(node);
+    this.byNumber.delete(number);
+  }
+}
+
+/** Whether the client has closed the connection for good. */
+function hasEnded({ connection }: NodeLane): boolean {
+  return connection.status === 'end';
 }
 
 /** Whether a probe is under way, or not due yet. */
