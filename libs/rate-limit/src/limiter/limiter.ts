@@ -208,6 +208,11 @@ export class Limiter {
     await this.gateway.reset(keys);
   }
 
+  /** Returns the tokens of this process that nothing has used. Requests that come after are still decided. */
+  async close(): Promise<void> {
+    await this.gateway.tokenLeases?.close();
+  }
+
   /** Collects the refunds of a turn: the last slot of a queue goes first, so that the one before it is the last then. */
   private refund(receipts: readonly ChargeReceipt[]): void {
     if (this.refunds.length === 0) {

@@ -32,7 +32,6 @@ export class LeasedKey {
   /** Leases that are not used any more, oldest first: each is settled once, or never. */
   readonly ended: Lease[] = [];
   isAsking = false;
-  isWatched = false;
   /** Monotonic milliseconds at which a token was last used, and before which no lease is asked for. */
   usedAt = -Infinity;
   notBefore = -Infinity;
