@@ -9,6 +9,9 @@
 // - What nothing uses any more is dropped.
 //
 // Functions stay as they are that return from within a loop, call themselves, or are used as values.
+//
+// What a program must not do: put parentheses around a call to have its first value alone, as luaparse drops them; and write by a
+// computed index to a place of a table that its constructor fills, if that is read by a constant one.
 import luaparse from 'luaparse';
 import { print } from './print.js';
 
@@ -224,7 +227,8 @@ function folded(node) {
     return bool(isFalse(node.argument));
   }
   if (node.type === 'LogicalExpression' && isLiteral(node.left)) {
-    return isTrue(node.left) === (node.operator === 'and') ? node.right : node.left;
+    // Of the values of a call it has the first alone.
+    return isTrue(node.left) === (node.operator === 'and') ? { ...node.right, isFirst: true } : node.left;
   }
   if (node.type !== 'IfStatement') return node;
   const clauses = node.clauses.filter(({ condition }) => !condition || !isFalse(condition));
@@ -238,8 +242,14 @@ function folded(node) {
 
 /** Functions of Lua that return one value. */
 const RETURN_ONE = new Set(['floor', 'ceil', 'max', 'min', 'format']);
-const isOneValue = ({ type, base }) =>
-  type === 'CallExpression' ? RETURN_ONE.has(base.name) : !/Call|Vararg/.test(type);
+const isOneValue = ({ type, base, isFirst }) =>
+  isFirst || (type === 'CallExpression' ? RETURN_ONE.has(base.name) : !/Call|Vararg/.test(type));
+
+/** Whether each parameter gets one argument or nil, and no other argument has an effect. */
+function fits({ parameters }, args) {
+  if (args.slice(parameters.length).some((arg) => !isPure(arg))) return false;
+  return args.length === 0 || args.length >= parameters.length || isOneValue(args.at(-1));
+}
 
 /** The functions that can be put in the place of their calls, by their locals. */
 function inlinableIn(root) {
@@ -253,6 +263,12 @@ function inlinableIn(root) {
     if (!returnsInLoop(node.body, false)) functions.set(local, node);
   }
   return functions;
+}
+
+/** The parameters of a function that functions within it use, which may outlive the call: a variable in their place may change. */
+function keptBy({ body }) {
+  const inner = [...within({ type: 'Chunk', body })].filter(({ type }) => type === 'FunctionDeclaration');
+  return new Set(inner.flatMap((node) => [...within(node)].map(({ local }) => local)));
 }
 
 const LOOPS = new Set(['WhileStatement', 'RepeatStatement', 'ForNumericStatement', 'ForGenericStatement']);
@@ -288,7 +304,13 @@ function alwaysReturns(body) {
 function inlineCalls(chunk) {
   const functions = inlinableIn(chunk);
   const uses = usesOf(chunk);
-  const calleeOf = (node) => (node?.type === 'CallExpression' ? functions.get(node.base.local) : undefined);
+  const calleeOf = (node) => {
+    const callee = node?.type === 'CallExpression' ? functions.get(node.base.local) : undefined;
+    return callee && fits(callee, node.arguments) ? callee : undefined;
+  };
+  /** The function whose values a statement assigns: of some calls it is the first value alone. */
+  const assignedCallee = ({ init, variables }) =>
+    init.length === 1 && !(init[0].isFirst && variables.length > 1) ? calleeOf(init[0]) : undefined;
 
   const inExpressions = (node) =>
     rewrite(node, (one) => {
@@ -296,6 +318,8 @@ function inlineCalls(chunk) {
       if (callee?.body.length !== 1 || callee.body[0].type !== 'ReturnStatement') return one;
       const [value, ...more] = callee.body[0].arguments;
       if (value === undefined || more.length > 0 || !isOneValue(value)) return one;
+      const kept = keptBy(callee);
+      if (one.arguments.some((arg, i) => isWritten(arg) && kept.has(callee.parameters[i]?.local))) return one;
       const simple = callee.parameters.every((_, i) => isSimple(one.arguments[i]));
       if (!simple || one.arguments.length > callee.parameters.length) return one;
       return copy(value, new Map(callee.parameters.map(({ local }, i) => [local, one.arguments[i] ?? NIL])));
@@ -303,14 +327,18 @@ function inlineCalls(chunk) {
   const isSimple = (node) =>
     node === undefined || isLiteral(node) || (node.type === 'Identifier' && node.local && !uses(node.local).escapes);
 
+  const isWritten = ({ local }) => local !== undefined && uses(local).writes > 0;
+
   /** The body of a function with arguments in the place of its parameters, which assigns to `targets` what it returns. */
   const bodyOf = (callee, args, targets) => {
     const replaced = new Map();
     const own = usesOf({ type: 'Chunk', body: callee.body });
+    const kept = keptBy(callee);
     const given = callee.parameters.flatMap(({ local, name }, i) => {
       const arg = args[i] ?? NIL;
       if (
         isSimple(arg) &&
+        !(kept.has(local) && isWritten(arg)) &&
         own(local).writes === 0 &&
         !(arg.local && own(arg.local).writes > 0) &&
         !indexes(callee, local, arg)
@@ -351,12 +379,12 @@ function inlineCalls(chunk) {
   };
 
   const statement = (node) => {
-    if (node.type === 'LocalStatement' && node.init.length === 1) {
-      const callee = calleeOf(node.init[0]);
+    if (node.type === 'LocalStatement') {
+      const callee = assignedCallee(node);
       if (callee) return [{ ...node, init: [] }, bodyOf(callee, node.init[0].arguments, node.variables)];
     }
-    if (node.type === 'AssignmentStatement' && node.init.length === 1) {
-      const callee = calleeOf(node.init[0]);
+    if (node.type === 'AssignmentStatement') {
+      const callee = assignedCallee(node);
       const plain = node.variables.every(({ type, local }) => type === 'Identifier' && local);
       if (callee && plain && alwaysReturns(callee.body)) return bodyOf(callee, node.init[0].arguments, node.variables);
     }
@@ -488,7 +516,7 @@ function drop(chunk) {
   rewrite(chunk, (node) => {
     if (node.type === 'FunctionDeclaration' && node.isLocal && isUnused(node.identifier)) return [];
     if (node.type === 'DoStatement' && node.body.length === 0) return [];
-    if (node.type === 'ForNumericStatement' && node.body.length === 0) return [];
+    if (node.type === 'ForNumericStatement' && node.body.length === 0 && [...childrenOf(node)].every(isPure)) return [];
     if (node.type !== 'LocalStatement' || !node.init.every(isPure) || node.init.length > node.variables.length)
       return node;
     const kept = node.variables.flatMap((one, i) => (isUnused(one) ? [] : [i]));
