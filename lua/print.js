@@ -14,10 +14,30 @@ function rankOf({ type, operator }) {
   return RANKS[type === 'BinaryExpression' || type === 'LogicalExpression' ? operator : undefined] ?? Infinity;
 }
 
+/** The names of identifiers that are no locals. */
+function globalsIn(value) {
+  if (typeof value !== 'object' || value === null) return [];
+  if (value.type === 'Identifier') return value.local ? [] : [value.name];
+  const parts = Object.entries(value).filter(([name]) => name !== 'identifier' && name !== 'key');
+  // The key of `{ [key] = value }` is an expression, that of `{ key = value }` is a name.
+  const keys = value.type === 'TableKey' ? [value.key] : [];
+  return [...parts.map(([, part]) => part), ...keys].flatMap(globalsIn);
+}
+
+/** The locals that are globals by their own names, as in `local redis = redis`: they may hide them. */
+function aliasesIn(value) {
+  if (typeof value !== 'object' || value === null) return [];
+  const own = value.type === 'LocalStatement' ? value.variables : [];
+  const aliases = own.filter(({ name }, i) => value.init[i]?.name === name && !value.init[i].local);
+  return [...aliases.map(({ local }) => local), ...Object.values(value).flatMap(aliasesIn)];
+}
+
 /** The text of statements. */
 export function print(body) {
   const names = new Map();
-  const taken = new Set();
+  // A local must not hide a global where a function was put in the place of its call.
+  const taken = new Set(globalsIn(body));
+  for (const local of aliasesIn(body)) if (![...names.values()].includes(local.name)) names.set(local, local.name);
   const nameOf = ({ name, local }) => {
     if (!local) return name;
     if (!names.has(local)) {
@@ -36,7 +56,7 @@ export function print(body) {
       : `(${expression(node)})`;
   const expression = (node) => {
     const text = bare(node);
-    return node.inParens && /^(?:Call|StringCall|TableCall|Vararg)/.test(node.type) ? `(${text})` : text;
+    return node.isFirst && /^(?:Call|StringCall|TableCall|Vararg)/.test(node.type) ? `(${text})` : text;
   };
   const bare = (node) => {
     switch (node.type) {

@@ -1,18 +1,13 @@
-import { hash } from 'node:crypto';
-import * as generated from '../../libs/rate-limit/src/stores/redis/program.generated.js';
+import { LEAN_PROGRAMS } from '../../libs/rate-limit/src/stores/redis/program.generated.js';
+import { leanProgramsOf } from '../../libs/rate-limit/src/stores/redis/programs.js';
 import type { Call } from './server.js';
 
-/** The programs for a single row, by the algorithm; the header of lua/lean.lua describes their wire. A library may have none. */
-const { LEAN_PROGRAMS = {} } = generated as {
-  LEAN_PROGRAMS?: Readonly<Record<string, { readonly one: string; readonly any: string }>>;
-};
-
-/** By the SHA-1 of their text. */
+/** The programs for a single row, by the SHA-1 of their text; the header of lua/lean.lua describes their wire. */
 const LEAN = new Map<string, { readonly algorithm: string; readonly isOne: boolean }>(
-  Object.entries(LEAN_PROGRAMS).flatMap(([algorithm, { one, any }]) => [
-    [hash('sha1', one), { algorithm, isOne: true }] as const,
-    [hash('sha1', any), { algorithm, isOne: false }] as const,
-  ]),
+  Object.keys(LEAN_PROGRAMS).flatMap((algorithm) => {
+    const { one, any } = leanProgramsOf(algorithm);
+    return [[one.sha1, { algorithm, isOne: true }] as const, [any.sha1, { algorithm, isOne: false }] as const];
+  }),
 );
 
 /** Whether a script is a lean program: it has one key. */

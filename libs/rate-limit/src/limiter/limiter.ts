@@ -208,9 +208,9 @@ export class Limiter {
     await this.gateway.reset(keys);
   }
 
-  /** Looks after leases of tokens no more: the store may close. Requests are still decided. */
-  close(): void {
-    this.gateway.tokenLeases?.close();
+  /** Returns the tokens of this process that nothing has used. Requests that come after are still decided. */
+  async close(): Promise<void> {
+    await this.gateway.tokenLeases?.close();
   }
 
   /** Collects the refunds of a turn: the last slot of a queue goes first, so that the one before it is the last then. */

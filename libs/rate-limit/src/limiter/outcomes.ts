@@ -1,6 +1,6 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 import { sameMeaning } from '../policy/meanings.js';
-import { countedDown } from './charged-decision.js';
+import { countedDown } from './judged-policy.js';
 import type { LimiterUnavailableError } from './errors.js';
 import type { PolicyCharge } from './policy-charge.js';
 

@@ -1,5 +1,5 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
-import { chargeOfDecision, countedDown } from './charged-decision.js';
+import { chargeOfDecision, countedDown } from './judged-policy.js';
 import { LimiterUnavailableError } from './errors.js';
 import { Execution } from './execution.js';
 import { Outcomes } from './outcomes.js';

@@ -224,7 +224,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   async onApplicationShutdown(): Promise<void> {
     this.overrideWatch.stop();
-    this.engine.close();
+    await this.engine.close();
     if (this.opened.owned) await this.opened.store.close?.();
   }
 

@@ -126,6 +126,20 @@ describe('the fields of the draft', () => {
     expect(sent(local).policy).toBe('"burst";q=25;w=60, "daily";q=250;w=86400');
   });
 
+  it('mark what a lease has paid as an estimate, and nothing else', () => {
+    const { policies, ...decision } = new Judging([BURST, DAILY]).take(40);
+    const [burst, daily] = policies as [PolicyDecision, PolicyDecision];
+    const estimated = { ...burst, estimated: true } as const;
+    expect(sent({ ...decision, decidedBy: 'lease', policies: [estimated, daily] })).toEqual({
+      policy: '"burst";q=100, "daily";q=1000;w=86400',
+      limit: '"burst";r=60;t=24;est, "daily";r=960;t=86400',
+    });
+    const [[, { est }], [, { est: none }]] = readList(
+      sent({ ...decision, policies: [estimated, daily] }, 'a secret of the pods').limit,
+    ) as [[string, { est?: unknown }], [string, { est?: unknown }]];
+    expect([est, none]).toEqual([true, undefined]);
+  });
+
   it('know no window of a decision that an application has put together', () => {
     const judging = new Judging([{ ...BURST, capacity: 2 }]);
     const own: Decision = structuredClone({ ...judging.take() });

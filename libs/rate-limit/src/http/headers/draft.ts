@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Algorithm } from '../../algorithms/algorithm.js';
-import { chargeOfDecision } from '../../limiter/charged-decision.js';
+import { chargeOfDecision } from '../../limiter/judged-policy.js';
 import type { PolicyCharge } from '../../limiter/policy-charge.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
 import { retryAfterSeconds } from '../retry-after.js';

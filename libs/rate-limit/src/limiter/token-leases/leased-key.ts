@@ -34,7 +34,6 @@ export class LeasedKey {
   isAsking = false;
   /** Whether a reset has forgotten it. */
   isForgotten = false;
-  isWatched = false;
   /** Monotonic milliseconds at which a token was last used, and before which no lease is asked for. */
   usedAt = -Infinity;
   notBefore = -Infinity;

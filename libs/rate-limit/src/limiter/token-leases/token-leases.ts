@@ -50,6 +50,10 @@ export class TokenLeases {
   private readonly monotonicMs: () => number;
   private readonly timer: Timer;
   private readonly tokens = { leased: 0, returned: 0, expired: 0 };
+  /** The keys that have leases, each of which a timer looks after. */
+  private readonly holders = new Set<LeasedKey>();
+  /** The calls that have not been answered. */
+  private readonly calls = new Set<Promise<void>>();
   private isClosed = false;
 
   constructor({ ask, refund, denied, monotonicMs, timer }: TokenLeaseSettings) {
@@ -130,9 +134,12 @@ export class TokenLeases {
     }
   }
 
-  /** Asks the store for nothing more. The leases that are left end by themselves. */
-  close(): void {
+  /** Asks for no more leases, and returns unused tokens within the store's deadline. What does not arrive counts as used. */
+  async close(): Promise<void> {
     this.isClosed = true;
+    for (const entry of this.holders) this.giveUp(entry);
+    // The answer of a call that was under way may bring another lease.
+    while (this.calls.size > 0) await Promise.all(this.calls);
   }
 
   private conclude(
@@ -203,7 +210,7 @@ export class TokenLeases {
    * @param want 0 only settles
    */
   private lease(entry: LeasedKey, want: number, sentAt: number): void {
-    if (this.isClosed) return;
+    if (this.isClosed && want > 0) return;
     const { algorithm } = entry;
     const settled = algorithm.tokenLease === undefined ? undefined : entry.settled(sentAt);
     const charge: Charge =
@@ -221,8 +228,9 @@ export class TokenLeases {
     };
     try {
       const answer = this.ask([charge]);
-      if (isPromise(answer)) answer.then(answered, failed);
-      else answered(answer);
+      if (!isPromise(answer)) return answered(answer);
+      const call = answer.then(answered, failed).finally(() => this.calls.delete(call));
+      this.calls.add(call);
     } catch {
       failed();
     }
@@ -250,20 +258,21 @@ export class TokenLeases {
       entry.add(lease);
       entry.tidy(now);
     }
-    this.watch(entry);
+    if (this.isClosed) this.giveUp(entry);
+    else this.watch(entry);
   }
 
   /** Looks after the leases of a key as long as it has some: those that nobody uses are returned. */
   private watch(entry: LeasedKey): void {
     this.returnWindows(entry);
-    if (entry.isWatched || this.isClosed) return;
+    if (this.holders.has(entry) || this.isClosed) return;
     if (entry.using === undefined && entry.spare === undefined && entry.ended.length === 0) return;
-    entry.isWatched = true;
+    this.holders.add(entry);
     const interval = entry.length / LOOKS;
     this.timer(
       interval,
       () => {
-        entry.isWatched = false;
+        this.holders.delete(entry);
         if (this.isClosed) return;
         const now = this.monotonicMs();
         entry.tidy(now);
@@ -282,7 +291,7 @@ export class TokenLeases {
   private giveUp(entry: LeasedKey): void {
     entry.endAll();
     this.returnWindows(entry);
-    if (entry.ended.length > 0) this.lease(entry, 0, this.monotonicMs());
+    while (entry.ended.length > 0) this.lease(entry, 0, this.monotonicMs());
   }
 
   private returnWindows({ key, algorithm, ended }: LeasedKey): void {

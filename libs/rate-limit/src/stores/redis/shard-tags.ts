@@ -1,8 +1,5 @@
-// oxlint-disable-next-line typescript/triple-slash-reference -- an application that builds the library from its sources has to find it
-/// <reference path="./cluster-key-slot.d.ts" />
-import calculateSlot from 'cluster-key-slot';
+import { SLOTS, slotOf } from './slots.js';
 
-const SLOTS = 16_384;
 const TAGS = new Map<number, readonly string[]>();
 
 /**
@@ -31,7 +28,7 @@ function searchedTags(shards: number): readonly string[] {
   for (let i = 0; missing.size > 0; i++) {
     // No identity's tag contains a slash before a colon. The number of shards keeps a deploy that changes it apart.
     const tag = `global/${shards}.${i}`;
-    const slot = calculateSlot(tag);
+    const slot = slotOf(tag);
     const shard = missing.get(slot);
     if (shard === undefined) continue;
     tags[shard] = tag;
