@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Cluster } from 'ioredis';
 import { rateLimiterFlexible } from '../contestants.js';
-import { distinctKeys, openLimiter } from '../floodgate.js';
+import { distinctKeys, identities, openLimiter, passed } from '../floodgate.js';
+import { verify } from '../measure.js';
 
 /**
  * What decides: one plain Redis, or the masters of a Cluster.
@@ -39,9 +40,25 @@ export async function openLimiterOn(bench, { addresses }, policies) {
   return openLimiter(bench, { redis, policies, deadlineMs: 1_000 });
 }
 
-/** `keys` users, each asked for in turn, all of whom pass. */
+/** What each user owes before the first load: at a refill of 10/s for longer than any scenario lasts. */
+const OWED = 10_000;
+/** Users that begin to owe at a time. */
+const TOGETHER = 500;
+
+/**
+ * `keys` users, each asked for in turn, all of whom pass.
+ *
+ * All owe from the beginning. Otherwise a deployment that decides less than the refill a second would have its keys expire, and
+ * pay for that, where a faster one keeps them: they would not be measured at the same work.
+ */
 export async function floodgateOn(bench, deployment, { name, policy, keys }) {
   const limiter = await openLimiterOn(bench, deployment, { distinct: policy });
+  const users = identities(keys);
+  for (let i = 0; i < keys; i += TOGETHER) {
+    const some = users.slice(i, i + TOGETHER);
+    const decisions = await Promise.all(some.map((one) => limiter.consume('distinct', one, { cost: OWED })));
+    verify(decisions.every(passed), `${name}: not every user passes before the first load`);
+  }
   return { ...distinctKeys(limiter, 'distinct', keys, name), servers: deployment.servers };
 }
 

@@ -7,7 +7,7 @@ const KEYS = 10_000;
 const CAPACITY = 120_000_000;
 const WHOLE = 'without shards';
 const POLICIES = {
-  // A refill slow enough that every key stays alive: what expires at once is cheaper than what is kept.
+  // Every key stays alive, as its user owes from the beginning: see floodgateOn.
   distinct: { algorithm: 'token-bucket', capacity: 1_000_000, refill: 10 },
   exact: { algorithm: 'token-bucket', capacity: 20, refill: '1/h' },
   [WHOLE]: { algorithm: 'token-bucket', capacity: CAPACITY, refill: '1000/h', by: 'global' },

@@ -1,7 +1,7 @@
 import { type Algorithm, isWhole } from '../../algorithms/algorithm.js';
 import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
-import { leanProgramsOf, PROGRAM, type ScriptCall } from './programs.js';
+import { leanProgramsOf, PROGRAM, type Program, type ScriptCall } from './programs.js';
 import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
 import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../charge.js';
@@ -124,6 +124,25 @@ export class Batch {
     if (now === undefined && take === 1 && count === 1) return { program: one, keys: 1, args: [key, ...numbers] };
     const asked = `${textOf(now)} ${maxSkew} ${askedCost(charge)} ${take} ${count}`;
     return { program: any, keys: 1, args: [key, asked, ...numbers] };
+  }
+
+  /**
+   * As `encode` by Redis's clock, of the program for rows of one request of one policy and of cost 1, each with a key of its own;
+   * undefined if the batch needs more than that.
+   *
+   * @param programs by algorithm
+   */
+  encodeAlike(programs: ReadonlyMap<string, Program>): ScriptCall | undefined {
+    const { rows, policies } = this;
+    const keys = this.registered();
+    const policy = policies[0];
+    if (policy === undefined || policies.length > 1 || keys.size !== rows.length) return undefined;
+    const program = programs.get(programOf(policy.algorithm));
+    if (program === undefined || policy.cost !== 1 || !takes(policy)) return undefined;
+    if (policy.shadow === true || stampLength(policy) > 0) return undefined;
+    for (const { first, count } of rows) if (count > 1 || placesOf(first.charges) > 1) return undefined;
+    const numbers = wireOf(policy.algorithm, undefined).map(String);
+    return { program, keys: rows.length, args: [...keys.keys(), ...numbers, String(rows.length)] };
   }
 
   /** As `encode`, of the program that decides any batch. */

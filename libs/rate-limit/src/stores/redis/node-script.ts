@@ -1,11 +1,15 @@
 import type { Deadlines, Question } from '../deadlines.js';
 import type { Batch } from './batch.js';
-import { PROGRAM } from './node-program.generated.js';
-import { programOf, type ScriptCall } from './programs.js';
+import { PROGRAM, ROWS_PROGRAMS } from './node-program.generated.js';
+import { programOf, type Program, type ScriptCall } from './programs.js';
 import type { ClusterNodeConnection } from './redis-client.js';
 import type { ScriptSettings } from './script.js';
 
 const NODE_PROGRAM = programOf(PROGRAM);
+/** lua/node/rows.lua, by algorithm. */
+export const ROW_PROGRAMS: ReadonlyMap<string, Program> = new Map(
+  Object.entries(ROWS_PROGRAMS).map(([name, text]) => [name, programOf(text)]),
+);
 
 /** Replies to a call that has run nothing: the node lacks the declared key's slot, or its server forbids undeclared keys. */
 const NOT_RUN = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|UNDECLARED) /;
@@ -23,7 +27,7 @@ export class NotRunError extends Error {
 
 /**
  * The Lua program that decides a batch of keys in any slots of one node: the header of lua/node/arguments.lua describes the wire.
- * One row of one charge goes by the lean program.
+ * One row of one charge goes by the lean program, and rows of one policy by lua/node/rows.lua.
  *
  * It is sent on the node's own connection and never redirected: behind a redirection, the other keys would be read on a node
  * that does not have them yet, while the old node still holds their state.
@@ -50,7 +54,10 @@ export class NodeScript {
   async decide(batch: Batch, connection: ClusterNodeConnection, question?: Question): Promise<readonly number[]> {
     const { clock, maxSkew } = this.settings;
     const now = clock?.();
-    const call = batch.encodeLean(now, maxSkew) ?? { ...batch.encodeRows(now, maxSkew), program: NODE_PROGRAM };
+    const call =
+      batch.encodeLean(now, maxSkew) ??
+      (now === undefined ? batch.encodeAlike(ROW_PROGRAMS) : undefined) ??
+      ({ ...batch.encodeRows(now, maxSkew), program: NODE_PROGRAM } satisfies ScriptCall);
     let reply: unknown;
     try {
       reply = await this.run(connection, call, question);
