@@ -27,7 +27,9 @@ function keepAsking(socket, shared, requests, isRight) {
       socket.removeAllListeners('data').removeAllListeners('close');
       resolve();
     };
-    socket.on('close', () => reject(new Error('A server closed its connection')));
+    const closed = () => reject(new Error('A server closed its connection'));
+    if (socket.destroyed) return closed(); // between two loads
+    socket.on('close', closed);
     socket.on('data', (text) => {
       received += text;
       const headEnd = received.indexOf('\r\n\r\n');
