@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
 import { Batch } from './batch.js';
 import { NodeLanes } from './node-lanes.js';
-import { NodeScript, NotRunError } from './node-script.js';
+import { NodeScript, NotRunError, ROW_PROGRAMS } from './node-script.js';
 import type { ClusterNodeConnection } from './redis-client.js';
 import { SLOTS, slotOf } from './slots.js';
 
@@ -21,15 +21,14 @@ let owner: string;
 
 beforeEach(() => {
   [calls, answers, warnings, owner] = [[], [], [], 'a:1'];
-  const evalsha = async (_: string, __: number, ...args: string[]): Promise<unknown> => {
-    const isRow = !args.at(-2)!.startsWith('['); // one row of one charge goes by the lean program
-    const keys = isRow ? args.slice(0, 1) : args.slice(0, -4);
+  const evalsha = async (script: string, _: number, ...args: string[]): Promise<unknown> => {
+    // The probe's two rows go by the program for rows of one policy, and one row of one charge by the lean program.
+    const isProbe = script === ROW_PROGRAMS.get('fixed-window')!.sha1;
+    const keys = isProbe ? args.slice(0, Number(args.at(-1))) : args.slice(0, 1);
     calls.push(keys);
     const answer = answers.shift();
     if (answer instanceof Error) throw answer;
-    if (answer !== undefined) return answer;
-    const isProbe = args.at(-2)!.includes('fixed-window');
-    return [NOW, ...keys.flatMap(() => (isProbe ? [0, 1] : [0]))];
+    return answer ?? [NOW, ...keys.flatMap(() => (isProbe ? [0, 1] : [0]))];
   };
   connection = { status: 'ready', options: { host: 'a', port: 1 }, evalsha, stream: { writable: true } };
   const log = (line: string): void => void warnings.push(line);
