@@ -2,6 +2,7 @@
 const LIBRARY = '^libs/rate-limit/src/';
 const INDEX = `${LIBRARY}index\\.ts$`;
 const SPEC = '\\.spec\\.ts$';
+const STAGE_REDIS = '^src/control-room/stage-redis\\.ts$';
 
 /** The folders of the library that each folder may import, beside itself and `util`. */
 const MAY_IMPORT = {
@@ -88,10 +89,21 @@ export default {
     },
     {
       name: 'library-by-name',
-      comment: "The application and the load generator import the library as users do: from 'nestjs-floodgate'",
+      comment:
+        "The application and the load generator import the library as users do: from 'nestjs-floodgate'. The playground runs its pure layers in the browser",
       severity: 'error',
-      from: { path: '^(?:src|surge)/' },
+      from: { path: '^(?:src|surge)/', pathNot: '^src/playground/model/library\\.ts$' },
       to: { path: '^libs/', dependencyTypesNot: ['aliased', 'npm', 'npm-dev'] },
+    },
+    {
+      name: 'playground-pure',
+      comment:
+        "The playground's model runs in browsers: it may import the pure layers of the library, and no module of Node",
+      severity: 'error',
+      from: { path: '^src/playground/(?:model|page)/', pathNot: SPEC },
+      to: {
+        pathNot: ['^src/playground/(?:model|page)/', folder('algorithms', 'policy', 'stores', 'util'), 'tinyqueue'],
+      },
     },
     {
       name: 'tests-without-surge',
@@ -118,10 +130,19 @@ export default {
     },
     {
       name: 'application-alone',
-      comment: 'The application imports neither tests nor tools',
+      comment: 'The application imports neither tests nor tools; only the stage of the control room starts a Redis',
       severity: 'error',
-      from: { path: '^src/', pathNot: [SPEC] },
+      from: { path: '^src/', pathNot: [SPEC, STAGE_REDIS] },
       to: { path: '^(?:test|tools)/' },
+    },
+    {
+      name: 'stage-redis-tools',
+      // A second way to start a Redis would be a copy of 200 lines about ports, readiness and the end of processes.
+      comment:
+        'The stage of the control room starts its Redis with the tools that the load generator and the tests use',
+      severity: 'error',
+      from: { path: STAGE_REDIS },
+      to: { path: '^(?:test|tools)/', pathNot: '^tools/(?:redis-server|programs)\\.ts$' },
     },
     {
       name: 'tools-alone',

@@ -9,12 +9,14 @@ import { DatabaseModule } from './database/database.module.js';
 import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';
 import { HealthModule } from './health/health.module.js';
+import { ClientGoneFilter } from './http/client-signal.js';
 import { HttpModule } from './http/http.module.js';
 import { FlatValidationPipe } from './http/validation.js';
 import { LimitsModule } from './limits/limits.module.js';
 import { LoginModule } from './login/login.module.js';
 import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
 import { MetricsModule } from './metrics/metrics.module.js';
+import { PlaygroundModule } from './playground/playground.module.js';
 import { RidesModule } from './rides/rides.module.js';
 import { TimeModule } from './time/time.module.js';
 import { TripsModule } from './trips/trips.module.js';
@@ -40,6 +42,7 @@ import { ZonesModule } from './zones/zones.module.js';
   providers: [
     { provide: APP_PIPE, useClass: FlatValidationPipe },
     { provide: APP_FILTER, useClass: MatchingUnavailableFilter },
+    { provide: APP_FILTER, useClass: ClientGoneFilter },
   ],
 })
 export class AppModule {
@@ -49,7 +52,7 @@ export class AppModule {
       imports: [
         ConfigurationModule.forRoot(configuration),
         MetricsModule.forRoot(),
-        ...(configuration.controlRoom === 'off' ? [] : [ControlRoomModule]),
+        ...(configuration.controlRoom === 'off' ? [] : [ControlRoomModule, PlaygroundModule]),
       ],
     };
   }

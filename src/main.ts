@@ -4,6 +4,7 @@ import { BootLogger } from './boot/boot-logger.js';
 import { listen } from './boot/listen.js';
 import { endBySignal, exitWith } from './boot/shutdown.js';
 import { readConfiguration } from './config/read-configuration.js';
+import { serveDocs } from './docs/serve-docs.js';
 import { PatientAdapter } from './http/patient-adapter.js';
 import { RouteTable } from './limits/route-table.js';
 
@@ -14,6 +15,7 @@ try {
     abortOnError: false,
     logger,
   });
+  if (configuration.apiDocs) serveDocs(app);
   endBySignal(app, logger);
   const url = await listen(app, configuration.bind, configuration.port);
   logger.log(`Routes and their policies:\n${await app.get(RouteTable, { strict: false }).text()}`);

@@ -19,8 +19,13 @@ function importsFrom(folder: string, other: string): string[] {
   return [...new Set(imports)].filter((path) => path.startsWith(`${other}/`)).toSorted();
 }
 
-it('imports nothing of the application but its simulated riders', () => {
-  expect(importsFrom('surge', 'src')).toEqual(['src/riders/index.js']);
+it('imports nothing of the application but its simulated riders and its child processes', () => {
+  expect(importsFrom('surge', 'src')).toEqual([
+    'src/processes/answer-calls.js',
+    'src/processes/child.js',
+    'src/processes/machine-meter.js',
+    'src/riders/index.js',
+  ]);
 });
 
 it('is not imported by the application', () => {

@@ -13,6 +13,24 @@ export const FULL_CITY: City = { workers: 17, serviceMs: 100, limit: { capacity:
 /** One rider's burst has to pass. */
 const MIN_BURST = 20;
 
+/** A surge of the full city keeps about three cores busy. Twice as many leave room for other processes. */
+const FULL_CORES = 6;
+
+/** What a machine of so many cores divides the full city by: 6 on one core, 3 on two, 2 on three, and 1 on four and more. */
+export function scaleFor(cores: number): number {
+  return Math.max(1, Math.floor(FULL_CORES / cores));
+}
+
+/** The requests per second that matching can serve. */
+export function capacityOf({ workers, serviceMs }: City): number {
+  return (1000 * workers) / serviceMs;
+}
+
+/** The places in matching's queue whose requests can be served within their patience. */
+export function queueOf(city: City, patienceMs: number): number {
+  return Math.max(1, Math.ceil((capacityOf(city) * patienceMs) / 1000));
+}
+
 /**
  * Divides the full city by `scale`.
  *

@@ -1,52 +1,64 @@
 // The load generator: npm run surge -- --help
 import { accessSync, constants, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { CASES, type CaseName } from './cases.js';
 import { type CaseFigures, figuresOf } from './figures/figures.js';
 import { seriesOf } from './figures/series.js';
 import { readOptions, type SurgeOptions, USAGE, UsageError } from './options.js';
+import { paintFor } from './output/colours.js';
+import { headline } from './output/headline.js';
 import { htmlReport } from './output/html-report.js';
 import { jsonLine } from './output/json-line.js';
 import { Progress } from './output/progress.js';
-import { caseTable, comparison, measurement, scaleOf } from './output/text-report.js';
-import { verdicts } from './output/verdicts.js';
+import { settingOf } from './output/setting.js';
+import { tablesOf } from './output/tables.js';
+import { duration, percent, textTable } from './output/text-table.js';
+import { type Results, verdictOf } from './output/verdict.js';
+import { wrap } from './output/wrap.js';
 import { Processes } from './processes/processes.js';
 import { runCase } from './run-case.js';
 
-/** Runs all cases and prints their figures. @returns whether the limits kept their promises */
+const print = (text: string): unknown => process.stdout.write(`${text}\n`);
+
+/** Runs all cases, prints the verdict and then all figures. @returns whether the limits kept their promises */
 async function run(options: SurgeOptions): Promise<boolean> {
-  const sections: { heading: string; text: string }[] = [];
-  const show = (heading: string, text: string): void => {
-    process.stdout.write(`${heading}\n\n${text}\n\n`);
-    sections.push({ heading, text });
-  };
+  const paint = paintFor(process.stdout);
+  const cores = availableParallelism();
   await using processes = await Processes.start(options.store === 'redis');
-  const redis = await processes.redis?.version();
-  const machine = `${cpus().length} cores, Node ${process.versions.node}${redis === undefined ? '' : `, Redis ${redis}`}`;
-  show('The concert ends', `${scaleOf(options)}\n${machine}`);
+  print(paint('title', 'The concert ends'));
+  print(`${options.riders} riders want a ride at once, ${CASES.length} times for ${options.seconds} s.\n`);
 
   const figures: Partial<Record<CaseName, CaseFigures>> = {};
   const series = [];
-  for (const surgeCase of CASES) {
-    using progress = new Progress(surgeCase.title, options.seconds);
+  for (const [i, surgeCase] of CASES.entries()) {
+    print(`${i + 1} of ${CASES.length}: ${surgeCase.title}`);
+    using progress = new Progress(options.seconds);
     const record = await runCase(surgeCase, options, processes, (snapshot) => progress.show(snapshot));
     progress[Symbol.dispose]();
     const found = (figures[surgeCase.name] = figuresOf(record));
     series.push(seriesOf(record));
-    show(surgeCase.title, caseTable(found));
+    print(`        ${inShort(found)}`);
   }
-  const results = figures as Record<CaseName, CaseFigures>;
-  show('Side by side', comparison(results));
-  show('Other bottlenecks', measurement(results));
-  const { text, hold } = verdicts(options, results);
-  show('Promises', text);
+  const results = figures as Results;
+  const verdict = verdictOf(options, results, cores);
+  print(`\n${headline(verdict, paint)}`);
+  const tables = tablesOf(results);
+  for (const table of tables) print(`\n${paint('title', table.heading)}\n\n${textTable(table)}`);
+  const redis = await processes.redis?.version();
+  const machine = `Machine: ${cores} cores, Node ${process.versions.node}${redis === undefined ? '' : `, Redis ${redis}`}.`;
+  const setting = [...settingOf(options), machine];
+  print(`\n${paint('title', 'The setting')}\n\n${setting.map((text) => wrap(text)).join('\n')}`);
   if (options.report !== undefined) {
-    writeFileSync(options.report, htmlReport(series, sections));
-    process.stdout.write(`Charts: ${options.report}\n`);
+    writeFileSync(options.report, htmlReport({ verdict, series, tables, setting }));
+    print(`\nReport: ${options.report}`);
   }
-  if (options.json) process.stdout.write(`${jsonLine(options, results)}\n`);
-  return hold;
+  if (options.json) print(jsonLine(options, results, verdict));
+  return verdict.hold;
+}
+
+function inShort({ servedRate, rejectedRate, failureRate, p99Ms }: CaseFigures): string {
+  return `served ${percent(servedRate)}, refused ${percent(rejectedRate)}, failed ${percent(failureRate)}; p99 ${duration(p99Ms)}`;
 }
 
 /** Checks the report's folder before the surge starts, which takes minutes. @throws UsageError */

@@ -3,19 +3,29 @@ import { readOptions, UsageError } from './options.js';
 
 describe('readOptions', () => {
   it('has a default for every option', () => {
-    expect(readOptions([])).toEqual({
+    expect(readOptions([], 2)).toEqual({
       pods: 4,
       riders: 2000,
       seconds: 60,
       scale: 3,
       demand: 220,
       seed: 1,
-      queue: 1000,
-      patienceMs: 10_000,
+      queue: 170,
+      patienceMs: 3000,
       store: 'redis',
       json: false,
       report: undefined,
     });
+  });
+
+  it('runs the full city on four cores and more', () => {
+    expect(readOptions([], 4)).toMatchObject({ scale: 1, demand: 660, queue: 510 });
+    expect(readOptions(['--scale', '10'], 4)).toMatchObject({ scale: 10, demand: 66 });
+  });
+
+  it('sizes the queue to what patience allows, unless the queue is given', () => {
+    expect(readOptions(['--patience-ms', '1000'], 4)).toMatchObject({ queue: 170 });
+    expect(readOptions(['--patience-ms', '1000', '--queue', '0'], 4)).toMatchObject({ queue: 0 });
   });
 
   it('reads values after a space and after =', () => {

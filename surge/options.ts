@@ -1,4 +1,6 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { cityOf, queueOf, scaleFor } from './city.js';
 
 export interface SurgeOptions {
   /** Processes of the application. */
@@ -31,20 +33,25 @@ export const USAGE = `npm run surge -- [options]
   --pods N          processes of the application (4)
   --riders N        simulated riders (2000)
   --seconds N       duration of each of the three cases (60)
-  --scale N         divides the matching service, its limit and the demand, for a small machine (3)
-  --demand N        requests per second that riders would send if every answer came at once (660 / scale)
+  --scale N         divides the matching service, its limit and the demand
+                    (6 on one core, 3 on two, 2 on three, 1 on four and more)
+  --demand N        requests per second that riders would send if every answer came at once
+                    (660 / scale)
   --seed N          riders of the same seed send the same requests (1)
-  --queue N         places in the queue of the matching service (1000)
-  --patience-ms N   longest wait in that queue (10000; quick: 4000)
+  --queue N         places in the queue of the matching service 
+                    (as many as patience allows: what matching serves in that time)
+  --patience-ms N   longest wait in that queue (3000; quick: 2000)
   --store S         redis, or memory: each process counts for itself (redis)
-  --quick           cases of 7 seconds: about a minute in all
-  --json            prints the figures as one line of JSON at the end
-  --report FILE     writes an HTML page with charts that needs no network
+  --quick           cases of 6 seconds: about a minute in all
+  --json            prints the figures as one line of JSON at the end (docs/demo.md)
+  --report FILE     writes an HTML page with the verdict and charts; it needs no network
   --help            prints this text
 `;
 
-const QUICK_SECONDS = 7;
-const QUICK_PATIENCE_MS = 4000;
+const QUICK_SECONDS = 6;
+const PATIENCE_MS = 3000;
+/** A third of a quick case, so that it shows what happens after that. */
+const QUICK_PATIENCE_MS = 2000;
 
 /** More than four times what the limit of matching lets through. */
 const DEMAND = 660;
@@ -75,10 +82,11 @@ type NumberOption = 'pods' | 'riders' | 'seconds' | 'scale' | 'demand' | 'seed' 
 /**
  * Reads the command line.
  *
+ * @param cores those of this machine, which the default of `--scale` depends on
  * @returns undefined for `--help`
  * @throws UsageError for an unknown option or a wrong value
  */
-export function readOptions(args: readonly string[]): SurgeOptions | undefined {
+export function readOptions(args: readonly string[], cores = availableParallelism()): SurgeOptions | undefined {
   const given = parse(args);
   if (given.help) return undefined;
   if (given.quick && given.seconds !== undefined)
@@ -96,7 +104,8 @@ export function readOptions(args: readonly string[]): SurgeOptions | undefined {
   const { store: named = 'redis', quick = false, json = false, report } = given;
   const store = STORES.find((one) => one === named);
   if (store === undefined) throw wrong('store', named, '"redis" or "memory"');
-  const scale = whole('scale', 3, 1, 100);
+  const scale = whole('scale', scaleFor(cores), 1, 100);
+  const patienceMs = whole('patience-ms', quick ? QUICK_PATIENCE_MS : PATIENCE_MS, 1, 600_000);
   return {
     pods: whole('pods', 4, 1, 64),
     riders: whole('riders', 2000, 1, 100_000),
@@ -104,8 +113,8 @@ export function readOptions(args: readonly string[]): SurgeOptions | undefined {
     scale,
     demand: whole('demand', Math.round(DEMAND / scale), 1, 100_000),
     seed: whole('seed', 1, 0, 2 ** 31 - 1),
-    queue: whole('queue', 1000, 0, 1_000_000),
-    patienceMs: whole('patience-ms', quick ? QUICK_PATIENCE_MS : 10_000, 1, 600_000),
+    queue: whole('queue', queueOf(cityOf(scale), patienceMs), 0, 1_000_000),
+    patienceMs,
     store,
     json,
     report,

@@ -73,6 +73,10 @@ export class RedisServer implements AsyncDisposable {
     return this.requireRunning().pid;
   }
 
+  get isRunning(): boolean {
+    return this.running !== undefined && !hasExited(this.running.child);
+  }
+
   /** Connections stay open and new ones are accepted by the kernel, but nothing is answered until `resume()`. */
   pause(): void {
     process.kill(this.pid, 'SIGSTOP');

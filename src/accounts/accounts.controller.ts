@@ -1,4 +1,5 @@
 import { Body, Controller, NotFoundException, Param, Put } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { RIDER_PLAN } from '../limits/policies.js';
 import { PlanDto } from './plan.dto.js';
@@ -10,11 +11,13 @@ export interface PlanResponse {
   plan: Plan;
 }
 
+@ApiTags('Operation')
 @Controller('api/admin/riders')
 export class AccountsController {
   constructor(private readonly accounts: RiderAccounts) {}
 
   @Put(':id/plan')
+  @ApiOperation({ summary: 'Sets the plan of a rider' })
   @RateLimit(RIDER_PLAN)
   async setPlan(@Param('id', RiderPipe) riderId: string, @Body() { plan }: PlanDto): Promise<PlanResponse> {
     const account = await this.accounts.setPlan(riderId, plan);

@@ -18,6 +18,8 @@ export interface Configuration {
   readonly controlRoom: ControlRoomMode;
   /** Host names that reach the control room, besides this machine's own: lower case, without ports. */
   readonly controlRoomHosts: readonly string[];
+  /** Whether the application serves the page `/docs`. */
+  readonly apiDocs: boolean;
   /** The limit of all riders together on what matching has to answer. */
   readonly matchingLimit: MatchingLimitConfiguration;
   /** Application processes that share the limits. Without Redis each decides with its share of them. */
@@ -62,7 +64,7 @@ export interface MatchingConfiguration {
   readonly workers: number;
   /** The time that one worker takes for one request. */
   readonly serviceMs: number;
-  /** Requests that may wait for a worker. */
+  /** Requests that may wait for a worker. Beyond it the one that has waited longest leaves. */
   readonly queue: number;
   /** The longest that a request waits for a worker. */
   readonly patienceMs: number;

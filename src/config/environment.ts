@@ -7,11 +7,16 @@ import { hostName } from '../http/host-name.js';
 /** The address for `BIND` that means all addresses of the machine. */
 export const ALL_ADDRESSES = '*';
 
+/** The largest queue of matching. */
+export const MAX_QUEUE = 1_000_000;
+
 /** `riders` leaves out the limit that protects the matching service. */
 export const RATE_LIMIT_MODES = ['on', 'riders', 'off'] as const;
 
 /** `watch`: the page shows the process but changes nothing; `off`: the process serves no page. */
 export const CONTROL_ROOM_MODES = ['on', 'watch', 'off'] as const;
+
+export const SWITCH = ['on', 'off'] as const;
 
 /** The schema of the environment variables: name, type, default and range. docs/demo.md explains those for operators. */
 export class Environment {
@@ -38,6 +43,8 @@ export class Environment {
 
   /** Default: `on`, and `watch` in production. A visitor of a production page must not start a surge by accident. */
   @IsOneOf(CONTROL_ROOM_MODES) CONTROL_ROOM?: (typeof CONTROL_ROOM_MODES)[number] = undefined;
+  /** Default: `on`, and `off` in production: a process there serves no more than clients need. */
+  @IsOneOf(SWITCH) API_DOCS?: (typeof SWITCH)[number] = undefined;
   @IsHostList() CONTROL_ROOM_HOSTS: readonly string[] = [];
 
   @IsBetween(0.001, 1_000_000) MATCHING_LIMIT: number = 150;
@@ -49,8 +56,9 @@ export class Environment {
   // 17 workers of 100 ms hold 170 requests per second: more than the limit of 150, so that a backlog drains.
   @IsWhole(1, 10_000) MATCHING_WORKERS: number = 17;
   @IsWhole(0, 60_000) MATCHING_SERVICE_MS: number = 100;
-  @IsWhole(0, 1_000_000) MATCHING_QUEUE: number = 1000;
-  @IsWhole(1, 600_000) MATCHING_PATIENCE_MS: number = 5000;
+  /** Default: as many requests as the workers serve within the patience, 510 with the other defaults. */
+  @IsWhole(0, MAX_QUEUE) MATCHING_QUEUE?: number = undefined;
+  @IsWhole(1, 600_000) MATCHING_PATIENCE_MS: number = 3000;
   @IsBetween(0.1, 50) MATCHING_RADIUS_KM: number = 5;
 
   @IsWhole(0, 100_000) DRIVERS_SEEDED: number = 500;

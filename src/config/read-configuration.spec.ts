@@ -12,6 +12,7 @@ describe('readConfiguration', () => {
       rateLimit: 'on',
       adminToken: undefined,
       controlRoom: 'on',
+      apiDocs: true,
       controlRoomHosts: [],
       matchingLimit: { perSecond: 150, burst: 60 },
       pods: 1,
@@ -21,8 +22,8 @@ describe('readConfiguration', () => {
         port: 4000,
         workers: 17,
         serviceMs: 100,
-        queue: 1000,
-        patienceMs: 5000,
+        queue: 510,
+        patienceMs: 3000,
         radiusKm: 5,
       },
       trips: { durationMs: 30_000, kept: 50_000, keptPerRider: 100 },
@@ -59,6 +60,7 @@ describe('readConfiguration', () => {
     ['MATCHING_RADIUS_KM', '-1', 'MATCHING_RADIUS_KM is "-1", expected a number from 0.1 to 50'],
     ['RATE_LIMIT', 'no', 'RATE_LIMIT is "no", expected "on", "riders" or "off"'],
     ['CONTROL_ROOM', 'yes', 'CONTROL_ROOM is "yes", expected "on", "watch" or "off"'],
+    ['API_DOCS', 'yes', 'API_DOCS is "yes", expected "on" or "off"'],
     ['BIND', 'everywhere', 'BIND is "everywhere", expected an IP address or "*" or "localhost"'],
     ['BIND', '127.0.0.1:3000', 'BIND is "127.0.0.1:3000", expected an IP address or "*" or "localhost"'],
     ['REDIS_URL', 'cache:6379', 'REDIS_URL is "cache:6379", expected a URL that starts with redis:// or rediss://'],
@@ -71,12 +73,28 @@ describe('readConfiguration', () => {
     expect(() => readConfiguration({ [name]: value })).toThrow(new EnvironmentError(message));
   });
 
+  it.each([
+    [{ MATCHING_WORKERS: '2', MATCHING_SERVICE_MS: '300', MATCHING_PATIENCE_MS: '1000' }, 6],
+    [{ MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '300', MATCHING_PATIENCE_MS: '200' }, 0],
+    [{ MATCHING_SERVICE_MS: '0' }, 1_000_000],
+    [{ MATCHING_QUEUE: '7', MATCHING_PATIENCE_MS: '1' }, 7],
+  ])('gives matching a queue that its workers serve within the patience: %j', (variables, queue) => {
+    expect(readConfiguration(variables).matching.queue).toBe(queue);
+  });
+
   it('gives the matching service MATCHING_PORT, or else PORT', () => {
     expect(readConfiguration({ PORT: '8080' }).matching.port).toBe(8080);
     expect(readConfiguration({ PORT: '8080', MATCHING_PORT: '4001' })).toMatchObject({
       port: 8080,
       matching: { port: 4001 },
     });
+  });
+
+  it('serves no page of the API in production, unless API_DOCS says otherwise', () => {
+    const production = { NODE_ENV: 'production' };
+    expect(readConfiguration(production).apiDocs).toBe(false);
+    expect(readConfiguration({ ...production, API_DOCS: 'on' }).apiDocs).toBe(true);
+    expect(readConfiguration({ API_DOCS: 'off' }).apiDocs).toBe(false);
   });
 
   it('lets the control room only watch in production, unless CONTROL_ROOM says otherwise', () => {

@@ -1,7 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import type { Configuration } from './configuration.js';
-import { Environment } from './environment.js';
+import { Environment, MAX_QUEUE } from './environment.js';
 
 /** Environment variables that the application cannot use. The message has one line for each. */
 export class EnvironmentError extends Error {
@@ -30,6 +30,7 @@ export function readConfiguration(variables: Variables): Configuration {
     rateLimit: env.RATE_LIMIT,
     adminToken: env.ADMIN_TOKEN,
     controlRoom: env.CONTROL_ROOM ?? (env.NODE_ENV === 'production' ? 'watch' : 'on'),
+    apiDocs: (env.API_DOCS ?? (env.NODE_ENV === 'production' ? 'off' : 'on')) === 'on',
     controlRoomHosts: env.CONTROL_ROOM_HOSTS,
     matchingLimit: { perSecond: env.MATCHING_LIMIT, burst: env.MATCHING_BURST },
     pods: env.PODS,
@@ -43,7 +44,7 @@ export function readConfiguration(variables: Variables): Configuration {
       port: env.MATCHING_PORT ?? env.PORT ?? 4000,
       workers: env.MATCHING_WORKERS,
       serviceMs: env.MATCHING_SERVICE_MS,
-      queue: env.MATCHING_QUEUE,
+      queue: env.MATCHING_QUEUE ?? queueFor(env),
       patienceMs: env.MATCHING_PATIENCE_MS,
       radiusKm: env.MATCHING_RADIUS_KM,
     },
@@ -53,6 +54,12 @@ export function readConfiguration(variables: Variables): Configuration {
       keptPerRider: env.TRIPS_KEPT_PER_RIDER,
     },
   };
+}
+
+/** The requests that workers begin within the patience. One more would only wait to fail. */
+function queueFor(env: Environment): number {
+  const { MATCHING_WORKERS: workers, MATCHING_PATIENCE_MS: patienceMs, MATCHING_SERVICE_MS: serviceMs } = env;
+  return Math.min(MAX_QUEUE, Math.floor((workers * patienceMs) / serviceMs)); // without a service time: Infinity
 }
 
 /** Treats an empty variable as unset, since compose files pass empty ones. */

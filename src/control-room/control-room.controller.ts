@@ -20,14 +20,13 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { ApiExcludeController } from '@nestjs/swagger';
 import { IsBoolean, IsIn } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
-import { finalize, type Observable } from 'rxjs';
+import { defer, finalize, type Observable } from 'rxjs';
 import { BusyFilter } from '../http/busy.js';
 import { peerOf } from '../http/peer.js';
-import { Enforcement } from '../limits/enforcement.js';
 import { Broadcast } from './broadcast.js';
-import { Concert } from './concert.js';
 import { ControlGuard } from './control.guard.js';
 import { Observer } from './observer.js';
 import type { TrialResult } from './live.js';
@@ -35,6 +34,9 @@ import { OwnPageGuard } from './own-page.guard.js';
 import { readPageFiles } from './page-files.js';
 import { RIDERS, type RoomRider } from './riders.js';
 import { RoomGuard } from './room.guard.js';
+import { Stage } from './stage/stage.js';
+import type { WorldId } from './stage/surge-tick.js';
+import { WORLD_IDS } from './stage/world.js';
 import { type LaneId, SAMPLES, Trial } from './trial.js';
 import { TrialQueue } from './trial-queue.js';
 
@@ -56,14 +58,15 @@ const MAX_VIEWERS = 50;
 export const MAX_VIEWERS_PER_PEER = 10;
 /** A trial is up to 40 requests. One person can press the buttons of seven lanes. */
 const TRIALS = { running: 4, waiting: 24, perPeer: 8, timeoutMs: 20_000 };
-/** Bytes that wait for a viewer who does not read: some ticks. */
-const MAX_PENDING = 100_000;
+/** Bytes that wait for a viewer who does not read: the room with its history, and some ticks. */
+const MAX_PENDING = 400_000;
 
 /** Allows files of this process only, and no inline script or style. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The live page at `/`. It is not limited, since operators need it during a surge. */
+@ApiExcludeController()
 @Controller()
 @SkipRateLimit()
 @UseGuards(RoomGuard)
@@ -78,14 +81,13 @@ export class ControlRoomController implements OnModuleDestroy {
   constructor(
     private readonly adapterHost: HttpAdapterHost,
     private readonly observer: Observer,
-    private readonly concert: Concert,
-    private readonly enforcement: Enforcement,
+    private readonly stage: Stage,
     private readonly trial: Trial,
   ) {
     this.broadcast = new Broadcast(
       async () => {
         const tick = await observer.tick();
-        return { event: { type: 'tick', data: tick }, gist: JSON.stringify({ ...tick, at: 0 }) };
+        return { event: { type: 'tick', data: tick }, gist: JSON.stringify(tick, withoutTime) };
       },
       {
         periodMs: PERIOD_MS,
@@ -125,25 +127,35 @@ export class ControlRoomController implements OnModuleDestroy {
   events(@Req() { socket }: { readonly socket: Socket }): Observable<MessageEvent> {
     const peer = peerOf(socket);
     this.broadcast.admit(peer);
-    this.sockets.add(socket);
-    return this.broadcast
-      .watch(peer, () => ({ type: 'room', data: this.observer.room() }))
-      .pipe(finalize(() => this.sockets.delete(socket)));
+    const events = this.broadcast.watch(peer, () => ({ type: 'room', data: this.observer.room() }));
+    // Nest does not subscribe for a client who has left already. Such a viewer would never leave the stage.
+    return defer(() => {
+      this.sockets.add(socket);
+      const leave = this.stage.enter();
+      return events.pipe(
+        finalize(() => {
+          leave();
+          this.sockets.delete(socket);
+        }),
+      );
+    });
   }
 
-  @Put('control-room/concert')
+  /** Both are idempotent: the surge starts as soon as the worlds are ready, and a second press changes nothing. */
+  @Put('control-room/surge')
   @UseGuards(OwnPageGuard, ControlGuard)
   @HttpCode(HttpStatus.NO_CONTENT)
-  switchConcert(@Body() { on }: SwitchDto): void {
-    if (on) this.concert.start();
-    else this.concert.stop();
+  switchSurge(@Body() { on }: SwitchDto): void {
+    if (on) this.stage.start();
+    else this.stage.stop();
   }
 
-  @Put('control-room/enforcement')
+  @Put('control-room/worlds/:world/limits')
   @UseGuards(OwnPageGuard, ControlGuard)
   @HttpCode(HttpStatus.NO_CONTENT)
-  switchEnforcement(@Body() { on }: SwitchDto): void {
-    this.enforcement.set(on);
+  async switchLimits(@Param('world') world: string, @Body() { on }: SwitchDto): Promise<void> {
+    if (!WORLD_IDS.includes(world as WorldId)) throw new NotFoundException();
+    await this.stage.setLimits(world as WorldId, on);
   }
 
   @Post('control-room/trials')
@@ -179,4 +191,9 @@ export class ControlRoomController implements OnModuleDestroy {
     // By then the ends of the streams are written.
     setImmediate(() => sockets.forEach((socket) => socket.destroySoon()));
   }
+}
+
+/** Leaves out the instants of now, which are news alone. */
+function withoutTime(key: string, value: unknown): unknown {
+  return key === 'at' ? undefined : value;
 }

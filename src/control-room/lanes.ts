@@ -35,15 +35,27 @@ export function lanesOf(config: ConfigService<Configuration, true>, routes: Rout
   // With `RATE_LIMIT=riders` the policy of matching is never asked.
   const ridersOnly = config.get('rateLimit', { infer: true }) === 'riders';
   const matching = ridersOnly ? [] : [{ ...matchingLimit(config), name: MATCHING_LIMIT }];
-  const lane = (id: LaneId, title: string, method: string, path: string, ...policies: readonly Policy[]): Lane => ({
-    description: { id, title, method, path, more: SAMPLES[id].more, policies: policies.map(parametersOf) },
-    route: routes.find(method, path),
-    hasPlans: policies.some(({ plans }) => plans !== undefined),
-  });
+  const laneIn =
+    (row?: string) =>
+    (id: LaneId, title: string, method: string, path: string, ...policies: readonly Policy[]): Lane => ({
+      description: {
+        id,
+        title,
+        row: row ?? title,
+        method,
+        path,
+        more: SAMPLES[id].more,
+        policies: policies.map(parametersOf),
+      },
+      route: routes.find(method, path),
+      hasPlans: policies.some(({ plans }) => plans !== undefined),
+    });
+  const ofRiders = laneIn('Requests of riders');
+  const lane = laneIn();
   return [
-    lane('rides', 'Ride request', 'POST', '/api/rides/request', RIDES, ...matching),
-    lane('fares', 'Fare estimate', 'POST', '/api/fares/estimate', FARES, ...matching),
-    lane('nearby', 'Nearby drivers', 'GET', '/api/drivers/nearby', NEARBY, ...matching),
+    ofRiders('rides', 'Ride request', 'POST', '/api/rides/request', RIDES, ...matching),
+    ofRiders('fares', 'Fare estimate', 'POST', '/api/fares/estimate', FARES, ...matching),
+    ofRiders('nearby', 'Nearby drivers', 'GET', '/api/drivers/nearby', NEARBY, ...matching),
     lane('location', 'Driver locations', 'POST', '/api/drivers/location', LOCATION_INDEX, REPORTER),
     lane('history', 'Trip history', 'GET', '/api/trips/history', HISTORY),
     lane('stats', 'Zone statistics', 'GET', '/api/admin/zones/stats', ZONE_STATS),

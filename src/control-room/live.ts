@@ -1,5 +1,7 @@
 import type { ExplainedOverride, PolicyExplanation } from 'nestjs-floodgate';
 import type { DrawnNumbers, PolicyParameters, PolicyState } from './policy-state.js';
+import type { PodsDescription, PodsTick } from './pods/pods-tick.js';
+import type { Sample, SurgeDescription, SurgeTick, WorldId } from './stage/surge-tick.js';
 
 /** The events that the page receives. The file has types only, so that TypeScript can check the page's modules against them. */
 export interface LiveEvents {
@@ -17,12 +19,38 @@ export interface Room {
   /** The riders whose limits the page can show. */
   readonly riders: readonly string[];
   readonly lanes: readonly LaneDescription[];
-  readonly concert: { readonly riders: number; readonly demand: number; readonly seconds: number };
+  /** Null where this process starts no worlds: with `mode` `watch`. */
+  readonly surge: SurgeDescription | null;
+  /** Null where this process starts no pods: with `mode` `watch`. */
+  readonly pods: PodsDescription | null;
+  /** What the charts show before the first tick, oldest first, so that a reload does not begin with empty charts. */
+  readonly history: {
+    readonly process: readonly ProcessSample[];
+    /** Of this run or the last one, from its begin. Null without one. */
+    readonly worlds: Readonly<Record<WorldId, readonly Sample[]>> | null;
+  };
+}
+
+/** What clients of this process got in one moment. Rates are averages of the last second. */
+export interface ProcessSample {
+  /** Milliseconds since 1970 by the clock of this process. */
+  readonly at: number;
+  /** Answers of limited routes per second with a status below 500 that is no 429. */
+  readonly served: number;
+  /** 429s per second. */
+  readonly refused: number;
+  /** Answers per second with a status from 500, and clients per second who left without one. */
+  readonly failed: number;
+  /** Milliseconds to the answers of the last two seconds that were no 429; null without one. */
+  readonly p99Ms: number | null;
+  readonly decider: Decider;
 }
 
 export interface LaneDescription {
   readonly id: string;
   readonly title: string;
+  /** The title of its row. Lanes whose policies differ in numbers only share a row. */
+  readonly row: string;
   readonly method: string;
   readonly path: string;
   /** The number of requests that the second button sends at once. */
@@ -42,7 +70,12 @@ export interface Tick {
   readonly lanes: Readonly<Record<string, LaneTick>>;
   /** Undefined while the matching service is unavailable. */
   readonly matching: MatchingTick | undefined;
-  readonly concert: ConcertTick;
+  /** This process's own clients, not those of the worlds. */
+  readonly process: ProcessSample;
+  /** Null where `Room.surge` is. */
+  readonly surge: SurgeTick | null;
+  /** Null where `Room.pods` is. */
+  readonly pods: PodsTick | null;
 }
 
 export interface LaneTick {
@@ -76,18 +109,6 @@ export interface MatchingTick {
   readonly workers: number;
 }
 
-export interface ConcertTick {
-  /** `ending`: riders send no further requests, but some still wait for their answers. */
-  readonly phase: 'quiet' | 'running' | 'ending';
-  readonly secondsLeft: number;
-  /** Riders with the app open. */
-  readonly inApp: number;
-  readonly waiting: number;
-  readonly allowed: number;
-  readonly rejected: number;
-  readonly failed: number;
-}
-
 /** The outcome of the requests that a button sent. */
 export interface TrialResult {
   /** The number of answers by status. */
@@ -99,7 +120,15 @@ export interface TrialResult {
     readonly headers: Readonly<Record<string, string>>;
     /** The first characters of the body. */
     readonly text: string;
+    /** The policy that refused; null for another answer than a limiter's 429. */
+    readonly policy: string | null;
+    /** Milliseconds until a retry can pass; null without a refusal, and where no retry can. */
+    readonly retryAfterMs: number | null;
+    /** Milliseconds from the answer to the instant in `X-RateLimit-Reset`, which has whole seconds; null without the header. */
+    readonly resetAfterMs: number | null;
   };
+  /** The number of refusals by policy. */
+  readonly refusals: Readonly<Record<string, number>>;
   /** Milliseconds until all answers were there. */
   readonly tookMs: number;
 }

@@ -1,16 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
-import { type LimitExplanation, type PolicyExplanation, RateLimiter } from 'nestjs-floodgate';
+import { type LimitExplanation, RateLimiter } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { Enforcement } from '../limits/enforcement.js';
 import { Routes } from '../limits/routes.js';
 import { Matching } from '../matching/matching.js';
-import { Concert } from './concert.js';
+import { deciderOf } from './decider.js';
 import { type Lane, lanesOf } from './lanes.js';
-import type { Decider, LaneTick, MatchingTick, PolicyTick, Room, Tick } from './live.js';
-import { numbersOf, type PolicyParameters, stateOf } from './policy-state.js';
+import type { LaneTick, MatchingTick, PolicyTick, Room, Tick } from './live.js';
+import { OwnClients } from './own-clients.js';
+import { policyTicksOf } from './policy-tick.js';
+import { Pods } from './pods/pods.js';
 import { RiderPlans } from './rider-plans.js';
 import { RIDERS, type RoomRider } from './riders.js';
+import { Stage } from './stage/stage.js';
 
 type Policies = readonly (PolicyTick | null)[];
 
@@ -31,8 +34,10 @@ export class Observer {
     private readonly limiter: RateLimiter,
     private readonly enforcement: Enforcement,
     private readonly matching: Matching,
-    private readonly concert: Concert,
+    private readonly stage: Stage,
+    private readonly clients: OwnClients,
     private readonly plans: RiderPlans,
+    private readonly pods: Pods,
   ) {
     this.lanes = lanesOf(config, routes);
   }
@@ -43,7 +48,9 @@ export class Observer {
       switchable: this.enforcement.switchable,
       riders: RIDERS,
       lanes: this.lanes.map(({ description }) => description),
-      concert: this.concert.size,
+      surge: this.stage.description,
+      pods: this.pods.room(),
+      history: { process: this.clients.history, worlds: this.stage.history },
     };
   }
 
@@ -57,10 +64,12 @@ export class Observer {
     return {
       at,
       enforced: this.enforcement.on,
-      decider: this.decider(),
+      decider: deciderOf(this.config, this.enforcement, this.limiter),
       lanes: Object.fromEntries(this.lanes.map((lane, i) => [lane.description.id, this.laneTick(lane, looks[i]!)])),
       matching: this.matchingTick,
-      concert: this.concert.tick(),
+      process: this.clients.sample(),
+      surge: this.stage.tick(),
+      pods: this.pods.tick(),
     };
   }
 
@@ -76,32 +85,9 @@ export class Observer {
   ): Policies | null {
     if (look === undefined) return null;
     const key = `${id} ${rider}`;
-    const before = this.before.get(key);
-    const seen = policies.map((policy, i) => {
-      const said = look.policies.find((one) => one.policy === policy.name);
-      return said === undefined ? null : this.policyTick(policy, said, Date.parse(look.at), before?.[i]);
-    });
+    const seen = policyTicksOf(policies, look, this.config.get('pods', { infer: true }), this.before.get(key));
     this.before.set(key, seen);
     return seen;
-  }
-
-  private policyTick(
-    { algorithm }: PolicyParameters,
-    { numbers, level, plan, override, decidedBy }: PolicyExplanation,
-    at: number,
-    before: PolicyTick | null | undefined,
-  ): PolicyTick {
-    const whole = numbersOf(numbers) ?? null;
-    // While Redis is unavailable this process has its share of limit and rate.
-    const share = decidedBy === 'local' ? this.config.get('pods', { infer: true }) : 1;
-    const drawn = whole && { ...whole, limit: level?.limit ?? whole.limit, perSecond: whole.perSecond / share };
-    const state = drawn && level && stateOf({ algorithm, ...drawn }, level, at, before?.state ?? undefined);
-    return {
-      numbers: drawn,
-      state,
-      plan,
-      override: override && { change: override.change, expiresAt: override.expiresAt },
-    };
   }
 
   /** Undefined when the limiter cannot answer. The library logs the reason. */
@@ -123,12 +109,6 @@ export class Observer {
     } catch {
       return undefined;
     }
-  }
-
-  private decider(): Decider {
-    if (!this.enforcement.on) return 'none';
-    if (this.config.get('redisUrl', { infer: true }) === undefined) return 'process';
-    return this.limiter.stats().store.available ? 'redis' : 'fallback';
   }
 
   /** Does not wait: a slow or unavailable matching service must not delay the other figures. */

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { extname } from 'node:path';
+import { basename, extname } from 'node:path';
 
 export interface PageFile {
   readonly type: string;
@@ -14,25 +14,11 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml; charset=utf-8',
 };
 
-/** Files of the page. The build copies them beside the compiled modules. */
-const OWN = [
-  'index.html',
-  'base.css',
-  'lanes.css',
-  'icon.svg',
-  'main.js',
-  'charts.js',
-  'dom.js',
-  'feed.js',
-  'lane.js',
-  'overrides.js',
-  'pictures.js',
-  'send.js',
-  'status.js',
-];
+/** Files of the application, besides those in `page`. The build copies all of them beside the compiled modules. */
+const SHARED = ['../palette/palette.css'];
 
 /** Files of packages, by the name under which the page loads them. */
-const FOREIGN = { 'uplot.js': 'uplot/dist/uPlot.esm.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };
+const FOREIGN = { 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };
 
 /**
  * Reads all files of the page once, so that no client's path reaches the file system.
@@ -41,7 +27,12 @@ const FOREIGN = { 'uplot.js': 'uplot/dist/uPlot.esm.js', 'uplot.css': 'uplot/dis
  */
 export function readPageFiles(): ReadonlyMap<string, PageFile> {
   const require = createRequire(import.meta.url);
-  const own = OWN.map((name) => [name, new URL(`page/${name}`, import.meta.url)] as const);
+  const page = new URL('page/', import.meta.url);
+  const names = readdirSync(page).filter((name) => extname(name) in TYPES);
+  const own = [
+    ...names.map((name) => new URL(name, page)),
+    ...SHARED.map((path) => new URL(path, import.meta.url)),
+  ].map((url) => [basename(url.pathname), url] as const);
   const foreign = Object.entries(FOREIGN).map(([name, path]) => [name, require.resolve(path)] as const);
   return new Map(
     [...own, ...foreign].map(([name, path]) => [

@@ -80,10 +80,14 @@ export class Trial implements OnModuleDestroy {
       Array.from({ length: many ? sample.more : 1 }, () => this.ask(origin, sample, rider, many, signal)),
     );
     const statuses: Record<string, number> = {};
-    for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
+    const refusals: Record<string, number> = {};
+    for (const { status, policy } of answers) {
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      if (policy !== null) refusals[policy] = (refusals[policy] ?? 0) + 1;
+    }
     // Of several answers the 429 is the interesting one.
     const answer = answers.find(({ status }) => status === 429) ?? answers.at(-1)!;
-    return { statuses, answer, tookMs: Math.round(performance.now() - since) };
+    return { statuses, refusals, answer, tookMs: Math.round(performance.now() - since) };
   }
 
   /** Aborts open requests, so that the server does not wait for them. */
@@ -111,11 +115,38 @@ export class Trial implements OnModuleDestroy {
     const headers = Object.entries(response.headers).flatMap(([name, value]) =>
       SHOWN_HEADERS.test(name) ? [[name, String(value)] as const] : [],
     );
-    return { status: response.statusCode, headers: Object.fromEntries(headers), text: text.slice(0, SHOWN_TEXT) };
+    return {
+      status: response.statusCode,
+      headers: Object.fromEntries(headers),
+      text: text.slice(0, SHOWN_TEXT),
+      ...refusalIn(response.statusCode, text),
+      resetAfterMs: resetAfter(response.headers['x-ratelimit-reset'], Date.now()),
+    };
   }
 }
 
 type TrialAnswer = TrialResult['answer'];
+
+/** What the body of a 429 says. A 429 that is not a limiter's, such as a proxy's, has another one. */
+export function refusalIn(status: number, text: string): Pick<TrialAnswer, 'policy' | 'retryAfterMs'> {
+  const none = { policy: null, retryAfterMs: null };
+  if (status !== 429) return none;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return none;
+  }
+  const { policy, retry_after_ms: retryAfterMs } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof policy !== 'string') return none;
+  return { policy, retryAfterMs: typeof retryAfterMs === 'number' ? retryAfterMs : null };
+}
+
+/** @param header Unix seconds */
+export function resetAfter(header: string | string[] | undefined, nowMs: number): number | null {
+  const seconds = typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : null;
+  return seconds === null ? null : Math.max(0, seconds * 1000 - nowMs);
+}
 
 /** Positions of drivers around the garden, as a phone without a connection buffers them. */
 function positions(count: number): object[] {

@@ -1,14 +1,22 @@
 import { Body, Controller, Get, HttpCode, HttpStatus, Post, Query } from '@nestjs/common';
+import { ApiBody, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { toMetres, travelSeconds } from '../geo/position.js';
+import { ClientSignal } from '../http/client-signal.js';
 import { LOCATION_INDEX, MATCHING_LIMIT, NEARBY, REPORTER } from '../limits/policies.js';
+import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { Matching } from '../matching/matching.js';
 import type { DriverPosition } from './driver-index.js';
+import { DriverPositionDto } from './driver-position.dto.js';
 import { NearbyQuery } from './nearby.query.js';
+import { MAX_POSITIONS } from './position-batch.js';
 import { PositionBatchPipe } from './position-batch.pipe.js';
 
 /** The most drivers that a map can show clearly. */
 const MAX_SHOWN = 50;
+
+const POSITION = { $ref: getSchemaPath(DriverPositionDto) };
+const POSITIONS = { oneOf: [POSITION, { type: 'array', items: POSITION, minItems: 1, maxItems: MAX_POSITIONS }] };
 
 export interface NearbyResponse {
   drivers: { driver_id: string; lat: number; lng: number; distance_m: number; eta_seconds: number }[];
@@ -18,14 +26,21 @@ export interface LocationResponse {
   accepted: number;
 }
 
+@ApiTags('Rides')
 @Controller('api/drivers')
 export class DriversController {
   constructor(private readonly matching: Matching) {}
 
   @Get('nearby')
+  @ApiOperation({ summary: 'Free drivers, the nearest first' })
+  @ApiOkResponse({ description: 'At most 50 drivers' })
+  @ApiMatchingUnavailable()
   @RateLimit(NEARBY, MATCHING_LIMIT)
-  async nearby(@Query() { lat, lng, radius_km }: NearbyQuery): Promise<NearbyResponse> {
-    const drivers = await this.matching.nearby({ lat, lng }, radius_km, MAX_SHOWN);
+  async nearby(
+    @Query() { lat, lng, radius_km }: NearbyQuery,
+    @ClientSignal() gone: AbortSignal,
+  ): Promise<NearbyResponse> {
+    const drivers = await this.matching.nearby({ lat, lng }, radius_km, MAX_SHOWN, gone);
     return {
       drivers: drivers.map(({ driverId, distanceKm, ...position }) => {
         const distance_m = toMetres(distanceKm);
@@ -35,6 +50,9 @@ export class DriversController {
   }
 
   @Post('location')
+  @ApiOperation({ summary: 'Takes positions of drivers: one, or up to 500 in order' })
+  @ApiBody({ schema: POSITIONS })
+  @ApiExtraModels(DriverPositionDto)
   @HttpCode(HttpStatus.OK)
   @RateLimit(REPORTER, LOCATION_INDEX)
   async report(@Body(PositionBatchPipe) positions: DriverPosition[]): Promise<LocationResponse> {

@@ -1,7 +1,8 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { FromQuery, IsLatitude, IsLongitude, IsNumberBetween } from '../http/validation.js';
 
 export class NearbyQuery {
-  @FromQuery() @IsLatitude() lat: number;
-  @FromQuery() @IsLongitude() lng: number;
-  @FromQuery() @IsNumberBetween(0.1, 20) radius_km: number = 2;
+  @FromQuery() @ApiProperty({ example: 40.7505 }) @IsLatitude() lat: number;
+  @FromQuery() @ApiProperty({ example: -73.9934 }) @IsLongitude() lng: number;
+  @FromQuery() @ApiPropertyOptional({ default: 2 }) @IsNumberBetween(0.1, 20) radius_km: number = 2;
 }

@@ -1,7 +1,10 @@
 import { Body, Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { travelSeconds } from '../geo/position.js';
+import { ClientSignal } from '../http/client-signal.js';
 import { FARES, MATCHING_LIMIT } from '../limits/policies.js';
+import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
 import type { Fare } from './fare.js';
 import { ItineraryDto } from './itinerary.dto.js';
@@ -16,6 +19,7 @@ export interface EstimateResponse {
   fare: Fare;
 }
 
+@ApiTags('Rides')
 @Controller('api/fares')
 export class FaresController {
   constructor(
@@ -24,10 +28,13 @@ export class FaresController {
   ) {}
 
   @Post('estimate')
+  @ApiOperation({ summary: 'The price of a ride now' })
+  @ApiOkResponse({ description: 'The fare and the surge factor of the zone' })
+  @ApiMatchingUnavailable()
   @HttpCode(HttpStatus.OK)
   @RateLimit(FARES, MATCHING_LIMIT)
-  async estimate(@Body() body: ItineraryDto): Promise<EstimateResponse> {
-    const { zone, metres, surgeFactor, fare } = await this.quotes.quote(toItinerary(body));
+  async estimate(@Body() body: ItineraryDto, @ClientSignal() gone: AbortSignal): Promise<EstimateResponse> {
+    const { zone, metres, surgeFactor, fare } = await this.quotes.quote(toItinerary(body), gone);
     this.traffic.count(zone, 'estimates');
     return {
       zone,

@@ -17,9 +17,14 @@ export interface Quote {
 export class QuotesService {
   constructor(private readonly matching: Matching) {}
 
-  /** The price of a ride now. @throws MatchingUnavailableError */
-  async quote(itinerary: Itinerary): Promise<Quote> {
-    return this.quoteAt(await this.matching.surgeFactor(zoneOf(itinerary.pickup)), itinerary);
+  /**
+   * The price of a ride now.
+   *
+   * @param gone aborted when the rider has left
+   * @throws MatchingUnavailableError, or the reason of `gone`
+   */
+  async quote(itinerary: Itinerary, gone?: AbortSignal): Promise<Quote> {
+    return this.quoteAt(await this.matching.surgeFactor(zoneOf(itinerary.pickup), gone), itinerary);
   }
 
   /** The price of a ride at a known surge factor. */

@@ -1,8 +1,10 @@
 import { Controller, Get } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { HealthCheck, type HealthCheckResult, HealthCheckService } from '@nestjs/terminus';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { StoreHealthIndicator } from './store.health-indicator.js';
 
+@ApiTags('Process')
 @Controller('healthz')
 export class HealthController {
   constructor(
@@ -12,6 +14,7 @@ export class HealthController {
 
   /** The platform asks every few seconds. A 429 would take a healthy process out of service, so the route is not limited. */
   @Get()
+  @ApiOperation({ summary: 'Health of the process' })
   @HealthCheck()
   @SkipRateLimit()
   check(): Promise<HealthCheckResult> {

@@ -1,6 +1,13 @@
-import { type ArgumentMetadata, BadRequestException, ValidationPipe, type ValidationPipeOptions } from '@nestjs/common';
+import {
+  applyDecorators,
+  type ArgumentMetadata,
+  BadRequestException,
+  ValidationPipe,
+  type ValidationPipeOptions,
+} from '@nestjs/common';
+import { ApiProperty } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { buildMessage, Matches, ValidateBy } from 'class-validator';
+import { buildMessage, IsInt, Matches, Max, Min, ValidateBy } from 'class-validator';
 
 /** The validation of all bodies and queries: an unknown field is an error. */
 export const VALIDATION: ValidationPipeOptions = { transform: true, whitelist: true, forbidNonWhitelisted: true };
@@ -52,20 +59,33 @@ export function isId(value: unknown): value is string {
   return typeof value === 'string' && ID.test(value);
 }
 
+// The validators below say the same to the API's document (`@nestjs/swagger`).
+
 /** A client's identifier: short, and harmless in logs, URLs and keys. */
 export function IsId(): PropertyDecorator {
-  return Matches(ID, { message: `$property ${ID_RULE}` });
+  return applyDecorators(
+    Matches(ID, { message: `$property ${ID_RULE}` }),
+    ApiProperty({ type: String, pattern: ID.source }),
+  );
 }
 
 /** A number in a range, with one message for missing values, `NaN` and text, too. */
 export function IsNumberBetween(min: number, max: number): PropertyDecorator {
-  return ValidateBy({
-    name: 'isNumberBetween',
-    validator: {
-      validate: (value: unknown) => typeof value === 'number' && value >= min && value <= max,
-      defaultMessage: buildMessage((each) => `${each}$property must be a number from ${min} to ${max}`),
-    },
-  });
+  return applyDecorators(
+    ValidateBy({
+      name: 'isNumberBetween',
+      validator: {
+        validate: (value: unknown) => typeof value === 'number' && value >= min && value <= max,
+        defaultMessage: buildMessage((each) => `${each}$property must be a number from ${min} to ${max}`),
+      },
+    }),
+    ApiProperty({ type: Number, minimum: min, maximum: max }),
+  );
+}
+
+/** A whole number in a range. */
+export function IsIntBetween(min: number, max: number): PropertyDecorator {
+  return applyDecorators(Max(max), Min(min), IsInt(), ApiProperty({ type: 'integer', minimum: min, maximum: max }));
 }
 
 export function IsLatitude(): PropertyDecorator {

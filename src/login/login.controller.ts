@@ -1,4 +1,5 @@
 import { Body, Controller, HttpCode, HttpStatus, Post, UnauthorizedException, UseFilters } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags, ApiUnauthorizedResponse } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { type Plan, RiderAccounts } from '../accounts/rider-accounts.js';
 import { BusyFilter } from '../http/busy.js';
@@ -12,6 +13,7 @@ export interface LoginResponse {
   plan: Plan;
 }
 
+@ApiTags('Login')
 @Controller('api')
 @UseFilters(BusyFilter)
 export class LoginController {
@@ -21,6 +23,9 @@ export class LoginController {
   ) {}
 
   @Post('login')
+  @ApiOperation({ summary: 'Checks a password' })
+  @ApiOkResponse({ description: 'The rider of the account' })
+  @ApiUnauthorizedResponse({ description: 'The email or the password is wrong' })
   @HttpCode(HttpStatus.OK)
   @RateLimit(LOGIN_ADDRESS, LOGIN_ACCOUNT)
   async login(@Body() { email, password }: LoginDto): Promise<LoginResponse> {

@@ -65,6 +65,18 @@ it('returns undefined when no driver is within reach', async () => {
   expect(await match).toBeUndefined();
 });
 
+it('takes no driver for a rider who has left', async () => {
+  const matching = matchingWith({ DRIVERS_SEEDED: '1', MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '100' });
+  const rider = new AbortController();
+  const match = matching.match(CENTER, rider.signal).catch((error: unknown) => error);
+  await jest.advanceTimersByTimeAsync(50);
+  rider.abort('gone');
+  const next = matching.match(CENTER);
+  await jest.runAllTimersAsync();
+  expect(await match).toBe('gone');
+  expect(await next).toMatchObject({ driverId: 'driver-0001' });
+});
+
 it('holds more requests than its limit admits, by default', async () => {
   const matching = matchingWith({});
   let matched = 0;
@@ -96,6 +108,7 @@ it('never gives a driver to two riders at the same time', async () => {
         DRIVERS_SEEDED: String(drivers),
         MATCHING_WORKERS: String(workers),
         TRIP_SECONDS: String(tripMs / 1000),
+        MATCHING_PATIENCE_MS: '600000',
       });
       const busyUntil = new Map<string, number>();
       const check = (driver: ClaimedDriver | undefined): void => {

@@ -35,22 +35,22 @@ export class LocalMatchingService extends Matching implements OnModuleDestroy {
     return new LocalMatchingService(config, drivers, new SurgeFactors());
   }
 
-  match(pickup: Position): Promise<Match | undefined> {
+  match(pickup: Position, gone?: AbortSignal): Promise<Match | undefined> {
     const { radiusKm } = this.config.get('matching', { infer: true });
     const { durationMs } = this.config.get('trips', { infer: true });
     const surgeFactor = this.surge.of(zoneOf(pickup));
     return this.work(async () => {
       const driver = await this.drivers.claimNearest(pickup, radiusKm, durationMs);
       return driver && { ...driver, surgeFactor };
-    });
+    }, gone);
   }
 
-  nearby(center: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]> {
-    return this.work(() => this.drivers.nearby(center, radiusKm, limit));
+  nearby(center: Position, radiusKm: number, limit: number, gone?: AbortSignal): Promise<NearbyDriver[]> {
+    return this.work(() => this.drivers.nearby(center, radiusKm, limit), gone);
   }
 
-  surgeFactor(zone: string): Promise<number> {
-    return this.work(async () => this.surge.of(zone));
+  surgeFactor(zone: string, gone?: AbortSignal): Promise<number> {
+    return this.work(async () => this.surge.of(zone), gone);
   }
 
   report(positions: readonly DriverPosition[]): Promise<void> {
@@ -80,11 +80,13 @@ export class LocalMatchingService extends Matching implements OnModuleDestroy {
   }
 
   /** Takes a worker for a fixed time, which stands for the routing and scoring of a real search. */
-  private work<T>(finish: () => Promise<T>): Promise<T> {
+  private work<T>(finish: () => Promise<T>, gone: AbortSignal | undefined): Promise<T> {
     const { serviceMs } = this.config.get('matching', { infer: true });
     return this.pool.run(async () => {
       await new Promise((resolve) => setTimeout(resolve, serviceMs));
+      // A match for a rider who has left would keep its driver from others for a whole trip.
+      gone?.throwIfAborted();
       return finish();
-    });
+    }, gone);
   }
 }

@@ -17,8 +17,10 @@ export interface MatchingStatistics {
   /** Since the start. The utilisation between two reads is the difference of `busyMs`, divided by time and workers. */
   readonly total: {
     readonly asked: number;
-    /** Requests that did not get a worker. The others got one or still wait. */
+    /** Requests that matching rejected before they got a worker. */
     readonly unavailable: number;
+    /** Requests whose client left before they got a worker: no failures of matching. All others got one or still wait. */
+    readonly abandoned: number;
     readonly busyMs: number;
     readonly waitMs: Waits;
   };

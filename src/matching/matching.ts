@@ -4,6 +4,7 @@ import type { MatchingStatistics } from './matching-statistics.js';
 
 /** Reasons why matching did not serve a request. None is the rider's fault, and each can pass. */
 export const UNAVAILABILITIES = [
+  // A newer request came to a full queue, in which this one had waited longest.
   'queue full',
   'waited too long',
   'shutting down',
@@ -43,21 +44,26 @@ export interface ZoneSupply {
  * processes share. This class is its injection token.
  *
  * Workers answer the requests of riders, which wait when all workers are busy. Reports and statistics do not wait.
+ *
+ * The requests of riders take a signal, which is aborted when the rider has left. The request then gives up its place in the queue
+ * and rejects with the signal's reason. A search that has begun takes its time, but then it takes no driver.
  */
 export abstract class Matching {
   /**
    * Takes the nearest free driver for the length of a trip.
    *
+   * A rider who leaves after that keeps the driver for the trip, as when an answer is lost on the way.
+   *
    * @returns undefined if no free driver is within reach
    * @throws MatchingUnavailableError when too many requests wait or the service does not answer; other methods do, too
    */
-  abstract match(pickup: Position): Promise<Match | undefined>;
+  abstract match(pickup: Position, gone?: AbortSignal): Promise<Match | undefined>;
 
   /** Finds free drivers, the nearest first. */
-  abstract nearby(center: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]>;
+  abstract nearby(center: Position, radiusKm: number, limit: number, gone?: AbortSignal): Promise<NearbyDriver[]>;
 
   /** The factor by which the zone's fares are multiplied now. */
-  abstract surgeFactor(zone: string): Promise<number>;
+  abstract surgeFactor(zone: string, gone?: AbortSignal): Promise<number>;
 
   /** Takes positions in order: the last position of a driver counts. */
   abstract report(positions: readonly DriverPosition[]): Promise<void>;

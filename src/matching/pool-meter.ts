@@ -18,7 +18,7 @@ export class PoolMeter {
   private readonly waits = newHistogram();
   private current: Period;
   private previous: Period;
-  private count = { asked: 0, unavailable: 0 };
+  private count = { asked: 0, unavailable: 0, abandoned: 0 };
   private working = 0;
   private busyMs = 0;
   /** The instant up to which `busyMs` counts. */
@@ -37,6 +37,10 @@ export class PoolMeter {
 
   rejected(): void {
     this.count.unavailable++;
+  }
+
+  abandoned(): void {
+    this.count.abandoned++;
   }
 
   began(waitedMs: number): void {

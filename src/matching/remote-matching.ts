@@ -9,6 +9,14 @@ import { type Match, Matching, MatchingUnavailableError, UNAVAILABILITIES, type 
 /** The time for the network on a bad day, added to the time that the service may take. */
 const ON_THE_WAY_MS = 1000;
 
+type Method = 'GET' | 'POST' | 'PUT';
+
+interface Sent {
+  readonly body?: unknown;
+  /** Aborted when the rider has left. */
+  readonly gone?: AbortSignal | undefined;
+}
+
 interface Answer {
   readonly status: number;
   readonly text: string;
@@ -18,7 +26,8 @@ interface Answer {
  * Asks the matching service over connections that stay open, one for each open request.
  *
  * Requests wait in the service's queue, which bounds their number and their wait, and never in a second queue here. No request
- * is sent twice, since the service may have made a match whose answer was lost.
+ * is sent twice, since the service may have made a match whose answer was lost. When a rider has left, the connection of their
+ * request is closed, so that the service sees its client leave and its queue loses the request, too.
  */
 export class RemoteMatching extends Matching implements OnApplicationShutdown {
   private readonly logger = new Logger('Matching');
@@ -37,27 +46,28 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
     this.pool = new Pool(origin, { connect: { timeout: ON_THE_WAY_MS } });
   }
 
-  async match(pickup: Position): Promise<Match | undefined> {
-    const { match } = await this.ask<{ match: Match | null }>('POST', '/matches', this.workMs, pickup);
+  async match(pickup: Position, gone?: AbortSignal): Promise<Match | undefined> {
+    const { match } = await this.ask<{ match: Match | null }>('POST', '/matches', this.workMs, { body: pickup, gone });
     return match ?? undefined;
   }
 
-  nearby({ lat, lng }: Position, radiusKm: number, limit: number): Promise<NearbyDriver[]> {
-    return this.ask('GET', `/drivers/nearby?lat=${lat}&lng=${lng}&radius_km=${radiusKm}&limit=${limit}`, this.workMs);
+  nearby({ lat, lng }: Position, radiusKm: number, limit: number, gone?: AbortSignal): Promise<NearbyDriver[]> {
+    const query = `lat=${lat}&lng=${lng}&radius_km=${radiusKm}&limit=${limit}`;
+    return this.ask('GET', `/drivers/nearby?${query}`, this.workMs, { gone });
   }
 
-  async surgeFactor(zone: string): Promise<number> {
-    const { factor } = await this.ask<{ factor: number }>('GET', `/zones/${zone}/surge`, this.workMs);
+  async surgeFactor(zone: string, gone?: AbortSignal): Promise<number> {
+    const { factor } = await this.ask<{ factor: number }>('GET', `/zones/${zone}/surge`, this.workMs, { gone });
     return factor;
   }
 
   async report(positions: readonly DriverPosition[]): Promise<void> {
     const batch = positions.map(({ driverId, ...position }) => ({ driver_id: driverId, ...position }));
-    await this.ask('POST', '/drivers/positions', 0, batch);
+    await this.ask('POST', '/drivers/positions', 0, { body: batch });
   }
 
   async setSurgeFactor(zone: string, factor: number): Promise<void> {
-    await this.ask('PUT', `/zones/${zone}/surge`, 0, { factor });
+    await this.ask('PUT', `/zones/${zone}/surge`, 0, { body: { factor } });
   }
 
   zones(): Promise<ZoneSupply[]> {
@@ -73,8 +83,8 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
   }
 
   /** @param takesMs the longest that the service may take */
-  private async ask<T>(method: 'GET' | 'POST' | 'PUT', path: string, takesMs: number, body?: unknown): Promise<T> {
-    const { status, text } = await this.send(method, path, takesMs + ON_THE_WAY_MS, body);
+  private async ask<T>(method: Method, path: string, takesMs: number, sent: Sent = {}): Promise<T> {
+    const { status, text } = await this.send(method, path, takesMs + ON_THE_WAY_MS, sent);
     const answer = parse(text);
     if (status < 300 && answer !== undefined) return answer as T;
     if (status === 409) throw new ConflictException(answer?.message);
@@ -86,7 +96,7 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
     throw new Error(`the matching service answered ${status} to ${method} ${path}: ${text.slice(0, 200)}`);
   }
 
-  private async send(method: 'GET' | 'POST' | 'PUT', path: string, timeoutMs: number, body: unknown): Promise<Answer> {
+  private async send(method: Method, path: string, timeoutMs: number, { body, gone }: Sent): Promise<Answer> {
     try {
       const response = await this.pool.request({
         method,
@@ -94,12 +104,14 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
         ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
+        ...(gone !== undefined && { signal: gone }),
       });
       const text = await response.body.text();
       if (this.unavailable) this.logger.log('The matching service is available again');
       this.unavailable = false;
       return { status: response.statusCode, text };
     } catch (error) {
+      gone?.throwIfAborted();
       throw this.lost((error as Error).message, error);
     }
   }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { MatchingUnavailableError } from './matching.js';
-import { WorkerPool } from './worker-pool.js';
+import { WorkerPool, type WorkerPoolOptions } from './worker-pool.js';
 
 const JOB_MS = 100;
 
@@ -14,7 +14,7 @@ const job = <T>(result: T): Promise<T> => new Promise((resolve) => setTimeout(re
 
 describe('WorkerPool', () => {
   it('runs as many jobs at a time as it has workers, in order of arrival', async () => {
-    const pool = new WorkerPool({ workers: 2, queue: 10, patienceMs: 5000 });
+    const pool = new WorkerPool({ workers: 2, queue: 10, patienceMs: 5000, serviceMs: JOB_MS });
     const done: number[] = [];
     for (let i = 0; i < 5; i++) void pool.run(() => job(i)).then((n) => done.push(n));
     await jest.advanceTimersByTimeAsync(JOB_MS);
@@ -25,22 +25,31 @@ describe('WorkerPool', () => {
     expect(done).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('rejects jobs at once when the queue is full', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000 });
+  it('runs the newest job first while the queue is longer than 400 ms', async () => {
+    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000, serviceMs: JOB_MS });
+    const began: number[] = [];
+    for (let i = 0; i < 8; i++) void pool.run(() => (began.push(i), job(i)));
+    await jest.runAllTimersAsync();
+    // Four jobs are 400 ms, five are 500 ms.
+    expect(began).toEqual([0, 7, 6, 5, 1, 2, 3, 4]);
+  });
+
+  it('takes a new job when the queue is full, and rejects the oldest', async () => {
+    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS });
     const outcomes = Promise.all([1, 2, 3, 4].map((n) => outcome(pool.run(() => job(n)))));
     await jest.runAllTimersAsync();
-    expect(await outcomes).toEqual([1, 2, 3, 'queue full']);
+    expect(await outcomes).toEqual([1, 'queue full', 3, 4]);
   });
 
   it('rejects all jobs beyond the workers without a queue', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 0, patienceMs: 5000 });
+    const pool = new WorkerPool({ workers: 1, queue: 0, patienceMs: 5000, serviceMs: JOB_MS });
     const outcomes = Promise.all([1, 2].map((n) => outcome(pool.run(() => job(n)))));
     await jest.runAllTimersAsync();
     expect(await outcomes).toEqual([1, 'queue full']);
   });
 
   it('rejects jobs that have waited too long, and never runs them', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 150 });
+    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 150, serviceMs: JOB_MS });
     const ran: number[] = [];
     const outcomes = [1, 2, 3].map((n) => outcome(pool.run(() => (ran.push(n), job(n)))));
     await jest.advanceTimersByTimeAsync(149);
@@ -52,22 +61,50 @@ describe('WorkerPool', () => {
     expect(ran).toEqual([1, 2]);
   });
 
+  it('forgets a waiting job at once when its client leaves', async () => {
+    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS });
+    const client = new AbortController();
+    const ran: number[] = [];
+    const run = (n: number, gone?: AbortSignal): Promise<unknown> =>
+      outcome(pool.run(() => (ran.push(n), job(n)), gone));
+    const outcomes = [run(1), run(2, client.signal), run(3)];
+    client.abort('gone');
+    expect(await outcomes[1]).toBe('gone');
+    expect(pool.statistics()).toMatchObject({ waiting: 1, total: { asked: 3, unavailable: 0, abandoned: 1 } });
+    outcomes.push(run(4), run(5, AbortSignal.abort('gone before')));
+    expect(jest.getTimerCount()).toBe(3);
+    await jest.runAllTimersAsync();
+    expect(await Promise.all(outcomes)).toEqual([1, 'gone', 3, 4, 'gone before']);
+    expect(ran).toEqual([1, 3, 4]);
+    expect(pool.statistics().total).toMatchObject({ asked: 5, unavailable: 0, abandoned: 2 });
+  });
+
+  it('ends a job that has begun when its client leaves', async () => {
+    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS });
+    const client = new AbortController();
+    const running = outcome(pool.run(() => job('done'), client.signal));
+    client.abort('gone');
+    expect(pool.statistics()).toMatchObject({ busy: 1, total: { abandoned: 0 } });
+    await jest.runAllTimersAsync();
+    expect(await running).toBe('done');
+  });
+
   it('does not count the run time as waiting', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50 });
+    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS });
     const result = outcome(pool.run(() => job('done')));
     await jest.runAllTimersAsync();
     expect(await result).toBe('done');
   });
 
   it('gets its worker back from a job that fails', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50 });
+    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS });
     const failure = new Error('no');
     expect(await outcome(pool.run(() => Promise.reject(failure)))).toBe(failure);
     expect(await outcome(pool.run(async () => 'next'))).toBe('next');
   });
 
   it('rejects waiting and later jobs on close, and waits for running ones', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000 });
+    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000, serviceMs: JOB_MS });
     const [working, waiting] = [outcome(pool.run(() => job('done'))), outcome(pool.run(() => job('never')))];
     let closed = false;
     void pool.close().then(() => (closed = true));
@@ -81,41 +118,126 @@ describe('WorkerPool', () => {
   });
 
   it('closes at once when no job runs, and twice', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50 });
+    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS });
     await pool.close();
     await expect(pool.close()).resolves.toBeUndefined();
   });
 
-  it('answers every job of any history within its workers, its queue and its patience', async () => {
-    const arrivals = fc.array(fc.record({ afterMs: fc.nat(60), takesMs: fc.nat(200) }), { maxLength: 60 });
+  it('does what a plain list of jobs does, in any history', async () => {
     const options = fc.record({
-      workers: fc.integer({ min: 1, max: 4 }),
+      workers: fc.integer({ min: 1, max: 3 }),
       queue: fc.nat(8),
       patienceMs: fc.integer({ min: 1, max: 300 }),
+      serviceMs: fc.integer({ min: 40, max: 400 }),
     });
+    const step = fc.oneof(
+      { weight: 5, arbitrary: fc.record({ does: fc.constant('arrives' as const), nth: fc.nat(9) }) },
+      { weight: 3, arbitrary: fc.record({ does: fc.constantFrom('ends', 'fails', 'leaves'), nth: fc.nat(9) }) },
+      { weight: 2, arbitrary: fc.record({ does: fc.constant('passes'), nth: fc.nat(200) }) },
+      { weight: 1, arbitrary: fc.record({ does: fc.constant('arrives gone'), nth: fc.constant(0) }) },
+    );
     await fc.assert(
-      fc.asyncProperty(options, arrivals, async (limits, jobs) => {
+      fc.asyncProperty(options, fc.array(step, { maxLength: 60 }), async (limits, steps) => {
         const pool = new WorkerPool(limits);
-        const outcomes: Promise<unknown>[] = [];
-        let working = 0;
-        for (const { afterMs, takesMs } of jobs) {
-          await jest.advanceTimersByTimeAsync(afterMs);
-          const arrivedAt = Date.now();
-          const run = pool.run(async () => {
-            expect(++working).toBeLessThanOrEqual(limits.workers);
-            expect(Date.now() - arrivedAt).toBeLessThanOrEqual(limits.patienceMs);
-            await new Promise((resolve) => setTimeout(resolve, takesMs));
-            working--;
-            return 'done';
-          });
-          outcomes.push(outcome(run));
+        const oracle = new Oracle(limits);
+        const clients: AbortController[] = [];
+        const ends = new Map<number, () => void>();
+        const fails = new Map<number, () => void>();
+        const began: number[] = [];
+        const outcomes: Record<number, unknown> = {};
+        for (const { does, nth } of steps) {
+          const id = clients.length;
+          if (does === 'arrives' || does === 'arrives gone') {
+            const client = new AbortController();
+            clients.push(client);
+            if (does === 'arrives gone') client.abort('gone');
+            const run = pool.run(() => {
+              began.push(id);
+              return new Promise((resolve, reject) => {
+                ends.set(id, () => resolve('done'));
+                fails.set(id, () => reject('failed'));
+              });
+            }, client.signal);
+            void outcome(run).then((result) => (outcomes[id] = result));
+            oracle.arrives(id, client.signal.aborted);
+          } else if (does === 'passes') {
+            await jest.advanceTimersByTimeAsync(nth);
+            oracle.passes(nth);
+          } else if (does === 'leaves') {
+            // Anybody may leave: who waits, whose job runs, and who has their answer.
+            if (id > 0) clients[nth % id]!.abort('gone');
+            if (id > 0) oracle.leaves(nth % id);
+          } else if (oracle.running.length > 0) {
+            const running = oracle.running[nth % oracle.running.length]!;
+            (does === 'ends' ? ends : fails).get(running)!();
+            oracle.ends(running, does === 'ends' ? 'done' : 'failed');
+          }
+          await jest.advanceTimersByTimeAsync(0);
+          expect({ began, outcomes }).toEqual({ began: oracle.began, outcomes: oracle.outcomes });
+          const { busy, waiting, total } = pool.statistics();
+          expect({ busy, waiting }).toEqual({ busy: oracle.running.length, waiting: oracle.waiting.length });
+          expect(waiting === 0 || busy === limits.workers).toBe(true);
+          expect(total.asked).toBe(began.length + waiting + total.unavailable + total.abandoned);
+          // A job takes no timer but that of its patience.
+          expect(jest.getTimerCount()).toBe(waiting);
         }
-        await jest.runAllTimersAsync();
-        for (const each of await Promise.all(outcomes)) {
-          expect(['done', 'queue full', 'waited too long']).toContain(each);
-        }
-        expect({ working, timers: jest.getTimerCount() }).toEqual({ working: 0, timers: 0 });
+        const closing = pool.close();
+        await jest.advanceTimersByTimeAsync(0);
+        for (const running of oracle.running) ends.get(running)!();
+        await closing;
+        await jest.advanceTimersByTimeAsync(0);
+        expect(Object.keys(outcomes)).toHaveLength(clients.length);
+        expect(jest.getTimerCount()).toBe(0);
       }),
+      { numRuns: 500 },
     );
   });
 });
+
+/** The pool as a list that is searched: slow, and short enough to read. */
+class Oracle {
+  readonly began: number[] = [];
+  readonly outcomes: Record<number, unknown> = {};
+  running: number[] = [];
+  waiting: { readonly id: number; readonly until: number }[] = [];
+  private now = 0;
+
+  constructor(private readonly limits: WorkerPoolOptions) {}
+
+  arrives(id: number, isGone: boolean): void {
+    const { workers, queue, patienceMs } = this.limits;
+    if (isGone) this.outcomes[id] = 'gone';
+    else if (this.running.length < workers) this.begins(id);
+    else if (queue === 0) this.outcomes[id] = 'queue full';
+    else {
+      if (this.waiting.length === queue) this.outcomes[this.waiting.shift()!.id] = 'queue full';
+      this.waiting.push({ id, until: this.now + patienceMs });
+    }
+  }
+
+  ends(id: number, result: string): void {
+    const { workers, serviceMs } = this.limits;
+    this.outcomes[id] = result;
+    this.running = this.running.filter((other) => other !== id);
+    const isLong = this.waiting.length * serviceMs > 400 * workers;
+    const next = isLong ? this.waiting.pop() : this.waiting.shift();
+    if (next !== undefined) this.begins(next.id);
+  }
+
+  leaves(id: number): void {
+    if (!this.waiting.some((each) => each.id === id)) return;
+    this.outcomes[id] = 'gone';
+    this.waiting = this.waiting.filter((each) => each.id !== id);
+  }
+
+  passes(ms: number): void {
+    this.now += ms;
+    for (const { id } of this.waiting.filter(({ until }) => until <= this.now)) this.outcomes[id] = 'waited too long';
+    this.waiting = this.waiting.filter(({ until }) => until > this.now);
+  }
+
+  private begins(id: number): void {
+    this.running.push(id);
+    this.began.push(id);
+  }
+}

@@ -1,5 +1,6 @@
+import { LinkedQueue } from '../collections/linked-queue.js';
 import type { MatchingStatistics } from './matching-statistics.js';
-import { MatchingUnavailableError, type Unavailability } from './matching.js';
+import { MatchingUnavailableError } from './matching.js';
 import { PoolMeter } from './pool-meter.js';
 
 export interface WorkerPoolOptions {
@@ -8,33 +9,61 @@ export interface WorkerPoolOptions {
   readonly queue: number;
   /** The longest that a job waits. */
   readonly patienceMs: number;
+  /** The time that a job takes. It says how long a queue is in time. */
+  readonly serviceMs: number;
 }
 
 interface PendingJob {
   admit(): void;
-  reject(reason: Unavailability): void;
+  reject(reason: unknown): void;
 }
 
-/** Runs a limited number of jobs at a time. Further jobs wait in order of arrival. Beyond that the pool rejects them. */
+/**
+ * A queue is short while the workers serve all of it in this time: longer than the burst of the limit before matching takes, which is
+ * 60 requests for 170/s. Otherwise the first of a burst would wait until the whole burst is served.
+ */
+const SHORT_MS = 400;
+
+/**
+ * Runs a limited number of jobs at a time. Further jobs wait, and leave the queue
+ * - when a worker is free: the oldest first while the queue is short, the newest first while it is long;
+ * - when their client leaves: they reject with the reason of their signal;
+ * - when they have waited for `patienceMs`: 'waited too long';
+ * - when the queue is full and another job arrives: the oldest leaves with 'queue full'.
+ *
+ * Strict order of arrival keeps a full queue full: workers spend their time on jobs whose clients are about to give up, and every
+ * job waits for all of `patienceMs`, also long after the demand has fallen. The newest job has most of its patience left.
+ *
+ * Source: B. Maurer, "Fail at Scale" (adaptive LIFO), ACM Queue 13(8), 2015, https://queue.acm.org/detail.cfm?id=2839461
+ */
 export class WorkerPool {
-  /** In order of arrival. A set, since a job that has waited too long leaves from the middle. */
-  private readonly waiting = new Set<PendingJob>();
+  private readonly waiting = new LinkedQueue<PendingJob>();
   private readonly meter: PoolMeter;
+  /** The most waiting jobs of a short queue. */
+  private readonly short: number;
   private busy = 0;
   private idle?: () => void;
   private closed = false;
 
   constructor(private readonly options: WorkerPoolOptions) {
     this.meter = new PoolMeter(options.workers);
+    this.short = (options.workers * SHORT_MS) / options.serviceMs; // Infinity if a job takes no time
   }
 
-  async run<T>(job: () => Promise<T>): Promise<T> {
+  /**
+   * Runs the job when a worker is free. A job that has begun ends, whatever its client does.
+   *
+   * @param gone aborted when the job's client has left
+   * @throws MatchingUnavailableError, or the reason of `gone`
+   */
+  async run<T>(job: () => Promise<T>, gone?: AbortSignal): Promise<T> {
     const askedAt = performance.now();
     this.meter.asked();
     try {
-      await this.takeWorker();
+      await this.takeWorker(gone);
     } catch (error) {
-      this.meter.rejected();
+      if (error instanceof MatchingUnavailableError) this.meter.rejected();
+      else this.meter.abandoned();
       throw error;
     }
     this.meter.began(performance.now() - askedAt);
@@ -48,7 +77,9 @@ export class WorkerPool {
   /** Rejects waiting and later jobs. Resolves when the running jobs are done. */
   async close(): Promise<void> {
     this.closed = true;
-    for (const job of this.waiting) job.reject('shutting down');
+    for (let job = this.waiting.oldest; job !== undefined; job = this.waiting.oldest) {
+      job.reject(new MatchingUnavailableError('shutting down'));
+    }
     if (this.busy > 0) await new Promise<void>((resolve) => (this.idle = resolve));
   }
 
@@ -57,32 +88,45 @@ export class WorkerPool {
     return { workers, busy: this.busy, waiting: this.waiting.size, queue, ...this.meter.read() };
   }
 
-  private takeWorker(): Promise<void> | void {
-    const { workers, queue, patienceMs } = this.options;
+  private takeWorker(gone: AbortSignal | undefined): Promise<void> | void {
+    const { workers, queue } = this.options;
+    gone?.throwIfAborted();
     if (this.closed) throw new MatchingUnavailableError('shutting down');
     if (this.busy < workers) {
       this.setBusy(this.busy + 1);
       return;
     }
-    if (this.waiting.size >= queue) throw new MatchingUnavailableError('queue full');
+    if (queue === 0) throw new MatchingUnavailableError('queue full');
+    if (this.waiting.size >= queue) this.waiting.oldest?.reject(new MatchingUnavailableError('queue full'));
+    return this.wait(gone);
+  }
+
+  private wait(gone: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(patience);
-        this.waiting.delete(job);
+        gone?.removeEventListener('abort', abandon);
+        this.waiting.remove(place);
       };
       const job: PendingJob = {
         admit: () => (leave(), resolve()),
-        reject: (reason) => (leave(), reject(new MatchingUnavailableError(reason))),
+        reject: (reason) => (leave(), reject(reason)),
       };
-      const patience = setTimeout(() => job.reject('waited too long'), patienceMs);
-      this.waiting.add(job);
+      const abandon = (): void => job.reject(gone?.reason);
+      const patience = setTimeout(
+        () => job.reject(new MatchingUnavailableError('waited too long')),
+        this.options.patienceMs,
+      );
+      gone?.addEventListener('abort', abandon, { once: true });
+      const place = this.waiting.add(job);
     });
   }
 
   /** Gives the worker to the next job. It is never free in between, so no new job can overtake. */
   private returnWorker(): void {
-    const [next] = this.waiting;
-    if (next) return next.admit();
+    const { oldest, newest, size } = this.waiting;
+    const next = size > this.short ? newest : oldest;
+    if (next !== undefined) return next.admit();
     this.setBusy(this.busy - 1);
     if (this.busy === 0) this.idle?.();
   }

@@ -1,8 +1,10 @@
 import { Controller, Get, Header } from '@nestjs/common';
+import { ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { processMetrics } from './process-metrics.js';
 
+@ApiTags('Process')
 @Controller('metrics')
 export class MetricsController {
   private rendering: Promise<string> | undefined;
@@ -14,6 +16,8 @@ export class MetricsController {
    * so that a flood of them costs little.
    */
   @Get()
+  @ApiOperation({ summary: 'Metrics for Prometheus' })
+  @ApiProduces('text/plain')
   @SkipRateLimit()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
   metrics(): Promise<string> {

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { RateLimitMetricsModule } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
+import { HttpModule } from '../http/http.module.js';
 import { MatchingModule } from '../matching/matching.module.js';
 import { ZonesModule } from '../zones/zones.module.js';
 import { DatabaseMetrics } from './database-metrics.js';
@@ -16,7 +17,7 @@ export class MetricsModule {
     const registry = new Registry();
     return {
       module: MetricsModule,
-      imports: [RateLimitMetricsModule.forRoot({ registry }), MatchingModule, ZonesModule],
+      imports: [RateLimitMetricsModule.forRoot({ registry }), HttpModule, MatchingModule, ZonesModule],
       controllers: [MetricsController],
       providers: [{ provide: Registry, useValue: registry }, HttpMetrics, MatchingMetrics, DatabaseMetrics],
     };

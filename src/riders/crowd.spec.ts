@@ -25,7 +25,7 @@ function crowdOf(options: Partial<CrowdOptions> = {}): Seen {
     pods: 4,
     onAnswer: (observation) => seen.push(observation),
     ...options,
-    send: (request, pod) => (sent.push(request), send(request, pod)),
+    send: (request, pod, lateMs) => (sent.push(request), send(request, pod, lateMs)),
   });
   return { crowd, seen, sent };
 }
@@ -44,6 +44,66 @@ it('sends the demanded requests per second when answers come at once', async () 
   await stop(crowd);
   expect(seen.length / 20).toBeGreaterThan(570);
   expect(seen.length / 20).toBeLessThan(630);
+});
+
+describe('setDemand', () => {
+  it('changes the requests per second at once, up and down', async () => {
+    const { crowd, seen } = crowdOf({ demand: 20, riders: 2000 });
+    const sentIn = (fromMs: number, toMs: number): number =>
+      seen.filter(({ sentAt }) => sentAt >= fromMs && sentAt < toMs).length;
+    crowd.start();
+    await jest.advanceTimersByTimeAsync(5000);
+    crowd.setDemand(600);
+    await jest.advanceTimersByTimeAsync(10_000);
+    crowd.setDemand(20);
+    await jest.advanceTimersByTimeAsync(10_000);
+    await stop(crowd);
+    expect(sentIn(0, 5000)).toBeLessThan(130);
+    // Further requests of a visit come up to 0.6 s later.
+    expect(sentIn(6000, 15_000) / 9).toBeGreaterThan(570);
+    expect(sentIn(6000, 15_000) / 9).toBeLessThan(630);
+    expect(sentIn(16_000, 25_000) / 9).toBeLessThan(30);
+  });
+
+  it('sends the same requests for the same seed and the same changes', async () => {
+    const run = async (): Promise<string[]> => {
+      const { crowd, sent } = crowdOf({ demand: 50 });
+      crowd.start();
+      await jest.advanceTimersByTimeAsync(1500);
+      crowd.setDemand(400);
+      await jest.advanceTimersByTimeAsync(1500);
+      await stop(crowd);
+      return sent.map((request) => JSON.stringify(request));
+    };
+    const first = await run();
+    expect(first.length).toBeGreaterThan(400);
+    expect(await run()).toEqual(first);
+  });
+
+  it('works before the start, and sends nothing after the stop', async () => {
+    const { crowd, sent } = crowdOf({ demand: 1 });
+    crowd.setDemand(600);
+    crowd.start();
+    await jest.advanceTimersByTimeAsync(1000);
+    await stop(crowd);
+    const count = sent.length;
+    expect(count).toBeGreaterThan(300);
+    crowd.setDemand(1000);
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(sent).toHaveLength(count);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+it('tells how late it sends a request', async () => {
+  const late: number[] = [];
+  const { crowd } = crowdOf({ send: async (_, _pod, lateMs) => (late.push(lateMs), { status: 200 }) });
+  crowd.start();
+  await jest.advanceTimersByTimeAsync(2000);
+  await stop(crowd);
+  expect(late.length).toBeGreaterThan(800);
+  expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...late)).toBeLessThan(2);
 });
 
 it('begins with a rush', async () => {

@@ -12,7 +12,8 @@ export interface CrowdOptions {
   readonly seed: number;
   /** The number of processes, which get the requests in turn. */
   readonly pods: number;
-  readonly send: (request: RiderRequest, pod: number) => Promise<Answer>;
+  /** @param lateMs how late the crowd sends the request: milliseconds since it was due, from 0 */
+  readonly send: (request: RiderRequest, pod: number, lateMs: number) => Promise<Answer>;
   /** Called with every answer. */
   readonly onAnswer?: (observation: Observation) => void;
 }
@@ -24,6 +25,8 @@ export interface Answer {
   readonly driverId?: string;
   /** The policy that rejected the request. */
   readonly policy?: string;
+  /** When that policy admits the request, in milliseconds. */
+  readonly retryAfterMs?: number;
 }
 
 /** A request and its answer. Instants are milliseconds since the start of the crowd. */
@@ -77,7 +80,7 @@ export class Crowd {
   private readonly riders: readonly Rider[];
   /** Riders without the app open. The rider who closed it first opens it next. */
   private readonly outside: number[];
-  private readonly arrivalsPerSecond: number;
+  private arrivalsPerSecond: number;
   private readonly sessions = new Set<Promise<void>>();
   private readonly count = { allowed: 0, matched: 0, rejected: 0, failed: 0 };
   private waiting = 0;
@@ -100,6 +103,20 @@ export class Crowd {
   start(): void {
     if (this.startedAt !== undefined) throw new Error('a crowd starts only once; create another one');
     this.startedAt = performance.now();
+    this.arrive();
+  }
+
+  /**
+   * Changes the demand from now on.
+   *
+   * @param demand requests per second, above 0
+   */
+  setDemand(demand: number): void {
+    this.arrivalsPerSecond = demand / REQUESTS_PER_VISIT;
+    if (this.startedAt === undefined || this.stopped) return;
+    // Otherwise the next rider would come as late as the old demand had it.
+    this.nextArrivalAt = Math.min(this.nextArrivalAt, this.now() + this.gapMs());
+    clearTimeout(this.arrival);
     this.arrive();
   }
 
@@ -160,7 +177,9 @@ export class Crowd {
     const pod = this.turn++ % this.options.pods;
     const sentAt = this.now();
     this.waiting++;
-    const answer = await this.options.send(request, pod).catch((): Answer => ({ status: 0 }));
+    const answer = await this.options
+      .send(request, pod, Math.max(0, sentAt - dueAt))
+      .catch((): Answer => ({ status: 0 }));
     this.waiting--;
     this.note(answer);
     const { route } = request;

@@ -1,9 +1,12 @@
 import { Body, Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import type { Fare } from '../fares/fare.js';
 import { toItinerary } from '../fares/itinerary.js';
 import { toMetres, travelSeconds } from '../geo/position.js';
+import { ClientSignal } from '../http/client-signal.js';
 import { MATCHING_LIMIT, RIDES } from '../limits/policies.js';
+import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { RideRequestDto } from './ride-request.dto.js';
 import { type Ride, RidesService } from './rides.service.js';
 
@@ -19,15 +22,19 @@ export interface MatchedResponse {
   fare: Fare;
 }
 
+@ApiTags('Rides')
 @Controller('api/rides')
 export class RidesController {
   constructor(private readonly rides: RidesService) {}
 
   @Post('request')
+  @ApiOperation({ summary: 'Finds a driver for a rider' })
+  @ApiOkResponse({ description: 'A driver and the trip, or no driver within reach' })
+  @ApiMatchingUnavailable()
   @HttpCode(HttpStatus.OK)
   @RateLimit(RIDES, MATCHING_LIMIT)
-  async request(@Body() body: RideRequestDto): Promise<RideResponse> {
-    const ride = await this.rides.request(body.rider_id, toItinerary(body));
+  async request(@Body() body: RideRequestDto, @ClientSignal() gone: AbortSignal): Promise<RideResponse> {
+    const ride = await this.rides.request(body.rider_id, toItinerary(body), gone);
     return ride ? toResponse(ride) : { status: 'no_driver' };
   }
 }

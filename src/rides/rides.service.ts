@@ -25,11 +25,12 @@ export class RidesService {
   /**
    * Finds a driver and records the trip.
    *
+   * @param gone aborted when the rider has left
    * @returns undefined when no driver is within reach
-   * @throws MatchingUnavailableError
+   * @throws MatchingUnavailableError, or the reason of `gone`
    */
-  async request(riderId: string, itinerary: Itinerary): Promise<Ride | undefined> {
-    const driver = await this.findDriver(itinerary);
+  async request(riderId: string, itinerary: Itinerary, gone?: AbortSignal): Promise<Ride | undefined> {
+    const driver = await this.findDriver(itinerary, gone);
     if (!driver) return undefined;
     const { driverId, claimedAt: startsAt, freeAt: endsAt, surgeFactor } = driver;
     const { metres, fare } = this.quotes.quoteAt(surgeFactor, itinerary);
@@ -38,11 +39,11 @@ export class RidesService {
     return { trip, driver };
   }
 
-  private async findDriver({ pickup }: Itinerary): Promise<Match | undefined> {
+  private async findDriver({ pickup }: Itinerary, gone: AbortSignal | undefined): Promise<Match | undefined> {
     const zone = zoneOf(pickup);
     this.traffic.count(zone, 'requests');
     try {
-      const driver = await this.matching.match(pickup);
+      const driver = await this.matching.match(pickup, gone);
       this.traffic.count(zone, driver ? 'matched' : 'no_driver');
       return driver;
     } catch (error) {

@@ -1,4 +1,5 @@
 import { BadRequestException, Controller, Get, Headers, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import type { Fare } from '../fares/fare.js';
 import type { Position } from '../geo/position.js';
@@ -24,11 +25,13 @@ export interface HistoryResponse {
   trips: TripResponse[];
 }
 
+@ApiTags('Trips')
 @Controller('api/trips')
 export class TripsController {
   constructor(private readonly trips: TripLog) {}
 
   @Get('history')
+  @ApiOperation({ summary: 'Finished trips of a rider, the latest first' })
   @RateLimit(HISTORY)
   async history(@Query() query: HistoryQuery, @Headers('x-user-id') userId?: string): Promise<HistoryResponse> {
     const riderId = query.rider_id ?? userId;

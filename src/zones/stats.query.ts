@@ -1,6 +1,6 @@
-import { IsInt, Max, Min } from 'class-validator';
-import { FromQuery } from '../http/validation.js';
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { FromQuery, IsIntBetween } from '../http/validation.js';
 
 export class StatsQuery {
-  @FromQuery() @IsInt() @Min(1) @Max(1000) limit: number = 100;
+  @FromQuery() @ApiPropertyOptional({ default: 100 }) @IsIntBetween(1, 1000) limit: number = 100;
 }

@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Put, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { ZONE_STATS, ZONE_SURGE } from '../limits/policies.js';
 import { Matching } from '../matching/matching.js';
@@ -16,6 +17,7 @@ export interface SurgeResponse {
   surge_factor: number;
 }
 
+@ApiTags('Operation')
 @Controller('api/admin/zones')
 export class ZonesController {
   constructor(
@@ -24,12 +26,14 @@ export class ZonesController {
   ) {}
 
   @Get('stats')
+  @ApiOperation({ summary: 'Drivers and requests of each zone' })
   @RateLimit(ZONE_STATS)
   async stats(@Query() { limit }: StatsQuery): Promise<StatsResponse> {
     return { zones: await this.zones.stats(limit) };
   }
 
   @Put(':zone/surge')
+  @ApiOperation({ summary: 'Sets the surge factor of a zone' })
   @RateLimit(ZONE_SURGE)
   async setSurge(@Param('zone', ZonePipe) zone: string, @Body() { factor }: SurgeDto): Promise<SurgeResponse> {
     await this.matching.setSurgeFactor(zone, factor);

@@ -2,6 +2,7 @@ import type { Histogram } from 'hdr-histogram-js';
 import { allTimes } from '../processes/times-histogram.js';
 import { type Route, ROUTES } from '../../src/riders/index.js';
 import { type CaseRecord, TRIP_SECONDS } from '../run-case.js';
+import { burstOf, type BurstFigures } from './burst.js';
 import { doubleMatched, excess, isAdmitted, overAdmitted } from './checks.js';
 import { outcomeOf } from './outcome.js';
 import { type Times, timesOf } from './times.js';
@@ -31,8 +32,14 @@ export interface CaseFigures {
   /** Milliseconds of requests that were not rejected. */
   readonly p99Ms: number;
   readonly failureRate: number;
+  /** The share of requests that were served: a request that failed after the limiter let it pass is not. */
+  readonly servedRate: number;
+  /** The share of 429s. */
+  readonly rejectedRate: number;
   /** Milliseconds; NaN if no request was rejected. */
   readonly mean429Ms: number;
+  /** Milliseconds until a request failed; NaN if none did. */
+  readonly meanFailureMs: number;
   /** Requests per second that reached the matching service. */
   readonly matchingRps: number;
   /** Riders who got a driver during the surge. */
@@ -64,8 +71,7 @@ export interface CaseFigures {
   readonly matchingCpu: number;
   /** CPU of all other processes of the machine, roughly. It includes the surge's own main process. */
   readonly othersCpu: number;
-  /** The burst of one rider: requests sent and admitted. */
-  readonly burst: { readonly sent: number; readonly admitted: number };
+  readonly burst: BurstFigures;
 }
 
 export function figuresOf(record: CaseRecord): CaseFigures {
@@ -86,7 +92,10 @@ export function figuresOf(record: CaseRecord): CaseFigures {
     routes: [...ROUTES, 'all' as const].map((route) => routeFigures(record, route)),
     p99Ms: timesOf(notRejected.map(latency)).p99,
     failureRate: failed.length / observations.length,
+    servedRate: (notRejected.length - failed.length) / observations.length,
+    rejectedRate: rejected.length / observations.length,
     mean429Ms: timesOf(rejected.map(latency)).mean,
+    meanFailureMs: timesOf(failed.map(latency)).mean,
     matchingRps: (1000 * last.total.asked) / lastAtMs,
     ridersMatched: new Set(rides.map(({ rider }) => rider)).size,
     rides: rides.length,
@@ -108,7 +117,7 @@ export function figuresOf(record: CaseRecord): CaseFigures {
     podsCpu,
     matchingCpu: matching.use.cpu,
     othersCpu: record.machineCpu - podsCpu - matching.use.cpu - record.generator.cpu - (record.redisCpu ?? 0),
-    burst: { sent: burst.length, admitted: burst.filter(isAdmitted).length },
+    burst: burstOf(burst),
   };
 }
 

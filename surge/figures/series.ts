@@ -1,4 +1,5 @@
 import type { CaseName } from '../cases.js';
+import { capacityOf } from '../city.js';
 import type { CaseRecord } from '../run-case.js';
 import { groupBy } from './group-by.js';
 import { outcomeOf } from './outcome.js';
@@ -12,8 +13,12 @@ export interface CaseSeries {
   /** Milliseconds of the requests sent in that second that were not rejected. */
   readonly median: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
+  /** Requests per second that matching can serve. */
+  readonly capacity: number;
+  /** When the riders stopped sending, in seconds. Some answers come later. */
+  readonly sentFor: number;
   /** Answers received in that second. */
-  readonly allowed: readonly number[];
+  readonly served: readonly number[];
   readonly rejected: readonly number[];
   readonly failed: readonly number[];
   /** Requests in the queue of matching. */
@@ -22,7 +27,7 @@ export interface CaseSeries {
   readonly utilisation: readonly (number | null)[];
 }
 
-export function seriesOf({ surgeCase, observations, sentForMs, matching }: CaseRecord): CaseSeries {
+export function seriesOf({ surgeCase, city, observations, sentForMs, matching }: CaseRecord): CaseSeries {
   const lastMs = observations.reduce((last, { answeredAt }) => Math.max(last, answeredAt), sentForMs);
   const seconds = Array.from({ length: Math.ceil(lastMs / 1000) }, (_, second) => second);
   const notRejected = observations.filter((each) => outcomeOf(each) !== 'rejected');
@@ -39,7 +44,9 @@ export function seriesOf({ surgeCase, observations, sentForMs, matching }: CaseR
     seconds,
     median: times.map((each) => each?.median ?? null),
     p99: times.map((each) => each?.p99 ?? null),
-    allowed: seconds.map((second) => answered.get(`allowed ${second}`)?.length ?? 0),
+    capacity: capacityOf(city),
+    sentFor: sentForMs / 1000,
+    served: seconds.map((second) => answered.get(`served ${second}`)?.length ?? 0),
     rejected: seconds.map((second) => answered.get(`rejected ${second}`)?.length ?? 0),
     failed: seconds.map((second) => answered.get(`failed ${second}`)?.length ?? 0),
     waiting: seconds.map((second) => samples.get(second)?.waiting ?? null),

@@ -1,15 +1,22 @@
+import type { Busyness } from '../figures/busyness.js';
 import type { SurgeOptions } from '../options.js';
-import type { Results } from './text-report.js';
+import type { Results, Verdict } from './verdict.js';
 
-/** The figures as one line of JSON. */
-export function jsonLine({ pods, riders, seconds }: SurgeOptions, { before, after }: Results): string {
+/** The figures as one line of JSON. docs/demo.md explains the fields. */
+export function jsonLine(
+  { pods, riders, seconds, scale }: SurgeOptions,
+  { before, after }: Results,
+  { hold, busy }: Verdict,
+): string {
   return JSON.stringify({
     pods,
     riders,
     seconds,
+    scale,
     before: {
       p99Ms: rounded(before.p99Ms),
       failureRate: rounded(before.failureRate),
+      meanFailureMs: rounded(before.meanFailureMs),
       matchingRps: rounded(before.matchingRps),
       ridersMatched: before.ridersMatched,
     },
@@ -21,6 +28,13 @@ export function jsonLine({ pods, riders, seconds }: SurgeOptions, { before, afte
       ridersMatched: after.ridersMatched,
       overAdmitted: after.overAdmitted,
     },
+    limitsHold: hold,
+    busy: busy.map((one: Busyness) => ({
+      case: one.case,
+      lateP99Ms: rounded(one.lateP99Ms),
+      eventLoop: rounded(one.eventLoop),
+      othersCpu: rounded(one.othersCpu),
+    })),
   });
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { change, figure, percent, textTable } from './text-table.js';
+import { change, duration, figure, percent, textTable } from './text-table.js';
 
 it.each([
   [0, '0'],
@@ -26,13 +26,24 @@ it('writes shares and changes in percent, and a dash without a comparison', () =
   expect([change(100, 1.5), change(100, 150), change(0, 5), change(NaN, 1)]).toEqual(['-98.5 %', '+50.0 %', '-', '-']);
 });
 
+it.each([
+  [2.631, '2.63 ms'],
+  [999.4, '999 ms'],
+  [999.6, '1 s'],
+  [4672, '4.67 s'],
+  [100_300, '100 s'],
+  [NaN, '-'],
+])('writes %p ms as %s', (ms, text) => {
+  expect(duration(ms)).toBe(text);
+});
+
 it('makes columns as wide as their content, and aligns names to the left', () => {
-  const table = textTable(
-    ['', 'a', 'longer'],
-    [
+  const table = textTable({
+    head: ['', 'a', 'longer'],
+    rows: [
       ['name', '1', '22'],
       ['x', '333'],
     ],
-  );
+  });
   expect(table).toBe(['        a  longer', '----  ---  ------', 'name    1      22', 'x     333'].join('\n'));
 });

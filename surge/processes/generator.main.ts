@@ -8,7 +8,7 @@ import {
   type Route,
   ROUTES,
 } from '../../src/riders/index.js';
-import { answerCalls } from './answer-calls.js';
+import { answerCalls } from '../../src/processes/answer-calls.js';
 import { ProcessMeter, type ProcessUse } from './process-meter.js';
 
 export interface CrowdCall {

@@ -24,7 +24,7 @@ it('logs little at boot, and ends with the routes, their policies and the addres
   expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
   expect(service.log).toContain(`Routes and their policies:\n${ROUTES}`);
   expect(service.log).toMatch(/^ {2}GET {2}\/healthz +not limited$/m);
-  expect(lines.length).toBe(33); // two lines of the library, the table, the address
+  expect(lines.length).toBe(36); // two lines of the library, the table, the address
 });
 
 it('lists no policy that RATE_LIMIT leaves out', async () => {

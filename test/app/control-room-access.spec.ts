@@ -61,8 +61,8 @@ const watch = (url: string, address: string): ReturnType<typeof ask> => ask(url,
 describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   const READS = ['/', '/control-room/files/main.js', '/control-room/events'];
   const WRITES = [
-    ['put', '/control-room/enforcement', { on: false }],
-    ['put', '/control-room/concert', { on: true }],
+    ['put', '/control-room/surge', { on: false }],
+    ['put', '/control-room/worlds/left/limits', { on: true }],
     ['post', '/control-room/trials', { lane: 'rides', many: false }],
   ] as const;
 
@@ -105,7 +105,7 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
       await request(url).get('/').set('Host', host).expect(200);
       const [method, path] = WRITES[0];
       const headers = { Host: host, Origin: `http://${host}`, 'X-Control-Room': '1' };
-      const { status } = await request(url)[method](path).set(headers).send({ on: true });
+      const { status } = await request(url)[method](path).set(headers).send({ on: false });
       expect(status).toBe(204);
     },
   );
@@ -163,7 +163,12 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   });
 
   it('stops a trial whose client has left', async () => {
-    const slow = { MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '3000', MATCHING_PATIENCE_MS: '20000' };
+    const slow = {
+      MATCHING_WORKERS: '1',
+      MATCHING_SERVICE_MS: '3000',
+      MATCHING_PATIENCE_MS: '20000',
+      MATCHING_QUEUE: '50',
+    };
     const { app, url } = await open(platform, slow);
     const server = app.getHttpServer() as Server;
     let rides = 0;

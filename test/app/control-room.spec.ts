@@ -16,8 +16,8 @@ jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
 const ON = { RATE_LIMIT: 'on' };
 const CONTROLS = [
-  ['put', 'concert', { on: true }],
-  ['put', 'enforcement', { on: false }],
+  ['put', 'surge', { on: true }],
+  ['put', 'worlds/left/limits', { on: true }],
   ['post', 'trials', { lane: 'rides', rider: 'rider-1', many: false }],
 ] as const;
 
@@ -44,15 +44,14 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     return request(url)[method](`/control-room/${path}`).set('X-Control-Room', '1').send(body);
   }
 
-  const enforce = (service: Service, on: boolean): request.Test => control(service, ['put', 'enforcement', { on }]);
-
   it('is a self-contained page that loads nothing from other hosts', async () => {
     const { url } = await open();
     const page = await request(url).get('/').expect(200).expect('content-type', 'text/html; charset=utf-8');
     expect(page.headers['content-security-policy']).toContain("default-src 'none'");
     const links = Array.from(page.text.matchAll(/(?:href|src)="([^"#]+)"/g), ([, link]) => link!);
+    expect(links.filter((link) => !link.startsWith('control-room/'))).toEqual(['playground', 'docs']);
     expect(links.length).toBeGreaterThan(4);
-    const files = new Set(links);
+    const files = new Set(links.filter((link) => link.startsWith('control-room/')));
     for (const file of files) {
       const response = await fetch(`${url}/${file}`);
       expect([file, response.status]).toEqual([file, 200]);
@@ -106,6 +105,13 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
       'GET /api/admin/zones/stats',
       'PUT /api/admin/zones/:zone/surge',
     ]);
+    const kinds = lanes.map(({ description: { row, policies } }) => [
+      row,
+      policies.map(({ name, algorithm, shared }) => [name, algorithm, shared]),
+    ]);
+    // A row draws the policies of its lanes in one picture.
+    for (const [row, kind] of kinds) expect(kinds.find(([other]) => other === row)![1]).toEqual(kind);
+    expect(new Set(kinds.map(([row]) => row)).size).toBe(5);
     for (const { description, route } of lanes) {
       const decision = await routes.peek(route, { kind: 'user', value: 'anybody' });
       const real = decision!.policies.map(({ policy: name, algorithm, limit }) => ({ name, algorithm, limit }));
@@ -122,10 +128,14 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     );
     expect(one.body).toEqual({
       statuses: { 200: 1 },
+      refusals: {},
       answer: {
         status: 200,
         headers: { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '4', 'x-ratelimit-reset': expect.any(String) },
         text: expect.stringContaining('surge_factor'),
+        policy: null,
+        retryAfterMs: null,
+        resetAfterMs: expect.any(Number),
       },
       tookMs: expect.any(Number),
     });
@@ -133,7 +143,16 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     const last = (await control(service, ['post', 'trials', { lane: 'surge', rider: 'rider-1', many: true }]))
       .body as TrialResult;
     expect(last.statuses).toEqual({ 200: 1, 429: 2 });
-    expect(last.answer).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^\d+$/) } });
+    expect(last.refusals).toEqual({ default: 2 });
+    expect(last.answer).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
+      policy: 'default',
+    });
+    const { headers, retryAfterMs, resetAfterMs } = last.answer;
+    expect(Math.ceil(retryAfterMs! / 1000)).toBe(Number(headers['retry-after']));
+    expect(resetAfterMs).toBeGreaterThan(50_000); // a window of a minute
+    expect(resetAfterMs).toBeLessThanOrEqual(61_000);
     const tick = await until('five marks', 3000, () =>
       stream.ticks.find((shown) => {
         const { state } = policyIn(shown, 'surge') ?? {};
@@ -149,51 +168,6 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     await control(service, ['post', 'trials', { lane: 'other', rider: 'rider-1', many: true }]).expect(400);
   });
 
-  it('switches the limits of this process off and on', async () => {
-    const service = await open();
-    const statuses = async (): Promise<number[]> => {
-      const rides = Array.from({ length: 30 }, () => request(service.url).post('/api/rides/request').send(RIDE));
-      return [...new Set(await Promise.all(rides.map(async (ride) => (await ride).status)))].toSorted((a, b) => a - b);
-    };
-    expect(await statuses()).toEqual([200, 429]);
-    await enforce(service, false).expect(204);
-    expect(await statuses()).toEqual([200]);
-    await using stream = await LiveStream.open(service.url);
-    const off = await until('a tick', 2000, () => stream.ticks[0]);
-    expect(off).toMatchObject({ enforced: false, decider: 'none' });
-    await enforce(service, true).expect(204);
-    expect(await statuses()).toEqual([200, 429]);
-    await until('the switch', 2000, () => stream.ticks.at(-1)!.enforced && stream.ticks.at(-1)!.decider === 'process');
-    await enforce(service, 'yes' as unknown as boolean).expect(400);
-  });
-
-  it('rejects the switch with RATE_LIMIT=off', async () => {
-    const service = await open({ RATE_LIMIT: 'off' });
-    const { body } = await enforce(service, true).expect(409);
-    expect(body.message).toBe(
-      'RATE_LIMIT is "off", so this process has no limiter; start it with RATE_LIMIT=on to use the switch',
-    );
-    await using stream = await LiveStream.open(service.url);
-    await until('the room', 2000, () => stream.room);
-    expect(stream.room!.switchable).toBe(false);
-  });
-
-  it('starts a surge beyond what matching can answer, and stops it', async () => {
-    const matching = { MATCHING_WORKERS: '2', MATCHING_SERVICE_MS: '100', MATCHING_QUEUE: '20', MATCHING_LIMIT: '10' };
-    const service = await open({ ...ON, ...matching, MATCHING_BURST: '10' });
-    await using stream = await LiveStream.open(service.url);
-    await control(service, ['put', 'concert', { on: true }]).expect(204);
-    await control(service, ['put', 'concert', { on: true }]).expect(204); // a surge runs already
-    const limited = await until('refusals', 8000, () => stream.ticks.find(({ concert }) => concert.rejected > 20));
-    expect(limited.concert).toMatchObject({ phase: 'running', failed: 0 });
-    await enforce(service, false);
-    await until('a collapse', 8000, () =>
-      stream.ticks.find(({ concert, matching: of }) => concert.failed > 5 && of !== undefined && of.utilisation > 0.95),
-    );
-    await control(service, ['put', 'concert', { on: false }]).expect(204);
-    await until('its end', 8000, () => stream.ticks.at(-1)!.concert.phase === 'quiet');
-  });
-
   it.each(CONTROLS)('rejects %s %s in production, and says how to enable it', async (...what) => {
     const service = await open({ ...ON, NODE_ENV: 'production' });
     const { body } = await control(service, what).expect(403);
@@ -205,7 +179,8 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     await using stream = await LiveStream.open(service.url);
     await until('a tick', 2000, () => stream.ticks[0]);
     expect(stream.room!.mode).toBe('watch');
-    expect(stream.ticks[0]).toMatchObject({ enforced: true, concert: { phase: 'quiet' } });
+    expect(stream.room).toMatchObject({ surge: null, history: { worlds: null } });
+    expect(stream.ticks[0]).toMatchObject({ enforced: true, surge: null });
   });
 
   it.each(CONTROLS)('rejects %s %s of another page', async (method, path, body) => {
@@ -223,7 +198,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
 
   it('works in production with CONTROL_ROOM=on, and is absent with CONTROL_ROOM=off', async () => {
     const enabled = await open({ ...ON, NODE_ENV: 'production', CONTROL_ROOM: 'on' });
-    expect((await enforce(enabled, false)).status).toBe(204);
+    expect((await control(enabled, ['put', 'surge', { on: false }])).status).toBe(204);
     const { url } = await open({ ...ON, CONTROL_ROOM: 'off' });
     for (const path of ['/', '/control-room/events', '/control-room/files/main.js']) {
       expect((await request(url).get(path)).status).toBe(404);
@@ -250,11 +225,10 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     }
   });
 
-  it('ends its streams and its surge at once when the application closes', async () => {
-    const service = await open({ ...ON, MATCHING_SERVICE_MS: '100' });
+  it('ends its streams at once when the application closes', async () => {
+    const service = await open();
     const stream = await LiveStream.open(service.url);
-    await control(service, ['put', 'concert', { on: true }]).expect(204);
-    await until('a surge', 5000, () => stream.ticks.at(-1)?.concert.phase === 'running');
+    await until('a tick', 5000, () => stream.ticks[0]);
     const since = performance.now();
     services.splice(0);
     await service.app.close();

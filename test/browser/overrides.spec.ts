@@ -56,8 +56,8 @@ describe('an override that another process sets', () => {
     await words.waitFor({ timeout: 1000 });
     expect(await words.innerText()).toMatch(/^override: capacity 5, until \w{3} \d{1,2}, \d\d:\d\d$/);
     await until('the picture', 1000, async () => (await caption.innerText()).startsWith('5 of 5 tokens'));
-    expect(await page.locator('#spoken').innerText()).toMatch(
-      /^rider-1: Ride request, Fare estimate, Nearby drivers: override: capacity 5, until .*\.$/,
+    expect(await page.locator('.lanes-spoken').innerText()).toMatch(
+      /^rider-1: Requests of riders: override: capacity 5, until .*\.$/,
     );
     await viewer.lane('rides').getByRole('button', { name: 'Send 30' }).click();
     await viewer.lane('rides').getByText('429 Too Many Requests').waitFor();
@@ -76,7 +76,7 @@ describe('an override that another process sets', () => {
     await operate('POST', 'overrides/remove', TARGET);
     await words.waitFor({ state: 'hidden', timeout: 1000 });
     await until('the picture', 1000, async () => (await caption.innerText()).includes('of 20 tokens'));
-    expect(await page.locator('#spoken').innerText()).toBe('rider-1: no override.');
+    expect(await page.locator('.lanes-spoken').innerText()).toBe('rider-1: no override.');
     expect(viewer.troubles).toEqual([]);
   });
 
@@ -84,8 +84,8 @@ describe('an override that another process sets', () => {
     await using viewer = await Viewer.open(browser, apps[1].url, { viewport: NARROW });
     const policy = viewer.lane('rides').locator('[data-policy=rider]');
     for (const [change, word, meaning] of [
-      [{ exempt: true }, 'exempt', 'this limit does not count the rider'],
-      [{ blocked: true }, 'blocked', 'every request of the rider is rejected'],
+      [{ exempt: true }, 'exempt', 'the rider is not counted'],
+      [{ blocked: true }, 'blocked', 'every request is rejected'],
     ] as const) {
       await override(change);
       await policy.getByText(`override: ${word}, until it is removed`).waitFor({ timeout: 1000 });

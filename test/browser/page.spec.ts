@@ -1,22 +1,22 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { until } from '../support/faults/until.js';
 import { BuiltApp } from './support/built-app.js';
+import { SMALL } from './support/small.js';
 import { launch, Viewer } from './support/viewer.js';
 
-const WIDE = { width: 1280, height: 900 };
+jest.setTimeout(180_000);
+
+const WIDE = { width: 1440, height: 900 };
 const NARROW = { width: 390, height: 844 };
+/** Of the screen: what stays in view may cover no more. */
+const MOST_COVERED = 1 / 3;
 
 let browser: Browser;
 let app: BuiltApp;
-let pictures: string;
 
 beforeAll(async () => {
-  [browser, app] = await Promise.all([launch(), BuiltApp.start({ MATCHING_LIMIT: '20', MATCHING_BURST: '20' })]);
-  pictures = await mkdtemp(join(tmpdir(), 'control-room-'));
+  [browser, app] = await Promise.all([launch(), BuiltApp.start(SMALL)]);
 });
 
 afterAll(async () => {
@@ -24,71 +24,126 @@ afterAll(async () => {
   await app.stop();
 });
 
-/** Texts with a contrast below 4.5 to their background (WCAG 2.2, 1.4.3). */
-function faint(page: Page): Promise<string[]> {
+type Box = readonly [x: number, y: number, width: number, height: number];
+
+/** Where everything of the worlds is, by a name. */
+async function places(page: Page): Promise<Record<string, Box>> {
+  // A warning takes its own place, and goes again.
+  await page.locator('#busy').waitFor({ state: 'hidden' });
   return page.evaluate(() => {
-    const numbers = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).map(Number);
-    const luminance = (color: string): number => {
-      const [r, g, b] = numbers(color).map((value) => {
-        const share = value / 255;
-        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-      });
-      return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
-    };
-    const behind = (element: Element | null): string => {
-      for (let one = element; one !== null; one = one.parentElement) {
-        const color = getComputedStyle(one).backgroundColor;
-        if ((numbers(color)[3] ?? 1) > 0) return color;
-      }
-      return 'rgb(255, 255, 255)';
-    };
-    return Array.from(document.querySelectorAll('body *')).flatMap((element) => {
-      const own = Array.from(element.childNodes).some(
-        ({ nodeType, textContent }) => nodeType === 3 && textContent?.trim(),
-      );
-      if (!own || (element as HTMLButtonElement).disabled || element.closest('noscript') !== null) return [];
-      const [one, other] = [luminance(getComputedStyle(element).color), luminance(behind(element))];
-      const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-      return contrast < 4.5 ? [`${element.textContent?.trim()}: ${contrast.toFixed(2)}`] : [];
-    });
+    const fixed = '#run, #score, .world > *, .world .tile, .world .plot, .world .requests-picture, .world .switch';
+    return Object.fromEntries(
+      Array.from(document.querySelectorAll(fixed), (element, i) => {
+        const { x, y, width, height } = element.getBoundingClientRect();
+        const name = `${i} ${element.id}.${element.classList[0] ?? element.tagName}`;
+        return [name, [x, y + scrollY, width, height] as const];
+      }),
+    );
   });
 }
 
+/** What is elsewhere. Rows that share a fraction of a pixel differ by a pixel. */
+function moved(before: Record<string, Box>, after: Record<string, Box>): string[] {
+  expect(Object.keys(after)).toEqual(Object.keys(before));
+  return Object.entries(after).flatMap(([name, box]) => {
+    const from = before[name]!;
+    return box.some((value, i) => Math.abs(value - from[i]!) > 1)
+      ? [`${name}: ${from.join(' ')} -> ${box.join(' ')}`]
+      : [];
+  });
+}
+
+const overflow = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+/** How many pixels of a world's chart have exactly a colour of the palette. */
+function pixels(page: Page, world: 'left' | 'right', color: string): Promise<number> {
+  return page.evaluate(
+    ([id, name]) => {
+      const plot = document.querySelector<HTMLCanvasElement>(`#world-${id} .plot canvas`)!;
+      const probe = document.createElement('i');
+      probe.style.color = `var(${name})`;
+      document.body.append(probe);
+      const wanted = getComputedStyle(probe).color.match(/\d+/g)!.map(Number);
+      probe.remove();
+      // Reading from a copy does not change how the browser keeps the page's canvas, and warns of nothing.
+      const copy = Object.assign(document.createElement('canvas'), { width: plot.width, height: plot.height });
+      const context = copy.getContext('2d')!;
+      context.drawImage(plot, 0, 0);
+      const { data } = context.getImageData(0, 0, copy.width, copy.height);
+      let count = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        if ([0, 1, 2].every((channel) => Math.abs(data[i + channel]! - wanted[channel]!) <= 1)) count++;
+      }
+      return count;
+    },
+    [world, color] as const,
+  );
+}
+
 describe('the page', () => {
-  it.each([
-    ['light', 'wide', WIDE],
-    ['light', 'narrow', NARROW],
-    ['dark', 'wide', WIDE],
-    ['dark', 'narrow', NARROW],
-  ] as const)('can be read, %s and %s', async (colorScheme, name, viewport) => {
-    await using viewer = await Viewer.open(browser, app.url, { colorScheme, viewport });
+  it.each([390, 820, 1440])(
+    'fits a width of %i px, and nothing moves before, during and after a run',
+    async (width) => {
+      const viewport = { width, height: 900 };
+      await using viewer = await Viewer.open(browser, app.url, { viewport });
+      const { page } = viewer;
+      await viewer.calm();
+      const ready = await places(page);
+      expect(await overflow(page)).toBe(0);
+      const charts = await page.locator('.plot canvas').evaluateAll((all) => all.map(({ clientWidth }) => clientWidth));
+      expect(charts).toHaveLength(3);
+      for (const chart of charts) expect(chart).toBeGreaterThan(200);
+      await viewer.run.click();
+      await viewer.phase('calm');
+      expect(moved(ready, await places(page))).toEqual([]);
+      await viewer.phase('surge');
+      await viewer.tile('left', 'failed').and(page.locator('[data-bad]')).waitFor({ state: 'attached' });
+      expect(moved(ready, await places(page))).toEqual([]);
+      expect(await overflow(page)).toBe(0);
+      await viewer.run.click();
+      await viewer.phase('ready');
+      expect(moved(ready, await places(page))).toEqual([]);
+      expect(await overflow(page)).toBe(0);
+      expect(viewer.troubles).toEqual([]);
+    },
+  );
+
+  it('says what Floodgate is, what the button does, and how much matching serves', async () => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
     const { page } = viewer;
-    await viewer.lane('rides').getByRole('button').last().click();
-    await viewer.lane('rides').locator('dl').waitFor();
-    expect(await faint(page)).toEqual([]);
-    const [width, light] = await page.evaluate(() => [
-      document.documentElement.scrollWidth,
-      getComputedStyle(document.body).backgroundColor,
-    ]);
-    expect(width).toBeLessThanOrEqual(viewport.width);
-    const [red] = /\d+/.exec(light)!;
-    expect(Number(red) > 128).toBe(colorScheme === 'light');
-    const charts = await page
-      .locator('.plot canvas')
-      .evaluateAll((canvases) => canvases.map(({ clientWidth }) => clientWidth));
-    expect(charts).toHaveLength(3);
-    for (const chart of charts) expect(chart).toBeGreaterThan(200);
-    await page.screenshot({ path: join(pictures, `${colorScheme}-${name}.png`) });
-    expect(viewer.troubles).toEqual([]);
+    await viewer.calm();
+    expect(await page.locator('.lead').innerText()).toContain('Floodgate turns the surplus away at once');
+    expect(await page.locator('#map').innerText()).toMatch(
+      /Riders\s.*Limits\s+let \d+\/s through\s+Matching\s+serves \d+\/s/s,
+    );
+    const inView = await viewer.run.evaluate((button) => button.getBoundingClientRect().bottom < innerHeight);
+    expect([inView, await viewer.run.innerText()]).toEqual([true, 'Run the surge, 60 s']);
+  });
+
+  it('keeps the button and the figures of both worlds in view on a phone', async () => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: NARROW });
+    const { page } = viewer;
+    for (const place of ['#world-left .plot', '#world-left .requests', '#world-right .plot', '#world-right .small']) {
+      await page.locator(place).evaluate((element) => element.scrollIntoView({ block: 'end' }));
+      const deck = (await page.locator('.deck').boundingBox())!;
+      expect([place, deck.y >= 0, deck.height <= NARROW.height * MOST_COVERED]).toEqual([place, true, true]);
+      for (const inside of [viewer.run, page.locator('#score')]) {
+        const { y, height } = (await inside.boundingBox())!;
+        expect([place, y >= deck.y, y + height <= deck.y + deck.height]).toEqual([place, true, true]);
+      }
+    }
+    // Both titles are in the small table, too.
+    expect(await page.locator('#score').innerText()).toMatch(/Without limits[^]*With limits/);
+    for (const target of [viewer.run, viewer.switchOf('left'), viewer.switchOf('right')]) {
+      expect((await target.boundingBox())!.height).toBeGreaterThanOrEqual(44);
+    }
   });
 
   it('follows the theme of the system while it is open', async () => {
     await using viewer = await Viewer.open(browser, app.url, { colorScheme: 'light' });
     const card = (): Promise<string> =>
-      viewer.page
-        .locator('.card')
-        .first()
-        .evaluate((element) => getComputedStyle(element).backgroundColor);
+      viewer.world('left').evaluate((element) => getComputedStyle(element).backgroundColor);
     const light = await card();
     await viewer.page.emulateMedia({ colorScheme: 'dark' });
     expect(await card()).not.toBe(light);
@@ -96,61 +151,109 @@ describe('the page', () => {
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('works with the keyboard, and names its controls', async () => {
-    await using viewer = await Viewer.open(browser, app.url);
+  it('tells the story to a keyboard alone', async () => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
     const { page } = viewer;
-    const focused = (): Promise<string | undefined> => page.evaluate(() => document.activeElement?.id);
-    await page.keyboard.press('Tab');
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the lanes');
-    await page.keyboard.press('Tab');
-    expect(await focused()).toBe('concert-button');
-    const outline = await viewer.concert.evaluate((element) => getComputedStyle(element).outlineWidth);
-    expect(Number.parseFloat(outline)).toBeGreaterThanOrEqual(2);
-    await page.keyboard.press('Tab');
-    expect(await focused()).toBe('switch');
-    await page.keyboard.press('Space');
-    await page.locator('#switch[aria-checked=false]').waitFor();
-    await page.keyboard.press('Enter');
-    await page.locator('#switch[aria-checked=true]').waitFor();
-    await page.keyboard.press('Tab'); // the charts as a table
-    await page.keyboard.press('Tab');
-    expect(await focused()).toBe('rider');
-    await page.keyboard.press('ArrowDown');
-    expect(await viewer.rider.inputValue()).toBe('rider-2');
-    expect(await page.getByLabel('The rider').count()).toBe(1);
+    const { keyboard } = page;
+    await viewer.calm();
+    const focused = (): Promise<string> =>
+      page.evaluate(() => {
+        const element = document.activeElement!;
+        return element.getAttribute('aria-label') ?? element.textContent.trim();
+      });
+    const outline = (): Promise<number> =>
+      page.evaluate(() => Number.parseFloat(getComputedStyle(document.activeElement!).outlineWidth));
+    const walk = async (to: RegExp): Promise<string[]> => {
+      const way: string[] = [];
+      while (way.length < 40 && !to.test(way.at(-1) ?? '')) {
+        await keyboard.press('Tab');
+        way.push(await focused());
+        expect([way.at(-1), (await outline()) >= 2]).toEqual([way.at(-1), true]);
+      }
+      expect(way.at(-1)).toMatch(to);
+      return way;
+    };
+    const skip = await walk(/Skip/);
+    expect(skip).toEqual(['Skip to the two worlds']);
+    expect(await walk(/Run the surge, 60 s/)).toHaveLength(1);
+    await keyboard.press('Enter');
+    await viewer.phase('surge');
+    expect(await focused()).toMatch(/^Stop, \d+ s left$/); // the button keeps the focus while its words change
+    expect(await walk(/Limits of the world “With limits”/)).toEqual([
+      'Limits of the world “Without limits”',
+      'Without limits: requests, newest first',
+      'Limits of the world “With limits”',
+    ]);
+    await keyboard.press('Space');
+    await page.locator('#world-right [role=switch][aria-checked=false]').waitFor();
+    expect(await focused()).toBe('Limits of the world “With limits”');
+    await keyboard.press('Enter');
+    await page.locator('#world-right [role=switch][aria-checked=true]').waitFor();
+    await walk(/With limits: requests, newest first/);
+    await viewer.world('right').locator('.requests-card').waitFor();
+    const option = (): Promise<string> =>
+      page.evaluate(() => {
+        const id = document.activeElement!.getAttribute('aria-activedescendant')!;
+        return document.getElementById(id)!.textContent;
+      });
+    expect(await option()).toMatch(/Route: \w+\. Rider: /);
+    await keyboard.press('Escape');
+    await viewer.world('right').locator('.requests-card').waitFor({ state: 'hidden' });
+    await walk(/The charts as a table/);
+    await keyboard.press('Enter');
+    await page.locator('#world-figures tbody tr').first().waitFor();
+    await walk(/Send 25 to each/);
+
+    for (let i = 0; i < 40 && !(await focused()).startsWith('Stop'); i++) await keyboard.press('Shift+Tab');
+    await keyboard.press('Space');
+    await viewer.phase('ready');
+    expect(await focused()).toBe('Run the surge, 60 s');
+    await page.locator('[data-verdict=calm]').waitFor();
     const names = await page
       .getByRole('button')
       .evaluateAll((buttons) => buttons.map((button) => button.getAttribute('aria-label') ?? button.textContent));
     expect(new Set(names).size).toBe(names.length);
-    expect(names).toContain('Send 1: Ride request');
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('speaks to screen readers rarely, not with every figure', async () => {
+  it('speaks to screen readers rarely, and in sentences', async () => {
     await using viewer = await Viewer.open(browser, app.url);
-    await viewer.page.evaluate(() => {
-      const spoken: string[] = [];
+    const { page } = viewer;
+    await viewer.calm();
+    await page.evaluate(() => {
+      const spoken: [number, string][] = [];
       Object.assign(globalThis, { spoken });
-      new MutationObserver(() => spoken.push(document.getElementById('spoken')!.textContent)).observe(
-        document.getElementById('spoken')!,
-        { childList: true, characterData: true, subtree: true },
-      );
+      for (const live of document.querySelectorAll('[aria-live], [role=status], [role=alert], [role=log]')) {
+        new MutationObserver(() => spoken.push([performance.now(), live.textContent])).observe(live, {
+          childList: true,
+          characterData: true,
+          subtree: true,
+        });
+      }
     });
-    await viewer.concert.click();
-    const read = (): Promise<string[]> =>
-      viewer.page.evaluate(() => (globalThis as unknown as { spoken: string[] }).spoken);
-    await until('a word', 15_000, async () => (await read()).length > 0);
-    await viewer.page.waitForTimeout(5000);
-    const spoken = await read();
-    expect(spoken).toHaveLength(1);
-    expect(spoken[0]).toMatch(/requests per second allowed, .* rejected; matching .* % busy, waits up to .*s\./);
-    await viewer.concert.click();
+    await viewer.run.click();
+    await viewer.phase('surge');
+    await page.waitForTimeout(15_000);
+    const spoken = await page.evaluate(() => (globalThis as unknown as { spoken: [number, string][] }).spoken);
+    expect(spoken.length).toBeGreaterThanOrEqual(2);
+    for (const [i, [at]] of spoken.slice(1).entries()) expect(at - spoken[i]![0]).toBeGreaterThan(5900);
+    const all = spoken.map(([, text]) => text).join(' ');
+    expect(all).toMatch(/The concert ends: \d+ requests\/s for a matching that serves \d+\./);
+    expect(all).toMatch(/Without limits: .* get an error.* With limits: /);
+    await viewer.calm();
     expect(viewer.troubles).toEqual([]);
   });
 
-  it('does not move with reduced motion', async () => {
+  it('does not move with reduced motion, and draws a timeline', async () => {
     await using viewer = await Viewer.open(browser, app.url, { reducedMotion: 'reduce' });
-    const moving = await viewer.page.locator('body *').evaluateAll(
+    const { page } = viewer;
+    await viewer.surge();
+    await viewer.world('left').locator('.requests-drawn[data-calm]').waitFor();
+    await until('the axis of the timeline', 10_000, async () => {
+      const labels = await viewer.world('left').locator('.requests-axis span').allInnerTexts();
+      return labels.length === 3 && labels.every((label) => /^\d+(\.\d+)? s$/.test(label));
+    });
+    const moving = await page.locator('body *').evaluateAll(
       (elements) =>
         elements.filter((element) => {
           const { animationName, transitionProperty, transitionDuration } = getComputedStyle(element);
@@ -160,17 +263,94 @@ describe('the page', () => {
         }).length,
     );
     expect(moving).toBe(0);
+    expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
+    await viewer.calm();
     expect(viewer.troubles).toEqual([]);
   });
 
+  it.each(['light', 'dark'] as const)('can be read with forced colours, %s', async (colorScheme) => {
+    await using viewer = await Viewer.open(browser, app.url, { colorScheme, forcedColors: 'active' });
+    const { page } = viewer;
+    const backgrounds = (selector: string): Promise<string[]> =>
+      page.locator(selector).evaluateAll((all) =>
+        all.map((one) => {
+          const { backgroundColor, backgroundImage } = getComputedStyle(one);
+          return `${backgroundColor} ${backgroundImage}`;
+        }),
+      );
+    // The knob differs from its switch, and a switch that is on from one that is off.
+    const knobs = await backgrounds('.world .knob');
+    const switches = await backgrounds('.world .switch');
+    expect(knobs).toHaveLength(2);
+    for (const [i, knob] of knobs.entries()) expect(knob).not.toBe(switches[i]);
+    expect(switches[0]).not.toBe(switches[1]);
+    // Served, refused and failed have a screen each.
+    const keys = await page
+      .locator('#world-left .key')
+      .evaluateAll((all) => all.map((one) => getComputedStyle(one, '::before').backgroundImage));
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(3);
+    const shapes = await page
+      .locator('#world-left .requests-legend svg')
+      .evaluateAll((all) => all.map((one) => one.innerHTML.replaceAll(/class="\w+"/g, '')));
+    expect(new Set(shapes).size).toBe(shapes.length);
+    await viewer.surge();
+    const tile = viewer.tile('left', 'failed');
+    await tile.and(page.locator('[data-bad]')).waitFor();
+    expect(await tile.evaluate((element) => getComputedStyle(element).borderLeftWidth)).toBe('3px');
+    expect(await tile.innerText()).toContain('get an error'); // not by colour alone
+    await viewer.calm();
+    expect(viewer.troubles).toEqual([]);
+  });
+
+  it('shows two viewers the same run, and Redis that goes away as a band in both worlds', async () => {
+    await using one = await Viewer.open(browser, app.url, { viewport: WIDE });
+    await using other = await Viewer.open(browser, app.url, { viewport: WIDE });
+    await one.surge();
+    await other.phase('surge');
+    expect(await other.run.innerText()).toMatch(/^Stop, \d+ s left$/);
+    await one.switchOf('right').click();
+    await other.page.locator('#world-right [role=switch][aria-checked=false]').waitFor();
+    await other.switchOf('right').click();
+    await one.page.locator('#world-right [role=switch][aria-checked=true]').waitFor();
+    // The script switches nothing any more, so both worlds need a person for it.
+    await one.switchOf('left').click();
+    await other.page.locator('#world-left [role=switch][aria-checked=true]').waitFor();
+
+    for (const world of ['left', 'right'] as const) expect(await pixels(one.page, world, '--outage')).toBe(0);
+    const pods = one.page.locator('#pods');
+    await pods.getByRole('radio', { name: 'One Redis' }).check();
+    await pods.getByRole('button', { name: 'Send 25 to each' }).click();
+    await pods.locator('[data-newest]').waitFor({ timeout: 60_000 });
+    await pods.getByRole('button', { name: 'Redis goes away' }).click();
+    await pods
+      .getByText(/6 of 20, so a new rider gets 18 from all three, and no error/)
+      .first()
+      .waitFor();
+    for (const { page } of [one, other]) {
+      for (const world of ['left', 'right'] as const) {
+        await until(`a band in the chart ${world}`, 20_000, async () => (await pixels(page, world, '--outage')) > 20);
+        await page.locator(`#world-${world} [data-fallback]`).waitFor({ state: 'attached' });
+      }
+    }
+    await pods.getByRole('button', { name: 'Redis comes back' }).click();
+    await one.page.locator('#world-right [data-fallback]').waitFor({ state: 'detached', timeout: 20_000 });
+    expect(await pixels(one.page, 'right', '--outage')).toBeGreaterThan(20); // the band stays in the history
+    await other.run.click();
+    await one.phase('ready');
+    expect([...one.troubles, ...other.troubles]).toEqual([]);
+  });
+
   it('does not delay the end of a process, and reconnects after a restart', async () => {
-    const first = await BuiltApp.start();
+    const first = await BuiltApp.start(SMALL);
     await using viewer = await Viewer.open(browser, first.url);
     expect(await first.stop()).toBe('SIGTERM');
     await viewer.page.locator('#connection[data-state=away]').waitFor();
-    await using _ = await BuiltApp.start({ PORT: new URL(first.url).port });
-    await viewer.page.locator('#connection[data-state=live]').waitFor();
-    expect(await viewer.page.locator('.lane').count()).toBe(7);
+    await using _ = await BuiltApp.start({ ...SMALL, PORT: new URL(first.url).port });
+    await viewer.live();
+    expect(await viewer.page.locator('#connection').isVisible()).toBe(false);
+    await viewer.phase('ready');
+    expect(await viewer.page.locator('.lane').count()).toBe(5);
   });
 });
 
@@ -178,19 +358,19 @@ describe('in production', () => {
   it('the page only watches, and says why', async () => {
     await using production = await BuiltApp.start({ NODE_ENV: 'production' });
     await using viewer = await Viewer.open(browser, production.url);
-    const buttons = await viewer.page
-      .locator('button')
-      .evaluateAll((all) => all.map((one) => (one as HTMLButtonElement).disabled));
-    expect(buttons.length).toBe(16);
-    expect(buttons.every((disabled) => disabled)).toBe(true);
-    expect(await viewer.page.locator('#controls-notice').innerText()).toContain('CONTROL_ROOM=on enables them');
+    const { page } = viewer;
+    const enabled = await page.locator('button:visible:enabled').allInnerTexts();
+    expect(enabled).toEqual([]);
+    expect(await page.locator('#watch').innerText()).toContain('CONTROL_ROOM=on enables them');
+    expect(await page.locator('#stage').isVisible()).toBe(false);
     expect(viewer.troubles).toEqual([]);
   });
 
   it('CONTROL_ROOM=on enables the page, and CONTROL_ROOM=off removes it', async () => {
-    await using enabled = await BuiltApp.start({ NODE_ENV: 'production', CONTROL_ROOM: 'on' });
+    await using enabled = await BuiltApp.start({ ...SMALL, NODE_ENV: 'production', CONTROL_ROOM: 'on' });
     await using viewer = await Viewer.open(browser, enabled.url);
-    expect(await viewer.concert.isEnabled()).toBe(true);
+    await viewer.phase('ready');
+    expect(await viewer.run.isEnabled()).toBe(true);
     await using off = await BuiltApp.start({ CONTROL_ROOM: 'off' });
     expect((await fetch(off.url)).status).toBe(404);
   });

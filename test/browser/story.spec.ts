@@ -1,23 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { until } from '../support/faults/until.js';
+import { violations } from './support/axe.js';
 import { BuiltApp } from './support/built-app.js';
+import { type Frame, msOf, record, recorded } from './support/recording.js';
 import { launch, Viewer } from './support/viewer.js';
 
-/** A small matching service, so that a busy machine can overload it, too. */
-const SMALL = {
-  MATCHING_WORKERS: '4',
-  MATCHING_SERVICE_MS: '100',
-  MATCHING_QUEUE: '100',
-  MATCHING_LIMIT: '20',
-  MATCHING_BURST: '20',
-};
+/** A machine that is too busy for a run, as the page itself measures it, gets another one. */
+const RUNS = 3;
+jest.setTimeout(RUNS * 120_000);
+
+const QUICK_MS = 500;
+const RECOVERY_MS = 10_000;
 
 let browser: Browser;
+/** With the defaults that users get. */
 let app: BuiltApp;
 
 beforeAll(async () => {
-  [browser, app] = await Promise.all([launch(), BuiltApp.start(SMALL)]);
+  [browser, app] = await Promise.all([launch(), BuiltApp.start()]);
 });
 
 afterAll(async () => {
@@ -25,83 +26,172 @@ afterAll(async () => {
   await app.stop();
 });
 
-describe('the story', () => {
-  it('of a surge: rejections, a collapse without limits, and recovery', async () => {
-    await using viewer = await Viewer.open(browser, app.url);
-    const { page } = viewer;
-    expect(await viewer.full('rides', 'matching')).toBe(1);
-    expect(await viewer.value('rejected')).toBe(0);
-    await page.locator('summary').click();
+/**
+ * Tells a story whose figures are only true on a quiet machine. If it fails and the page has said that the machine was too busy, it is
+ * told again.
+ *
+ * @throws what the story throws, or an error with what the page said the last time
+ */
+async function tell(story: (viewer: Viewer, busy: () => Promise<string>) => Promise<void>): Promise<void> {
+  const excuses: string[] = [];
+  while (excuses.length < RUNS) {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: { width: 1440, height: 1000 } });
+    const said: string[] = [];
+    const busy = async (): Promise<string> => {
+      const frames = await recorded(viewer.page);
+      const verdicts = await viewer.page.locator('.verdict .notice').allInnerTexts();
+      said.push(...frames.map((frame) => frame.busy), ...verdicts);
+      return said.findLast((text) => text !== '') ?? '';
+    };
+    try {
+      await story(viewer, busy);
+      return;
+    } catch (error) {
+      const excuse = await busy();
+      if (excuse === '') throw error;
+      excuses.push(`${excuse} ${(error as Error).message}`);
+      await viewer.calm();
+    }
+  }
+  throw new Error(`the machine was too busy for ${RUNS} runs, as the page says:\n${excuses.join('\n')}`);
+}
 
-    await viewer.concert.click();
-    await until('rejections in the chart', 20_000, async () => (await viewer.value('rejected')) > 20);
-    await until('an empty bucket', 10_000, async () => (await viewer.full('rides', 'matching')) < 0.3);
-    expect(await viewer.concert.innerText()).toBe('Stop the surge');
-    await until('rejections in the table', 10_000, async () => {
-      const cells = await page.locator('#figures tr td:nth-child(3)').allInnerTexts();
-      return cells.some((cell) => Number(cell) > 20);
-    });
-    await until('a matching that keeps up', 10_000, async () => (await viewer.value('utilisation')) < 85);
+const during = (frames: readonly Frame[], phase: Frame['phase']): Frame[] =>
+  frames.filter((frame) => frame.phase === phase);
 
-    await viewer.enforcement.click();
-    await until('no rejections', 10_000, async () => (await viewer.value('rejected')) === 0);
-    expect(await viewer.enforcement.getAttribute('aria-checked')).toBe('false');
-    expect(await page.locator('#decider').innerText()).toBe('Limits are off: every request passes.');
-    await until('a busy matching', 20_000, async () => (await viewer.value('utilisation')) > 95);
-    await until('a queue', 20_000, async () => (await viewer.value('waiting')) > 50);
+/** The first frame from which on the left world is quick for the rest of the frames given. */
+function quickFrom(frames: readonly Frame[]): Frame | undefined {
+  const slow = frames.findLastIndex(({ worlds }) => (msOf(worlds.left.p99) ?? Infinity) >= QUICK_MS);
+  return frames[slow + 1];
+}
 
-    await viewer.enforcement.click();
-    await until('rejections again', 10_000, async () => (await viewer.value('rejected')) > 20);
-    await until('an empty queue', 20_000, async () => (await viewer.value('waiting')) < 5);
-    await viewer.concert.click();
-    await until('a full bucket', 20_000, async () => (await viewer.full('rides', 'matching')) === 1);
-    await page.getByRole('button', { name: 'The concert ends' }).waitFor();
-    expect(viewer.troubles).toEqual([]);
-  });
+describe('the story on the shipped defaults', () => {
+  it('one press: the left world fails, the right one does not, and limits bring the left one back', async () => {
+    await tell(async (viewer, busy) => {
+      const { page } = viewer;
+      await viewer.phase('ready');
+      expect(await viewer.run.innerText()).toBe('Run the surge, 60 s');
+      expect(await viewer.switchOf('left').getAttribute('aria-checked')).toBe('false');
+      expect(await viewer.switchOf('right').getAttribute('aria-checked')).toBe('true');
+      await record(page);
+      await viewer.run.click();
+      await viewer.phase('surge');
 
-  it.each(['rides', 'fares', 'nearby', 'location', 'history', 'stats', 'surge'])(
-    'of one request to the lane %s: status and headers',
-    async (lane) => {
-      await using viewer = await Viewer.open(browser, app.url);
-      const one = viewer.lane(lane);
-      await one.getByRole('button').first().click();
-      await one.locator('.tally').waitFor();
-      expect(await one.locator('.outcome').innerText()).toMatch(
-        /200 OK[^]*X-RateLimit-Limit\s*\d+[^]*X-RateLimit-Remaining\s*\d+[^]*X-RateLimit-Reset\s*\d+/,
+      // Whoever sees the page for the first time has ten seconds.
+      const red = async (): Promise<boolean> =>
+        (await viewer.tile('left', 'failed').and(page.locator('[data-bad]')).count()) === 1 &&
+        (await viewer.tile('left', 'p99').and(page.locator('[data-bad]')).count()) === 1;
+      await until('a left world that is red', 10_000, red);
+      expect(await viewer.world('left').locator('.caption').innerText()).toMatch(
+        /^\d+ of \d+ riders wait .* and get an error/,
       );
-      expect(viewer.troubles).toEqual([]);
-    },
-  );
+      await page.waitForTimeout(8000);
+      const first = await recorded(page);
+      const surge = during(first, 'surge');
+      expect(surge.length).toBeGreaterThan(50);
+      for (const { worlds } of surge.slice(-40)) expect(worlds.left.failedIsBad && worlds.left.p99IsBad).toBe(true);
+      for (const { worlds } of surge) {
+        expect([worlds.right.failed, worlds.right.p99IsBad]).toEqual([expect.stringMatching(/^(0\s%|–)$/), false]);
+      }
+      await busy();
 
-  it('of an impatient rider: a bucket that drains, a 429 with Retry-After, a bucket that fills', async () => {
-    await using viewer = await Viewer.open(browser, app.url);
-    await until('a full bucket', 10_000, async () => (await viewer.full('nearby', 'rider')) === 1);
-    const levels: number[] = [];
-    // Starts before the click: on a busy machine the bucket may fill between two looks.
-    const refilled = until('a bucket that has drained, and is full again', 15_000, async () => {
-      levels.push(await viewer.full('nearby', 'rider'));
-      return Math.min(...levels) < 0.7 && levels.at(-1) === 1;
+      // In the middle.
+      await page.reload();
+      await viewer.live();
+      await viewer.phase('surge');
+      await record(page);
+      await page.locator('#world-figures summary').click();
+      await until('history in the table', 5000, async () => {
+        return (await page.locator('#world-figures tbody tr').count()) === 10;
+      });
+      const oldest = await page.locator('#world-figures tbody tr').last().locator('td').allInnerTexts();
+      expect(oldest).toHaveLength(8);
+      expect(Number(oldest[2])).toBeGreaterThan(0); // failed without limits, before the reload
+      expect(oldest[6]).toBe('0'); // failed with them
+
+      await viewer.phase('recovery');
+      expect(await viewer.state.innerText()).toContain('Limits are on in both worlds now.');
+      await viewer.phase('ending', 'ready');
+      const second = await recorded(page);
+      const recovery = during(second, 'recovery');
+      const switched = recovery.find(({ worlds }) => worlds.left.enforced)!;
+      const quick = quickFrom(recovery);
+      expect(quick).toBeDefined();
+      expect(quick!.at - switched.at).toBeLessThanOrEqual(RECOVERY_MS);
+      for (const { worlds } of recovery.filter(({ at }) => at >= switched.at + RECOVERY_MS)) {
+        expect([worlds.left.failedIsBad, worlds.right.failedIsBad]).toEqual([false, false]);
+      }
+
+      await viewer.phase('ready');
+      const verdicts = page.locator('.verdict');
+      await until('three verdicts', 15_000, async () => (await verdicts.count()) === 3);
+      const texts = (await verdicts.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '));
+      expect(texts[0]).toMatch(/^Quiet evening .*Without limits failed 0 % .*With limits failed 0 % /);
+      expect(texts[1]).toMatch(/^The concert ends .*riders waited up to [\d.]+ s for nothing but an error\./);
+      expect(texts[1]).toMatch(/With limits failed 0 % .* were told “not now” .*All others were served\./);
+      expect(texts[2]).toMatch(
+        /^Limits on in both .* ([1-9]|10) s after the switch it was fast again, and stayed so\./,
+      );
+      expect(await viewer.state.innerText()).toMatch(
+        /^In the surge \d+ of 100 requests failed without limits, and none failed with them\.$/,
+      );
+
+      // The end stays, too, for who comes later.
+      await page.reload();
+      await viewer.live();
+      await until('three verdicts', 5000, async () => (await verdicts.count()) === 3);
+      expect(await page.locator('#world-left .caption').innerText()).toMatch(/^In the whole run .* failed\.$/);
+      await page.locator('#world-figures summary').click();
+      await until('the end of the run', 5000, async () => {
+        const newest = await page.locator('#world-figures tbody th').first().innerText();
+        return Number(newest) >= 59;
+      });
+      for (const colorScheme of ['light', 'dark'] as const) {
+        for (const width of [390, 1440]) {
+          await page.emulateMedia({ colorScheme });
+          await page.setViewportSize({ width, height: 900 });
+          expect([colorScheme, width, await violations(page)]).toEqual([colorScheme, width, []]);
+          expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+        }
+      }
+      expect(viewer.troubles).toEqual([]);
     });
-    await viewer.lane('nearby').getByRole('button', { name: 'Send 40' }).click();
-    await viewer.lane('nearby').getByText('429 Too Many Requests').waitFor();
-    expect(await viewer.lane('nearby').innerText()).toMatch(/Retry-After\s*1/);
-    await refilled;
-    // Without requests the level never falls.
-    const lowest = levels.indexOf(Math.min(...levels));
-    expect(levels.slice(lowest)).toEqual(levels.slice(lowest).toSorted((a, b) => a - b));
-    expect(viewer.troubles).toEqual([]);
   });
 
-  it('of windows: a queue that moves, marks that stay, counts', async () => {
-    await using viewer = await Viewer.open(browser, app.url);
-    const before = await viewer.full('stats', 'default');
-    await viewer.lane('stats').getByRole('button', { name: 'Send 20' }).click();
-    await until('a fuller window', 5000, async () => (await viewer.full('stats', 'default')) >= before + 0.3);
-    await viewer.lane('surge').getByRole('button', { name: 'Send 3' }).click();
-    await until('marks', 5000, async () => (await viewer.lane('surge').locator('.mark').count()) >= 3);
-    await viewer.lane('location').getByRole('button', { name: 'Send 6' }).click();
-    await until('a queue', 5000, async () => (await viewer.full('location', 'location-index')) > 0.05);
-    await until('an empty queue', 5000, async () => (await viewer.full('location', 'location-index')) === 0);
-    expect(viewer.troubles).toEqual([]);
+  it("a person's switch recovers the left world, stops the script's switching, and Stop ends the run", async () => {
+    await tell(async (viewer) => {
+      const { page } = viewer;
+      await viewer.phase('ready');
+      await record(page);
+      await viewer.run.click();
+      await viewer.phase('surge');
+      await viewer.tile('left', 'failed').and(page.locator('[data-bad]')).waitFor();
+      await page.waitForTimeout(3000);
+
+      await viewer.switchOf('left').click();
+      await page.locator('#world-left [role=switch][aria-checked=true]').waitFor();
+      const { at: switched } = (await recorded(page)).at(-1)!;
+      await page.waitForTimeout(RECOVERY_MS + 3000);
+      const after = (await recorded(page)).filter(({ at }) => at >= switched);
+      expect(new Set(after.map(({ phase }) => phase))).toEqual(new Set(['surge']));
+      expect(quickFrom(after)?.at ?? Infinity).toBeLessThanOrEqual(switched + RECOVERY_MS);
+      expect(after.at(-1)!.worlds.left.failedIsBad).toBe(false);
+
+      await viewer.switchOf('left').click();
+      await page.locator('#world-left [role=switch][aria-checked=false]').waitFor();
+      await viewer.phase('recovery');
+      await until('the words', 5000, async () =>
+        (await viewer.state.innerText()).includes('one world still has no limits'),
+      );
+      await viewer.tile('left', 'failed').and(page.locator('[data-bad]')).waitFor();
+      expect(await viewer.switchOf('left').getAttribute('aria-checked')).toBe('false');
+
+      expect(await viewer.run.innerText()).toMatch(/^Stop, \d+ s left$/);
+      await viewer.run.click();
+      await viewer.phase('ending');
+      await viewer.phase('ready');
+      expect(await viewer.run.innerText()).toBe('Run the surge, 60 s');
+      expect(viewer.troubles).toEqual([]);
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -53,16 +53,55 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-const DASHBOARD = JSON.parse(textOf('grafana', 'dashboard.json')) as { panels: Panel[] };
+interface Annotation {
+  readonly name: string;
+  readonly expr: string;
+  readonly iconColor: string;
+}
+
+interface Variable {
+  readonly name: string;
+  readonly type: string;
+  readonly query: string | { readonly query: string };
+  readonly multi?: boolean;
+  readonly includeAll?: boolean;
+  readonly allValue?: string;
+}
+
+interface Dashboard {
+  readonly panels: readonly Panel[];
+  readonly annotations: { readonly list: readonly Annotation[] };
+  readonly templating: { readonly list: readonly Variable[] };
+}
+
+const DASHBOARD = JSON.parse(textOf('grafana', 'dashboard.json')) as Dashboard;
+const VARIABLES = DASHBOARD.templating.list.filter(({ type }) => type === 'query');
+/** The colours of the light theme. Those of the dark one do not show on a light page. */
+const PALETTE = new Map(
+  Array.from(
+    readFileSync(join(DEPLOY, '../src/palette/palette.css'), 'utf8')
+      .split('@media')[0]!
+      .matchAll(/--([\w-]+): (#\w+);/g),
+    ([, name, colour]): [string, string] => [name!, colour!],
+  ),
+);
 const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
+
+/** An expression as Grafana sends it, with the values that a user has chosen. Several values are a regular expression. */
+function asSent(expression: string, chosen: Readonly<Record<string, string>> = {}): string {
+  return VARIABLES.reduce(
+    (text, { name, allValue }) => text.replaceAll(`$${name}`, chosen[name] ?? allValue!),
+    expression.replaceAll('$__rate_interval', '1m'),
+  );
+}
 
 /** Every expression, with the alert or the panel that contains it. */
 const EXPRESSIONS: readonly (readonly [where: string, expression: string])[] = [
   ...RULES.map(({ alert, expr }): [string, string] => [alert, expr]),
   ...PANELS.flatMap(({ title, targets }) =>
-    // Grafana replaces the variable with an interval.
-    targets!.map(({ expr }): [string, string] => [`panel ${title}`, expr.replaceAll('$__rate_interval', '1m')]),
+    targets!.map(({ expr }): [string, string] => [`panel ${title}`, asSent(expr)]),
   ),
+  ...DASHBOARD.annotations.list.map(({ name, expr }): [string, string] => [`annotation ${name}`, asSent(expr)]),
 ];
 
 /** Those that have samples: no policy of the application is in shadow. test/metrics has the labels of the others. */
@@ -294,6 +333,88 @@ describe('the dashboard', () => {
     expect(limited).toEqual(counted);
   });
 
+  it('offers the policies and the pods of the metrics, several or all of them', async () => {
+    expect(VARIABLES.map(({ name, multi, includeAll, allValue }) => [name, multi, includeAll, allValue])).toEqual([
+      ['policy', true, true, '.*'],
+      ['pod', true, true, '.*'],
+    ]);
+    expect(await valuesOf('policy')).toEqual(expect.arrayContaining(['matching', 'rider']));
+    expect(await valuesOf('pod')).toEqual([new URL(service.url).host]);
+  });
+
+  it('lets the variables choose in every panel whose metrics have the label', async () => {
+    for (const [name, expression] of PANELS.flatMap(({ title, targets }) =>
+      targets!.map(({ expr }): [string, string] => [title, expr]),
+    )) {
+      for (const metric of metricsOf(expression)) {
+        const samples = (await query(metric)).map((sample) => sample.metric);
+        // A shadow has no samples here, and has the labels of its namesake.
+        const labels = samples.find(({ job }) => job === 'ride-hailing') ??
+          samples[0] ?? { policy: '', job: 'ride-hailing' };
+        const selectors = [...expression.matchAll(new RegExp(`\\b${metric}(\\{[^}]*\\})?(?!\\w)`, 'g'))];
+        for (const [, selector = ''] of selectors) {
+          const where = `${name}: ${metric}${selector}`;
+          expect([where, selector.includes('policy=~"$policy"')]).toEqual([where, 'policy' in labels]);
+          expect([where, selector.includes('instance=~"$pod"')]).toEqual([where, labels['job'] === 'ride-hailing']);
+        }
+      }
+    }
+  });
+
+  it('has data in every panel, for everything and for chosen policies and pods', async () => {
+    await until('a 429', SCRAPE_LIMIT_MS, async () => (await burst()).includes(429));
+    const chosen = { policy: '(rider|matching)', pod: new URL(service.url).host.replaceAll('.', '\\\\.') };
+    for (const { title, targets } of PANELS) {
+      for (const { expr } of targets!) {
+        if (expr.includes('rate_limiter_shadow_')) continue;
+        for (const values of [{}, chosen]) {
+          const expression = asSent(expr, values);
+          await until(`data for ${title}: ${expression}`, SCRAPE_LIMIT_MS, async () => (await query(expression))[0]);
+        }
+      }
+    }
+    expect(
+      await query(asSent('sum(rate_limiter_requests_total{policy=~"$policy"})', { policy: '(none|nothing)' })),
+    ).toEqual([]);
+  });
+
+  it('begins with four numbers, which tell of a burst', async () => {
+    const first = PANELS.filter(({ gridPos }) => gridPos.y === 1).toSorted((a, b) => a.gridPos.x - b.gridPos.x);
+    expect(first.map(({ title, type }) => [title, type])).toEqual([
+      ['Who decides', 'stat'],
+      ['Refused', 'stat'],
+      ['Failed', 'stat'],
+      ['p99', 'stat'],
+    ]);
+    const [decides, refused, failed, p99] = first.map(({ targets }) => asSent(targets![0]!.expr));
+    const number = async (expression: string): Promise<number> => Number((await query(expression))[0]?.value[1]);
+    await until('a share of refused requests', SCRAPE_LIMIT_MS, async () => {
+      await burst();
+      return (await number(refused!)) > 0.1;
+    });
+    expect(await number(refused!)).toBeLessThan(0.9);
+    expect(await number(failed!)).toBe(0);
+    expect(await number(p99!)).toBeGreaterThan(0.001);
+    expect(await number(decides!)).toBe(1);
+  });
+
+  it('has the colours of the palette, and no other colour with a meaning', () => {
+    const text = JSON.stringify(DASHBOARD);
+    const used = Array.from(text.matchAll(/"(?:color|fixedColor|iconColor)":"([^"]*)"/g), ([, colour]) => colour!);
+    // Grafana's own names of what depends on its theme.
+    const known = new Set([...PALETTE.values(), 'text', 'transparent']);
+    expect(used.filter((colour) => !known.has(colour))).toEqual([]);
+    const stacked = JSON.stringify(PANELS.find(({ title }) => title === 'What clients get'));
+    for (const name of ['served', 'refused', 'failed']) {
+      const colour = { id: 'color', value: { mode: 'fixed', fixedColor: PALETTE.get(name) } };
+      expect(stacked).toContain(JSON.stringify({ matcher: { id: 'byName', options: name }, properties: [colour] }));
+    }
+    expect(DASHBOARD.annotations.list.map(({ iconColor }) => iconColor)).toEqual([
+      PALETTE.get('outage'),
+      PALETTE.get('outage'),
+    ]);
+  });
+
   it('has no overlapping panels, and an id for each', () => {
     const { panels } = DASHBOARD;
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
@@ -308,6 +429,38 @@ describe('the dashboard', () => {
     expect(places.filter(({ x, w }) => x + w > 24)).toEqual([]);
   });
 });
+
+// The last test: Redis does not come back.
+describe('an outage of Redis', () => {
+  it('is an annotation, and the fallback decides', async () => {
+    const [away, fallback] = DASHBOARD.annotations.list.map(({ expr }) => asSent(expr));
+    expect(await query(away!)).toEqual([]);
+    await redis.server.stop();
+    await until('the annotation', SCRAPE_LIMIT_MS, async () => {
+      await request(service.url).post('/api/rides/request').set('X-User-Id', 'joan').send(RIDE);
+      return (await query(away!)).length > 0 && (await query(fallback!)).length > 0;
+    });
+    const decides = PANELS.find(({ title }) => title === 'Who decides')!;
+    expect((await query(asSent(decides.targets![0]!.expr)))[0]!.value[1]).toBe('0');
+  });
+});
+
+/** The values of a variable: label_values(metric, label). */
+async function valuesOf(variable: string): Promise<string[]> {
+  const { query: asked } = VARIABLES.find(({ name }) => name === variable)!;
+  const [, metric, label] = /^label_values\((\w+), (\w+)\)$/.exec(typeof asked === 'string' ? asked : asked.query)!;
+  return api<string[]>(`label/${label}/values?match[]=${metric}`);
+}
+
+/** Sends requests of one rider at once. On a busy machine the bucket refills meanwhile. @returns the statuses */
+function burst(): Promise<number[]> {
+  return Promise.all(
+    Array.from({ length: 60 }, async () => {
+      const sent = request(service.url).post('/api/rides/request').set('X-User-Id', 'grace').send(RIDE);
+      return (await sent).status;
+    }),
+  );
+}
 
 async function matchingRequests(): Promise<number> {
   const { text } = await request(service.url).get('/metrics');

@@ -62,6 +62,17 @@ export function shown(value) {
  * @returns {string}
  */
 export function shownTime(ms) {
-  if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${ms >= 10 || ms === 0 ? Math.round(ms) : ms.toFixed(1)} ms`;
+  if (ms >= 1000) return `${(ms / 1000).toFixed(1)}\u00A0s`;
+  return `${ms >= 10 || ms === 0 ? Math.round(ms) : ms.toFixed(1)}\u00A0ms`;
+}
+
+/**
+ * Such as `61 %`, and `0.4 %` below one, so that only nothing is shown as 0 %.
+ *
+ * @param {number} share 0 to 1
+ * @returns {string}
+ */
+export function shownShare(share) {
+  const percent = 100 * share;
+  return percent > 0 && percent < 1 ? `${Math.max(0.1, percent).toFixed(1)}\u00A0%` : `${Math.round(percent)}\u00A0%`;
 }

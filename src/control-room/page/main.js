@@ -1,38 +1,27 @@
-import { Charts } from './charts.js';
-import { byId, make, say } from './dom.js';
+import { byId, say } from './dom.js';
 import { follow } from './feed.js';
-import { Lane } from './lane.js';
-import { Status } from './status.js';
+import { Lanes } from './lanes.js';
+import { Pods } from './pods.js';
+import { Process } from './process.js';
+import { Speaker } from './speaker.js';
+import { Stage } from './stage.js';
 
-/** The page draws between two ticks, too: buckets fill and marks move. */
+/** The page draws between two ticks, too: buckets fill, marks and dots move. */
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
-const DRAW_MS = 100;
-const CALM_DRAW_MS = 1000;
+const LANES_MS = 100;
+const CALM_MS = 1000;
 
-const charts = new Charts();
-const status = new Status();
-/** @type {Lane[]} */
-let lanes = [];
+const speaker = new Speaker();
+const stage = new Stage(speaker);
+const process = new Process();
+/** @type {Lanes | undefined} */
+let lanes;
+/** @type {Pods | undefined} */
+let pods;
 /** Milliseconds from this page's clock to the clock of the store. */
 let ahead = 0;
 
 const connection = byId('connection');
-const riderChoice = /** @type {HTMLSelectElement} */ (byId('rider'));
-
-riderChoice.addEventListener('change', () => {
-  for (const lane of lanes) {
-    lane.choose(riderChoice.value);
-    lane.draw(performance.now() + ahead);
-  }
-  status.tellOverrides(riderChoice.value, lanes);
-});
-
-/** Keeps the choice when the page connects again. @param {readonly string[]} riders */
-function offer(riders) {
-  const chosen = riders.includes(riderChoice.value) ? riderChoice.value : riders[0];
-  riderChoice.replaceChildren(...riders.map((rider) => make('option', '', rider)));
-  riderChoice.value = chosen ?? '';
-}
 
 follow({
   state: (state) => {
@@ -40,37 +29,33 @@ follow({
     say(connection, state === 'away' ? 'connection lost, connecting again' : state);
   },
   room: (room) => {
-    status.enter(room);
-    charts.restart();
-    offer(room.riders);
-    lanes = room.lanes.map((lane) => new Lane(lane, room.mode === 'on', riderChoice.value));
-    byId('lane-list').replaceChildren(...lanes.map(({ element }) => element));
+    stage.enter(room);
+    byId('pods').hidden = room.mode === 'watch';
+    if (room.mode === 'on') pods = new Pods(byId('pods'), room);
+    process.recall(room.history.process);
+    if (lanes === undefined) lanes = new Lanes(byId('lanes'), room);
+    else lanes.enter(room);
   },
   tick: (tick) => {
     ahead = tick.at - performance.now();
-    status.hear(tick);
-    charts.add(tick);
-    for (const lane of lanes) {
-      const of = tick.lanes[lane.id];
-      if (of !== undefined) lane.hear(of, tick.at);
-    }
-    status.speak(charts.last);
-    status.tellOverrides(riderChoice.value, lanes);
+    stage.hear(tick);
+    process.hear(tick);
+    pods?.hear(tick);
+    lanes?.hear(tick);
+    speaker.turn();
   },
 });
 
-/** @type {ReturnType<typeof setInterval> | undefined} */
-let timer;
+let lanesAt = -Infinity;
 
-function animate() {
-  clearInterval(timer);
-  timer = setInterval(
-    () => {
-      if (document.hidden) return;
-      for (const lane of lanes) lane.draw(performance.now() + ahead);
-    },
-    calm.matches ? CALM_DRAW_MS : DRAW_MS,
-  );
+/** @param {number} now */
+function frame(now) {
+  requestAnimationFrame(frame);
+  const still = calm.matches;
+  const lanesDue = now - lanesAt >= (still ? CALM_MS : LANES_MS);
+  if (!still || lanesDue) stage.draw();
+  if (!lanesDue) return;
+  lanesAt = now;
+  lanes?.draw(performance.now() + ahead);
 }
-animate();
-calm.addEventListener('change', animate);
+requestAnimationFrame(frame);

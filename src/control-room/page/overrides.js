@@ -3,8 +3,8 @@
 
 /** What an override that counts nothing means for the rider. */
 export const OVERRIDDEN = {
-  exempt: 'this limit does not count the rider',
-  blocked: 'every request of the rider is rejected',
+  exempt: 'the rider is not counted',
+  blocked: 'every request is rejected',
 };
 
 const instant = new Intl.DateTimeFormat('en', {
@@ -23,6 +23,22 @@ const instant = new Intl.DateTimeFormat('en', {
 export function overrideText({ change, expiresAt }) {
   const until = expiresAt === null ? 'until it is removed' : `until ${instant.format(new Date(expiresAt))}`;
   return `override: ${changeText(change)}, ${until}`;
+}
+
+/**
+ * The overrides of a rider in words. `any`: there is one.
+ *
+ * @param {string} rider
+ * @param {readonly { title: string, overrides: readonly string[] }[]} lanes
+ */
+export function overridesText(rider, lanes) {
+  /** @type {Map<string, string[]>} */
+  const titles = new Map();
+  for (const { title, overrides } of lanes) {
+    for (const text of overrides) titles.set(text, [...(titles.get(text) ?? []), title]);
+  }
+  const text = Array.from(titles, ([override, of]) => `${of.join(', ')}: ${override}.`).join(' ');
+  return { any: text !== '', text: `${rider}: ${text || 'no override.'}` };
 }
 
 /** @param {Override['change']} change */

@@ -1,13 +1,16 @@
-import { make, makeSvg, shown } from './dom.js';
+import { make, makeSvg, say, shown } from './dom.js';
+import { figure } from './lane-caption.js';
+import { placed } from './lane-marks.js';
 
 /** @typedef {import('../policy-state.js').DrawnNumbers} Numbers */
 /** @typedef {import('../policy-state.js').PolicyState} State */
+/** @typedef {import('./lane-caption.js').Part} Part */
 /**
- * A policy's picture. `draw` gets the numbers in force, which change with plan and override. It returns its caption, and in `full` how
- * full it is, 0 to 1, for tests.
+ * A policy's picture. `draw` gets the numbers in force, which change with plan and override. It returns its caption, whose second line is
+ * empty while there is nothing to say, and in `full` how full it is, 0 to 1, for tests.
  *
  * @typedef {{ element: HTMLElement, draw: (state: State, now: number, numbers: Numbers) => Caption }} Picture
- * @typedef {{ strong: string, more: string, full: number }} Caption
+ * @typedef {{ strong: readonly Part[], more: readonly Part[], full: number }} Caption
  */
 /** @template {State['algorithm']} A @typedef {Extract<State, { algorithm: A }>} StateOf */
 
@@ -62,8 +65,8 @@ function bucket() {
       const tokens = Math.max(0, limit - (Math.max(0, fullAt - now) / 1000) * perSecond);
       level.style.transform = `translateY(${(56 * (1 - tokens / limit)).toFixed(2)}px)`;
       return {
-        strong: `${shown(Math.floor(tokens))} of ${shown(limit)} tokens`,
-        more: `refills ${shown(perSecond)} per second`,
+        strong: of(Math.floor(tokens), limit, 'tokens'),
+        more: [`refills ${shown(perSecond)} per second`],
         full: tokens / limit,
       };
     },
@@ -82,8 +85,8 @@ function queue() {
       share(line, '--share', waiting / limit);
       element.toggleAttribute('data-moving', waiting > 0);
       return {
-        strong: `${shown(Math.ceil(waiting))} of ${shown(limit)} places taken`,
-        more: `${shown(perSecond)} per second leave, evenly apart`,
+        strong: of(Math.ceil(waiting), limit, 'places taken'),
+        more: [`${shown(perSecond)} per second leave, evenly apart`],
         full: waiting / limit,
       };
     },
@@ -105,8 +108,8 @@ function fixedWindow() {
       share(fill, '--share', used / limit);
       share(hand, '--at', 1 - left / windowMs);
       return {
-        strong: `${shown(used)} of ${shown(limit)} used`,
-        more: `the next window opens in ${seconds(left)}`,
+        strong: of(used, limit, `in a window of ${shown(windowMs / 1000)} s`),
+        more: used > 0 ? ['the next one opens in ', seconds(left, windowMs), ' s'] : [],
         full: used / limit,
       };
     },
@@ -116,26 +119,23 @@ function fixedWindow() {
 /** Marks of requests that move out of the window. @returns {Picture} */
 function log() {
   const track = make('div', 'picture track log');
-  /** @type {HTMLElement[]} */
-  const drawn = [];
   return {
     element: track,
     draw: (state, now, { limit, windowMs }) => {
       const marks = /** @type {StateOf<'sliding-window-log'>} */ (state).marks.filter((mark) => mark > now - windowMs);
-      while (drawn.length > marks.length) drawn.pop()?.remove();
-      while (drawn.length < marks.length) {
-        const mark = make('div', 'mark');
-        drawn.push(mark);
-        track.append(mark);
-      }
-      for (const [i, mark] of marks.entries()) {
-        share(/** @type {HTMLElement} */ (drawn[i]), '--at', 1 - Math.max(0, now - mark) / windowMs);
+      const drawn = placed(marks, now, windowMs);
+      while (track.children.length > drawn.length) track.lastElementChild?.remove();
+      while (track.children.length < drawn.length) track.append(make('div', ''));
+      for (const [i, { at, more }] of drawn.entries()) {
+        const mark = /** @type {HTMLElement} */ (track.children[i]);
+        mark.className = more > 0 ? 'more' : 'mark';
+        say(mark, more > 0 ? `+${more}` : '');
+        share(mark, '--at', at);
       }
       const oldest = marks[0];
       return {
-        strong: `${marks.length} of ${shown(limit)} in the last ${seconds(windowMs)}`,
-        more:
-          oldest === undefined ? 'no marks in the window' : `the oldest leaves in ${seconds(oldest + windowMs - now)}`,
+        strong: of(marks.length, limit, `in the last ${shown(windowMs / 1000)} s`),
+        more: oldest === undefined ? [] : ['the oldest leaves in ', seconds(oldest + windowMs - now, windowMs), ' s'],
         full: marks.length / limit,
       };
     },
@@ -162,15 +162,30 @@ function counter() {
       share(frame, '--at', elapsed / 2);
       const used = Math.min(limit, current + Math.ceil(previous * (1 - elapsed)));
       return {
-        strong: `${shown(used)} of ${shown(limit)} counted`,
-        more: `${shown(current)} in this window, ${shown(100 * (1 - elapsed))} % of ${shown(previous)} before`,
+        strong: of(used, limit, `in about ${shown(windowMs / 1000)} s`),
+        more:
+          current + previous > 0
+            ? [
+                figure(shown(current), shown(limit)),
+                ' in this window, ',
+                figure(shown(100 * (1 - elapsed)), '100'),
+                ' % of ',
+                figure(shown(previous), shown(limit)),
+                ' before',
+              ]
+            : [],
         full: used / limit,
       };
     },
   };
 }
 
-/** @param {number} ms */
-function seconds(ms) {
-  return `${shown(Math.ceil(Math.max(0, ms) / 1000))} s`;
+/** Such as “9 of 20 tokens”. @param {number} count @param {number} limit @param {string} unit @returns {Part[]} */
+function of(count, limit, unit) {
+  return [figure(shown(count), shown(limit)), ` of ${shown(limit)} ${unit}`];
+}
+
+/** @param {number} ms @param {number} widestMs */
+function seconds(ms, widestMs) {
+  return figure(shown(Math.ceil(Math.max(0, ms) / 1000)), shown(Math.ceil(widestMs / 1000)));
 }

@@ -1,11 +1,14 @@
 /** @typedef {import('../live.js').TrialResult} TrialResult */
 
 /**
+ * Sends a request that changes something, and returns its answer.
+ *
  * @param {string} path
  * @param {'PUT' | 'POST'} method
  * @param {object} content
+ * @throws {Error} with the message of an answer that is an error
  */
-async function ask(path, method, content) {
+export async function ask(path, method, content) {
   const init = {
     method,
     headers: { 'Content-Type': 'application/json', 'X-Control-Room': '1' },
@@ -31,9 +34,9 @@ export function send(lane, rider, many) {
 }
 
 /**
- * Starts or stops the surge, or turns the switch.
+ * Turns something on or off.
  *
- * @param {'concert' | 'enforcement'} what
+ * @param {'surge' | 'worlds/left/limits' | 'worlds/right/limits'} what
  * @param {boolean} on
  * @returns {Promise<void>}
  */

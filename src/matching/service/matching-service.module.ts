@@ -3,6 +3,7 @@ import { ConfigService } from '@nestjs/config';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import type { Configuration } from '../../config/configuration.js';
 import { ConfigurationModule } from '../../config/configuration.module.js';
+import { ClientGoneFilter } from '../../http/client-signal.js';
 import { HttpModule } from '../../http/http.module.js';
 import { FlatValidationPipe } from '../../http/validation.js';
 import { Clock } from '../../time/clock.js';
@@ -25,6 +26,7 @@ import { MatchingController } from './matching.controller.js';
     },
     { provide: APP_PIPE, useClass: FlatValidationPipe },
     { provide: APP_FILTER, useClass: MatchingUnavailableFilter },
+    { provide: APP_FILTER, useClass: ClientGoneFilter },
   ],
 })
 export class MatchingServiceModule {

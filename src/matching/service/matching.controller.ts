@@ -1,5 +1,6 @@
 import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Put, Query } from '@nestjs/common';
 import type { DriverPosition, NearbyDriver } from '../../drivers/driver-index.js';
+import { ClientSignal } from '../../http/client-signal.js';
 import { PositionBatchPipe } from '../../drivers/position-batch.pipe.js';
 import { SurgeDto } from '../../zones/surge.dto.js';
 import { ZonePipe } from '../../zones/zone.pipe.js';
@@ -15,13 +16,16 @@ export class MatchingController {
 
   @Post('matches')
   @HttpCode(HttpStatus.OK)
-  async match(@Body() pickup: PickupDto): Promise<{ match: Match | null }> {
-    return { match: (await this.matching.match(pickup)) ?? null };
+  async match(@Body() pickup: PickupDto, @ClientSignal() gone: AbortSignal): Promise<{ match: Match | null }> {
+    return { match: (await this.matching.match(pickup, gone)) ?? null };
   }
 
   @Get('drivers/nearby')
-  nearby(@Query() { lat, lng, radius_km, limit }: NearestQuery): Promise<NearbyDriver[]> {
-    return this.matching.nearby({ lat, lng }, radius_km, limit);
+  nearby(
+    @Query() { lat, lng, radius_km, limit }: NearestQuery,
+    @ClientSignal() gone: AbortSignal,
+  ): Promise<NearbyDriver[]> {
+    return this.matching.nearby({ lat, lng }, radius_km, limit, gone);
   }
 
   @Post('drivers/positions')
@@ -37,8 +41,11 @@ export class MatchingController {
   }
 
   @Get('zones/:zone/surge')
-  async surgeFactor(@Param('zone', ZonePipe) zone: string): Promise<{ factor: number }> {
-    return { factor: await this.matching.surgeFactor(zone) };
+  async surgeFactor(
+    @Param('zone', ZonePipe) zone: string,
+    @ClientSignal() gone: AbortSignal,
+  ): Promise<{ factor: number }> {
+    return { factor: await this.matching.surgeFactor(zone, gone) };
   }
 
   @Put('zones/:zone/surge')

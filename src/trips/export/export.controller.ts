@@ -1,4 +1,5 @@
 import { Controller, Get, Headers, StreamableFile } from '@nestjs/common';
+import { ApiOperation, ApiProduces, ApiSecurity, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { riderIdOf } from '../../http/rider-id.js';
 import { EXPORTS } from '../../limits/policies.js';
@@ -8,12 +9,16 @@ import { toCsv } from './trip-rows.js';
 /** The log keeps a bounded number of a rider's trips. */
 const EVERY = Number.MAX_SAFE_INTEGER;
 
+@ApiTags('Trips')
+@ApiSecurity('rider')
 @Controller('api/trips')
 export class ExportController {
   constructor(private readonly trips: TripLog) {}
 
   /** All finished trips of the rider that the application has kept, the latest first. */
   @Get('export')
+  @ApiOperation({ summary: 'All finished trips of the rider, as CSV' })
+  @ApiProduces('text/csv')
   @RateLimit(EXPORTS)
   async all(@Headers('x-user-id') userId?: string): Promise<StreamableFile> {
     const trips = await this.trips.ridden(riderIdOf(userId), EVERY);

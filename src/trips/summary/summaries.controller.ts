@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Headers, HttpCode, HttpStatus, Param, Post } from '@nestjs/common';
+import { ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { riderIdOf } from '../../http/rider-id.js';
 import { DAILY_SUMMARIES, ONE_SUMMARY } from '../../limits/policies.js';
@@ -12,11 +13,14 @@ export interface SummaryResponse {
   usage: Usage;
 }
 
+@ApiTags('Trips')
+@ApiSecurity('rider')
 @Controller('api/trips')
 export class SummariesController {
   constructor(private readonly summaries: SummariesService) {}
 
   @Get(':id/summary')
+  @ApiOperation({ summary: 'A pretend language model writes about a trip' })
   @RateLimit(DAILY_SUMMARIES, ONE_SUMMARY)
   async one(@Param('id') tripId: string, @Headers('x-user-id') userId?: string): Promise<SummaryResponse> {
     return toResponse(await this.summaries.one(riderIdOf(userId), tripId));
@@ -24,6 +28,7 @@ export class SummariesController {
 
   /** Its tokens are reserved by the service, which knows how many trips there are. */
   @Post('summaries')
+  @ApiOperation({ summary: 'The same for several trips' })
   @HttpCode(HttpStatus.OK)
   @RateLimit(DAILY_SUMMARIES)
   async several(

@@ -1,3 +1,4 @@
+import { ApiProperty } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, ArrayUnique, IsArray, Matches } from 'class-validator';
 import { ID, ID_RULE } from '../../http/validation.js';
 import { MAX_SUMMARIES } from '../../limits/policies.js';
@@ -8,5 +9,12 @@ export class SummariesDto {
   @ArrayMaxSize(MAX_SUMMARIES)
   @ArrayUnique()
   @Matches(ID, { each: true, message: `each value in $property ${ID_RULE}` })
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'string', pattern: ID.source },
+    minItems: 1,
+    maxItems: MAX_SUMMARIES,
+    uniqueItems: true,
+  })
   trip_ids: string[];
 }

@@ -4,6 +4,8 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { AppModule } from '../../../src/app.module.js';
 import { readConfiguration } from '../../../src/config/read-configuration.js';
+import { STAGE_OPTIONS, type StageOptions } from '../../../src/control-room/stage/stage.js';
+import { RUN_TIMES } from '../../../src/control-room/stage/surge-run.js';
 import { Clock } from '../../../src/time/clock.js';
 
 export type Platform = 'Express' | 'Fastify';
@@ -20,17 +22,33 @@ export interface Service {
 /** The default of tests: matching takes no time, and there are no limits. */
 export const QUICK = { MATCHING_SERVICE_MS: '0', RATE_LIMIT: 'off' };
 
-/** Starts the whole application with its real configuration on a free port. */
-export async function start(platform: Platform, variables: Record<string, string> = {}): Promise<Service> {
+/** Otherwise each viewer of a test would start two processes. test/app/surge.spec.ts has them. */
+const NO_WORLDS: StageOptions = { times: RUN_TIMES, startsWithViewer: false, lingerMs: 0 };
+
+/** A provider's token, and the value that takes its place. */
+export type Override = readonly [token: unknown, value: object];
+
+/**
+ * Starts the whole application with its real configuration on a free port.
+ *
+ * @param configure called before the application listens
+ */
+export async function start(
+  platform: Platform,
+  variables: Record<string, string> = {},
+  overrides: readonly Override[] = [],
+  configure?: (app: INestApplication) => void,
+): Promise<Service> {
   const clock = { ms: Date.UTC(2024, 0, 1) };
-  const module = await Test.createTestingModule({
+  const builder = Test.createTestingModule({
     imports: [AppModule.forRoot(readConfiguration({ ...QUICK, ...variables }))],
-  })
-    .overrideProvider(Clock)
-    .useValue({ now: () => clock.ms })
-    .compile();
+  });
+  const all: readonly Override[] = [[Clock, { now: () => clock.ms }], [STAGE_OPTIONS, NO_WORLDS], ...overrides];
+  for (const [token, value] of all) builder.overrideProvider(token).useValue(value);
+  const module = await builder.compile();
   const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
   const app = module.createNestApplication(adapter, { logger: ['fatal', 'error', 'warn'] });
+  configure?.(app);
   await app.listen(0, '127.0.0.1');
   return { app, url: await app.getUrl(), clock };
 }

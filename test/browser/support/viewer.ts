@@ -1,4 +1,5 @@
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
+import type { SurgePhase, WorldId } from '../../../src/control-room/stage/surge-tick.js';
 import { requireProgram } from '../../../tools/programs.js';
 
 export function launch(): Promise<Browser> {
@@ -25,21 +26,61 @@ export class Viewer implements AsyncDisposable {
       if (new URL(request.url()).origin !== new URL(url).origin) viewer.troubles.push(`request: ${request.url()}`);
     });
     await page.goto(url);
-    await page.locator('#connection[data-state=live]').waitFor();
-    await page.locator('[data-lane=rides] [data-full]').first().waitFor();
+    await viewer.live();
     return viewer;
   }
 
-  get concert(): Locator {
-    return this.page.locator('#concert-button');
+  /** Waits for the first figures. */
+  async live(): Promise<void> {
+    // The pill of the connection is hidden while all is well.
+    await this.page.locator('#connection[data-state=live]').waitFor({ state: 'attached' });
+    await this.page.locator('[data-lane=rides] [data-full]').first().waitFor();
   }
 
-  get enforcement(): Locator {
-    return this.page.getByRole('switch', { name: 'Limits enforced' });
+  /** The one button. */
+  get run(): Locator {
+    return this.page.locator('#run');
+  }
+
+  get state(): Locator {
+    return this.page.locator('#state');
   }
 
   get rider(): Locator {
     return this.page.getByRole('combobox', { name: 'The rider' });
+  }
+
+  world(id: WorldId): Locator {
+    return this.page.locator(`#world-${id}`);
+  }
+
+  switchOf(id: WorldId): Locator {
+    return this.world(id).getByRole('switch');
+  }
+
+  tile(id: WorldId, name: 'failed' | 'p99' | 'rides'): Locator {
+    return this.world(id).locator(`[data-tile=${name}]`);
+  }
+
+  /** Waits for a phase of the surge. */
+  async phase(...phases: SurgePhase[]): Promise<void> {
+    const selector = phases.map((phase) => `body[data-phase=${phase}]`).join();
+    // A phase of the run takes half a minute, and the start of the worlds some seconds.
+    await this.page.locator(selector).waitFor({ timeout: 60_000 });
+  }
+
+  /** Presses the one button, once the worlds are ready, and waits for the surge. */
+  async surge(): Promise<void> {
+    await this.phase('ready');
+    await this.run.click();
+    await this.phase('surge');
+  }
+
+  /** Ends the run, if there is one. */
+  async calm(): Promise<void> {
+    await this.phase('ready', 'calm', 'surge', 'recovery', 'ending');
+    if (await this.run.evaluate((button) => button.classList.contains('stop'))) await this.run.click();
+    await this.phase('ready');
   }
 
   lane(id: string): Locator {
@@ -50,12 +91,6 @@ export class Viewer implements AsyncDisposable {
   async full(lane: string, policy: string): Promise<number> {
     const full = await this.lane(lane).locator(`[data-policy=${policy}]`).getAttribute('data-full');
     return Number(full ?? Number.NaN);
-  }
-
-  /** The number beside a chart. */
-  async value(name: string): Promise<number> {
-    const text = await this.page.locator(`figure [data-value=${name}]`).innerText();
-    return Number.parseFloat(text.replaceAll(',', ''));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

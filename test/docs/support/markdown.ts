@@ -54,6 +54,7 @@ export function readPage(path: string): Page {
     } else if (node.type === 'html') {
       before += hidden(node.value, path, line, fences);
       for (const [, anchor] of node.value.matchAll(/<a (?:id|name)="([^"]+)"/g)) anchors.add(anchor!);
+      for (const [, url] of node.value.matchAll(/ (?:src|srcset|href)="([^"]+)"/g)) links.push({ line, url: url! });
     } else if (node.type === 'heading') {
       const text = toString(node);
       headings.push(text);

@@ -1,0 +1,34 @@
+import { type Charge, MemoryStore, type RateLimitStore, RateLimitStoreError, type Verdict } from 'nestjs-floodgate';
+
+/** The store that the pods of one process share where there is no Redis. It can be away, as a Redis can. */
+export class SharedMemory implements RateLimitStore {
+  isUp = true;
+  readonly supports: RateLimitStore['supports'];
+  private store = new MemoryStore();
+
+  constructor() {
+    this.supports = this.store.supports;
+  }
+
+  /** @throws RateLimitStoreError while it is away: the library's fallback decides then */
+  consume(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    this.assertUp();
+    return this.store.consume(charges);
+  }
+
+  /** @throws RateLimitStoreError while it is away */
+  reset(keys: readonly string[]): void | Promise<void> {
+    this.assertUp();
+    return this.store.reset(keys);
+  }
+
+  /** As a Redis that is killed and keeps nothing on disk: it comes back empty. */
+  turn(isUp: boolean): void {
+    if (isUp && !this.isUp) this.store = new MemoryStore();
+    this.isUp = isUp;
+  }
+
+  private assertUp(): void {
+    if (!this.isUp) throw new RateLimitStoreError('the shared store is away');
+  }
+}

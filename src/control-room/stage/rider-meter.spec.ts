@@ -1,0 +1,82 @@
+import { expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { RiderMeter } from './rider-meter.js';
+import type { RunPhase } from './surge-tick.js';
+
+const PHASES: readonly RunPhase[] = ['calm', 'surge', 'recovery'];
+
+const request = fc.record({
+  sentAtMs: fc.nat(6000),
+  /** Undefined: no answer yet. */
+  tookMs: fc.option(fc.nat(4000), { nil: undefined }),
+  status: fc.constantFrom(200, 201, 429, 404, 503, 0),
+  hasDriver: fc.boolean(),
+});
+
+/** Phases of two seconds. */
+const phaseAt = (ms: number): RunPhase => PHASES[Math.min(2, Math.floor(ms / 2000))]!;
+
+it('counts each request in the phase in which it was sent, whenever its answer comes', () => {
+  fc.assert(
+    fc.property(fc.array(request, { maxLength: 80 }), (requests) => {
+      const meter = new RiderMeter();
+      const events = requests.map((one) => ({
+        ...one,
+        answered: undefined as ReturnType<RiderMeter['sent']> | undefined,
+      }));
+      for (const one of events.toSorted((a, b) => a.sentAtMs - b.sentAtMs)) {
+        one.answered = meter.sent(phaseAt(one.sentAtMs), one.sentAtMs);
+      }
+      const answered = events.filter((one) => one.tookMs !== undefined);
+      for (const one of answered.toSorted((a, b) => a.sentAtMs + a.tookMs! - (b.sentAtMs + b.tookMs!))) {
+        const answer = one.hasDriver ? { status: one.status, driverId: 'd' } : { status: one.status };
+        one.answered!(answer, one.sentAtMs + one.tookMs!);
+      }
+      const isServed = (status: number): boolean => status === 200 || status === 201;
+      for (const phase of PHASES) {
+        const sent = requests.filter(({ sentAtMs }) => phaseAt(sentAtMs) === phase);
+        const had = sent.filter(({ tookMs }) => tookMs !== undefined);
+        const refused = had.filter(({ status }) => status === 429);
+        const served = had.filter(({ status }) => isServed(status));
+        expect(meter.figuresOf(phase, 2, null)).toEqual({
+          seconds: 2,
+          sent: sent.length,
+          served: served.length,
+          refused: refused.length,
+          failed: had.length - refused.length - served.length,
+          medianMs: rank(
+            had.filter(({ status }) => status !== 429),
+            50,
+          ),
+          p99Ms: rank(
+            had.filter(({ status }) => status !== 429),
+            99,
+          ),
+          refusedMedianMs: rank(refused, 50),
+          rides: served.filter(({ hasDriver }) => hasDriver).length,
+          recoveredAfterS: null,
+        });
+        expect(meter.isSettled(phase)).toBe(sent.length === had.length);
+      }
+      const { sent, served, refused, failed } = meter.total;
+      expect([sent, served + refused + failed]).toEqual([requests.length, answered.length]);
+    }),
+  );
+});
+
+it('never counts a request as served that fails after the limiter let it pass', () => {
+  const meter = new RiderMeter();
+  const [first, second, third] = [0, 1, 2].map((ms) => meter.sent('surge', ms));
+  first!({ status: 503 }, 3000);
+  second!({ status: 0 }, 3100);
+  third!({ status: 429, policy: 'matching' }, 3200);
+  expect(meter.now(3300)).toEqual({ served: 0, refused: 1, failed: 2, rides: 0, p99Ms: 3099 });
+});
+
+/** The shortest time that at least so many percent of the answers took at most. */
+function rank(answers: readonly { readonly tookMs: number | undefined }[], percent: number): number | null {
+  const times = answers.map(({ tookMs }) => tookMs!);
+  if (times.length === 0) return null;
+  const atMost = (limit: number): number => times.filter((time) => time <= limit).length;
+  return Math.min(...times.filter((time) => 100 * atMost(time) >= percent * times.length));
+}

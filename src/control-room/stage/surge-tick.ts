@@ -1,0 +1,157 @@
+import type { PolicyTick } from '../live.js';
+
+/** What the page receives of the surge. The file has types only, so that TypeScript can check the page's modules against them. */
+
+/** `left` begins without limits, `right` has them. Each is a process of the application with a matching service of its own. */
+export type WorldId = 'left' | 'right';
+
+/** Facts that do not change while the process runs. */
+export interface SurgeDescription {
+  /** Of a whole run. */
+  readonly seconds: number;
+  /** Cores of this machine. */
+  readonly cores: number;
+  /** The worlds are the shipped city divided by this: 1 on four cores and more. */
+  readonly scale: number;
+  readonly riders: number;
+  /** Requests per second that all riders send to each world if every answer comes at once. */
+  readonly demand: number;
+  /** Requests per second that each world's matching can serve. */
+  readonly capacity: number;
+  /** Requests per second that the limit before matching lets through. */
+  readonly limit: number;
+  /** The longest wait in matching's queue, in milliseconds. */
+  readonly patienceMs: number;
+}
+
+/**
+ * `idle`: no world runs yet, or none any more. `starting`: the processes of the worlds start. `ready`: both wait for a surge.
+ * `calm`, `surge`, `recovery`: the phases of a run, in this order. `ending`: riders send nothing more, and some still wait.
+ * `unavailable`: a world could not start or has ended; `problem` says why.
+ */
+export type SurgePhase = 'idle' | 'starting' | 'ready' | 'calm' | 'surge' | 'recovery' | 'ending' | 'unavailable';
+
+/** The phases of a run that have a verdict. In `recovery` the left world enforces its limits, too. */
+export type RunPhase = 'calm' | 'surge' | 'recovery';
+
+export interface SurgeTick {
+  readonly phase: SurgePhase;
+  /** Why the phase is `unavailable`. */
+  readonly problem: string | null;
+  /** Milliseconds since the run began, by the server's clock; of the last run after its end. All instants of this tick are of this clock. */
+  readonly atMs: number;
+  /** Until the run ends; 0 outside a run. */
+  readonly secondsLeft: number;
+  /** Null without worlds and without a last run. */
+  readonly worlds: Readonly<Record<WorldId, WorldTick>> | null;
+  /** Null while the machine carries the run. Otherwise the figures cannot be trusted. */
+  readonly busy: Busyness | null;
+  /** The verdicts of the phases that have ended: of this run, or of the last one. */
+  readonly verdicts: readonly Verdict[];
+}
+
+/** Why the machine is too busy for a run, in figures. */
+export interface Busyness {
+  /** Cores that all processes but those of this run use. */
+  readonly othersCpu: number;
+  /** Cores that nothing uses. */
+  readonly idleCpu: number;
+  /** How late the riders' requests are sent, in milliseconds: p99 of the last seconds. */
+  readonly lateP99Ms: number;
+}
+
+/** What riders got in one moment. Rates are averages of the last second, by the second of the answer. */
+export interface Sample {
+  /** Milliseconds since the run began. */
+  readonly atMs: number;
+  /** Answers per second with what the rider asked for. A request that fails after the limiter let it pass is not served. */
+  readonly served: number;
+  /** 429s per second. */
+  readonly refused: number;
+  /** All other answers per second, and riders per second who left without one. */
+  readonly failed: number;
+  /** Milliseconds to the answers of the last two seconds that were no 429; null without one. */
+  readonly p99Ms: number | null;
+  /** Rides with a driver per second. */
+  readonly rides: number;
+  /** Requests in matching's queue. */
+  readonly waiting: number;
+  /** The busy share of matching's workers, 0 to 1. */
+  readonly utilisation: number;
+  readonly enforced: boolean;
+  /** What decides about requests in this moment. `fallback`: Redis is unavailable. */
+  readonly decider: 'redis' | 'process' | 'fallback' | 'none';
+}
+
+export interface WorldTick {
+  readonly sample: Sample;
+  /** Since the run began. */
+  readonly total: { readonly sent: number; readonly served: number; readonly refused: number; readonly failed: number };
+  /** Requests of this tick to draw. */
+  readonly drawn: DrawnRequests;
+  readonly followed: FollowedRider;
+}
+
+export interface DrawnRequests {
+  /** One of this many requests is drawn, from 1. The followed rider's are all drawn. */
+  readonly oneOf: number;
+  /** Sent since the last tick. Each has its answer in a later tick, or in this one. */
+  readonly sent: readonly SentRequest[];
+  readonly answered: readonly AnsweredRequest[];
+}
+
+export interface SentRequest {
+  /** Unique in the run and the world. */
+  readonly id: number;
+  readonly route: 'rides' | 'fares' | 'nearby';
+  readonly rider: string;
+  readonly isFollowed: boolean;
+  readonly atMs: number;
+}
+
+export interface AnsweredRequest {
+  readonly id: number;
+  readonly atMs: number;
+  readonly outcome: 'served' | 'refused' | 'failed';
+  /** 0: the rider left without an answer. */
+  readonly status: number;
+  /** Of a 429. */
+  readonly retryAfterMs: number | null;
+  /** The policy that refused. */
+  readonly policy: string | null;
+}
+
+/** One simulated rider who sends a burst of requests now and then, and whose own bucket the page draws. */
+export interface FollowedRider {
+  readonly id: string;
+  /** The rider's policies on ride requests, as the next request finds them: `rider`, then `matching`. Instants are milliseconds since 1970. */
+  readonly policies: readonly { readonly name: string; readonly tick: PolicyTick }[];
+  /** The clock of those instants, now. */
+  readonly at: number;
+  readonly total: { readonly sent: number; readonly served: number; readonly refused: number; readonly failed: number };
+}
+
+export interface Verdict {
+  readonly phase: RunPhase;
+  readonly worlds: Readonly<Record<WorldId, PhaseFigures>>;
+  /** Not null: the machine was too busy in this phase. */
+  readonly busy: Busyness | null;
+}
+
+/** What riders got in a phase, by the instant of sending. */
+export interface PhaseFigures {
+  readonly seconds: number;
+  readonly sent: number;
+  readonly served: number;
+  readonly refused: number;
+  readonly failed: number;
+  /** Milliseconds of requests that were not refused; null without one. */
+  readonly medianMs: number | null;
+  readonly p99Ms: number | null;
+  /** Milliseconds of 429s; null without one. */
+  readonly refusedMedianMs: number | null;
+  /** Rides with a driver. */
+  readonly rides: number;
+  /** In `recovery`, of the left world: seconds until p99 stayed below 500 ms; null: it did not. */
+  readonly recoveredAfterS: number | null;
+}

@@ -1,0 +1,133 @@
+import { Logger } from '@nestjs/common';
+import type { Configuration } from '../../config/configuration.js';
+import { FOLLOWED } from './followed-rider.js';
+import type { WorldId } from './surge-tick.js';
+import { type OfWorlds, World, WORLD_IDS, WORLD_NAMES } from './world.js';
+import type { WorldLook } from './world.main.js';
+
+const LOOK_MS = 250;
+/** A world that is alive and does not answer for so long is as good as ended. */
+const SILENCE_MS = 15_000;
+
+/** The databases of the stage's Redis: each world has limits of its own. */
+const DATABASES: OfWorlds<number> = { left: 1, right: 2 };
+
+/** Both worlds, from their start to their end, and what they look like now. */
+export class Worlds implements AsyncDisposable {
+  private readonly logger = new Logger('World');
+  private readonly killer = new AbortController();
+  private started: OfWorlds<World> | undefined;
+  private shown: OfWorlds<WorldLook> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private isLooking = false;
+  private lookedAt = 0;
+  private preparing = false;
+  private starting: Promise<unknown> = Promise.resolve();
+
+  /**
+   * @param onLook called several times per second with what both worlds look like
+   * @param onProblem called once, when a world does not start, does not answer or ends
+   */
+  constructor(
+    private readonly onLook: (looks: OfWorlds<WorldLook>) => void,
+    private readonly onProblem: (error: Error) => void,
+  ) {}
+
+  /** Undefined while they start. */
+  get ready(): OfWorlds<World> | undefined {
+    return this.shown && this.started;
+  }
+
+  get looks(): OfWorlds<WorldLook> | undefined {
+    return this.shown;
+  }
+
+  get isPreparing(): boolean {
+    return this.preparing;
+  }
+
+  /** @param redisUrl undefined: each world keeps its limits in its process */
+  async start(configuration: Configuration, redisUrl: () => Promise<string | undefined>): Promise<void> {
+    try {
+      const url = await redisUrl();
+      if (this.killer.signal.aborted) return;
+      const one = (id: WorldId): Promise<World> =>
+        World.start(id, { ...configuration, redisUrl: url && databaseOf(url, id) }, this.killer.signal);
+      const both = Promise.all([one('left'), one('right')]);
+      this.starting = both.catch(() => undefined);
+      const [left, right] = await both;
+      this.started = { left, right };
+      await left.enforce(false);
+      await this.look();
+      this.timer = setInterval(() => void this.refresh(), LOOK_MS);
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+
+  /** Gives both worlds the limits that a run begins with. */
+  async prepare(): Promise<void> {
+    this.preparing = true;
+    try {
+      await Promise.all([this.enforce('left', false), this.enforce('right', true)]);
+    } catch (error) {
+      this.fail(error as Error);
+    } finally {
+      this.preparing = false;
+    }
+  }
+
+  async enforce(id: WorldId, on: boolean): Promise<void> {
+    await this.started![id].enforce(on);
+    await this.refresh();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.killer.abort();
+    clearInterval(this.timer);
+    await this.starting;
+    const { started } = this;
+    if (started !== undefined) await Promise.all(WORLD_IDS.map((id) => started[id][Symbol.asyncDispose]()));
+  }
+
+  private async refresh(): Promise<void> {
+    if (this.killer.signal.aborted) return;
+    if (this.isLooking) {
+      if (performance.now() - this.lookedAt > SILENCE_MS) {
+        this.fail(new Error(`A world has not answered for ${SILENCE_MS / 1000} s`));
+      }
+      return;
+    }
+    try {
+      await this.look();
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+
+  private async look(): Promise<void> {
+    const { left, right } = this.started!;
+    this.isLooking = true;
+    this.lookedAt = performance.now();
+    try {
+      const [of, other] = await Promise.all([left.look(FOLLOWED), right.look(FOLLOWED)]);
+      this.shown = { left: of, right: other };
+    } finally {
+      this.isLooking = false;
+    }
+    for (const id of WORLD_IDS) {
+      for (const line of this.shown[id].logged) this.logger.warn(`${WORLD_NAMES[id]}: ${line}`);
+    }
+    this.onLook(this.shown);
+  }
+
+  private fail(error: Error): void {
+    if (!this.killer.signal.aborted) this.onProblem(error);
+  }
+}
+
+function databaseOf(url: string, id: WorldId): string {
+  const database = new URL(url);
+  database.pathname = `/${DATABASES[id]}`;
+  return database.href;
+}

@@ -1,0 +1,57 @@
+/**
+ * What a client sends. `once`: one request. `impatient`: a script that tries again soon, whatever `Retry-After` says. `patient`: a
+ * script that waits as told. `crash`: no request; the process that holds the running requests dies.
+ */
+export type TrafficKind = 'once' | 'impatient' | 'patient' | 'crash';
+
+/** One moment of the traffic: whole milliseconds since the timeline's beginning. */
+export interface TrafficEvent {
+  readonly at: number;
+  readonly kind: TrafficKind;
+}
+
+/** Retries of an impatient script come this often. */
+export const IMPATIENT_MS = 250;
+/** Attempts of a script before it gives up. */
+export const MAX_TRIES = 60;
+/** The events that a timeline keeps. */
+export const MAX_EVENTS = 2_000;
+/** The length of a timeline: a day. */
+export const MAX_TIME_MS = 86_400_000;
+
+/** A burst of `count` requests at once. */
+export function burst(at: number, count: number, kind: TrafficKind = 'once'): readonly TrafficEvent[] {
+  return Array.from({ length: count }, () => ({ at, kind }));
+}
+
+/** Where the script around a window's edge stands. */
+export interface EdgeScript {
+  readonly events: readonly TrafficEvent[];
+  /** The edge. */
+  readonly edge: number;
+  /** When the script has been sent. */
+  readonly end: number;
+}
+
+/** The part of a window between the two bursts and the edge. */
+const NEAR_EDGE = 1 / 20;
+
+/**
+ * One whole limit just before an edge of the windows, and another one just after it. A whole window lies between now and the window
+ * that the script fills, so that the traffic before does not blur what it shows.
+ */
+export function edgeScript(now: number, limit: number, windowMs: number): EdgeScript {
+  const near = Math.max(1, Math.round(windowMs * NEAR_EDGE));
+  const edge = (Math.floor(now / windowMs) + 2) * windowMs;
+  return { events: [...burst(edge - near, limit), ...burst(edge + near, limit)], edge, end: edge + near };
+}
+
+/** Traffic that has something to show of every algorithm: a burst, a calm trickle, then a limit on each side of an edge. */
+export const EXAMPLE: { readonly events: readonly TrafficEvent[]; readonly now: number } = {
+  events: [
+    ...burst(1_500, 14),
+    ...Array.from({ length: 6 }, (_, i) => ({ at: 3_500 + i * 900, kind: 'once' as const })),
+    ...edgeScript(3_000, 10, 10_000).events,
+  ],
+  now: 25_000,
+};

@@ -1,0 +1,72 @@
+import { byId, say } from './dom.js';
+import { LABELS } from './words.js';
+
+/** @typedef {import('../model/timeline.js').Timeline} Timeline */
+/** @typedef {import('../model/traffic.js').TrafficKind} TrafficKind */
+/** @typedef {{ count: number, kind?: TrafficKind, edge?: number, apart?: number }} Sent */
+
+/** A screen reader hears of many requests together. */
+const TOGETHER_MS = 900;
+
+/** Says what became of the requests that a person has just sent. */
+export class Result {
+  #place = byId('result', HTMLElement);
+  /** @type {Sent | undefined} */
+  #sent;
+  /** What each row had passed before. @type {readonly number[]} */
+  #before = [];
+  /** @type {number | undefined} */
+  #timer;
+
+  /**
+   * @param {Timeline} timeline
+   * @param {Sent} sent
+   */
+  begin(timeline, sent) {
+    if (this.#sent !== undefined && sent.edge === undefined && this.#sent.kind === sent.kind) {
+      this.#sent.count += sent.count;
+      return;
+    }
+    this.#sent = { ...sent };
+    this.#before = timeline.rows.map(({ lane }) => lane.allowed);
+  }
+
+  /** @param {{ readonly timeline: Timeline }} player */
+  endSoon(player) {
+    this.#timer ??= window.setTimeout(() => this.end(player.timeline), TOGETHER_MS);
+  }
+
+  /** Other traffic: what was begun is not told. */
+  forget() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sent = undefined;
+  }
+
+  /** @param {string} text */
+  tell(text) {
+    this.forget();
+    say(this.#place, text);
+  }
+
+  /** @param {Timeline} timeline */
+  end(timeline) {
+    if (this.#sent === undefined) return;
+    const sent = this.#sent;
+    const passed = timeline.rows.map(({ policy: { algorithm }, lane }, i) => {
+      const count = lane.allowed - (this.#before[i] ?? 0);
+      const twice = sent.edge !== undefined && algorithm === 'fixed-window' && count === sent.count;
+      return `${LABELS[algorithm].toLowerCase()} ${count}${twice ? ' (twice its limit)' : ''}`;
+    });
+    this.tell(`${opening(sent)} Passed: ${passed.join(', ')}.`);
+  }
+}
+
+/** @param {Sent} sent */
+function opening({ count, kind, edge, apart = 0 }) {
+  const requests = count === 1 ? '1 request.' : `${count} requests`;
+  if (edge !== undefined) return `${requests} within ${(apart * 2) / 1000} s, around the edge at ${edge / 1000} s.`;
+  if (kind === 'impatient') return `${requests}; rejected ones are sent again every 0.25 s.`;
+  if (kind === 'patient') return `${requests}; rejected ones wait for Retry-After.`;
+  return count === 1 ? requests : `${requests}.`;
+}

@@ -1,0 +1,77 @@
+import { writeLink } from '../model/link.js';
+import { button, byId } from './dom.js';
+
+/** @typedef {import('./player.js').Player} Player */
+
+/** Browsers bound how often a page may write its address. */
+const WRITE_MS = 700;
+const CONFIRMED_MS = 2500;
+
+/** Keeps the address of the page as a link to what it shows. */
+export class Address {
+  /** @type {number | undefined} */
+  #timer;
+  #player;
+  /** What this page has written itself. */
+  hash = location.hash;
+
+  /** @param {Player} player */
+  constructor(player) {
+    this.#player = player;
+  }
+
+  /** Soon, since changes come in crowds. */
+  writeSoon() {
+    this.#timer ??= window.setTimeout(() => this.write(), WRITE_MS);
+  }
+
+  /** @returns {number} how many of the oldest requests the link leaves out */
+  write() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const { settings, events, now } = this.#player.timeline;
+    const { hash, omitted } = writeLink({ settings, events, now });
+    this.hash = hash;
+    history.replaceState(null, '', hash);
+    return omitted;
+  }
+}
+
+/**
+ * Copies a text, and says so on the button for a while. Without the browser's leave, a dialog shows the text.
+ *
+ * @param {HTMLButtonElement} by
+ * @param {string} text
+ * @param {string} done what the button says then
+ */
+export async function copy(by, text, done) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = byId('manual-text', HTMLTextAreaElement);
+    area.value = text;
+    byId('manual', HTMLDialogElement).showModal();
+    area.select();
+    return;
+  }
+  const usual = (by.dataset.usual ??= by.textContent ?? '');
+  by.textContent = done;
+  by.dataset.done = '';
+  setTimeout(() => {
+    by.textContent = usual;
+    delete by.dataset.done;
+  }, CONFIRMED_MS);
+}
+
+/**
+ * @param {Address} address
+ * @param {(omitted: number) => void} told
+ */
+export function wireShare(address, told) {
+  const share = button('share');
+  share.addEventListener('click', () => {
+    const omitted = address.write();
+    told(omitted);
+    void copy(share, location.href, 'Copied ✓');
+  });
+}

@@ -1,0 +1,29 @@
+// A process that answers calls, and can start another one like itself.
+import { openSync } from 'node:fs';
+import { url } from 'node:inspector';
+import { answerCalls } from '../../../src/processes/answer-calls.js';
+import { Child } from '../../../src/processes/child.js';
+
+export type AnsweringProcedures = {
+  readonly inspector: () => string | undefined;
+  /** Ends without an answer. */
+  readonly end: () => Promise<void>;
+  /** Starts a process when no file descriptor is left. @returns what that throws */
+  readonly startWithoutFiles: () => Promise<string>;
+};
+
+answerCalls({
+  inspector: () => url(),
+  end: async () => process.exit(3),
+  startWithoutFiles: async () => {
+    const script = new URL(import.meta.url);
+    try {
+      for (;;) openSync('/dev/null', 'r');
+    } catch {
+      return Child.start({ name: 'The other', script }).then(
+        () => 'it starts',
+        (error: Error) => error.message,
+      );
+    }
+  },
+} satisfies AnsweringProcedures);

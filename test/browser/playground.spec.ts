@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { until } from '../support/faults/until.js';
+import { BuiltApp } from './support/built-app.js';
+import { PlaygroundPage } from './support/playground-page.js';
+import { launch } from './support/viewer.js';
+
+const PHONE = { width: 390, height: 844 };
+
+let browser: Browser;
+let app: BuiltApp;
+let url: string;
+
+beforeAll(async () => {
+  [browser, app] = await Promise.all([launch(), BuiltApp.start()]);
+  url = `${app.url}/playground/`;
+});
+
+afterAll(async () => {
+  await browser.close();
+  await app.stop();
+});
+
+describe('the playground', () => {
+  it('opens with an example that plays: each row passes and rejects', async () => {
+    await using playground = await PlaygroundPage.open(browser, `${app.url}/playground`);
+    expect(playground.page.url()).toMatch(/\/playground\/(#.*)?$/);
+    expect(await playground.page.locator('article').count()).toBe(6);
+    expect(await playground.stats('passed')).not.toContain('0');
+    expect(await playground.stats('rejected')).not.toContain('0');
+    const time = (): Promise<string> => playground.page.locator('#clock').innerText();
+    const before = await time();
+    await until('the clock', 5000, async () => (await time()) !== before);
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('sends one request, a burst, and a stream while a button is held', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const { page } = playground;
+    await playground.clear();
+    await playground.button('Send 1').click();
+    expect(await playground.stats('passed')).toEqual(['1', '1', '1', '1', '1', '1']);
+    expect(await playground.stats('remaining')).toEqual([
+      '9 of 10',
+      '10 of 10',
+      '9 of 10',
+      '9 of 10',
+      '9 of 10',
+      '2 of 3',
+    ]);
+    await page.getByLabel('Requests of a burst').fill('14');
+    await playground.button('Burst').click();
+    expect(await playground.stats('passed')).toEqual(['10', '11', '10', '10', '10', '3']);
+    expect(await playground.stats('rejected')).toEqual(['5', '4', '5', '5', '5', '12']);
+    await page.getByText('15 requests. Passed: token bucket 10, leaky bucket 11').waitFor();
+    expect(await playground.row('fixed-window').locator('.outlook').innerText()).toBe('Retry-After 10.0 s');
+
+    await playground.clear();
+    await page.getByLabel('Requests per second while held').selectOption('10/s');
+    await playground.button('Hold').hover();
+    await page.mouse.down();
+    await until('a stream', 8000, async () => Number(await playground.stat('token-bucket', 'passed')) >= 6);
+    await page.mouse.up();
+    await page.locator('#hold[aria-pressed=false]').waitFor();
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('shows twice the limit around the edge of a fixed window, and not in a log', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    await playground.clear();
+    await playground.button('Edge of a window').click();
+    expect(await playground.stats('passed')).toEqual(['11', '12', '20', '10', '10', '3']);
+    expect(await playground.stat('fixed-window', 'most')).toBe('20, over 10');
+    expect(await playground.stat('sliding-window-log', 'most')).toBe('10');
+    await playground.page.getByText('around the edge at 20 s').waitFor();
+    await playground.page.getByText('fixed window 20 (twice its limit)').waitFor();
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('tells a script that waits as told from one that does not: both pass at the same time', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const { page } = playground;
+    const rejected: string[] = [];
+    for (const script of ['Retry at once', 'Retry as told']) {
+      await playground.clear();
+      await page.getByLabel('Requests of a burst').fill('12');
+      await playground.button(script).click();
+      for (let second = 0; second < 10; second++) await playground.button('Step').click();
+      expect(await playground.stat('fixed-window', 'passed')).toBe('12');
+      rejected.push(await playground.stat('fixed-window', 'rejected'));
+    }
+    expect(rejected).toEqual(['80', '2']);
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('decides the same requests again with other numbers, and explains numbers that are wrong', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const { page } = playground;
+    await playground.clear();
+    await playground.button('Burst').click();
+    expect(await playground.stat('token-bucket', 'passed')).toBe('10');
+    await page.locator('#setting-capacity').fill('12');
+    expect(await playground.stat('token-bucket', 'passed')).toBe('12');
+    await page.locator('#setting-capacity').fill('61');
+    await page.getByText('Capacity must be a whole number from 1 to 60, got 61').waitFor();
+    expect(await playground.stat('token-bucket', 'passed')).toBe('12');
+    const slider = page.getByRole('slider', { name: 'Capacity' });
+    await slider.focus();
+    await page.keyboard.press('ArrowRight');
+    expect(await page.locator('#setting-capacity').inputValue()).toBe('13');
+    await page.locator('#wrong').waitFor({ state: 'hidden' });
+    expect(await playground.stat('token-bucket', 'passed')).toBe('13');
+    expect(await playground.row('token-bucket').locator('code').innerText()).toContain('capacity: 13');
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('shares a picture by its address, to the pixel', async () => {
+    await using playground = await PlaygroundPage.open(browser, url, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const { page } = playground;
+    await playground.clear();
+    await page.locator('#setting-limit').fill('6');
+    await playground.button('Burst').click();
+    for (const name of ['Step', 'Retry as told', 'Step', 'Send 1', 'Step']) await playground.button(name).click();
+    await playground.button('Its pod dies').click();
+    await playground.button('Copy link').click();
+    await playground.button('Copied ✓').waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    expect(link).toContain('/playground/#v=1&');
+    expect(link.length).toBeLessThan(200);
+    await using shared = await PlaygroundPage.open(browser, link);
+    expect(await shared.stats('passed')).toEqual(await playground.stats('passed'));
+    expect(await shared.pictures()).toEqual(await playground.pictures());
+    await shared.button('Play').waitFor();
+    expect([...playground.troubles, ...shared.troubles]).toEqual([]);
+  });
+
+  it('says what is wrong with a damaged link, and shows the rest', async () => {
+    await using playground = await PlaygroundPage.open(browser, `${url}#v=1&c=5&w=never&x=0_8.%00`);
+    await playground.page
+      .getByText('This link is damaged: Window must be a whole number from 1 to 60 s, got never')
+      .waitFor();
+    expect(await playground.stat('token-bucket', 'passed')).toBe('5');
+    await playground.page.evaluate(() => (location.hash = '#v=1&c=3&x=0_8'));
+    await until('the other link', 5000, async () => (await playground.stat('token-bucket', 'passed')) === '3');
+    expect(await playground.page.locator('#notice').isVisible()).toBe(false);
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('copies the decorator of a row, and shows it where the browser forbids copying', async () => {
+    await using playground = await PlaygroundPage.open(browser, url, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const { page } = playground;
+    const button = playground.button('Copy @RateLimit of the fixed window');
+    await button.click();
+    await button.getByText('Copied ✓').waitFor();
+    const decorator = "@RateLimit({ algorithm: 'fixed-window', limit: 10, window: '10s' })";
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(decorator);
+    await button.getByText('Copy', { exact: true }).waitFor();
+    // Whoever grants some permissions to Chromium denies the others.
+    await using strict = await PlaygroundPage.open(browser, url, { permissions: ['clipboard-read'] });
+    await strict.button('Copy @RateLimit of the fixed window').click();
+    await strict.page.getByRole('dialog', { name: 'Copy it by hand' }).waitFor();
+    expect(await strict.page.getByLabel('The text to copy').inputValue()).toBe(decorator);
+    await strict.page.keyboard.press('Escape');
+    await strict.page.getByRole('dialog').waitFor({ state: 'hidden' });
+    expect(strict.troubles).toEqual([]);
+    expect(playground.troubles).toEqual([]);
+  });
+});
+
+describe('for everybody', () => {
+  it('works with a keyboard alone, and disturbs no other use of it', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const { page } = playground;
+    const { keyboard } = page;
+    await playground.clear();
+    await page.locator('#timeline').focus();
+    await keyboard.press('t');
+    await keyboard.press('b');
+    expect(await playground.stat('token-bucket', 'rejected')).toBe('6');
+    await keyboard.press('s');
+    expect(await page.locator('#clock').innerText()).toBe('1.0 s');
+    await keyboard.press('p');
+    await playground.button('Pause').waitFor();
+    await playground.clear();
+    await page.locator('#setting-limit').focus();
+    await keyboard.press('t');
+    await page.locator('body').press('t');
+    expect(await playground.stat('token-bucket', 'passed')).toBe('0');
+    await playground.button('Hold').focus();
+    await keyboard.down('Space');
+    await until('a stream', 8000, async () => Number(await playground.stat('token-bucket', 'passed')) >= 2);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await keyboard.up('Space');
+    await page.locator('#hold[aria-pressed=false]').waitFor();
+    const unnamed = await page
+      .locator('button, input, select')
+      .evaluateAll((all) =>
+        all.filter(
+          (one) =>
+            !(one as HTMLInputElement).labels?.length && !one.getAttribute('aria-label') && !one.textContent?.trim(),
+        ),
+      );
+    expect(unnamed).toEqual([]);
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it.each([
+    ['a phone', { viewport: PHONE }],
+    ['a tablet, dark', { viewport: { width: 820, height: 1180 }, colorScheme: 'dark' }],
+    ['forced colours', { forcedColors: 'active' }],
+  ] as const)('fits %s', async (_, options) => {
+    await using playground = await PlaygroundPage.open(browser, url, options);
+    const { page } = playground;
+    await playground.button('Edge of a window').click();
+    const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const);
+    expect(wide).toBeLessThanOrEqual(room);
+    const heights = await page.locator('.bar button').evaluateAll((all) => all.map((one) => one.clientHeight));
+    expect(Math.min(...heights)).toBeGreaterThanOrEqual(wide < 500 ? 42 : 32);
+    const pictures = await page.locator('.picture').evaluateAll((all) => all.map((one) => one.clientWidth));
+    expect(Math.min(...pictures)).toBeGreaterThan(300);
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('moves in steps of a second where motion is unwanted', async () => {
+    const seen = async (reducedMotion: 'reduce' | 'no-preference'): Promise<number> => {
+      await using playground = await PlaygroundPage.open(browser, url, { reducedMotion });
+      const texts = new Set<string>();
+      const end = Date.now() + 2_500;
+      while (Date.now() < end) texts.add(await playground.page.locator('#clock').innerText());
+      expect(playground.troubles).toEqual([]);
+      return texts.size;
+    };
+    expect(await seen('reduce')).toBeLessThanOrEqual(4);
+    expect(await seen('no-preference')).toBeGreaterThan(6);
+  });
+
+  it('allows itself nothing from elsewhere, and no inline script or style', async () => {
+    const response = await fetch(url);
+    expect(response.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; script-src 'self'; style-src 'self'/,
+    );
+    expect(await response.text()).not.toMatch(/<style|style=|<script>|onclick|https?:\/\/(?!github\.com)/);
+    const statuses = ['../main.js', 'src/main.js', 'libs/rate-limit/src/index.js', 'nothing.js'].map(
+      async (path) => (await fetch(`${url}${path}`)).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([404, 404, 404, 404]);
+  });
+});

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { until } from '../support/faults/until.js';
+import { BuiltApp } from './support/built-app.js';
+import { launch, Viewer } from './support/viewer.js';
+
+jest.setTimeout(120_000); // the first press starts three processes, and the machine may be busy
+
+const NARROW = { width: 390, height: 844 };
+const PATIENT = { timeout: 60_000 };
+
+let browser: Browser;
+let app: BuiltApp;
+
+beforeAll(async () => {
+  [browser, app] = await Promise.all([launch(), BuiltApp.start()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await app.stop();
+});
+
+/** The section as a person sees it. */
+class Section {
+  readonly place: Locator;
+
+  constructor(private readonly page: Page) {
+    this.place = page.locator('#pods');
+  }
+
+  button(name: string): Locator {
+    return this.place.getByRole('button', { name });
+  }
+
+  radio(name: string): Locator {
+    return this.place.getByRole('radio', { name });
+  }
+
+  pods(): Promise<string[]> {
+    return this.place.getByRole('listitem').allInnerTexts();
+  }
+
+  /** The result with this title, once it has changed from what it was. */
+  async send(title: string): Promise<string> {
+    const card = this.place.locator('section').filter({ has: this.page.getByRole('heading', { name: title }) });
+    await this.button('Send 25 to each').click();
+    await until('a result', PATIENT.timeout, async () => (await this.spoken()) !== '');
+    await until('the result in large', 5000, async () => (await card.getAttribute('data-newest')) !== null);
+    return (await card.innerText()).replaceAll(/\s+/g, ' ');
+  }
+
+  /** What a screen reader hears. */
+  spoken(): Promise<string> {
+    return this.place.getByRole('status').innerText();
+  }
+
+  /** Colours of the first pod's border, as the palette names them. */
+  async isAmber(): Promise<boolean> {
+    return this.page.evaluate(() => {
+      const probe = document.createElement('i');
+      probe.style.color = 'var(--outage)';
+      document.body.append(probe);
+      const amber = getComputedStyle(probe).color;
+      probe.remove();
+      const pods = [...document.querySelectorAll('#pods li')];
+      return pods.length === 3 && pods.every((pod) => getComputedStyle(pod).borderTopColor === amber);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (await this.button('Redis comes back').isVisible()) await this.button('Redis comes back').click();
+    await this.radio('Each counts alone').check();
+  }
+}
+
+// Of a busy machine: a token that comes back while the requests are under way passes, too, and the page says so.
+const SIXTY = /\b(60 of 75 passed three times the limit|6\d of 75 passed three times the limit \(60 \+ \d+ refilled\))/;
+const TWENTY = /\b(20 of 75 passed the limit|2\d of 75 passed the limit \(20 \+ \d+ refilled\))/;
+
+describe('three pods, one store', () => {
+  it('sixty pass three pods that count alone, twenty pass on one Redis, and an outage is amber', async () => {
+    await using viewer = await Viewer.open(browser, app.url);
+    await using pods = new Section(viewer.page);
+    expect(await pods.radio('Each counts alone').isChecked()).toBe(true);
+    expect(await pods.place.innerText()).toContain('Three processes start with the first press.');
+
+    expect(await pods.send('Each counts alone')).toMatch(SIXTY);
+    expect(await pods.spoken()).toMatch(
+      /^Each counts alone: 6\d of 75 passed: three times the limit.*\. 2\d \+ 2\d \+ 2\d; 1\d refused by “rider”, Retry-After: [1-3]$/,
+    );
+    for (const text of await pods.pods()) expect(text).toMatch(/its own bucket\s+2\d passed\s+[345] refused/);
+    expect(await pods.place.locator('li [role=img]').first().getAttribute('aria-label')).toMatch(/of 20 tokens$/);
+
+    await pods.radio('One Redis').check();
+    await pods.place.getByText('All count in one Redis, which this page has started').waitFor();
+    expect(await pods.send('One Redis')).toMatch(TWENTY);
+    await pods.place.getByText('one bucket for all').waitFor();
+    await until('an empty bucket, drawn once', 10_000, async () => {
+      const buckets = pods.place.getByRole('img', { name: /of 20 tokens$/ });
+      const visible = await buckets.evaluateAll((all) =>
+        all.filter((one) => getComputedStyle(one).visibility === 'visible'),
+      );
+      return visible.length === 1 && /^[0-9] of 20/.test((await buckets.last().getAttribute('aria-label')) ?? '');
+    });
+    expect(await pods.isAmber()).toBe(false);
+
+    await pods.button('Redis goes away').click();
+    await until('amber pods', 20_000, () => pods.isAmber());
+    const share = /6 of 20, so a new rider gets 18 from all three, and no error/;
+    await pods.place.locator('.pods-text').getByText(share).waitFor();
+    expect(await pods.spoken()).toMatch(share);
+    expect(await pods.send('Redis is away')).toMatch(/18 of 75 passed a share from each, below the limit 6 \+ 6 \+ 6;/);
+    await until('an empty share in each', 5000, async () => {
+      return (await pods.place.getByRole('img', { name: '0 of 6 tokens' }).count()) === 3;
+    });
+    for (const text of await pods.pods()) expect(text).toMatch(/its share: 6\s+6 passed\s+19 refused/);
+
+    await pods.button('Redis comes back').click();
+    await until('pods that are not amber', 20_000, async () => !(await pods.isAmber()));
+    await pods.place.getByText('All count in one Redis').waitFor();
+    expect(await pods.send('One Redis')).toMatch(TWENTY);
+    expect(viewer.troubles).toEqual([]);
+  });
+
+  it('works with a keyboard alone, and keeps the focus', async () => {
+    await using viewer = await Viewer.open(browser, app.url);
+    await using pods = new Section(viewer.page);
+    const { keyboard } = viewer.page;
+    const focused = (): Promise<string> =>
+      viewer.page.evaluate(() => document.activeElement?.parentElement?.textContent ?? '');
+    await until('the section', 10_000, () => pods.radio('Each counts alone').isEnabled());
+    for (let i = 0; i < 30 && (await focused()) !== 'Each counts alone'; i++) await keyboard.press('Tab');
+    expect(await focused()).toBe('Each counts alone');
+    await keyboard.press('ArrowRight');
+    await until('the choice', 5000, () => pods.radio('One Redis').isChecked());
+    await keyboard.press('Tab');
+    await keyboard.press('Enter');
+    await until('a result', PATIENT.timeout, async () => (await pods.spoken()) !== '');
+    expect(await pods.spoken()).toMatch(/^One Redis: 2\d of 75 passed: the limit/);
+    expect(await viewer.page.evaluate(() => document.activeElement?.textContent)).toBe('Send 25 to each');
+    await keyboard.press('Tab');
+    await keyboard.press('Enter');
+    await until('amber pods', 20_000, () => pods.isAmber());
+    await pods.button('Redis comes back').waitFor();
+    await keyboard.press('Space');
+    await until('pods that are not amber', 20_000, async () => !(await pods.isAmber()));
+    expect(viewer.troubles).toEqual([]);
+  });
+
+  it('shows another viewer the same, without speaking to them', async () => {
+    await using one = await Viewer.open(browser, app.url);
+    await using other = await Viewer.open(browser, app.url);
+    await using pods = new Section(one.page);
+    const theirs = new Section(other.page);
+    await pods.radio('One Redis').check();
+    await until('the choice', 5000, () => theirs.radio('One Redis').isChecked());
+    const text = await pods.send('One Redis');
+    await until('the result', 5000, async () =>
+      (await theirs.place.innerText()).replaceAll(/\s+/g, ' ').includes(text),
+    );
+    expect(await theirs.spoken()).toBe('');
+  });
+
+  it('fits a phone, moves nothing, and is still with reduced motion', async () => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: NARROW, reducedMotion: 'reduce' });
+    await using pods = new Section(viewer.page);
+    const overflows = (): Promise<boolean> =>
+      pods.place.evaluate((place) =>
+        [place, ...place.querySelectorAll('*')].some((one) => one.getBoundingClientRect().right > innerWidth),
+      );
+    const height = async (): Promise<number> => (await pods.place.locator('.pods-picture').boundingBox())!.height;
+    await pods.send('Each counts alone');
+    expect(await overflows()).toBe(false);
+    const before = await height();
+    await pods.radio('One Redis').check();
+    await pods.send('One Redis');
+    expect([await overflows(), await height()]).toEqual([false, before]);
+    expect(await viewer.page.evaluate(() => document.getAnimations().length)).toBe(0);
+  });
+
+  it('says so where the machine has no redis-server', async () => {
+    await using alone = await BuiltApp.start({ PATH: '/nowhere' });
+    await using viewer = await Viewer.open(browser, alone.url);
+    const pods = new Section(viewer.page);
+    expect(await pods.send('Each counts alone')).toMatch(SIXTY);
+    await pods.place.getByText('three applications in one process: no redis-server on this machine').waitFor();
+    await pods.radio('One store').check();
+    expect(await pods.send('One store')).toMatch(TWENTY);
+    await pods.button('The store goes away').click();
+    await until('amber pods', 20_000, () => pods.isAmber());
+    expect(await pods.send('The store is away')).toContain('18 of 75 passed');
+    expect(viewer.troubles).toEqual([]);
+  });
+
+  it('are not there where the control room only watches, and the page says so', async () => {
+    await using watched = await BuiltApp.start({ CONTROL_ROOM: 'watch' });
+    await using viewer = await Viewer.open(browser, watched.url);
+    expect(await viewer.page.locator('#watch').innerText()).toContain(
+      'the surge, the pods and the buttons are disabled',
+    );
+    expect(await new Section(viewer.page).place.isVisible()).toBe(false);
+    expect(viewer.troubles).toEqual([]);
+  });
+});

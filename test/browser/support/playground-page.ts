@@ -1,0 +1,60 @@
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+
+export type Stat = 'remaining' | 'reset' | 'passed' | 'rejected' | 'most';
+
+/** The playground in a browser. It collects errors. */
+export class PlaygroundPage implements AsyncDisposable {
+  /** Messages of the browser's console, errors of the page, and requests to other hosts. */
+  readonly troubles: string[] = [];
+
+  private constructor(readonly page: Page) {}
+
+  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<PlaygroundPage> {
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(15_000);
+    const playground = new PlaygroundPage(page);
+    const { troubles } = playground;
+    page.on('console', (message) => troubles.push(`${message.type()}: ${message.text()}`));
+    page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
+    page.on('request', (request) => {
+      const [asked, own] = [new URL(request.url()), new URL(url)];
+      if (asked.protocol !== own.protocol || asked.host !== own.host) troubles.push(`request: ${request.url()}`);
+    });
+    await page.goto(url);
+    await playground.row('token-bucket').getByText('Remaining').waitFor();
+    return playground;
+  }
+
+  row(algorithm: string): Locator {
+    return this.page.locator(`[data-algorithm=${algorithm}]`);
+  }
+
+  button(name: string | RegExp): Locator {
+    return this.page.getByRole('button', { name, exact: typeof name === 'string' });
+  }
+
+  /** Begins anew, and stands still. */
+  async clear(): Promise<void> {
+    if (await this.button('Pause').isVisible()) await this.button('Pause').click();
+    await this.button('Clear').click();
+  }
+
+  stat(algorithm: string, name: Stat): Promise<string> {
+    return this.row(algorithm).locator(`[data-stat=${name}]`).innerText();
+  }
+
+  /** What each row shows of a figure, from top to bottom. */
+  stats(name: Stat): Promise<string[]> {
+    return this.page.locator(`[data-stat=${name}]`).allInnerTexts();
+  }
+
+  /** The pixels of all pictures. */
+  pictures(): Promise<string[]> {
+    return this.page.locator('canvas').evaluateAll((all) => all.map((one) => (one as HTMLCanvasElement).toDataURL()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.page.context().close();
+  }
+}
