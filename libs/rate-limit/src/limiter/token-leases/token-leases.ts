@@ -258,7 +258,8 @@ export class TokenLeases {
       entry.add(lease);
       entry.tidy(now);
     }
-    if (this.isClosed) this.giveUp(entry);
+    // Requests no longer find an entry that an override has replaced, or that was not among the most recent.
+    if (this.isClosed || this.keys?.get(entry.key) !== entry) this.giveUp(entry);
     else this.watch(entry);
   }
 
