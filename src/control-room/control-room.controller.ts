@@ -13,7 +13,6 @@ import {
   Post,
   Put,
   Req,
-  RequestTimeoutException,
   Res,
   Sse,
   UseFilters,
@@ -26,6 +25,7 @@ import { SkipRateLimit } from 'nestjs-floodgate';
 import { defer, finalize, type Observable } from 'rxjs';
 import { BusyFilter } from '../http/busy.js';
 import { peerOf } from '../http/peer.js';
+import { whileConnected } from '../http/while-connected.js';
 import { Broadcast } from './broadcast.js';
 import { ControlGuard } from './control.guard.js';
 import { Observer } from './observer.js';
@@ -165,20 +165,9 @@ export class ControlRoomController implements OnModuleDestroy {
     @Body() { lane, rider, many }: TrialDto,
     @Req() { socket }: { readonly socket: Socket },
   ): Promise<TrialResult> {
-    const client = new AbortController();
-    const leave = (): void => client.abort();
-    socket.once('close', leave);
-    if (socket.destroyed) leave();
-    try {
-      return await this.trials.run(peerOf(socket), client.signal, (signal) =>
-        this.trial.send(lane, rider, many, signal),
-      );
-    } catch (error) {
-      // The client has left. This answer is not read, but Nest would log any other error.
-      throw client.signal.aborted ? new RequestTimeoutException() : error;
-    } finally {
-      socket.off('close', leave);
-    }
+    return whileConnected(socket, (gone) =>
+      this.trials.run(peerOf(socket), gone, (signal) => this.trial.send(lane, rider, many, signal)),
+    );
   }
 
   /**

@@ -97,6 +97,12 @@ export class Child<P extends Procedures> implements AsyncDisposable {
     return this.answer(id) as Promise<Result<P, N>>;
   }
 
+  /** Ends a process that hangs, at once. Its calls reject with `why`. */
+  kill(why: string): void {
+    this.end(new Error(`${this.name} ${why}`));
+    this.process.kill('SIGKILL');
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return;
     const exit = once(this.process, 'exit');

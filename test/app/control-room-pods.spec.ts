@@ -197,6 +197,21 @@ describe('the pods of one process', () => {
     expect(passedAtOnce(await press(url))).toBe(60);
   });
 
+  it('start again when a process hangs, and a send does not wait for it', async () => {
+    await using page = await Page.open(url);
+    await count(url, false);
+    await press(url);
+    const [first] = descendants(process.pid).filter(({ command }) => command.includes('pod.main'));
+    process.kill(first!.pid, 'SIGSTOP');
+    expect((await press(url)).failed).toBe(25);
+    await page.see('a pod that hangs', ({ pods }) =>
+      pods.some(({ problem }) => /^Pod \d has not answered for 5 s$/.test(problem ?? '')),
+    );
+    await page.see('three pods', ({ pods }) => pods.every(({ state }) => state === 'up'));
+    expect(exists(first!.pid)).toBe(false);
+    expect(passedAtOnce(await press(url))).toBe(60);
+  });
+
   it('end when nobody has watched for a while, with a store that is back', async () => {
     const { app } = service;
     const [pods, redis] = [app.get(Pods, { strict: false }), app.get(StageRedis, { strict: false })];

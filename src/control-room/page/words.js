@@ -53,6 +53,20 @@ export function captionOf({ served, refused, failed, p99Ms, enforced }, { patien
 }
 
 /**
+ * What reaches the matching of a world.
+ *
+ * @param {boolean} enforced
+ * @param {SurgeDescription} surge
+ */
+export function aboutOf(enforced, { limit, capacity }) {
+  if (!enforced) return 'No limits: all requests reach matching';
+  const reach = `Limits on: ${shown(limit)}/s reach matching`;
+  return limit > capacity
+    ? `${reach}, which serves only ${shown(capacity)}/s: this limit is too high to protect it`
+    : reach;
+}
+
+/**
  * What happens now, in a sentence.
  *
  * @param {SurgeTick} tick

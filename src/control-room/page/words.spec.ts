@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PhaseFigures, Sample, SurgeDescription, SurgeTick } from '../stage/surge-tick.js';
 import { judge, recallOf } from './tiles.js';
-import { busyText, captionOf, ofTen, stateOf, storyOf } from './words.js';
+import { aboutOf, busyText, captionOf, ofTen, stateOf, storyOf } from './words.js';
 
 const SURGE: SurgeDescription = {
   seconds: 60,
@@ -87,6 +87,15 @@ describe('the caption of a chart', () => {
     // With limits, something else is the reason: a machine that is too busy.
     [{ served: 75, failed: 25, p99Ms: 6000, enforced: true }, '3 of 10 riders wait up to 6.0 s and get an error.'],
   ])('%j', (of, words) => expect(plain(captionOf(sample(of), SURGE))).toBe(words));
+});
+
+describe('what a world says of its limits', () => {
+  it.each([
+    [false, 75, 'No limits: all requests reach matching'],
+    [true, 75, 'Limits on: 75/s reach matching'],
+    [true, 85, 'Limits on: 85/s reach matching'],
+    [true, 150, 'Limits on: 150/s reach matching, which serves only 85/s: this limit is too high to protect it'],
+  ])('on: %s, a limit of %d/s', (on, limit, words) => expect(plain(aboutOf(on, { ...SURGE, limit }))).toBe(words));
 });
 
 describe('the story of a phase', () => {

@@ -4,7 +4,7 @@ import { Followed } from './followed.js';
 import { Requests } from './requests.js';
 import { turn } from './send.js';
 import { judge, recallOf, Tiles } from './tiles.js';
-import { captionOf } from './words.js';
+import { aboutOf, captionOf } from './words.js';
 
 /** @typedef {import('../stage/surge-tick.js').SurgeDescription} SurgeDescription */
 /** @typedef {import('../stage/surge-tick.js').SurgePhase} SurgePhase */
@@ -159,10 +159,7 @@ export class World {
     const enforced = sample?.enforced ?? this.id === 'right';
     this.switch.setAttribute('aria-checked', String(enforced));
     this.switch.disabled = sample === undefined || (phase !== 'ready' && phase !== 'ending' && !running);
-    say(
-      this.about,
-      enforced ? `Limits on: ${shown(surge.limit)}/s reach matching` : 'No limits: all requests reach matching',
-    );
+    say(this.about, aboutOf(enforced, surge));
     for (const name of /** @type {const} */ (['served', 'refused', 'failed'])) {
       say(this.legend[name], last === undefined ? '–' : shown(last[name]));
     }

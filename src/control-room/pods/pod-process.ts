@@ -4,6 +4,8 @@ import type { OpenCall, PodLook, PodOrigins, PodProcedures } from './pod.main.js
 
 /** The shortest time between two starts of a process that ends again and again. */
 const RESTART_MS = 2_000;
+/** A process that does not answer for so long hangs, and is killed. */
+const SILENCE_MS = 5_000;
 
 /** A process with one pod or more, which starts again when it has ended. */
 export class PodProcess {
@@ -50,12 +52,16 @@ export class PodProcess {
     if (mayStart && !this.isClosed) this.start().catch(() => undefined); // `state` and `problem` say it
   }
 
-  /** Asks for the rider's buckets, and waits for them. */
+  /** Asks for the rider's buckets, and waits for them, or for the end of a process that hangs. */
   async look(rider: string): Promise<void> {
+    const child = this.child!;
+    const hangs = setTimeout(() => child.kill(`has not answered for ${SILENCE_MS / 1000} s`), SILENCE_MS);
     try {
-      this.looks = await this.child!.call('look', rider);
+      this.looks = await child.call('look', rider);
     } catch {
       this.notice();
+    } finally {
+      clearTimeout(hangs);
     }
   }
 

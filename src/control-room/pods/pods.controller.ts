@@ -1,21 +1,11 @@
 import type { Socket } from 'node:net';
-import {
-  Body,
-  Controller,
-  HttpCode,
-  HttpStatus,
-  Post,
-  Put,
-  Req,
-  RequestTimeoutException,
-  UseFilters,
-  UseGuards,
-} from '@nestjs/common';
+import { Body, Controller, HttpCode, HttpStatus, Post, Put, Req, UseFilters, UseGuards } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { IsBoolean } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { BusyFilter } from '../../http/busy.js';
 import { peerOf } from '../../http/peer.js';
+import { whileConnected } from '../../http/while-connected.js';
 import { ControlGuard } from '../control.guard.js';
 import { OwnPageGuard } from '../own-page.guard.js';
 import { RoomGuard } from '../room.guard.js';
@@ -54,18 +44,7 @@ export class PodsController {
   @Post('sends')
   @HttpCode(HttpStatus.OK)
   async send(@Req() { socket }: { readonly socket: Socket }): Promise<PodsResult> {
-    const client = new AbortController();
-    const leave = (): void => client.abort();
-    socket.once('close', leave);
-    if (socket.destroyed) leave();
-    try {
-      return await this.sends.run(peerOf(socket), client.signal, (signal) => this.pods.send(signal));
-    } catch (error) {
-      // The client has left. This answer is not read, but Nest would log any other error.
-      throw client.signal.aborted ? new RequestTimeoutException() : error;
-    } finally {
-      socket.off('close', leave);
-    }
+    return whileConnected(socket, (gone) => this.sends.run(peerOf(socket), gone, (signal) => this.pods.send(signal)));
   }
 
   /** Ends the Redis of the pods and the worlds, or starts it again. */

@@ -1,0 +1,53 @@
+import { make, say } from './dom.js';
+import { details, titleOf, verdict } from './pods-words.js';
+
+/** @typedef {import('../pods/pods-tick.js').Counting} Counting */
+/** @typedef {import('../pods/pods-tick.js').PodsDescription} PodsDescription */
+/** @typedef {import('../pods/pods-tick.js').PodsResult} PodsResult */
+
+/** The last result of a way of counting, large. */
+export class Card {
+  /** @param {Counting} counting @param {PodsDescription} facts */
+  constructor(counting, facts) {
+    this.counting = counting;
+    this.facts = facts;
+    this.title = make('h3', '', titleOf(counting, false));
+    this.big = make('b', 'pods-big', '–');
+    this.of = make('span', '', ` of ${facts.pods * facts.each} passed`);
+    this.verdict = make('p', 'pods-verdict', 'not tried yet');
+    this.passed = make('div', 'pods-part');
+    const mark = make('div', 'pods-mark');
+    mark.style.insetInlineStart = `${(100 * facts.limit) / (facts.pods * facts.each)}%`;
+    this.bar = make('div', 'pods-bar', this.passed, mark);
+    this.bar.setAttribute('aria-hidden', 'true');
+    this.details = make('p', 'pods-details', `the mark is the limit, ${facts.limit}`);
+    this.element = make(
+      'section',
+      'pods-card',
+      this.title,
+      make('p', 'pods-count', this.big, this.of),
+      this.bar,
+      this.verdict,
+      this.details,
+    );
+  }
+
+  /** @param {PodsResult | null} result @param {boolean} isNewest @param {boolean} inMemory */
+  draw(result, isNewest, inMemory) {
+    say(this.title, titleOf(this.counting, inMemory));
+    this.element.toggleAttribute('data-newest', isNewest);
+    this.element.toggleAttribute('data-empty', result === null);
+    if (result === null) {
+      say(this.big, '–');
+      say(this.verdict, 'not tried yet');
+      say(this.details, `the mark is the limit, ${this.facts.limit}`);
+      this.passed.style.inlineSize = '0';
+      return;
+    }
+    say(this.big, `${result.passed}`);
+    say(this.of, ` of ${result.sent} passed`);
+    this.passed.style.inlineSize = `${(100 * result.passed) / result.sent}%`;
+    say(this.verdict, verdict(result, this.facts));
+    say(this.details, details(result));
+  }
+}

@@ -1,0 +1,69 @@
+/** @typedef {import('../pods/pods-tick.js').Counting} Counting */
+/** @typedef {import('../pods/pods-tick.js').PodsDescription} PodsDescription */
+/** @typedef {import('../pods/pods-tick.js').PodsResult} PodsResult */
+/** @typedef {import('../pods/pods-tick.js').PodsTick} PodsTick */
+
+/** @type {Readonly<Record<Counting, string>>} */
+const TITLES = { alone: 'Each counts alone', together: 'One Redis', outage: 'Redis is away' };
+
+/** @param {Counting} counting @param {boolean} inMemory */
+export function titleOf(counting, inMemory) {
+  return inMemory
+    ? TITLES[counting].replace('One Redis', 'One store').replace('Redis is', 'The store is')
+    : TITLES[counting];
+}
+
+/** @param {PodsResult} result */
+export function headline({ passed, sent }) {
+  return `${passed} of ${sent} passed`;
+}
+
+/** How often the limit passed, without what refilled. @param {PodsResult} result @param {PodsDescription} facts */
+export function verdict({ passed, refilled, failed, counting, decidedByShare, sent }, { limit }) {
+  const counted = passed - refilled;
+  const more = refilled > 0 ? ` (${counted} + ${refilled} refilled)` : '';
+  if (failed === sent) return 'no pod answered';
+  if (counting === 'outage' && decidedByShare < sent - failed) {
+    return `the store went away or came back meanwhile${counted > limit ? ': more than the limit' : ''}`;
+  }
+  if (counted === limit) return `the limit${more}`;
+  if (counted < limit) return counting === 'outage' ? 'a share from each, below the limit' : `below the limit${more}`;
+  const times = counted / limit;
+  const word = { 2: 'twice', 3: 'three times' }[times] ?? `${times.toFixed(1)} times`;
+  return `${word} the limit${more}`;
+}
+
+/** @param {PodsResult} result */
+export function details({ pods, refused, failed, refusal }) {
+  const each = pods.map(({ passed }) => passed).join(' + ');
+  const without = failed > 0 ? `; ${failed} without an answer` : '';
+  if (refusal === null) return `${each}; ${refused} refused${without}`;
+  return `${each}; ${refused} refused by “${refusal.policy}”, Retry-After: ${refusal.retryAfterS}${without}`;
+}
+
+/** What decides now, in a sentence. @param {PodsTick | null} tick @param {boolean} together @param {PodsDescription} facts */
+export function sentence(tick, together, { pods, limit, share }) {
+  if (tick === null) return 'Waiting for the first figures.';
+  const { phase, problem, store } = tick;
+  if (phase === 'asleep') return 'Three processes start with the first press. That takes a few seconds.';
+  if (phase === 'starting') return 'Three processes start, each with its own connections…';
+  if (phase === 'unavailable') return `The pods are not available: ${problem ?? 'they did not start'}.`;
+  const name = store.kind === 'redis' ? 'Redis' : 'The store';
+  const where =
+    store.kind === 'redis'
+      ? 'The pods are three processes.'
+      : `The pods are three applications in one process: ${store.problem ?? 'no Redis'}.`;
+  if (!together) {
+    return store.isUp
+      ? `${where} Each counts in its own memory, so three pods admit three limits.`
+      : `${where} ${name} is away, and pods that count alone do not notice.`;
+  }
+  if (!store.isUp) {
+    return `${name} is away. Each pod decides with its share of the limit (localShare: ${pods}): ${share} of ${limit}, so a new rider gets ${pods * share} from all three, and no error.`;
+  }
+  if (tick.pods.some(({ reachesStore }) => !reachesStore))
+    return `${name} is back, and empty. The pods find it by themselves.`;
+  return store.kind === 'redis'
+    ? `${where} All count in one Redis, which this page has started on this machine.`
+    : `${where} All count in one store in its memory.`;
+}
