@@ -8,6 +8,7 @@ import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js'
 import { Matching } from '../matching/matching.js';
 import type { DriverPosition } from './driver-index.js';
 import { DriverPositionDto } from './driver-position.dto.js';
+import { LocationResponse, NearbyResponse } from './drivers.response.js';
 import { NearbyQuery } from './nearby.query.js';
 import { MAX_POSITIONS } from './position-batch.js';
 import { PositionBatchPipe } from './position-batch.pipe.js';
@@ -18,14 +19,6 @@ const MAX_SHOWN = 50;
 const POSITION = { $ref: getSchemaPath(DriverPositionDto) };
 const POSITIONS = { oneOf: [POSITION, { type: 'array', items: POSITION, minItems: 1, maxItems: MAX_POSITIONS }] };
 
-export interface NearbyResponse {
-  drivers: { driver_id: string; lat: number; lng: number; distance_m: number; eta_seconds: number }[];
-}
-
-export interface LocationResponse {
-  accepted: number;
-}
-
 @ApiTags('Rides')
 @Controller('api/drivers')
 export class DriversController {
@@ -33,7 +26,7 @@ export class DriversController {
 
   @Get('nearby')
   @ApiOperation({ summary: 'Free drivers, the nearest first' })
-  @ApiOkResponse({ description: 'At most 50 drivers' })
+  @ApiOkResponse({ description: 'At most 50 drivers', type: NearbyResponse })
   @ApiMatchingUnavailable()
   @RateLimit(NEARBY, MATCHING_LIMIT)
   async nearby(
@@ -51,6 +44,7 @@ export class DriversController {
 
   @Post('location')
   @ApiOperation({ summary: 'Takes positions of drivers: one, or up to 500 in order' })
+  @ApiOkResponse({ description: 'How many positions were taken', type: LocationResponse })
   @ApiBody({ schema: POSITIONS })
   @ApiExtraModels(DriverPositionDto)
   @HttpCode(HttpStatus.OK)

@@ -6,18 +6,10 @@ import { ClientSignal } from '../http/client-signal.js';
 import { FARES, MATCHING_LIMIT } from '../limits/policies.js';
 import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
-import type { Fare } from './fare.js';
+import { EstimateResponse } from './estimate.response.js';
 import { ItineraryDto } from './itinerary.dto.js';
 import { toItinerary } from './itinerary.js';
 import { QuotesService } from './quotes.service.js';
-
-export interface EstimateResponse {
-  zone: string;
-  distance_m: number;
-  duration_seconds: number;
-  surge_factor: number;
-  fare: Fare;
-}
 
 @ApiTags('Rides')
 @Controller('api/fares')
@@ -29,7 +21,7 @@ export class FaresController {
 
   @Post('estimate')
   @ApiOperation({ summary: 'The price of a ride now' })
-  @ApiOkResponse({ description: 'The fare and the surge factor of the zone' })
+  @ApiOkResponse({ description: 'The fare and the surge factor of the zone', type: EstimateResponse })
   @ApiMatchingUnavailable()
   @HttpCode(HttpStatus.OK)
   @RateLimit(FARES, MATCHING_LIMIT)

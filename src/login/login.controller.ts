@@ -1,17 +1,12 @@
 import { Body, Controller, HttpCode, HttpStatus, Post, UnauthorizedException, UseFilters } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags, ApiUnauthorizedResponse } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
-import { type Plan, RiderAccounts } from '../accounts/rider-accounts.js';
+import { AccountResponse } from '../accounts/account.response.js';
+import { RiderAccounts } from '../accounts/rider-accounts.js';
 import { BusyFilter } from '../http/busy.js';
 import { LOGIN_ACCOUNT, LOGIN_ADDRESS } from '../limits/policies.js';
 import { LoginDto } from './login.dto.js';
 import { PasswordCheck } from './password-check.js';
-
-/** What the gateway needs: it makes a session of it, and sets `X-User-Id` in the requests of that session. */
-export interface LoginResponse {
-  rider_id: string;
-  plan: Plan;
-}
 
 @ApiTags('Login')
 @Controller('api')
@@ -22,13 +17,14 @@ export class LoginController {
     private readonly passwords: PasswordCheck,
   ) {}
 
+  /** The gateway makes a session of the answer, and sets `X-User-Id` in the requests of that session. */
   @Post('login')
   @ApiOperation({ summary: 'Checks a password' })
-  @ApiOkResponse({ description: 'The rider of the account' })
+  @ApiOkResponse({ description: 'The rider of the account', type: AccountResponse })
   @ApiUnauthorizedResponse({ description: 'The email or the password is wrong' })
   @HttpCode(HttpStatus.OK)
   @RateLimit(LOGIN_ADDRESS, LOGIN_ACCOUNT)
-  async login(@Body() { email, password }: LoginDto): Promise<LoginResponse> {
+  async login(@Body() { email, password }: LoginDto): Promise<AccountResponse> {
     const account = await this.accounts.findByEmail(email);
     const matches = await this.passwords.matches(password, account?.passwordHash);
     // One answer for a wrong password and for an account that does not exist.

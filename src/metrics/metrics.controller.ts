@@ -1,5 +1,5 @@
 import { Controller, Get, Header } from '@nestjs/common';
-import { ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { processMetrics } from './process-metrics.js';
@@ -17,6 +17,7 @@ export class MetricsController {
    */
   @Get()
   @ApiOperation({ summary: 'Metrics for Prometheus' })
+  @ApiOkResponse({ description: "Prometheus's text format", schema: { type: 'string' } })
   @ApiProduces('text/plain')
   @SkipRateLimit()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)

@@ -1,29 +1,12 @@
 import { BadRequestException, Controller, Get, Headers, Query } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
-import type { Fare } from '../fares/fare.js';
-import type { Position } from '../geo/position.js';
 import { isId } from '../http/validation.js';
 import { HISTORY } from '../limits/policies.js';
 import { HistoryQuery } from './history.query.js';
 import { TripLog } from './trip-log.js';
 import type { Trip } from './trip.js';
-
-export interface TripResponse {
-  trip_id: string;
-  driver_id: string;
-  pickup: Position;
-  dropoff: Position;
-  distance_m: number;
-  fare: Fare;
-  started_at: string;
-  ended_at: string;
-}
-
-export interface HistoryResponse {
-  rider_id: string;
-  trips: TripResponse[];
-}
+import { HistoryResponse, type TripResponse } from './trips.response.js';
 
 @ApiTags('Trips')
 @Controller('api/trips')
@@ -32,6 +15,7 @@ export class TripsController {
 
   @Get('history')
   @ApiOperation({ summary: 'Finished trips of a rider, the latest first' })
+  @ApiOkResponse({ description: 'The trips', type: HistoryResponse })
   @RateLimit(HISTORY)
   async history(@Query() query: HistoryQuery, @Headers('x-user-id') userId?: string): Promise<HistoryResponse> {
     const riderId = query.rider_id ?? userId;

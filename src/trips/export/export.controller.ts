@@ -1,5 +1,5 @@
 import { Controller, Get, Headers, StreamableFile } from '@nestjs/common';
-import { ApiOperation, ApiProduces, ApiSecurity, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiProduces, ApiSecurity, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { riderIdOf } from '../../http/rider-id.js';
 import { EXPORTS } from '../../limits/policies.js';
@@ -18,6 +18,7 @@ export class ExportController {
   /** All finished trips of the rider that the application has kept, the latest first. */
   @Get('export')
   @ApiOperation({ summary: 'All finished trips of the rider, as CSV' })
+  @ApiOkResponse({ description: 'A row for each trip, after a row of names', schema: { type: 'string' } })
   @ApiProduces('text/csv')
   @RateLimit(EXPORTS)
   async all(@Headers('x-user-id') userId?: string): Promise<StreamableFile> {

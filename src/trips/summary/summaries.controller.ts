@@ -1,17 +1,11 @@
 import { Body, Controller, Get, Headers, HttpCode, HttpStatus, Param, Post } from '@nestjs/common';
-import { ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { riderIdOf } from '../../http/rider-id.js';
 import { DAILY_SUMMARIES, ONE_SUMMARY } from '../../limits/policies.js';
-import type { Usage } from './language-model.js';
 import { SummariesDto } from './summaries.dto.js';
+import { SummariesResponse, SummaryResponse } from './summaries.response.js';
 import { SummariesService, type Summary } from './summaries.service.js';
-
-export interface SummaryResponse {
-  trip_id: string;
-  text: string;
-  usage: Usage;
-}
 
 @ApiTags('Trips')
 @ApiSecurity('rider')
@@ -21,6 +15,7 @@ export class SummariesController {
 
   @Get(':id/summary')
   @ApiOperation({ summary: 'A pretend language model writes about a trip' })
+  @ApiOkResponse({ description: 'The summary, and what it used', type: SummaryResponse })
   @RateLimit(DAILY_SUMMARIES, ONE_SUMMARY)
   async one(@Param('id') tripId: string, @Headers('x-user-id') userId?: string): Promise<SummaryResponse> {
     return toResponse(await this.summaries.one(riderIdOf(userId), tripId));
@@ -29,12 +24,10 @@ export class SummariesController {
   /** Its tokens are reserved by the service, which knows how many trips there are. */
   @Post('summaries')
   @ApiOperation({ summary: 'The same for several trips' })
+  @ApiOkResponse({ description: 'The summaries, in the order of the trips', type: SummariesResponse })
   @HttpCode(HttpStatus.OK)
   @RateLimit(DAILY_SUMMARIES)
-  async several(
-    @Body() { trip_ids }: SummariesDto,
-    @Headers('x-user-id') userId?: string,
-  ): Promise<{ summaries: SummaryResponse[] }> {
+  async several(@Body() { trip_ids }: SummariesDto, @Headers('x-user-id') userId?: string): Promise<SummariesResponse> {
     const summaries = await this.summaries.several(riderIdOf(userId), trip_ids);
     return { summaries: summaries.map(toResponse) };
   }
