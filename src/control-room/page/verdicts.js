@@ -55,7 +55,7 @@ function side(id, figures, phase) {
   return make(
     'section',
     `side ${id}`,
-    make('h4', '', TITLES[id]),
+    make('h4', '', titleOf(phase, id)),
     make(
       'dl',
       '',
@@ -70,5 +70,10 @@ function side(id, figures, phase) {
 /** @param {Verdict} verdict */
 function spoken({ phase, worlds }) {
   const recovers = phase === 'recovery';
-  return `${PHASES[phase]} is over. Without limits: ${storyOf(worlds.left, recovers)} With limits: ${storyOf(worlds.right, false)}`;
+  return `${PHASES[phase]} is over. ${titleOf(phase, 'left')}: ${storyOf(worlds.left, recovers)} ${titleOf(phase, 'right')}: ${storyOf(worlds.right, false)}`;
+}
+
+/** The world without limits has some from the recovery on. @param {Verdict['phase']} phase @param {WorldId} id */
+function titleOf(phase, id) {
+  return phase === 'recovery' && id === 'left' ? 'Limits switched on' : TITLES[id];
 }
