@@ -22,7 +22,7 @@ beforeEach(async () => {
   changes = [];
   pod = await Pod.start({ redis: proxy.url, onStoreStateChange: (change) => void changes.push(change) });
   await pod.recovered(); // connected
-  await pod.ask();
+  await pod.ask('the first'); // loads the scripts; on a busy machine its answer may come too late to count
 });
 
 afterEach(async () => {
@@ -64,7 +64,7 @@ describe('a network', () => {
       recoveryMs = Math.max(recoveryMs, await pod.recovered());
     }
     expect(proxy.cuts).toBe(10);
-    expect(CAPACITY - (await pod.leftInRedis())).toBe(1 + 5);
+    expect(CAPACITY - (await pod.leftInRedis())).toBe(5);
     await expectSettled('answer lost after execution', answers, 5, recoveryMs);
   });
 
