@@ -109,6 +109,15 @@ describe('the page', () => {
     },
   );
 
+  it('fits a window that shrinks', async () => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
+    const { page } = viewer;
+    for (const width of [820, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      await until(`no overflow at ${width} px`, 5000, async () => (await overflow(page)) === 0);
+    }
+  });
+
   it('says what Floodgate is, what the button does, and how much matching serves', async () => {
     await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
     const { page } = viewer;

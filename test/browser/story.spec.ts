@@ -110,7 +110,7 @@ describe('the story on the shipped defaults', () => {
       expect(oldest[6]).toBe('0'); // failed with them
 
       await viewer.phase('recovery');
-      expect(await viewer.state.innerText()).toContain('Limits are on in both worlds now.');
+      await viewer.state.getByText('Limits are on in both worlds now.').waitFor(); // the left world says that it has taken them
       await viewer.phase('ending', 'ready');
       const second = await recorded(page);
       const recovery = during(second, 'recovery');

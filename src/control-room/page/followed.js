@@ -17,7 +17,7 @@ export class Followed {
   /** From this page's clock to that of the instants. */
   ahead = 0;
   name = make('b', '', 'a rider');
-  counts = make('span', 'counts', '');
+  counts = make('span', 'counts', countsOf({ sent: 0, served: 0, refused: 0, failed: 0 }));
   views = ['rider', 'matching'].map((policy) => {
     const picture = pictureOf('token-bucket');
     const strong = make('b', 'amount', '–');
@@ -45,11 +45,7 @@ export class Followed {
     this.enforced = sample.enforced;
     this.ahead = followed.at - performance.now();
     say(this.name, followed.id);
-    const { sent, served, refused, failed } = followed.total;
-    say(
-      this.counts,
-      `${shown(sent)} sent: ${shown(served)} served, ${shown(refused)} refused, ${shown(failed)} failed`,
-    );
+    say(this.counts, countsOf(followed.total));
   }
 
   /** Draws the buckets between two ticks, too. */
@@ -72,4 +68,9 @@ export class Followed {
       element.dataset['full'] = full.toFixed(3);
     }
   }
+}
+
+/** @param {FollowedRider['total']} total */
+function countsOf({ sent, served, refused, failed }) {
+  return `${shown(sent)} sent: ${shown(served)} served, ${shown(refused)} refused, ${shown(failed)} failed`;
 }

@@ -7,8 +7,6 @@ import { shown, shownTime } from './dom.js';
 /** @typedef {import('../stage/surge-tick.js').Busyness} Busyness */
 /** @typedef {import('../stage/surge-tick.js').RunPhase} RunPhase */
 
-/** What the two worlds are. */
-const TWO = 'The same riders meet two copies of the application, one without limits and one with them.';
 /** Fewer failures are noise: one connection that breaks. */
 const SOME = 0.01;
 /** A limit that refuses fewer is no news. */
@@ -74,14 +72,15 @@ export function aboutOf(enforced, { limit, capacity }) {
  */
 export function stateOf(tick, surge) {
   const { phase, problem, worlds, verdicts } = tick;
-  const { riders, demand, capacity } = surge;
+  const { demand, capacity } = surge;
+  const load = `${shown(demand)} requests/s for a matching that serves ${shown(capacity)}`;
   switch (phase) {
     case 'unavailable':
       return `The two worlds are unavailable: ${problem ?? 'their processes have ended'}.`;
     case 'calm':
       return 'A quiet evening: riders send half of what matching can serve.';
     case 'surge':
-      return `The concert ends: ${shown(demand)} requests/s for a matching that serves ${shown(capacity)}.`;
+      return `The concert ends: ${load}.`;
     case 'recovery':
       return worlds !== null && !worlds.left.sample.enforced
         ? 'The crowd goes on, and one world still has no limits.'
@@ -95,8 +94,8 @@ export function stateOf(tick, surge) {
         const { left, right } = last.worlds;
         return `In the surge ${failedOf(left)} failed without limits, and ${failedOf(right)} failed with them.`;
       }
-      const story = `A concert ends, and ${shown(riders)} riders want a ride at once: ${shown(demand)} requests/s for a matching that serves ${shown(capacity)}.`;
-      return phase === 'ready' ? `${story} ${TWO}` : `${story} ${TWO} They start …`;
+      // No longer than the other sentences, so that nothing below moves.
+      return `A concert ends: ${load}. ${phase === 'ready' ? 'Both worlds get the same riders.' : 'Both worlds start …'}`;
     }
   }
 }
@@ -116,11 +115,11 @@ function failedOf({ failed, sent }) {
  * @param {'now' | 'then'} when
  */
 export function busyText({ othersCpu, idleCpu, lateP99Ms }, cores, when) {
-  const [is, use, are, leave] = when === 'now' ? ['is', 'use', 'are', 'leave'] : ['was', 'used', 'were', 'left'];
+  const [is, use, are] = when === 'now' ? ['is', 'use', 'are'] : ['was', 'used', 'were'];
   const why =
     othersCpu >= OTHERS_FROM
       ? `other processes ${use} ${othersCpu.toFixed(1)} of ${cores} cores`
-      : `${idleCpu.toFixed(1)} of ${cores} cores ${are} idle, and requests ${leave} ${shownTime(lateP99Ms)} late`;
+      : `${idleCpu.toFixed(1)} of ${cores} cores ${are} idle, and requests ${shownTime(lateP99Ms)} late`;
   return `This machine ${is} too busy: ${why}. Do not trust these figures.`;
 }
 

@@ -147,7 +147,7 @@ it('names what keeps the machine busy', () => {
     'other processes used 1.4 of 2 cores',
   );
   expect(plain(busyText({ othersCpu: 0.1, idleCpu: 0.04, lateP99Ms: 300 }, 2, 'now'))).toContain(
-    '0.0 of 2 cores are idle, and requests leave 300 ms late',
+    '0.0 of 2 cores are idle, and requests 300 ms late',
   );
 });
 

@@ -28,7 +28,7 @@ const EVERY_MS = 100;
 export async function record(page: Page): Promise<void> {
   await page.evaluate((every) => {
     const frames: object[] = [];
-    Object.assign(globalThis, { frames });
+    Object.assign(globalThis, { recorded: frames });
     const text = (place: Element, selector: string): string => place.querySelector(selector)!.textContent;
     const look = (id: string): object => {
       const world = document.getElementById(`world-${id}`)!;
@@ -53,8 +53,9 @@ export async function record(page: Page): Promise<void> {
   }, EVERY_MS);
 }
 
+/** The moments since `record`, none without it. */
 export function recorded(page: Page): Promise<Frame[]> {
-  return page.evaluate(() => (globalThis as unknown as { frames: Frame[] }).frames);
+  return page.evaluate(() => (globalThis as { recorded?: Frame[] }).recorded ?? []);
 }
 
 /** Milliseconds of a tile's text, such as `130 ms` and `2.3 s`; undefined where it has no figure. */
