@@ -116,6 +116,7 @@ describe('the page', () => {
       await page.setViewportSize({ width, height: 900 });
       await until(`no overflow at ${width} px`, 5000, async () => (await overflow(page)) === 0);
     }
+    expect(viewer.troubles).toEqual([]);
   });
 
   it('says what Floodgate is, what the button does, and how much matching serves', async () => {
