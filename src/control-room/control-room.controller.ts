@@ -24,8 +24,8 @@ import { IsBoolean, IsIn } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { defer, finalize, type Observable } from 'rxjs';
 import { BusyFilter } from '../http/busy.js';
+import { ClientSignal } from '../http/client-signal.js';
 import { peerOf } from '../http/peer.js';
-import { whileConnected } from '../http/while-connected.js';
 import { Broadcast } from './broadcast.js';
 import { ControlGuard } from './control.guard.js';
 import { Observer } from './observer.js';
@@ -161,13 +161,12 @@ export class ControlRoomController implements OnModuleDestroy {
   @Post('control-room/trials')
   @UseGuards(OwnPageGuard, ControlGuard)
   @HttpCode(HttpStatus.OK)
-  async send(
+  send(
     @Body() { lane, rider, many }: TrialDto,
     @Req() { socket }: { readonly socket: Socket },
+    @ClientSignal() gone: AbortSignal,
   ): Promise<TrialResult> {
-    return whileConnected(socket, (gone) =>
-      this.trials.run(peerOf(socket), gone, (signal) => this.trial.send(lane, rider, many, signal)),
-    );
+    return this.trials.run(peerOf(socket), gone, (signal) => this.trial.send(lane, rider, many, signal));
   }
 
   /**

@@ -2,6 +2,7 @@ import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/com
 import { ConfigService } from '@nestjs/config';
 import { RateLimiter } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
+import { CLIENT_CLOSED_REQUEST } from '../http/client-signal.js';
 import { HttpAnswers } from '../http/http-answers.js';
 import { Enforcement } from '../limits/enforcement.js';
 import { Routes } from '../limits/routes.js';
@@ -60,8 +61,8 @@ export class OwnClients implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-/** A client who is told what is wrong with the request is served. 499: the client left. */
+/** A client who is told what is wrong with the request is served. */
 function kindOf(status: number): AnswerKind {
   if (status === 429) return 'refused';
-  return status < 499 ? 'served' : 'failed';
+  return status < CLIENT_CLOSED_REQUEST ? 'served' : 'failed';
 }

@@ -37,6 +37,7 @@ export class TrialQueue {
       try {
         return await job(AbortSignal.any([gone, tooLong]));
       } catch (error) {
+        gone.throwIfAborted();
         throw tooLong.aborted
           ? busy(503, `the trial took longer than ${timeoutMs / 1000} s and was stopped; try again later`)
           : error;

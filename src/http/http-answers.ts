@@ -1,13 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { CLIENT_CLOSED_REQUEST } from './client-signal.js';
 
 /** A request that ended. */
 export interface HttpAnswer {
   readonly method: string;
   /** The route's pattern, as clients can invent any number of paths; `none` without a route. */
   readonly route: string;
-  /** 499, as proxies use it: the client closed the connection before the answer. */
+  /** `CLIENT_CLOSED_REQUEST`: the client left before the answer. */
   readonly status: number;
   readonly tookMs: number;
 }
@@ -54,7 +55,7 @@ export class HttpAnswers implements OnModuleInit {
     const since = performance.now();
     response.once('close', () => {
       const { method = '' } = request;
-      const status = response.headersSent ? response.statusCode : 499;
+      const status = response.headersSent ? response.statusCode : CLIENT_CLOSED_REQUEST;
       const answer = { method, route: routeOf(request), status, tookMs: performance.now() - since };
       for (const listener of this.listeners) listener(answer);
     });

@@ -4,8 +4,8 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import { IsBoolean } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { BusyFilter } from '../../http/busy.js';
+import { ClientSignal } from '../../http/client-signal.js';
 import { peerOf } from '../../http/peer.js';
-import { whileConnected } from '../../http/while-connected.js';
 import { ControlGuard } from '../control.guard.js';
 import { OwnPageGuard } from '../own-page.guard.js';
 import { RoomGuard } from '../room.guard.js';
@@ -43,8 +43,8 @@ export class PodsController {
 
   @Post('sends')
   @HttpCode(HttpStatus.OK)
-  async send(@Req() { socket }: { readonly socket: Socket }): Promise<PodsResult> {
-    return whileConnected(socket, (gone) => this.sends.run(peerOf(socket), gone, (signal) => this.pods.send(signal)));
+  send(@Req() { socket }: { readonly socket: Socket }, @ClientSignal() gone: AbortSignal): Promise<PodsResult> {
+    return this.sends.run(peerOf(socket), gone, (signal) => this.pods.send(signal));
   }
 
   /** Ends the Redis of the pods and the worlds, or starts it again. */
