@@ -14,7 +14,7 @@ export const DRIVERS = 2000;
 export const TRIP_SECONDS = 10;
 
 /** Requests of one rider at once to each process, after the crowd has left. */
-export const BURST_PER_POD = 30;
+const BURST_PER_POD = 30;
 
 /** Rounds of warm-up requests: V8 compiles what it runs often. */
 const WARM_UP_ROUNDS = { pods: 50, matching: 100 };

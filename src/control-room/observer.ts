@@ -13,6 +13,7 @@ import { policyTicksOf } from './policy-tick.js';
 import { Pods } from './pods/pods.js';
 import { RiderPlans } from './rider-plans.js';
 import { RIDERS, type RoomRider } from './riders.js';
+import { rounded } from './stage/recent-answers.js';
 import { Stage } from './stage/stage.js';
 
 type Policies = readonly (PolicyTick | null)[];
@@ -118,8 +119,8 @@ export class Observer {
     void this.matching
       .statistics()
       .then(({ recent, waiting, workers }): MatchingTick => ({
-        utilisation: Math.round(recent.utilisation * 1000) / 1000,
-        p99WaitMs: Math.round(recent.waitMs.p99 * 10) / 10,
+        utilisation: rounded(recent.utilisation, 3),
+        p99WaitMs: rounded(recent.waitMs.p99, 1),
         waiting,
         workers,
       }))

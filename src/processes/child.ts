@@ -23,6 +23,11 @@ const INSPECTION = /(?<!\S)--inspect(-brk|-wait|-port)?(=\S*)?(?!\S)/g;
 const MAX_OUTPUT = 10_000;
 const STOP_LIMIT_MS = 2_000;
 
+/** The error of a process without the output that follows: for people who do not read logs. */
+export function headOf({ message }: Error): string {
+  return message.split('\n', 1)[0]!.replace(/:$/, '');
+}
+
 export interface ChildOptions {
   /** The subject of error messages. */
   readonly name: string;

@@ -24,7 +24,7 @@ export function tablesOf(results: Results): Table[] {
 }
 
 /** The answers of a case, in milliseconds. */
-export function caseTable(heading: string, { routes }: CaseFigures): Table {
+function caseTable(heading: string, { routes }: CaseFigures): Table {
   const head = ['ms', 'requests', 'mean', 'median', 'min', 'max', 'p95', 'p99', 'per second', 'failed'];
   return { heading, head, rows: routes.flatMap(routeRows) };
 }

@@ -22,8 +22,6 @@ const STALE_MS = 600;
 export class Pods {
   /** @type {PodsTick | null} */
   tick = null;
-  /** The number of the newest result that is drawn. */
-  drawn = 0;
   /** Requests of this page that change how the pods count, and are not answered yet. */
   changing = 0;
   sending = false;

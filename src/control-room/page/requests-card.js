@@ -3,7 +3,7 @@ import { make, say } from './dom.js';
 /** @typedef {import('./requests-model.js').DrawnRequest} DrawnRequest */
 
 /** @param {DrawnRequest} request @returns {string} such as "429 refused in 3 ms" */
-export function outcomeText({ answer, tookMs }) {
+function outcomeText({ answer, tookMs }) {
   if (answer === undefined || tookMs === undefined) return 'no answer yet';
   const took = timeText(tookMs);
   if (answer.outcome === 'failed') {
@@ -19,7 +19,7 @@ function timeText(ms) {
 }
 
 /** What the card says of a request, besides its outcome. @param {DrawnRequest} request @returns {[name: string, value: string][]} */
-export function factsOf({ sent, answer }) {
+function factsOf({ sent, answer }) {
   /** @type {[string, string][]} */
   const facts = [];
   if (typeof answer?.retryAfterMs === 'number') {

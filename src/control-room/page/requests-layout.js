@@ -12,7 +12,7 @@ import { BOUNCE_MS, FALL_MS, LEAVE_MS, PASS_MS, TURN_MS } from './requests-model
 /** Heights in the picture, in CSS pixels. requests.css has the same ones. */
 export const HEIGHT = 256;
 const TOP = 26;
-export const GATE = 100;
+const GATE = 100;
 const QUEUE_BOTTOM = 214;
 export const ROWS = 7;
 /** Between the middles of two neighbours. */

@@ -10,7 +10,7 @@ export const FAILED_FROM = 0.01;
 /** After a second a person loses the thread (J. Nielsen, "Response Times: The 3 Important Limits"). */
 export const SLOW_FROM_MS = 1000;
 /** A service that answers less than half of what it could is busy with something else: requests that nobody waits for. */
-export const FEW_BELOW = 0.5;
+const FEW_BELOW = 0.5;
 
 /** @type {Readonly<Record<TileName, { title: string, unit: string }>>} */
 const TILES = {

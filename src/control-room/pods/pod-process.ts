@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import { Child } from '../../processes/child.js';
+import { Child, headOf } from '../../processes/child.js';
 import type { OpenCall, PodLook, PodOrigins, PodProcedures } from './pod.main.js';
 
 /** The shortest time between two starts of a process that ends again and again. */
@@ -111,9 +111,9 @@ export class PodProcess {
     }
   }
 
-  private end({ message }: Error): void {
+  private end(error: Error): void {
     this.state = 'ended';
-    this.problem = message.split('\n', 1)[0]!.replace(/:$/, '');
+    this.problem = headOf(error);
     this.looks = [];
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnModuleDestroy, ServiceUnavailableException } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../../config/configuration.js';
+import { headOf } from '../../processes/child.js';
 import { StageRedis } from '../stage-redis.js';
 import { Burst } from './burst.js';
 import type { Level } from './pod-app.js';
@@ -125,7 +126,7 @@ export class Pods implements OnModuleDestroy {
     try {
       await (isUp ? this.redis.comeBack() : this.redis.goAway());
     } catch (error) {
-      throw unavailable('redis_does_not_start', `redis-server does not start again: ${firstLine(error as Error)}`);
+      throw unavailable('redis_does_not_start', `redis-server does not start again: ${headOf(error as Error)}`);
     }
   }
 
@@ -173,7 +174,7 @@ export class Pods implements OnModuleDestroy {
     this.together = false;
     this.results = NO_RESULTS;
     await this.end();
-    await this.redis.comeBack().catch((error: Error) => this.logger.warn(firstLine(error)));
+    await this.redis.comeBack().catch((error: Error) => this.logger.warn(headOf(error)));
   }
 
   /** The processes, all of which answer. */
@@ -184,7 +185,7 @@ export class Pods implements OnModuleDestroy {
     try {
       await Promise.all(processes.map((process) => process.start()));
     } catch (error) {
-      throw unavailable('pods_unavailable', `a pod does not start: ${firstLine(error as Error)}`);
+      throw unavailable('pods_unavailable', `a pod does not start: ${headOf(error as Error)}`);
     }
     return processes;
   }
@@ -211,7 +212,7 @@ export class Pods implements OnModuleDestroy {
       if (!this.closed) this.logger.warn(`The pods of the control room do not start: ${(error as Error).message}`);
       await this.end();
       this.phase = 'unavailable';
-      this.problem = firstLine(error as Error);
+      this.problem = headOf(error as Error);
       throw unavailable('pods_unavailable', `a pod does not start: ${this.problem}`);
     }
   }
@@ -233,10 +234,6 @@ function bucketOf({ limit, tokens }: Level): PodTick['bucket'] {
 /** For up to a second the denial cache still knows what the store has said. */
 function shareOf({ limit, tokens, decidedBy }: Level): PodTick['bucket'] {
   return decidedBy === 'local' ? { limit, tokens } : { limit: SHARE, tokens: Math.min(SHARE, tokens) };
-}
-
-function firstLine({ message }: Error): string {
-  return message.split('\n', 1)[0]!.replace(/:$/, '');
 }
 
 function unavailable(error: string, message: string): ServiceUnavailableException {

@@ -28,22 +28,16 @@ export class RiderMeter {
 
   /** @returns the function to call with the answer */
   sent(phase: RunPhase, sentAtMs: number): (answer: Answer, answeredAtMs: number) => void {
-    let answers = this.phases.get(phase);
-    if (answers === undefined) {
-      answers = { sent: 0, rides: 0, served: [], refused: [], failed: [] };
-      this.phases.set(phase, answers);
-    }
-    const { served, refused, failed } = answers;
-    const times = { served, refused, failed };
-    const of = answers;
-    of.sent++;
+    const answers = this.phases.get(phase) ?? { sent: 0, rides: 0, served: [], refused: [], failed: [] };
+    this.phases.set(phase, answers);
+    answers.sent++;
     this.count.sent++;
     return (answer, answeredAtMs) => {
       const kind = kindOf(answer.status);
       const isRide = kind === 'served' && answer.driverId !== undefined;
       const tookMs = answeredAtMs - sentAtMs;
-      times[kind].push(tookMs);
-      if (isRide) of.rides++;
+      answers[kind].push(tookMs);
+      if (isRide) answers.rides++;
       this.count[kind]++;
       this.recent.note(answeredAtMs, kind, tookMs, isRide);
     };

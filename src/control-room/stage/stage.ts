@@ -1,6 +1,7 @@
 import { ConflictException, Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../../config/configuration.js';
+import { headOf } from '../../processes/child.js';
 import type { Room } from '../live.js';
 import { StageRedis } from '../stage-redis.js';
 import { type City, cityFor } from './city.js';
@@ -187,7 +188,7 @@ export class Stage implements OnModuleDestroy {
     if (this.worlds !== worlds) return;
     this.logger.error(`The surge is not available: ${error.message}`);
     // The output of the process is for the log.
-    this.problem = error.message.split('\n', 1)[0]!.replace(/:$/, '');
+    this.problem = headOf(error);
     void this.end();
   }
 

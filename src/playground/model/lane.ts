@@ -51,7 +51,7 @@ const SAMPLE_EVERY = 50_000;
 /** As the library renews leases: so often before they end. */
 const RENEWALS = 4;
 /** What a picture can reach back. */
-export const MEMORY_US = 200_000_000;
+const MEMORY_US = 200_000_000;
 
 /** One algorithm that meets the traffic: its state, and what it decided. Each decision is the library's. */
 export class Lane {

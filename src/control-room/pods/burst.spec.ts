@@ -1,0 +1,16 @@
+import { expect, it } from '@jest/globals';
+import { refilledOf } from './burst.js';
+
+// A bucket has 20 tokens, and one more comes back every 3 s.
+it.each([
+  ['nothing beyond the limit', 20, 1, 60_000, 0],
+  ['less than the limit', 7, 1, 60_000, 0],
+  ['one more, in the time of one token', 21, 1, 3_000, 1],
+  ['one more, too early for a token: a breach stays one', 21, 1, 2_999, 0],
+  ['two more, in the time of one token', 22, 1, 5_999, 1],
+  ['three buckets, full', 60, 3, 40, 0],
+  ['three buckets, a token in each', 63, 3, 3_000, 3],
+  ['three buckets, of which one has no token back in time', 64, 3, 3_000, 3],
+])('explains by tokens that came back: %s', (_, passed, buckets, tookMs, refilled) => {
+  expect(refilledOf(passed, buckets, tookMs)).toBe(refilled);
+});
