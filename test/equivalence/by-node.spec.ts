@@ -9,6 +9,7 @@ import { FALLBACK, MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
 import { callsOf, untilByNode, useOneNode } from '../support/faults/by-node.js';
 import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
+import { loadPrograms } from '../support/programs.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { chargesOf, type History, historiesOf, requestsOf } from './histories.js';
 
@@ -26,6 +27,7 @@ describe('three masters, asked by node', () => {
   beforeAll(async () => {
     cluster = await RedisCluster.start();
     masters = await cluster.masters();
+    for (const { client: admin } of masters) await loadPrograms(admin);
     client = new Cluster(cluster.addresses);
     store = new RedisStore(client, { clock, maxSkewMs: 0 });
     await untilByNode(store, masters);

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { PROGRAM as NODE_PROGRAM } from '../../../libs/rate-limit/src/stores/redis/node-program.generated.js';
-import { PROGRAM } from '../../../libs/rate-limit/src/stores/redis/program.generated.js';
 import { RedisStore, type RedisStoreOptions } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge, RateLimitStore, Verdict } from '../../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../algorithm-of.js';
+import { loadPrograms } from '../programs.js';
 import { RedisServer } from '../redis-server.js';
 import type { ClusterNode } from './redis-cluster.js';
 import { until } from './until.js';
@@ -61,8 +60,7 @@ export function useOneNode(): OneNode {
     await until('the cluster is ready', FORMED_MS, async () =>
       (await admin.cluster('INFO')).includes('cluster_state:ok'),
     );
-    // Batches that are sent again after NOSCRIPT may be overtaken by the next one.
-    for (const program of [PROGRAM, NODE_PROGRAM]) await admin.script('LOAD', program);
+    await loadPrograms(admin);
     client = new Cluster([{ host: server.host, port: server.port }]);
   });
   beforeEach(async () => void (await admin.flushdb()));
