@@ -22,6 +22,8 @@ const INSPECTION = /(?<!\S)--inspect(-brk|-wait|-port)?(=\S*)?(?!\S)/g;
 /** Characters of a process's last output that go into the error when it ends. */
 const MAX_OUTPUT = 10_000;
 const STOP_LIMIT_MS = 2_000;
+/** Far more than a busy machine needs to start a process, or for a call that opens an application. */
+export const START_LIMIT_MS = 60_000;
 
 /** The error of a process without the output that follows: for people who do not read logs. */
 export function headOf({ message }: Error): string {
@@ -38,6 +40,8 @@ export interface ChildOptions {
   readonly variables?: Readonly<Record<string, string>>;
   /** Kills the process, also one that still starts. */
   readonly signal?: AbortSignal;
+  /** Milliseconds until a process that does not answer calls yet is killed; default 60,000. */
+  readonly startLimitMs?: number;
 }
 
 /** A Node process whose script or preloaded module answers calls of the procedures `P` (`answerCalls`). */
@@ -81,10 +85,12 @@ export class Child<P extends Procedures> implements AsyncDisposable {
     );
   }
 
-  /** Resolves when the process answers calls. @throws Error with the last output of a process that ends before */
+  /** Resolves when the process answers calls. @throws Error with the last output of a process that ends before, or hangs */
   static async start<P extends Procedures>(options: ChildOptions): Promise<Child<P>> {
+    const { startLimitMs = START_LIMIT_MS } = options;
     const child = new Child<P>(options);
-    await child.answer(0); // the first message, without a number, says that the process is ready
+    // The first message, without a number, says that the process is ready.
+    await child.within(startLimitMs, 'has not started', child.answer(0));
     return child;
   }
 
@@ -93,19 +99,18 @@ export class Child<P extends Procedures> implements AsyncDisposable {
     if (this.ended) throw this.ended;
   }
 
-  /** Calls a procedure of the process. Rejects with the procedure's error, or when the process ends. */
-  call<N extends keyof P & string>(name: N, argument?: Argument<P, N>): Promise<Result<P, N>> {
+  /**
+   * Calls a procedure of the process. Rejects with the procedure's error, or when the process ends.
+   *
+   * @param limitMs milliseconds after which a process that has not answered hangs, and is killed; default none
+   */
+  call<N extends keyof P & string>(name: N, argument?: Argument<P, N>, limitMs = Infinity): Promise<Result<P, N>> {
     if (this.ended) return Promise.reject(this.ended);
     const id = ++this.calls;
     // A call to a process that has just ended fails with its 'close', which has its last output.
     this.process.send({ id, name, argument } satisfies Call, () => undefined);
-    return this.answer(id) as Promise<Result<P, N>>;
-  }
-
-  /** Ends a process that hangs, at once. Its calls reject with `why`. */
-  kill(why: string): void {
-    this.end(new Error(`${this.name} ${why}`));
-    this.process.kill('SIGKILL');
+    const answer = this.answer(id) as Promise<Result<P, N>>;
+    return limitMs === Infinity ? answer : this.within(limitMs, 'has not answered', answer);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -119,6 +124,19 @@ export class Child<P extends Procedures> implements AsyncDisposable {
 
   private answer(id: number): Promise<unknown> {
     return new Promise((resolve, reject) => this.callers.set(id, { resolve, reject }));
+  }
+
+  /** Kills a process that hangs. All its calls reject then. */
+  private async within<T>(limitMs: number, lack: string, answer: Promise<T>): Promise<T> {
+    const limit = setTimeout(() => {
+      this.end(new Error(`${this.name} ${lack} for ${limitMs / 1_000} s:\n${this.output}`));
+      this.process.kill('SIGKILL');
+    }, limitMs);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(limit);
+    }
   }
 
   private settle({ id = 0, result, error }: Reply): void {

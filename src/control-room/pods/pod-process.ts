@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import { Child, headOf } from '../../processes/child.js';
+import { Child, headOf, START_LIMIT_MS } from '../../processes/child.js';
 import type { OpenCall, PodLook, PodOrigins, PodProcedures } from './pod.main.js';
 
 /** The shortest time between two starts of a process that ends again and again. */
@@ -54,14 +54,10 @@ export class PodProcess {
 
   /** Asks for the rider's buckets, and waits for them, or for the end of a process that hangs. */
   async look(rider: string): Promise<void> {
-    const child = this.child!;
-    const hangs = setTimeout(() => child.kill(`has not answered for ${SILENCE_MS / 1000} s`), SILENCE_MS);
     try {
-      this.looks = await child.call('look', rider);
+      this.looks = await this.child!.call('look', rider, SILENCE_MS);
     } catch {
       this.notice();
-    } finally {
-      clearTimeout(hangs);
     }
   }
 
@@ -91,7 +87,7 @@ export class PodProcess {
         script: new URL(`./pod.main${extname(import.meta.url)}`, import.meta.url),
         signal: this.killer.signal,
       });
-      this.origins = await this.child.call('open', this.call);
+      this.origins = await this.child.call('open', this.call, START_LIMIT_MS);
       if (!this.isMemoryUp) await this.child.call('turnMemory', false);
       this.state = 'up';
       this.problem = null;

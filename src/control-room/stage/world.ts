@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import type { Configuration } from '../../config/configuration.js';
 import { HttpSender, Rider, ROUTES } from '../../riders/index.js';
-import { Child } from '../../processes/child.js';
+import { Child, START_LIMIT_MS } from '../../processes/child.js';
 import type { WorldId } from './surge-tick.js';
 import type { WorldLook, WorldProcedures } from './world.main.js';
 
@@ -15,6 +15,8 @@ export const WORLD_NAMES: OfWorlds<string> = {
   right: 'The world with limits',
 };
 
+/** A process that does not answer for so long hangs, and is killed. It may be busy: one of the two worlds is overrun. */
+const SILENCE_MS = 15_000;
 /** Rounds of requests to every route before the first run: V8 compiles what it runs often. */
 const WARM_UP_ROUNDS = 40;
 /** Requests at once in the warm-up. They do not fill matching's queue. */
@@ -46,7 +48,7 @@ export class World implements AsyncDisposable {
       signal,
     });
     try {
-      const port = await child.call('open', configuration);
+      const port = await child.call('open', configuration, START_LIMIT_MS);
       const world = new World(id, child, `http://127.0.0.1:${port}`);
       await world.warmUp();
       return world;
@@ -61,9 +63,9 @@ export class World implements AsyncDisposable {
     return this.child.call('enforce', on);
   }
 
-  /** @throws Error with the last output of a world that has ended */
+  /** @throws Error with the last output of a world that has ended, or hangs */
   look(riderId: string): Promise<WorldLook> {
-    return this.child.call('look', riderId);
+    return this.child.call('look', riderId, SILENCE_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,8 +6,6 @@ import { type OfWorlds, World, WORLD_IDS, WORLD_NAMES } from './world.js';
 import type { WorldLook } from './world.main.js';
 
 const LOOK_MS = 250;
-/** A world that is alive and does not answer for so long is as good as ended. */
-const SILENCE_MS = 15_000;
 
 /** The databases of the stage's Redis: each world has limits of its own. */
 const DATABASES: OfWorlds<number> = { left: 1, right: 2 };
@@ -20,7 +18,6 @@ export class Worlds implements AsyncDisposable {
   private shown: OfWorlds<WorldLook> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private isLooking = false;
-  private lookedAt = 0;
   private preparing = false;
   private starting: Promise<unknown> = Promise.resolve();
 
@@ -91,13 +88,7 @@ export class Worlds implements AsyncDisposable {
   }
 
   private async refresh(): Promise<void> {
-    if (this.killer.signal.aborted) return;
-    if (this.isLooking) {
-      if (performance.now() - this.lookedAt > SILENCE_MS) {
-        this.fail(new Error(`A world has not answered for ${SILENCE_MS / 1000} s`));
-      }
-      return;
-    }
+    if (this.killer.signal.aborted || this.isLooking) return;
     try {
       await this.look();
     } catch (error) {
@@ -108,7 +99,6 @@ export class Worlds implements AsyncDisposable {
   private async look(): Promise<void> {
     const { left, right } = this.started!;
     this.isLooking = true;
-    this.lookedAt = performance.now();
     try {
       const [of, other] = await Promise.all([left.look(FOLLOWED), right.look(FOLLOWED)]);
       this.shown = { left: of, right: other };

@@ -8,6 +8,7 @@ export type AnsweringProcedures = {
   readonly inspector: () => string | undefined;
   /** Ends without an answer. */
   readonly end: () => Promise<void>;
+  readonly hang: () => Promise<never>;
   /** Starts a process when no file descriptor is left. @returns what that throws */
   readonly startWithoutFiles: () => Promise<string>;
 };
@@ -15,6 +16,7 @@ export type AnsweringProcedures = {
 answerCalls({
   inspector: () => url(),
   end: async () => process.exit(3),
+  hang: () => new Promise<never>(() => undefined),
   startWithoutFiles: async () => {
     const script = new URL(import.meta.url);
     try {
