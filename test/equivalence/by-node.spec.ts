@@ -53,8 +53,24 @@ describe('three masters, asked by node', () => {
       requests.map((charges) => memory.consume(charges)),
     );
     expect(verdicts.some(({ allowed }) => allowed) && verdicts.some(({ allowed }) => !allowed)).toBe(true);
-    // 32 rows share a call. By slot it were a call for each of the 500 keys at least.
-    expect((await calls()) - before).toBeLessThanOrEqual(Math.ceil(3_000 / 32) + masters.length);
+    // 64 rows share a call, and 32 the first ones. By slot it were a call for each of the 500 keys at least.
+    expect((await calls()) - before).toBeLessThanOrEqual(Math.ceil(3_000 / 64) + 2 * masters.length);
+  });
+
+  it.each(ALL_ALGORITHMS)('%s: decide two policies of each request in full batches as memory does', async (name) => {
+    const policies = [algorithmOf(SMALL_POLICIES[name]), algorithmOf(SMALL_POLICIES['token-bucket'])];
+    const requests = Array.from({ length: 2_000 }, (_, i) =>
+      policies.map((algorithm, place) => ({ key: `two-${name}:${place}:{${(i * 7) % 900}}`, algorithm, cost: 1 })),
+    );
+    const memory = new MemoryStore({ clock });
+    const before = await calls();
+    const verdicts = await Promise.all(requests.map((charges) => store.consume(charges)));
+    expectSame(
+      verdicts,
+      requests.map((charges) => memory.consume(charges)),
+    );
+    // 127 keys share a call.
+    expect((await calls()) - before).toBeLessThanOrEqual(Math.ceil(2_000 / 63) + 2 * masters.length);
   });
 
   it('decide keys of several slots of one node in one step, and those of several nodes in turn', async () => {

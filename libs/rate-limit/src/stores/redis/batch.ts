@@ -46,7 +46,7 @@ const MAX_KEYS = 127;
 const MAX_COUNT = 2 ** 14 - 1;
 const MORE = 64;
 /** Rows of a batch: few enough that Redis decides one batch while Node writes the next. */
-const MAX_ROWS = 32;
+export const MAX_ROWS = 32;
 /** Entries that a batch adds to logs at most: each takes Redis 0.8 us, during which all other clients wait. */
 const MAX_ENTRIES = 1_000;
 
@@ -77,7 +77,7 @@ export class Batch {
   }
 
   /** Adds a request; false when it does not fit. */
-  add(pending: PendingRequest): boolean {
+  add(pending: PendingRequest, maxRows = MAX_ROWS): boolean {
     const { charges } = pending;
     const entries = entriesOf(charges);
     if (this.entries + entries > MAX_ENTRIES && this.rows.length > 0) return false;
@@ -92,7 +92,8 @@ export class Batch {
     }
     if (rows.length > 0) {
       const keys = this.registered();
-      if (isFull(rows.length, keys.size, this.policies.length, charges) || mixes(keys, charges)) return false;
+      const isFull = rows.length >= maxRows || lacksPlaces(keys.size, this.policies.length, charges);
+      if (isFull || mixes(keys, charges)) return false;
     }
     const row = { first: pending, last: pending, count: 1 };
     rows.push(row);
@@ -342,9 +343,10 @@ function numberOf({ key, algorithm }: AnyCharge, row: Row, keys: Map<string, Key
   return entry.number;
 }
 
-function isFull(rows: number, keys: number, policies: number, charges: readonly Charge[]): boolean {
+/** Whether the wire has no numbers left for the request's keys and policies, if all are new. */
+function lacksPlaces(keys: number, policies: number, charges: readonly Charge[]): boolean {
   const length = placesOf(charges);
-  return rows >= MAX_ROWS || keys + length > MAX_KEYS || policies + length > MAX_POLICIES;
+  return keys + length > MAX_KEYS || policies + length > MAX_POLICIES;
 }
 
 /** Whether a key is there with another algorithm: the meaning of its state would depend on the algorithm that reads it. */

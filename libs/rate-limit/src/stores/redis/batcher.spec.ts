@@ -127,6 +127,24 @@ describe('Batcher', () => {
     expect(sent.map(({ batch }) => batch.size)).toEqual([33, 32]);
   });
 
+  it('makes batches of twice as many rows where several servers decide requests of the turn', () => {
+    const all = batcher({
+      routing: { laneOf: ([charge]: readonly Charge[]) => charge!.key.charCodeAt(0), isCrossSlot: () => false },
+    });
+    for (let i = 0; i < 33; i++) ask(all, `a${i}`); // one server until here
+    expect(sent.map(({ batch }) => batch.size)).toEqual([32]);
+    ask(all, 'b0');
+    for (let i = 33; i < 96; i++) ask(all, `a${i}`);
+    expect(sent.map(({ batch }) => batch.size)).toEqual([32]);
+    ask(all, 'a96');
+    expect(sent.map(({ batch }) => batch.size)).toEqual([32, 64]);
+    run(ticks);
+    expect(sent.map(({ batch }) => keysOf(batch).at(-1))).toEqual(['a31', 'a95', 'a96', 'b0']);
+    // In the next turn there is one server again.
+    for (let i = 0; i < 33; i++) ask(all, `a${i}`);
+    expect(sent.map(({ batch }) => batch.size)).toEqual([32, 64, 1, 1, 32]);
+  });
+
   it('keeps the order of a key that two batches of a turn ask for', () => {
     const all = batcher();
     for (let i = 0; i < 32; i++) ask(all, `k${i}`);

