@@ -21,23 +21,44 @@ export interface PendingRequest {
   next: PendingRequest | undefined;
 }
 
+// What waits for an answer is of a class. V8 allocates the objects of a literal as old ones once many of them have survived young
+// collections, and each old one that is dead keeps its promise, and all behind it, until the next full collection.
+
+/** A request as most are. */
+export class Waiting implements PendingRequest {
+  next: PendingRequest | undefined = undefined;
+
+  constructor(
+    readonly charges: readonly Charge[],
+    readonly resolve: PendingRequest['resolve'],
+    readonly reject: PendingRequest['reject'],
+  ) {}
+}
+
 /** Identical requests, which are decided together, one after the other. */
-interface Row {
-  readonly first: PendingRequest;
+class Row {
   last: PendingRequest;
-  count: number;
+  count = 1;
+
+  constructor(readonly first: PendingRequest) {
+    this.last = first;
+  }
 }
 
 /** A charge, or the block that stands behind it in its row. */
 type AnyCharge = Charge | BlockCharge;
 
 /** A key of a batch. */
-interface KeyEntry {
-  readonly number: number;
-  /** The algorithm of all its requests. */
-  readonly algorithm: AnyCharge['algorithm'];
-  /** The last row that touched the key. */
-  row: Row;
+class KeyEntry {
+  /**
+   * @param algorithm that of all its requests
+   * @param row the last one that touched the key
+   */
+  constructor(
+    readonly number: number,
+    readonly algorithm: AnyCharge['algorithm'],
+    public row: Row,
+  ) {}
 }
 
 /** On the wire a policy and a key have 7 bits each (the policy's 7th: another charge follows), and a count has 14. */
@@ -95,7 +116,7 @@ export class Batch {
       const isFull = rows.length >= maxRows || lacksPlaces(keys.size, this.policies.length, charges);
       if (isFull || mixes(keys, charges)) return false;
     }
-    const row = { first: pending, last: pending, count: 1 };
+    const row = new Row(pending);
     rows.push(row);
     this.entries += entries;
     if (this.keys !== undefined) this.register(row, this.keys);
@@ -228,7 +249,7 @@ export class Batch {
       const failure = failureOf(reply[offset]);
       if (failure !== undefined) {
         offset++;
-        reject(first, new RateLimitStoreError(failure));
+        rejectAll(first, new RateLimitStoreError(failure));
         continue;
       }
       const found: Found[] = [];
@@ -271,7 +292,7 @@ export class Batch {
 
   /** Answers every request with the same failure. */
   fail(error: Error): void {
-    for (const { first } of this.rows) reject(first, error);
+    for (const { first } of this.rows) rejectAll(first, error);
   }
 
   /** Drops every request after all have failed: the client may hold this batch for as long as the reply is missing. */
@@ -336,7 +357,7 @@ export class Batch {
 function numberOf({ key, algorithm }: AnyCharge, row: Row, keys: Map<string, KeyEntry>): number {
   let entry = keys.get(key);
   if (entry === undefined) {
-    entry = { number: keys.size + 1, algorithm, row };
+    entry = new KeyEntry(keys.size + 1, algorithm, row);
     keys.set(key, entry);
   }
   entry.row = row;
@@ -412,7 +433,7 @@ function entriesOf(charges: readonly Charge[]): number {
   return entries;
 }
 
-function reject(first: PendingRequest, error: Error): void {
+function rejectAll(first: PendingRequest, error: Error): void {
   for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next)
     pending.reject(error);
 }
