@@ -22,10 +22,11 @@ export interface PendingRequest {
 }
 
 // What waits for an answer is of a class. V8 allocates the objects of a literal as old ones once many of them have survived young
-// collections, and each old one that is dead keeps its promise, and all behind it, until the next full collection.
+// collections, and each old one that is dead keeps its promise, and all behind it, until the next full collection. It depends on
+// chance at start-up whether V8 does, and doubled the CPU of a decision.
 
-/** A request as most are. */
-export class Waiting implements PendingRequest {
+/** A request that the caller of the store makes. */
+export class StoreRequest implements PendingRequest {
   next: PendingRequest | undefined = undefined;
 
   constructor(
@@ -225,7 +226,7 @@ export class Batch {
   }
 
   /**
-   * Answers every request from the program's checked reply.
+   * Answers every request from the program's checked reply. The batch is empty then.
    *
    * @returns the requests that the node did not decide, in their order, which stay in the batch; undefined when it decided all
    */
@@ -274,7 +275,12 @@ export class Batch {
         pending.resolve(verdict, before);
       }
     }
-    if (undecided === undefined) return undefined;
+    // The batch itself may be old by now: it lets go of its rows for the same reason.
+    this.keys = undefined;
+    if (undecided === undefined) {
+      this.rows.length = 0;
+      return undefined;
+    }
     this.rows = undecided;
     return this.requests();
   }

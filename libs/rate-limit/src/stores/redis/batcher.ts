@@ -53,12 +53,13 @@ export interface BatcherSettings {
 }
 
 /** A batch that takes requests, or waits for its answer. */
-interface Call {
-  readonly batch: Batch;
+class Call {
   /** Asked with the first request, so that a wait for others counts. */
-  question: Question | undefined;
-  wasSent: boolean;
-  isLate: boolean;
+  question: Question | undefined = undefined;
+  wasSent = false;
+  isLate = false;
+
+  constructor(readonly batch: Batch) {}
 }
 
 /**
@@ -167,7 +168,7 @@ export class Batcher {
 
   private begin(lane: number): Call {
     const { availability, deadlines, settlesLate } = this.settings;
-    const call: Call = { batch: new Batch(lane), question: undefined, wasSent: false, isLate: false };
+    const call = new Call(new Batch(lane));
     call.question = deadlines?.ask((error) => {
       const { batch, wasSent } = call;
       call.isLate = true;

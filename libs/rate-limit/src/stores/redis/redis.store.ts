@@ -15,7 +15,7 @@ import type {
   Verdict,
 } from '../store.js';
 import { ALWAYS_AVAILABLE, type Availability } from './availability.js';
-import { Waiting } from './batch.js';
+import { StoreRequest } from './batch.js';
 import { Batcher } from './batcher.js';
 import { watchClock } from './clock-skew.js';
 import { Connection } from './connection.js';
@@ -176,7 +176,7 @@ export class RedisStore implements RateLimitStore {
     }
     if (unavailable !== undefined) throw unavailable;
     if (this.crossSlot?.isNeededFor(charges) === true) return this.crossSlot.decide(charges);
-    return new Promise((resolve, reject) => this.batcher.add(new Waiting(charges, resolve, reject)));
+    return new Promise((resolve, reject) => this.batcher.add(new StoreRequest(charges, resolve, reject)));
   }
 
   async reset(keys: readonly string[]): Promise<void> {
