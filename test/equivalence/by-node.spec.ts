@@ -40,18 +40,24 @@ describe('three masters, asked by node', () => {
   const calls = async (): Promise<number> =>
     (await Promise.all(masters.map(({ client: admin }) => callsOf(admin, 'evalsha')))).reduce((sum, one) => sum + one);
 
-  it.each(ALL_ALGORITHMS)('%s: decide keys of 500 slots in one turn as memory does', async (name) => {
-    const algorithm = algorithmOf(SMALL_POLICIES[name]);
-    const requests = Array.from({ length: 3_000 }, (_, i) => [
-      { key: `${name}:{${(i * 7) % 500}}`, algorithm, cost: 1 + (i % 2) },
-    ]);
+  /** Gives the requests to the Cluster in one turn, and to the memory of this process. */
+  async function expectAsMemory(requests: readonly Charge[][]): Promise<readonly Verdict[]> {
     const memory = new MemoryStore({ clock });
-    const before = await calls();
     const verdicts = await Promise.all(requests.map((charges) => store.consume(charges)));
     expectSame(
       verdicts,
       requests.map((charges) => memory.consume(charges)),
     );
+    return verdicts;
+  }
+
+  it.each(ALL_ALGORITHMS)('%s: decide keys of 500 slots in one turn as memory does', async (name) => {
+    const algorithm = algorithmOf(SMALL_POLICIES[name]);
+    const requests = Array.from({ length: 3_000 }, (_, i) => [
+      { key: `${name}:{${(i * 7) % 500}}`, algorithm, cost: 1 + (i % 2) },
+    ]);
+    const before = await calls();
+    const verdicts = await expectAsMemory(requests);
     expect(verdicts.some(({ allowed }) => allowed) && verdicts.some(({ allowed }) => !allowed)).toBe(true);
     // 64 rows share a call, and 32 the first ones. By slot it were a call for each of the 500 keys at least.
     expect((await calls()) - before).toBeLessThanOrEqual(Math.ceil(3_000 / 64) + 2 * masters.length);
@@ -62,13 +68,8 @@ describe('three masters, asked by node', () => {
     const requests = Array.from({ length: 2_000 }, (_, i) =>
       policies.map((algorithm, place) => ({ key: `two-${name}:${place}:{${(i * 7) % 900}}`, algorithm, cost: 1 })),
     );
-    const memory = new MemoryStore({ clock });
     const before = await calls();
-    const verdicts = await Promise.all(requests.map((charges) => store.consume(charges)));
-    expectSame(
-      verdicts,
-      requests.map((charges) => memory.consume(charges)),
-    );
+    await expectAsMemory(requests);
     // 127 keys share a call.
     expect((await calls()) - before).toBeLessThanOrEqual(Math.ceil(2_000 / 63) + 2 * masters.length);
   });

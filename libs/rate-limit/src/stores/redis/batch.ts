@@ -3,38 +3,12 @@ import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
 import { leanProgramsOf, PROGRAM, type Program, type ScriptCall } from './programs.js';
 import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
-import { type Charge, RateLimitStoreError, type Verdict } from '../store.js';
+import { type Charge, RateLimitStoreError } from '../store.js';
 import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../charge.js';
 import { copyOf, type Found, type FoundBlock, judge } from '../judge.js';
+import { type PendingRequest, rejectAll } from './pending-request.js';
 
-/** A request that waits for its answer. */
-export interface PendingRequest {
-  readonly charges: readonly Charge[];
-  /** @param found the levels before the request; undefined unless `keepsLevels` */
-  readonly resolve: (verdict: Verdict, found: readonly Found[] | undefined) => void;
-  readonly reject: (error: Error) => void;
-  /** Whether `resolve` gets the levels that the charges found. Default false. */
-  readonly keepsLevels?: boolean;
-  /** Whether it must not wait for others to share its call: it has waited before. Default false. */
-  readonly isUrgent?: boolean;
-  /** The identical request that follows it. */
-  next: PendingRequest | undefined;
-}
-
-// What waits for an answer is of a class. V8 allocates the objects of a literal as old ones once many of them have survived young
-// collections, and each old one that is dead keeps its promise, and all behind it, until the next full collection. It depends on
-// chance at start-up whether V8 does, and doubled the CPU of a decision.
-
-/** A request that the caller of the store makes. */
-export class StoreRequest implements PendingRequest {
-  next: PendingRequest | undefined = undefined;
-
-  constructor(
-    readonly charges: readonly Charge[],
-    readonly resolve: PendingRequest['resolve'],
-    readonly reject: PendingRequest['reject'],
-  ) {}
-}
+// Rows and keys are of classes, as `StoreRequest` is.
 
 /** Identical requests, which are decided together, one after the other. */
 class Row {
@@ -437,9 +411,4 @@ function entriesOf(charges: readonly Charge[]): number {
     if (charges[i]!.algorithm.bytesPerCost > 0 && takes(charges[i]!)) entries += charges[i]!.cost;
   }
   return entries;
-}
-
-function rejectAll(first: PendingRequest, error: Error): void {
-  for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next)
-    pending.reject(error);
 }

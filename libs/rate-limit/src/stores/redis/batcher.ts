@@ -1,9 +1,10 @@
 import type { Deadlines, Question } from '../deadlines.js';
 import type { Denials, StoreObserver } from '../observers.js';
 import type { Availability } from './availability.js';
-import { Batch, MAX_ROWS, type PendingRequest } from './batch.js';
+import { Batch, MAX_ROWS } from './batch.js';
 import type { Linger } from './linger.js';
 import { NotRunError } from './node-script.js';
+import type { PendingRequest } from './pending-request.js';
 import type { Routing } from './routing.js';
 import type { SlotRequests } from './slot-requests.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
 import { judge } from '../judge.js';
 import { type Charge, type ChargeReceipt, RateLimitStoreError } from '../store.js';
-import type { PendingRequest } from './batch.js';
+import type { PendingRequest } from './pending-request.js';
 import { CrossSlot } from './cross-slot.js';
 import { RedisUnavailableError } from './redis-failure.js';
 import { ClusterRouting } from './routing.js';

@@ -5,7 +5,7 @@ import type { Denials } from '../observers.js';
 import { receiptsOf } from '../receipt.js';
 import { peekOf } from '../charge.js';
 import { type Charge, type ChargeReceipt, type ChargeVerdict, RateLimitStoreError, type Verdict } from '../store.js';
-import type { PendingRequest } from './batch.js';
+import type { PendingRequest } from './pending-request.js';
 import { type ClusterRouting, isSharded } from './routing.js';
 import type { ShardSpread } from './shard-spread.js';
 import { ofWhole, Shards } from './shards.js';

@@ -15,12 +15,12 @@ import type {
   Verdict,
 } from '../store.js';
 import { ALWAYS_AVAILABLE, type Availability } from './availability.js';
-import { StoreRequest } from './batch.js';
 import { Batcher } from './batcher.js';
 import { watchClock } from './clock-skew.js';
 import { Connection } from './connection.js';
 import { CrossSlot } from './cross-slot.js';
 import { isLingerMs, Linger, MAX_LINGER_MS } from './linger.js';
+import { StoreRequest } from './pending-request.js';
 import { Probe } from './probe.js';
 import { isRedisClient, type NodesOfClient, type OwnedRedisClient, type RedisClient } from './redis-client.js';
 import { NodeLanes } from './node-lanes.js';

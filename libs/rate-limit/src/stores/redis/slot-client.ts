@@ -1,7 +1,7 @@
 import type { Found } from '../judge.js';
 import { Receipt, receiptsOf } from '../receipt.js';
 import type { Charge, ChargeReceipt, Verdict } from '../store.js';
-import type { PendingRequest } from './batch.js';
+import type { PendingRequest } from './pending-request.js';
 import { RedisUnavailableError, wasStoreAsked } from './redis-failure.js';
 
 /** The answer of one slot: its verdict, and the levels that it found. A known denial has no levels. */

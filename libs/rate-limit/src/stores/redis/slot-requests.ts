@@ -1,7 +1,8 @@
 import type { Deadlines, Question } from '../deadlines.js';
 import type { Denials, StoreObserver } from '../observers.js';
 import type { Availability } from './availability.js';
-import { Batch, type PendingRequest } from './batch.js';
+import { Batch } from './batch.js';
+import type { PendingRequest } from './pending-request.js';
 import type { CrossSlot } from './cross-slot.js';
 import type { ClusterRouting } from './routing.js';
 
