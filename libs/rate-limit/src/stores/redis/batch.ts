@@ -8,7 +8,7 @@ import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../ch
 import { copyOf, type Found, type FoundBlock, judge } from '../judge.js';
 import { type PendingRequest, rejectAll } from './pending-request.js';
 
-// Rows and keys are of classes, as `StoreRequest` is.
+// Rows and keys are of classes for the reason that `StoreRequest` gives.
 
 /** Identical requests, which are decided together, one after the other. */
 class Row {
@@ -200,7 +200,7 @@ export class Batch {
   }
 
   /**
-   * Answers every request from the program's checked reply. The batch is empty then.
+   * Answers every request from the program's checked reply. The batch keeps those alone that the node did not decide.
    *
    * @returns the requests that the node did not decide, in their order, which stay in the batch; undefined when it decided all
    */

@@ -21,7 +21,7 @@ export interface PendingRequest {
  *
  * It is a class, as all that waits for an answer. V8 allocates the objects of a literal as old ones once many of them have survived
  * young collections, and each old one that is dead keeps its promise, and all behind it, until the next full collection. It depends
- * on chance at start-up whether V8 does, and doubled the CPU of a decision.
+ * on chance at start-up whether V8 does. Where it did, a decision took almost twice the CPU.
  */
 export class StoreRequest implements PendingRequest {
   next: PendingRequest | undefined = undefined;
