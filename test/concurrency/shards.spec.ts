@@ -20,7 +20,7 @@ beforeAll(async () => {
   cluster = await RedisCluster.start(['--cluster-node-timeout', '60000'], { masters: MASTERS, replicas: 0 });
   masters = await cluster.masters();
   processes = await Processes.start(new URL('workers/shards.ts', import.meta.url), PROCESSES);
-  await processes.all('connect', () => cluster.addresses);
+  await processes.all('connect', () => masters.map(({ host, port }) => ({ host, port })));
 }, 60_000);
 
 beforeEach(async () => {

@@ -7,8 +7,9 @@ import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js'
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { FALLBACK, MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
-import { callsOf, untilByNode, useOneNode } from '../support/faults/by-node.js';
+import { callsOf, useOneNode } from '../support/faults/by-node.js';
 import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
+import { untilByNode } from '../support/faults/until-by-node.js';
 import { loadPrograms } from '../support/programs.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { chargesOf, type History, historiesOf, requestsOf } from './histories.js';

@@ -11,8 +11,8 @@ import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/s
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
-import { untilByNode } from '../support/faults/by-node.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
+import { untilByNode } from '../support/faults/until-by-node.js';
 import { loadPrograms } from '../support/programs.js';
 import { histories, HISTORIES, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { TestClock } from '../support/test-clock.js';

@@ -7,11 +7,12 @@ import { receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { slotOf } from '../../libs/rate-limit/src/stores/redis/slots.js';
-import { callsOf, untilByNode } from '../support/faults/by-node.js';
+import { callsOf } from '../support/faults/by-node.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
 import { Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 import { type ClusterNode, SlotMigration } from '../support/faults/redis-cluster.js';
+import { untilByNode } from '../support/faults/until-by-node.js';
 import { until } from '../support/faults/until.js';
 
 jest.setTimeout(120_000); // it is real time, and the machine may be busy

@@ -5,8 +5,9 @@ import { Cluster } from 'ioredis';
 import { type Decision, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { slotOf } from '../../libs/rate-limit/src/stores/redis/slots.js';
-import { callsOf, untilByNode } from '../support/faults/by-node.js';
+import { callsOf } from '../support/faults/by-node.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
+import { untilByNode } from '../support/faults/until-by-node.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 

@@ -1,11 +1,12 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { RateLimiter, RateLimitModule, type RateLimitModuleOptions, type RateLimitStore } from 'nestjs-floodgate';
 import { RateLimitRuntime } from '../../support/runtime.js';
 import { withoutDeadline } from './without-deadline.js';
 
 export interface OpenLimiter extends AsyncDisposable {
   readonly limiter: RateLimiter;
+  readonly store: RateLimitStore;
 }
 
 /**
@@ -21,10 +22,11 @@ export async function openLimiter(
     logger: ['error', 'fatal'],
   });
   // Its polls of overrides would stand among the commands that tests count.
-  const runtime: unknown = context.get(RateLimitRuntime);
-  (runtime as { overrideWatch: { stop(): void } }).overrideWatch.stop();
+  const runtime = context.get(RateLimitRuntime);
+  runtime['overrideWatch'].stop();
   return {
     limiter: await withoutDeadline(context.get(RateLimiter)),
+    store: runtime.store,
     [Symbol.asyncDispose]: () => context.close(),
   };
 }

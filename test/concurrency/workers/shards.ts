@@ -1,5 +1,7 @@
 import { Cluster } from 'ioredis';
 import { type Decision, LimiterUnavailableError, type Policy, type RateLimiter } from 'nestjs-floodgate';
+import type { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { untilByNode } from '../../support/faults/until-by-node.js';
 import { serve } from '../../support/processes/serve.js';
 import { openLimiter } from '../support/open-limiter.js';
 
@@ -22,8 +24,11 @@ const ANYBODY = { kind: 'user', value: 'anybody' };
 let limiter: RateLimiter;
 
 export const procedures = {
-  async connect(addresses: { host: string; port: number }[]): Promise<void> {
-    ({ limiter } = await openLimiter(new Cluster(addresses, { lazyConnect: true })));
+  /** Resolves once every master is asked for all its slots: a probe that comes later would stand among the calls that tests count. */
+  async connect(masters: { host: string; port: number }[]): Promise<void> {
+    const opened = await openLimiter(new Cluster(masters, { lazyConnect: true }));
+    ({ limiter } = opened);
+    await untilByNode(opened.store as RedisStore, masters);
   },
 
   /** Sends so many requests in one turn of the event loop. */

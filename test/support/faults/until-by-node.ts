@@ -1,0 +1,19 @@
+import type { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { algorithmOf } from '../algorithm-of.js';
+import type { ClusterNode } from './redis-cluster.js';
+import { until } from './until.js';
+
+const PROBED_MS = 10_000;
+const ANY = algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1h' });
+
+/** Waits until a store on a Cluster has found out that it can ask each of these masters for all its slots. */
+export async function untilByNode(
+  store: RedisStore,
+  masters: readonly Pick<ClusterNode, 'host' | 'port'>[],
+): Promise<void> {
+  let i = 0;
+  await until('every node is asked for all its slots', PROBED_MS, async () => {
+    await store.consume([{ key: `{any-${i++}}`, algorithm: ANY, cost: 1, mode: 'peek' }]).catch(() => undefined);
+    return masters.every(({ host, port }) => store.lanes!.isUsable(`${host}:${port}`));
+  });
+}
