@@ -1,29 +1,15 @@
-import { type Algorithm, isWhole } from '../../algorithms/algorithm.js';
-import { wallClock } from '../clock.js';
 import type { Denials } from '../observers.js';
-import { leanProgramsOf, PROGRAM, type Program, type ScriptCall } from './programs.js';
-import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
-import { type Charge, RateLimitStoreError } from '../store.js';
-import { askedCost, type BlockCharge, reserves, sameCharges, takes } from '../charge.js';
-import { copyOf, type Found, type FoundBlock, judge } from '../judge.js';
+import { type BlockCharge, type Charge, reserves, sameCharges, takes } from '../charge.js';
+import { answerRows, checkReply } from './answers.js';
 import { type PendingRequest, rejectAll } from './pending-request.js';
-
-// Rows and keys are of classes for the reason that `StoreRequest` gives.
-
-/** Identical requests, which are decided together, one after the other. */
-class Row {
-  last: PendingRequest;
-  count = 1;
-
-  constructor(readonly first: PendingRequest) {
-    this.last = first;
-  }
-}
+import { PROGRAM, type Program, type ScriptCall } from './programs.js';
+import { Row } from './row.js';
+import { leanCall, placesOf, policyText, programNameOf, stampLength, textOf, wireOf } from './wire.js';
 
 /** A charge, or the block that stands behind it in its row. */
 type AnyCharge = Charge | BlockCharge;
 
-/** A key of a batch. */
+/** A key of a batch. A class for the reason that `StoreRequest` gives. */
 class KeyEntry {
   /**
    * @param algorithm that of all its requests
@@ -110,17 +96,7 @@ export class Batch {
 
   /** As `encode`, of the lean program; undefined if the batch needs more than that. */
   encodeLean(now: number | undefined, maxSkew: number): ScriptCall | undefined {
-    if (this.rows.length > 1) return undefined;
-    const { first, count } = this.rows[0]!;
-    const charge = first.charges[0]!;
-    if (placesOf(first.charges) > 1 || charge.shadow === true || stampLength(charge) > 0) return undefined;
-    const { key, algorithm, cost } = charge;
-    const take = takes(charge) ? cost : 0;
-    const { one, any } = leanProgramsOf(programOf(algorithm));
-    const numbers = wireTextsOf(algorithm, now);
-    if (now === undefined && take === 1 && count === 1) return { program: one, keys: 1, args: [key, ...numbers] };
-    const asked = `${textOf(now)} ${maxSkew} ${askedCost(charge)} ${take} ${count}`;
-    return { program: any, keys: 1, args: [key, asked, ...numbers] };
+    return this.rows.length > 1 ? undefined : leanCall(this.rows[0]!, now, maxSkew);
   }
 
   /**
@@ -134,7 +110,7 @@ export class Batch {
     const keys = this.registered();
     const policy = policies[0];
     if (policy === undefined || policies.length > 1 || keys.size !== rows.length) return undefined;
-    const program = programs.get(programOf(policy.algorithm));
+    const program = programs.get(programNameOf(policy.algorithm));
     if (program === undefined || policy.cost !== 1 || !takes(policy)) return undefined;
     if (policy.shadow === true || stampLength(policy) > 0) return undefined;
     for (const { first, count } of rows) if (count > 1 || placesOf(first.charges) > 1) return undefined;
@@ -154,49 +130,22 @@ export class Batch {
         codes[at + 3] = count & 127;
       }
     }
-    const policies = this.policies.map((charge) => {
-      const { algorithm } = charge;
-      const take = takes(charge) ? charge.cost : 0;
-      const shadow = charge.shadow === true ? 'shadow:' : '';
-      const reserve = stampLength(charge) > 0 ? ',1' : '';
-      const numbers = wireOf(algorithm, now).join();
-      return `["${shadow}${programOf(algorithm)}",${askedCost(charge)},${take},${numbers}${reserve}]`;
-    });
+    const policies = this.policies.map((charge) => policyText(charge, now));
     const args = [...keys, textOf(now), String(maxSkew), `[${policies.join()}]`, String.fromCharCode(...codes)];
     return { program: PROGRAM, keys: keys.length, args };
   }
 
   /**
-   * Checks that a reply is the program's: as long as the requests need, and each number one that the program can send.
+   * Checks that a reply is the program's.
    *
-   * @param now the instant that was sent as ARGV[1]; undefined: Redis's clock
-   * @param maxSkew ARGV[2], in microseconds
-   * @param byNode whether one node of a Cluster was asked, which may leave requests undecided
+   * @param now as of `checkReply`
+   * @param maxSkew as of `checkReply`
+   * @param byNode as of `checkReply`; default false
    * @throws {UnusableReplyError}
    */
   check(reply: unknown, now: number | undefined, maxSkew: number, byNode = false): asserts reply is readonly number[] {
     if (this.rows.length === 0) return; // forgotten: no request reads the reply
-    if (!Array.isArray(reply) || !isInstant(reply[0], now)) throw new UnusableReplyError(reply);
-    let offset = 1;
-    for (const { first } of this.rows) {
-      if (failureOf(reply[offset]) !== undefined || (byNode && reply[offset] === ELSEWHERE)) {
-        offset++;
-        continue;
-      }
-      const { charges } = first;
-      for (let i = 0; i < charges.length; i++) {
-        const { algorithm, block } = charges[i]!;
-        if (!algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
-        offset += algorithm.replyLength;
-        for (const end = offset + stampLength(charges[i]!); offset < end; offset++) {
-          if (!isWhole(reply[offset], 0)) throw new UnusableReplyError(reply);
-        }
-        if (block === undefined) continue;
-        if (!block.algorithm.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
-        offset += block.algorithm.replyLength;
-      }
-    }
-    if (offset !== reply.length) throw new UnusableReplyError(reply);
+    checkReply(this.rows, reply, now, maxSkew, byNode);
   }
 
   /**
@@ -209,47 +158,8 @@ export class Batch {
     denials: Denials | undefined,
     sentAt: number,
   ): readonly PendingRequest[] | undefined {
-    const at = reply[0]!;
-    let offset = 1;
-    let undecided: Row[] | undefined;
-    for (const row of this.rows) {
-      const { first } = row;
-      if (reply[offset] === ELSEWHERE) {
-        offset++;
-        undecided ??= [];
-        undecided.push(row);
-        continue;
-      }
-      const { charges } = first;
-      const failure = failureOf(reply[offset]);
-      if (failure !== undefined) {
-        offset++;
-        rejectAll(first, new RateLimitStoreError(failure));
-        continue;
-      }
-      const found: Found[] = [];
-      for (let i = 0; i < charges.length; i++) {
-        const charge = charges[i]!;
-        const level = charge.algorithm.decode(reply, offset);
-        offset += charge.algorithm.replyLength;
-        let stamp: readonly number[] | undefined;
-        const length = stampLength(charge);
-        if (length > 0) stamp = reply.slice(offset, (offset += length));
-        let block: FoundBlock | undefined;
-        if (charge.block !== undefined) {
-          block = { charge: charge.block, level: charge.block.algorithm.decode(reply, offset) };
-          offset += charge.block.algorithm.replyLength;
-        }
-        found.push({ charge, level, block, stamp });
-      }
-      for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
-        const before = pending.keepsLevels === true ? found.map(copyOf) : undefined;
-        const verdict = judge(found, at);
-        denials?.note(charges, verdict, sentAt);
-        pending.resolve(verdict, before);
-      }
-    }
-    // The batch itself may be old by now: it lets go of its rows for the same reason.
+    const undecided = answerRows(this.rows, reply, denials, sentAt);
+    // The batch itself may be old by now: it lets go of its rows for the reason that `StoreRequest` gives.
     this.keys = undefined;
     if (undecided === undefined) {
       this.rows.length = 0;
@@ -360,48 +270,6 @@ function mixes(keys: ReadonlyMap<string, KeyEntry>, charges: readonly Charge[]):
     if (blocked !== undefined && blocked.algorithm !== block!.algorithm) return true;
   }
   return false;
-}
-
-/**
- * An algorithm's numbers on the wire.
- *
- * @param now the instant at which the program decides, about; undefined: by Redis's clock
- */
-export function wireOf(algorithm: Pick<Algorithm, 'wire' | 'wireAt'>, now: number | undefined): readonly number[] {
-  return algorithm.wireAt?.(now ?? wallClock()) ?? algorithm.wire;
-}
-
-/** The algorithm's name on the wire. */
-export function programOf({ name, program = name }: { readonly name: string; readonly program?: string }): string {
-  return program;
-}
-
-const wireTexts = new WeakMap<readonly number[], readonly string[]>();
-
-/** The same as texts. */
-function wireTextsOf(algorithm: Algorithm, now: number | undefined): readonly string[] {
-  const numbers = wireOf(algorithm, now);
-  if (numbers !== algorithm.wire) return numbers.map(String);
-  let texts = wireTexts.get(numbers);
-  if (texts === undefined) wireTexts.set(numbers, (texts = numbers.map(String)));
-  return texts;
-}
-
-/** ARGV[1] of the program. */
-export function textOf(now: number | undefined): string {
-  return now === undefined ? 'redis' : String(now);
-}
-
-/** How many numbers of the reply are for the receipt of a reservation. */
-function stampLength(charge: AnyCharge): number {
-  return reserves(charge) ? ((charge as Charge).algorithm.stampLength ?? 0) : 0;
-}
-
-/** The charges of a row, blocks included. */
-function placesOf(charges: readonly Charge[]): number {
-  let places = charges.length;
-  for (let i = 0; i < charges.length; i++) if (charges[i]!.block !== undefined) places++;
-  return places;
 }
 
 /** Entries that an allowed request adds to logs. */

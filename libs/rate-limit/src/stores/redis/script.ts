@@ -1,9 +1,10 @@
 import type { Deadlines, Question } from '../deadlines.js';
 import type { ChargeSettlement, Clock, SettledCharge } from '../store.js';
-import { type Batch, textOf } from './batch.js';
+import type { Batch } from './batch.js';
 import { PROGRAM, type ScriptCall } from './programs.js';
 import type { RedisClient } from './redis-client.js';
 import { readSettled, settlementArguments } from './settlements.js';
+import { textOf } from './wire.js';
 
 export interface ScriptSettings {
   /** Undefined: Redis decides by its own clock. */

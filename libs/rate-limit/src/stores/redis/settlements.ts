@@ -1,7 +1,7 @@
 import { isWhole } from '../../algorithms/algorithm.js';
 import { type ChargeSettlement, RateLimitStoreError, type SettledCharge } from '../store.js';
-import { programOf, wireOf } from './batch.js';
 import { failureOf, isInstant, UnusableReplyError } from './reply.js';
+import { programNameOf, wireOf } from './wire.js';
 
 /**
  * ARGV[3] to ARGV[5] of the program. Its header describes the wire.
@@ -10,7 +10,7 @@ import { failureOf, isInstant, UnusableReplyError } from './reply.js';
  */
 export function settlementArguments(settlements: readonly ChargeSettlement[], now: number | undefined): string[] {
   const policies = settlements.map(({ receipt: { algorithm, cost } }) => {
-    return `["${programOf(algorithm)}",${cost || 1},${cost},${wireOf(algorithm, now).join()}]`;
+    return `["${programNameOf(algorithm)}",${cost || 1},${cost},${wireOf(algorithm, now).join()}]`;
   });
   const charges = settlements.map(({ receipt: { at, resetAt, cost, stamp = [] }, finalCost, overdraft }) => {
     return `[${[at, resetAt, cost, finalCost, overdraft, ...stamp].join()}]`;
