@@ -21,7 +21,7 @@ export function programNameOf({ name, program = name }: { readonly name: string;
 const wireTexts = new WeakMap<readonly number[], readonly string[]>();
 
 /** The same as texts. */
-export function wireTextsOf(algorithm: Algorithm, now: number | undefined): readonly string[] {
+function wireTextsOf(algorithm: Algorithm, now: number | undefined): readonly string[] {
   const numbers = wireOf(algorithm, now);
   if (numbers !== algorithm.wire) return numbers.map(String);
   let texts = wireTexts.get(numbers);
