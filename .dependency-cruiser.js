@@ -1,6 +1,9 @@
-// The direction of dependencies: nest -> http -> limiter -> metrics -> policy -> identity -> stores -> algorithms.
+// The direction of dependencies: nest -> http -> engine -> metrics -> policy -> identity -> stores -> algorithms.
 const LIBRARY = '^libs/rate-limit/src/';
+const CLIENT = '^libs/client/src/';
 const INDEX = `${LIBRARY}index\\.ts$`;
+/** Private folders beside the library: the live page, the playground, and what they share with the load generator. */
+const HOUSES = '^libs/(?:control-room|playground|riders|processes|palette)/';
 const SPEC = '\\.spec\\.ts$';
 const STAGE_REDIS = '^src/control-room/stage-redis\\.ts$';
 
@@ -12,15 +15,23 @@ const MAY_IMPORT = {
   identity: ['stores', 'algorithms'],
   policy: ['identity', 'stores', 'algorithms'],
   metrics: ['policy', 'identity', 'stores', 'algorithms'],
-  limiter: ['metrics', 'policy', 'identity', 'stores', 'algorithms'],
-  http: ['limiter', 'metrics', 'policy', 'identity', 'stores', 'algorithms'],
-  nest: ['http', 'limiter', 'metrics', 'policy', 'identity', 'stores', 'algorithms'],
+  engine: ['metrics', 'policy', 'identity', 'stores', 'algorithms'],
+  http: ['engine', 'metrics', 'policy', 'identity', 'stores', 'algorithms'],
+  nest: ['http', 'engine', 'metrics', 'policy', 'identity', 'stores', 'algorithms'],
 };
 
 /** Entry points of their own. They may import every layer, and no layer imports them. */
 const ENTRIES = ['testing', 'client', 'throttler'];
 /** These may use Nest. */
 const WITH_NEST = ['nest', 'testing', 'throttler'];
+
+/** The folders of the store on Redis that each of them may import, beside itself. */
+const REDIS_MAY_IMPORT = {
+  clients: [],
+  batch: ['clients'],
+  connection: ['batch', 'clients'],
+  cluster: ['connection', 'batch', 'clients'],
+};
 
 const folder = (...names) => `${LIBRARY}(?:${names.join('|')})/`;
 
@@ -30,6 +41,15 @@ const layers = Object.entries(MAY_IMPORT).map(([name, others]) => ({
   severity: 'error',
   from: { path: folder(name), pathNot: SPEC },
   to: { path: LIBRARY, pathNot: folder(name, ...(name === 'util' ? [] : ['util', ...others])) },
+}));
+
+const REDIS = `${LIBRARY}stores/redis/`;
+const redisLayers = Object.entries(REDIS_MAY_IMPORT).map(([name, others]) => ({
+  name: `direction-redis-${name}`,
+  comment: `stores/redis/${name}/ may import ${others.length === 0 ? 'no other folder' : others.join(', ')} of stores/redis`,
+  severity: 'error',
+  from: { path: `${REDIS}${name}/`, pathNot: SPEC },
+  to: { path: `${REDIS}[^/]+/`, pathNot: `${REDIS}(?:${[name, ...others].join('|')})/` },
 }));
 
 /** Files that must not exist: each is found by what imports it, by what it imports, or as an orphan. */
@@ -43,6 +63,7 @@ const banned = (name, comment, files) => [
 export default {
   forbidden: [
     ...layers,
+    ...redisLayers,
     {
       name: 'direction-entries',
       comment: 'An entry point may import the layers, but neither index.ts nor another entry point',
@@ -52,10 +73,18 @@ export default {
     },
     {
       name: 'client-alone',
-      comment: 'The client runs in browsers: it may import util, and neither a package nor a module of Node',
+      comment:
+        'The client runs in browsers: it may import util of the library, which its build includes, and neither a package nor a module of Node',
       severity: 'error',
-      from: { path: folder('client'), pathNot: SPEC },
-      to: { pathNot: folder('client', 'util') },
+      from: { path: CLIENT, pathNot: SPEC },
+      to: { pathNot: [CLIENT, folder('util')] },
+    },
+    {
+      name: 'library-without-client',
+      comment: 'The library does not use the client: one entry point contains it, until users name its own package',
+      severity: 'error',
+      from: { path: LIBRARY, pathNot: folder('client') },
+      to: { path: '^libs/client/' },
     },
     ...banned('library-folders', 'A new folder of the library needs its place in the direction: add it to MAY_IMPORT', {
       path: `${LIBRARY}[^/]+/`,
@@ -76,33 +105,33 @@ export default {
       name: 'library-alone',
       comment: 'The library imports nothing from the application, the load generator, the tests or the tools',
       severity: 'error',
-      from: { path: LIBRARY, pathNot: SPEC },
-      to: { path: '^(?:src|surge|simulate|test|tools|bench)/' },
+      from: { path: [LIBRARY, CLIENT], pathNot: SPEC },
+      to: { path: ['^(?:src|surge|simulate|test|tools|bench)/', HOUSES] },
     },
     {
       name: 'library-cycles',
       comment:
         'No cycles in the library but those of types within a folder: the directions above hold for types as well',
       severity: 'error',
-      from: { path: LIBRARY, pathNot: SPEC },
-      to: { circular: true, viaOnly: { path: LIBRARY, dependencyTypesNot: ['type-only'] } },
+      from: { path: [LIBRARY, CLIENT], pathNot: SPEC },
+      to: { circular: true, viaOnly: { path: [LIBRARY, CLIENT], dependencyTypesNot: ['type-only'] } },
     },
     {
       name: 'library-by-name',
       comment:
         "The application and the load generator import the library as users do: from 'nestjs-floodgate'. The playground runs its pure layers in the browser",
       severity: 'error',
-      from: { path: '^(?:src|surge)/', pathNot: '^src/playground/model/library\\.ts$' },
-      to: { path: '^libs/', dependencyTypesNot: ['aliased', 'npm', 'npm-dev'] },
+      from: { path: ['^(?:src|surge)/', HOUSES], pathNot: ['^libs/playground/model/library\\.ts$', SPEC] },
+      to: { path: '^libs/', pathNot: HOUSES, dependencyTypesNot: ['aliased', 'npm', 'npm-dev'] },
     },
     {
       name: 'playground-pure',
       comment:
         "The playground's model runs in browsers: it may import the pure layers of the library, and no module of Node",
       severity: 'error',
-      from: { path: '^src/playground/(?:model|page)/', pathNot: SPEC },
+      from: { path: '^libs/playground/(?:model|page)/', pathNot: SPEC },
       to: {
-        pathNot: ['^src/playground/(?:model|page)/', folder('algorithms', 'policy', 'stores', 'util'), 'tinyqueue'],
+        pathNot: ['^libs/playground/(?:model|page)/', folder('algorithms', 'policy', 'stores', 'util'), 'tinyqueue'],
       },
     },
     {
@@ -143,6 +172,28 @@ export default {
       severity: 'error',
       from: { path: STAGE_REDIS },
       to: { path: '^(?:test|tools)/', pathNot: '^tools/(?:redis-server|programs)\\.ts$' },
+    },
+    {
+      name: 'houses-alone',
+      comment:
+        'Control room, playground, riders and processes know nothing of the application: it passes what they need',
+      severity: 'error',
+      from: { path: HOUSES, pathNot: SPEC },
+      to: { path: '^(?:src|surge|simulate|test|bench)/' },
+    },
+    {
+      name: 'playground-alone',
+      comment: 'The playground imports neither the control room nor the riders',
+      severity: 'error',
+      from: { path: '^libs/playground/', pathNot: SPEC },
+      to: { path: '^libs/(?:control-room|riders|processes)/|^tools/' },
+    },
+    {
+      name: 'riders-alone',
+      comment: 'Riders and child processes import nothing of the repository',
+      severity: 'error',
+      from: { path: '^libs/(riders|processes)/', pathNot: SPEC },
+      to: { path: '^(?:libs|tools)/', pathNot: '^libs/$1/' },
     },
     {
       name: 'tools-alone',

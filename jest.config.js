@@ -5,9 +5,39 @@ const rootDir = fileURLToPath(new URL('.', import.meta.url));
 const isFolder = (name) => existsSync(`${rootDir}${name}`);
 
 /** The folders whose specs stand beside the code and need nothing but Node. */
-const UNIT = ['libs', 'lua', 'src', 'surge', 'simulate', 'test/consumers'].filter(isFolder);
+const UNIT = ['bench', 'libs', 'lua', 'src', 'surge', 'simulate', 'test/consumers'].filter(isFolder);
 
-/** The folders of each project, and the file in test/support/setup that checks the programs which they need. */
+/** Of `npm run test:all` alone: each promise has a quicker test as well. */
+const LONG = [
+  'test/concurrency/prefetch.spec.ts',
+  'test/faults/busy-loops.spec.ts',
+  'test/faults/cluster-prefetch.spec.ts',
+  'test/faults/many-overrides.spec.ts',
+  'test/surge',
+];
+
+/** The specs of test/app that measure real time or start several processes. */
+const PROCESSES = [
+  'child-process',
+  'client-gone',
+  'control-room',
+  'control-room-pods',
+  'database-processes',
+  'health',
+  'limits',
+  'many-clients',
+  'many-connections',
+  'matching',
+  'matching-service',
+  'metrics',
+  'shutdown',
+  'surge-worlds',
+].map((name) => `test/app/${name}.spec.ts`);
+
+/**
+ * The folders of each project, and the file in test/support/setup that checks the programs which they need. A file that is named is
+ * in no other project. Nothing runs beside the projects that are `timed`.
+ */
 const PROJECTS = {
   conformance: { folders: ['test/conformance', 'test/equivalence', 'test/simulate'], setup: 'redis' },
   http: {
@@ -16,21 +46,25 @@ const PROJECTS = {
       'test/client',
       'test/contexts',
       'test/e2e',
+      'test/exchanges',
       'test/metrics',
       'test/testing-kit',
       'test/throttler',
     ],
     setup: 'faults',
   },
-  faults: {
-    folders: ['test/chaos', 'test/concurrency', 'test/faults', 'test/memory', 'test/support', 'tools'],
-    setup: 'faults',
-  },
-  app: { folders: ['test/app', 'test/surge'], setup: 'app' },
+  concurrency: { folders: ['test/chaos', 'test/concurrency', 'tools'], setup: 'faults' },
+  app: { folders: ['test/app'], setup: 'app' },
   deploy: { folders: ['test/deploy'], setup: 'deploy' },
   docs: { folders: ['test/docs'], setup: 'redis' },
   package: { folders: ['test/package'], setup: 'package' },
+  faults: { folders: ['test/faults', 'test/memory', 'test/support'], setup: 'faults', timed: true },
+  processes: { folders: PROCESSES, setup: 'app', timed: true },
+  long: { folders: LONG, setup: 'long', timed: true },
 };
+
+/** The projects beside which nothing runs, as they measure real time. */
+export const TIMED = Object.keys(PROJECTS).filter((name) => PROJECTS[name].timed);
 
 /** Has a configuration of its own: it needs a browser and the built application. */
 const BROWSER = 'test/browser';
@@ -53,6 +87,9 @@ function compiled({ decoratorMetadata }) {
   ];
 }
 
+/** The files that are in a project by their names. */
+const NAMED = [...LONG, ...PROCESSES].filter((path) => path.endsWith('.ts'));
+
 /** What all projects share. */
 export const base = {
   rootDir,
@@ -62,6 +99,7 @@ export const base = {
   moduleFileExtensions: ['ts', 'js', 'json', 'node'],
   moduleNameMapper: {
     // The sources and not what npm links or a build has left.
+    '^floodgate-client$': '<rootDir>/libs/client/src/index.ts',
     '^nestjs-floodgate$': '<rootDir>/libs/rate-limit/src/index.ts',
     '^nestjs-floodgate/(client|testing|throttler)$': '<rootDir>/libs/rate-limit/src/$1/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
@@ -78,19 +116,22 @@ export default {
   // Jest does not free the ES modules of the files that it has run: one process for all of them runs out of memory. With a limit
   // Jest runs even a single worker as a process of its own, and replaces it between two files.
   workerIdleMemoryLimit: '1GB',
+  // A test that waits for something says how long. This is for a busy machine.
+  testTimeout: 30_000,
   projects: [
     { ...base, displayName: 'unit', testMatch: specsIn(UNIT) },
     ...Object.entries(PROJECTS).map(([displayName, { folders, setup }]) => ({
       ...base,
       displayName,
       testMatch: specsIn(folders),
+      testPathIgnorePatterns: NAMED.filter((file) => !folders.includes(file)).map((file) => `<rootDir>/${file}`),
       globalSetup: `<rootDir>/test/support/setup/${setup}.js`,
     })),
   ],
 };
 
 export function specsIn(folders) {
-  return folders.map((folder) => `<rootDir>/${folder}/**/*.spec.ts`);
+  return folders.map((path) => `<rootDir>/${path}${path.endsWith('.ts') ? '' : '/**/*.spec.ts'}`);
 }
 
 /** A folder that belongs to no project would never be run. */

@@ -22,10 +22,10 @@ export const FLOORS = {
   'openLoop.1000': { what: '… 1,000 requests/s' },
   'openLoop.4000': { what: '… 4,000 requests/s' },
   'openLoop.6000': { what: '… 6,000 requests/s' },
-  'leases.redisCpu250': {
-    what: 'one hot key, 250 requests/s of a pod: Redis CPU per decision, with a lease / without',
+  'prefetch.redisCpu250': {
+    what: 'one hot key, 250 requests/s of a pod: Redis CPU per decision, with prefetch / without',
   },
-  'leases.redisCpu1000': { what: '… 1,000 requests/s' },
+  'prefetch.redisCpu1000': { what: '… 1,000 requests/s' },
   'refused.throughput': {
     what: 'a client far over its limit: decisions/s, to inMemoryBlockOnConsumed',
     atLeast: 1,

@@ -1,4 +1,4 @@
-// Floodgate beside its peers: npm run bench -- [--quick] [--json] [--only <name prefix>]. See README.md.
+// Floodgate beside its peers: npm run bench -- [--quick | --smoke] [--json] [--only <name prefix>]. See README.md.
 import { runBench } from './command.js';
 import { FLOORS } from './floors.js';
 import { SCENARIOS } from './scenarios/index.js';

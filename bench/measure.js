@@ -167,8 +167,12 @@ export function counted(what, read) {
   };
 }
 
-/** The bench with more and shorter rounds, in the same time: for contestants that are close to each other. */
+/**
+ * The bench with more and shorter rounds, in the same time: for contestants that are close to each other. A smoke run compares
+ * nothing.
+ */
 export function finely(bench) {
+  if (bench.smoke) return bench;
   return { ...bench, rounds: bench.rounds * 4, ms: bench.ms / 4, warmUpMs: bench.ms / 2 };
 }
 

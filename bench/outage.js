@@ -1,32 +1,35 @@
-// What callers get while Redis is away, from Floodgate and its peers: npm run bench:outage [-- --json]. See README.md.
+// What callers get while Redis is away, from Floodgate and its peers: npm run bench:outage [-- --json --smoke]. See README.md.
 import { once } from 'node:events';
 import { connect as dial, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
 import { rateLimit } from 'express-rate-limit';
 import { Redis } from 'ioredis';
 import { RedisStore } from 'rate-limit-redis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
+import { conclude, readCommonOptions } from './command.js';
 import { openLimiter } from './floodgate.js';
+import { verify } from './measure.js';
 import { startRedis } from './redis.js';
 import { render } from './table.js';
 
-const { values: given } = parseArgs({ options: { json: { type: 'boolean' } } });
+const given = readCommonOptions();
 
 /** How long a caller is watched for an answer: whatever waits longer has hung. */
-const PATIENCE_MS = 3_000;
+const PATIENCE_MS = given.smoke ? 500 : 3_000;
 /** Requests in a row while Redis is away. */
-const REQUESTS = 20;
+const REQUESTS = given.smoke ? 2 : 20;
 const RECOVERY_LIMIT_MS = 10_000;
 /** What is sent again has arrived by then. */
 const RESEND_MS = 1_000;
 const LIMIT = 1_000_000;
 const WINDOW_S = 3600;
 
+const OURS = 'Floodgate';
+
 /** Each as its README or wiki has it, on the client that it has there; `charged` is asked of a Redis that answers. */
 const CONTESTANTS = {
-  Floodgate: async (bench) => {
+  [OURS]: async (bench) => {
     // The default, 'local': every request gets a decision. What Redis did not decide is told apart.
     const limiter = await openLimiter(bench, { redis: bench.url, onStoreFailure: 'local' });
     const policy = { name: 'rides', algorithm: 'fixed-window', limit: LIMIT, window: '300d' };
@@ -183,17 +186,45 @@ async function on(open, urlOf, measure) {
 }
 
 const directly = ({ url }) => url;
-const lines = [];
-const figures = {};
-for (const [name, open] of Object.entries(CONTESTANTS)) {
-  process.stderr.write(`${name} ...\n`);
+
+/** One contestant through everything that happens to its Redis. */
+async function measured(name, open) {
   const hung = await on(open, directly, (one, redis) => away(one, redis.hang, redis.goOn));
   const dead = await on(open, directly, (one, redis) => away(one, redis.crash, redis.restart));
   const charged = await answerLost(open);
+  if (name === OURS) verifyPromises([hung, dead], charged);
   const cells = ({ answers, recoveryMs }) => [answer(answers[0]), answer(answers[REQUESTS - 1]), recovery(recoveryMs)];
-  lines.push([name, ...cells(hung), ...cells(dead), String(charged)]);
   const figure = ({ answers: [first], recoveryMs }) => ({ firstMs: first.hung ? null : first.ms, recoveryMs });
-  figures[name] = { hangs: figure(hung), dies: figure(dead), answerLost: { charged } };
+  return {
+    line: [name, ...cells(hung), ...cells(dead), String(charged)],
+    figures: { hangs: figure(hung), dies: figure(dead), answerLost: { charged } },
+  };
+}
+
+/** What Floodgate promises, however slow this machine is: every request is answered, it recovers, and no charge is made twice. */
+function verifyPromises(outages, charged) {
+  for (const { answers, recoveryMs } of outages) {
+    const bad = answers.find(({ hung, error }) => hung || error !== undefined);
+    verify(bad === undefined, `a request got ${bad && answer(bad)}`);
+    verify(recoveryMs !== Infinity, 'the store did not decide again');
+  }
+  verify(charged <= 1, `a request whose answer was lost was charged ${charged} times`);
+}
+
+const lines = [];
+const figures = {};
+const passed = [];
+const failed = [];
+for (const [name, open] of Object.entries(CONTESTANTS)) {
+  process.stderr.write(`${name} ...\n`);
+  try {
+    const result = await measured(name, open);
+    lines.push(result.line);
+    figures[name] = result.figures;
+    passed.push(name);
+  } catch (error) {
+    failed.push({ name, error });
+  }
 }
 const head = [
   '',
@@ -205,5 +236,8 @@ const head = [
   'again',
   'answer lost: charged',
 ];
-process.stdout.write(`${render({ title: 'While Redis is away', head, lines })}\n`);
-if (given.json) process.stdout.write(`${JSON.stringify(figures)}\n`);
+if (!given.smoke) {
+  process.stdout.write(`${render({ title: 'While Redis is away', head, lines })}\n`);
+  if (given.json) process.stdout.write(`${JSON.stringify(figures)}\n`);
+}
+conclude({ passed, failed }, given);

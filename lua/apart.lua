@@ -1,7 +1,7 @@
 -- Charges a row whose shadows and blocks are charged differently often than the others. Only batches that have some pay for it.
-local chargeApart
+local chargeIndependently
 if apart then
-  chargeApart = function(first, last, admitted, count)
+  chargeIndependently = function(first, last, admitted, count)
     local rooms = {} -- by place, how many of the row's requests fit the charge
     for i = first, last, 4 do
       local p, k = byte(charges, i, i + 1)

@@ -32,7 +32,7 @@ while at <= #charges do
   else
     if admitted < 0 then admitted = 0 end
     if apart then
-      chargeApart(first, at - 4, admitted, count)
+      chargeIndependently(first, at - 4, admitted, count)
     else
       for i = first, at - 4, 4 do
         local p, k = byte(charges, i, i + 1)

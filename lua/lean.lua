@@ -1,68 +1,137 @@
--- Decides one row of one charge: identical requests of one policy, without a shadow, a block or a stamp. It answers and writes
--- exactly as program.lua does for that row, in less time: without JSON and without lists of keys, policies and charges. The
--- bundler makes one such program for each algorithm.
+-- Decides rows of one charge each, all of one policy, each on a key of its own, without a shadow, a block or a stamp. It answers and
+-- writes exactly as program.lua does for these rows, in less time: without JSON and without lists of policies and charges.
 --
--- KEYS[1]   the key
--- ARGV      the algorithm's numbers; before them what `asked` needs
--- returns   as program.lua
+-- The bundler makes one such program for each file of lean/, whose name stands in the place of ALGORITHM.
 --
--- There are two such programs for an algorithm, by what is asked: lean/one.lua and lean/any.lua.
-local FOREIGN, UNREADABLE = -1, -2
+-- KEYS     the key of each row. For a node of a Cluster the first one alone: see keys.lua
+-- ARGV[1]  '' for cost 1 by Redis's clock, else 'now skew ask take': ARGV[1] and ARGV[2] of program.lua, and the costs of its
+--          policies
+-- ARGV[2]  '' if each row is one request, else the number of identical requests of each row, in 2 bytes of 7 bits (high, low)
+-- ARGV[3]  how many numbers the algorithm has, which follow; behind them the other keys for a node of a Cluster
+-- returns  as program.lua
+local FOREIGN, UNREADABLE, ELSEWHERE = -1, -2, -3
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local byte, sub, find, format = string.byte, string.sub, string.find, string.format
-
 local redis, ARGV = redis, ARGV
---- @asked
---- @include "text.lua"
 
--- The bundler makes locals of its items where an algorithm only reads the first ones.
-local policy = {
-  false,
-  ask,
-  take,
-  ARGV[before + 1] and ARGV[before + 1] + 0,
-  ARGV[before + 2] and ARGV[before + 2] + 0,
-  ARGV[before + 3] and ARGV[before + 3] + 0,
-  ARGV[before + 4] and ARGV[before + 4] + 0,
-}
-for i = 5, #ARGV - before do policy[i + 3] = ARGV[before + i] + 0 end
+local asked, counts, others = ARGV[1], ARGV[2], 4 + ARGV[3]
+local now, skew, ask, take = nil, 0, 1, 1
+if asked ~= '' then
+  local _
+  _, _, now, skew, ask, take = find(asked, '^(%S+) (%S+) (%S+) (%S+)$')
+  now, skew, ask, take = tonumber(now), skew + 0, ask + 0, take + 0
+end
+local redisClock = not now
+if redisClock then
+  local time = redis.call('TIME')
+  now = time[1] * 1000000 + time[2]
+end
 
-local settling = false
---- @algorithm
+--- @include "keys.lua"
 
--- Reads and decides. To GET a key of another type is an error, which Redis counts. So where states can have another type MGET
--- and EXISTS tell them apart, as in program.lua; and so they do where GET fails, for whatever reason.
-local key, raw, level, rebased, forget = KEYS[1], nil, nil, nil, nil
-if not algorithm.other then raw = redis.pcall('GET', key) end
-if algorithm.other or type(raw) == 'table' then
-  raw = redis.call('MGET', key)[1]
-  if not raw and redis.call('EXISTS', key) > 0 then
-    if algorithm.other then
-      level, rebased, forget = algorithm.other(policy, key)
-      if not level then level, rebased = false, rebased or UNREADABLE end
+-- GET reads one key faster than MGET. But on another type it is an error, which Redis counts, and logs can be lists.
+local rows, single, raws, unread = #KEYS, nil, nil, nil
+if rows == 1 and 'ALGORITHM' ~= 'sliding-window-log' and 'ALGORITHM' ~= 'concurrency' then
+  single = redis.pcall('GET', KEYS[1])
+  if type(single) == 'table' then single = nil end
+end
+if single == nil then
+  --- @include "load.lua"
+end
+
+-- First by hand, for plain states: without functions, which a script would make anew in each call. A file of lean/ has the
+-- algorithm's first three numbers in a, b and c. It adds the level to `reply`, and sets:
+--
+-- plain    false if it leaves the batch to the algorithm's own functions, below. Nothing is written then.
+-- forget   when the stored state ends
+-- value, ends    what to write, and when that ends
+local plain, reply = not unread, { now, nil, nil, nil }
+local a, b, c = ARGV[4] + 0, ARGV[5] + 0, others > 6 and ARGV[6] + 0
+local values, times, lastSecond, lastTime
+if rows > 1 then values, times = {}, {} end
+for k = 1, plain and rows or 0 do
+  local raw, count, value, ends, forget = single, 1, nil, nil, nil
+  if raw == nil then raw = raws[k] end
+  if counts ~= '' then count = byte(counts, 2 * k - 1) * 128 + byte(counts, 2 * k) end
+  --- @include "lean/ALGORITHM.lua"
+  if value then
+    -- As `expiry` in text.lua.
+    local second, time = ceil(ends / 1e6), nil
+    if not redisClock then
+      time = max(1, ceil((ends - now) / 1000) + 60000)
+    elseif not forget or second ~= ceil(forget / 1e6) then
+      if second ~= lastSecond then lastSecond, lastTime = second, format(second < 2 ^ 31 and '%d' or '%.0f', second) end
+      time = lastTime
+    end
+    if values then
+      values[k], times[k] = value, time
+    elseif time then
+      redis.call('SET', KEYS[1], value, redisClock and 'EXAT' or 'PX', time)
     else
-      level, rebased = false, FOREIGN
+      redis.call('SET', KEYS[1], value, 'KEEPTTL')
     end
   end
 end
-if level == nil then level, rebased, forget = algorithm.read(raw, policy, 1) end
-if not level then return { now, rebased or UNREADABLE } end
-
-local passing = algorithm.room(level, policy)
-local admitted = times
--- A peek is not charged: if one of them fits, all do.
-if passing < times and (take > 0 or passing <= 0) then admitted = passing end
-if admitted < 0 then admitted = 0 end
-local reply = { now, nil, nil, nil } -- with room for the level
-level = algorithm.charge(level, policy, admitted, admitted < times, reply, 1)
-
--- Writes.
-if rebased or admitted * take > 0 then
-  local value, ends = algorithm.write(level, policy, 1)
-  if value then
-    local unit, time = expiry(ends, forget)
-    if time then redis.call('SET', key, value, unit, time) else redis.call('SET', key, value, unit) end
+if plain then
+  for k = 1, values and rows or 0 do
+    local value, time = values[k], times[k]
+    if time then
+      redis.call('SET', KEYS[k], value, redisClock and 'EXAT' or 'PX', time)
+    elseif value then
+      redis.call('SET', KEYS[k], value, 'KEEPTTL')
+    end
   end
-  if algorithm.finish then algorithm.finish(level, key) end
+  return reply
+end
+
+-- The algorithm's own functions decide all else, as in program.lua.
+raws, reply = raws or { single }, { now }
+--- @include "text.lua"
+local settling = false
+local function build(algorithm)
+  --- @choose algorithm "algorithms/*.lua"
+end
+local algorithm = build('ALGORITHM')
+local policy = { algorithm, ask, take }
+for i = 4, others - 1 do policy[i] = ARGV[i] + 0 end
+
+local read, room, charge, write = algorithm.read, algorithm.room, algorithm.charge, algorithm.write
+local other, finish = algorithm.other, algorithm.finish
+
+-- Reads and decides. A row to write has a level here.
+local levels, forgets, reply = {}, {}, { now }
+for k = 1, rows do
+  local why, level, wrong, forget = unread and unread[k], nil, nil, nil
+  if not why then
+    level, wrong, forget = read(raws[k], policy, k)
+  elseif why == FOREIGN and other then
+    level, wrong, forget = other(policy, KEYS[k])
+  else
+    wrong = why
+  end
+  if level then
+    local count = counts == '' and 1 or byte(counts, 2 * k - 1) * 128 + byte(counts, 2 * k)
+    local admitted = room(level, policy)
+    -- A peek is not charged: if one of them fits, all do.
+    if admitted >= count or take == 0 and admitted > 0 then admitted = count end
+    if admitted < 0 then admitted = 0 end
+    level = charge(level, policy, admitted, admitted < count, reply, k)
+    if wrong or admitted * take > 0 then levels[k], forgets[k] = level, forget end
+  else
+    reply[#reply + 1] = wrong or UNREADABLE
+  end
+end
+
+-- Writes, as write.lua does.
+for k = 1, rows do
+  if levels[k] then
+    local value, forget = write(levels[k], policy, k)
+    if value then redis.call('SET', KEYS[k], value, expiry(forget, forgets[k])) end
+  end
+end
+if finish then
+  for k = 1, rows do
+    if levels[k] then finish(levels[k], KEYS[k]) end
+  end
 end
 return reply

@@ -1,6 +1,7 @@
--- Decides a batch of requests: loads every state once, decides the requests in order, writes each changed key once.
+-- Decides any batch of requests, and settles charges: loads every state once, decides the requests in order, writes each changed
+-- key once. lua/README.md says which batches lean.lua decides in less time.
 --
--- KEYS     each key of the batch, once: at most 127
+-- KEYS     each key of the batch, once: at most 127. For a node of a Cluster the first one alone: see keys.lua
 -- ARGV[1]  'redis' to decide by TIME, or the instant of the application's clock
 -- ARGV[2]  the skew: how much further ahead a stored instant may lie than its algorithm can have put it; 0 with the Redis clock
 -- ARGV[3]  the policies as JSON, at most 63: [[algorithm, ask, take, the algorithm's numbers ...], ...]
@@ -11,9 +12,11 @@
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
 --          identical requests in a row (high, low; the same in all charges of a request)
 -- ARGV[5]  only to settle charges, with an empty ARGV[4]: as JSON, one for each key, [[at, reset at, cost, final cost,
---          overdraft, the stamp ...], ...]; the key's policy stands at the same place in ARGV[3]
+--          overdraft, the stamp ...], ...]; the key's policy stands at the same place in ARGV[3]. Else '' or nothing
+-- ARGV[6 ...] for a node of a Cluster: the other keys
 -- returns  now; then for each request the numbers that describe the level of each of its charges before the request. A request
---          whose key holds a foreign type or an unreadable state gets one number instead: FOREIGN or UNREADABLE.
+--          whose key holds a foreign type or an unreadable state, or lies on another node, gets one number instead: FOREIGN,
+--          UNREADABLE or ELSEWHERE.
 --          For ARGV[5]: now; then for each key what was refunded (a bucket: in ticks) and charged; or FOREIGN or UNREADABLE
 --          alone, and then nothing is settled.
 --
@@ -33,17 +36,21 @@
 --   rest(level, policy, overdraft) -> the cost that can be charged up to the limit and the overdraft (optional; as `refund`)
 --   other(policy, key) -> as read, for a key that MGET cannot read (optional)
 --   finish(level, key)                             runs once every SET is done (optional)
-local FOREIGN, UNREADABLE = -1, -2
+local FOREIGN, UNREADABLE, ELSEWHERE = -1, -2, -3
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local byte, sub, find, format = string.byte, string.sub, string.find, string.format
 
-local now, skew, settling = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[5]
+local now, skew, settling = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[5] ~= '' and ARGV[5]
 local redisClock = not now
 if redisClock then
   local time = redis.call('TIME')
   now = time[1] * 1000000 + time[2]
 end
 
+local others = 6 -- where they stand in ARGV
+--- @include "keys.lua"
+local raws, unread
+--- @include "load.lua"
 --- @include "text.lua"
 
 -- True if the batch has shadows or blocks, whose charges are made differently often than those of their row.
@@ -65,7 +72,15 @@ end
 
 -- Phase one reads and decides. Each key has a policy, a level (false: none), and whether to write it.
 local owners, levels, changed, forgets, reply = {}, {}, {}, {}, { now }
---- @include "load.lua"
+
+-- Returns as `read` of the algorithm does, or nil and FOREIGN or ELSEWHERE.
+local function load(policy, k)
+  local why, algorithm = unread and unread[k], policy[1]
+  if not why then return algorithm.read(raws[k], policy, k) end
+  if why == FOREIGN and algorithm.other then return algorithm.other(policy, KEYS[k]) end
+  return nil, why
+end
+
 --- @include "settle.lua"
 --- @include "decide.lua"
 

@@ -1,6 +1,6 @@
 -- Settles the charges of ARGV[5], one for each key: all of them or, if a state is unreadable, none.
-if ARGV[5] then
-  local settlements = cjson.decode(ARGV[5])
+if settling then
+  local settlements = cjson.decode(settling)
   for k = 1, #KEYS do
     local policy, settlement, refunded, charged = policies[k], settlements[k], 0, 0
     local algorithm, more = policy[1], settlement[4] - settlement[3]
@@ -13,7 +13,7 @@ if ARGV[5] then
     local after
     if more < 0 then
       -- A state that is gone holds no charge any more. In a rebased state the charge cannot be found.
-      if (raws[k] or foreign) and not rebased then after, refunded = algorithm.refund(level, policy, -more, settlement, k) end
+      if (raws[k] or unread and unread[k]) and not rebased then after, refunded = algorithm.refund(level, policy, -more, settlement, k) end
     elseif more > 0 then
       charged = algorithm.rest and max(0, min(more, algorithm.rest(level, policy, settlement[5]))) or 0
       policy[3] = charged

@@ -55,7 +55,7 @@ describe('a simulation', () => {
     },
   );
 
-  it.each(['alone', 'naive-lease'])('finds that %s admits too much', async (name) => {
+  it.each(['alone', 'naive-prefetch'])('finds that %s admits too much', async (name) => {
     const { over } = await run(name);
     expect(over).toBeGreaterThan(10);
   });
@@ -143,7 +143,7 @@ describe('a fault', () => {
     return { ...figures, ...read!() };
   };
 
-  it.each(['redis', 'lease100', 'divided'])('that kills pods lets %s admit no more', async (strategy) => {
+  it.each(['redis', 'prefetch100', 'divided'])('that kills pods lets %s admit no more', async (strategy) => {
     const { over, arrived, answered } = await faulty('pods', strategy, 2);
     expect(over).toBe(0);
     expect(arrived - answered).toBeLessThan(20);
@@ -168,12 +168,12 @@ describe('a fault', () => {
   });
 });
 
-describe('leases', () => {
+describe('prefetches', () => {
   it('spare calls while the limit is not reached, and admit what the ideal store admits', async () => {
     const scenario = { ...shortened('fleet'), seconds: 4 };
-    const figures = await simulate(scenario, strategyOf('lease1000'), settings());
+    const figures = await simulate(scenario, strategyOf('prefetch1000'), settings());
     expect(figures.over).toBe(0);
-    expect(figures.decidedBy['lease']).toBeGreaterThan(0.5);
+    expect(figures.decidedBy['prefetch']).toBeGreaterThan(0.5);
     expect(figures.callsPerRequest).toBeLessThan(0.5);
     expect(figures.admitted / figures.ideal).toBeGreaterThan(0.95);
   });

@@ -1,4 +1,4 @@
-import type { OwnedRedisClient } from '../libs/rate-limit/src/stores/redis/redis-client.js';
+import type { OwnedRedisClient } from '../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import { Path } from './network/link.js';
 import { type Answered, Pod } from './pods/pod.js';
 import { SimulatedClient } from './redis/client.js';

@@ -16,7 +16,7 @@ import { LimitsModule } from './limits/limits.module.js';
 import { LoginModule } from './login/login.module.js';
 import { MatchingUnavailableFilter } from './matching/matching-unavailable.filter.js';
 import { MetricsModule } from './metrics/metrics.module.js';
-import { PlaygroundModule } from './playground/playground.module.js';
+import { PlaygroundModule } from '../libs/playground/playground.module.js';
 import { RidesModule } from './rides/rides.module.js';
 import { TimeModule } from './time/time.module.js';
 import { TripsModule } from './trips/trips.module.js';

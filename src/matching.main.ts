@@ -14,7 +14,7 @@ try {
     logger,
   });
   endBySignal(app, logger);
-  const url = await listen(app, configuration.bind, configuration.matching.port);
+  const url = await listen(app, configuration.bind, configuration.matching.port, 'MATCHING_PORT');
   logger.log(`Listening on ${url}`);
 } catch (error) {
   exitWith(error);

@@ -19,15 +19,16 @@ function importsFrom(folder: string, other: string): string[] {
   return [...new Set(imports)].filter((path) => path.startsWith(`${other}/`)).toSorted();
 }
 
-it('imports nothing of the application but its simulated riders and its child processes', () => {
-  expect(importsFrom('surge', 'src')).toEqual([
-    'src/processes/answer-calls.js',
-    'src/processes/child.js',
-    'src/processes/machine-meter.js',
-    'src/riders/index.js',
+it('imports simulated riders and child processes, and nothing of the application', () => {
+  expect(importsFrom('surge', 'src')).toEqual([]);
+  expect(importsFrom('surge', 'libs')).toEqual([
+    'libs/processes/answer-calls.js',
+    'libs/processes/child.js',
+    'libs/processes/machine-meter.js',
+    'libs/riders/index.js',
   ]);
 });
 
-it('is not imported by the application', () => {
-  expect(importsFrom('src', 'surge')).toEqual([]);
+it('is imported neither by the application nor by the folders that both use', () => {
+  expect([...importsFrom('src', 'surge'), ...importsFrom('libs', 'surge')]).toEqual([]);
 });

@@ -8,7 +8,16 @@ import { transformSync } from '@swc/core';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** A folder of its own: the files of `nest build` in `dist` stay as they are. */
 const TARGET = join(ROOT, 'dist/surge');
-const FOLDERS = ['libs/rate-limit/src', 'src', 'surge', 'tools'];
+const FOLDERS = [
+  'libs/rate-limit/src',
+  'libs/palette',
+  'libs/playground',
+  'libs/processes',
+  'libs/riders',
+  'src',
+  'surge',
+  'tools',
+];
 const LIBRARY = join(TARGET, 'libs/rate-limit/src');
 
 const OPTIONS = {

@@ -2,15 +2,16 @@ import { expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { readConfiguration } from '../src/config/read-configuration.js';
 import { FARES, NEARBY, RIDES } from '../src/limits/policies.js';
-import { capacityOf, cityOf, FULL_CITY, queueOf, scaleFor } from './city.js';
+import { capacityOf, cityOf, FULL_CITY, scaleFor } from './city.js';
 import { RIDER_LIMITS } from './figures/checks.js';
 
-it('has the defaults of the application', () => {
+it('has the defaults of the application, and a burst that the workers begin at once', () => {
   const { matching, matchingLimit } = readConfiguration({});
   expect(FULL_CITY).toEqual({
     workers: matching.workers,
     serviceMs: matching.serviceMs,
-    limit: { capacity: matchingLimit.burst, refill: matchingLimit.perSecond },
+    queue: matching.queue,
+    limit: { capacity: matching.workers, refill: matchingLimit.perSecond },
   });
 });
 
@@ -27,7 +28,7 @@ it.each([1, 2, 3, 5, 10, 17, 100])('divided by %d holds a fraction of the reques
   expect(Number.isInteger(workers)).toBe(true);
   expect(workers / serviceMs / (FULL_CITY.workers / FULL_CITY.serviceMs / scale)).toBeCloseTo(1, 1);
   expect(limit.refill).toBe(FULL_CITY.limit.refill / scale);
-  expect(limit.capacity).toBeGreaterThanOrEqual(20);
+  expect(limit.capacity).toBe(workers);
 });
 
 it.each([
@@ -40,9 +41,12 @@ it.each([
   expect(scaleFor(cores)).toBe(scale);
 });
 
-it('gives the queue the places that patience allows', () => {
-  expect(capacityOf(FULL_CITY)).toBe(170);
-  expect(queueOf(FULL_CITY, 3000)).toBe(510);
-  expect(queueOf(cityOf(3), 2000)).toBe(114);
-  expect(queueOf(cityOf(100), 1)).toBe(1);
+it('leaves matching headroom: its limit is 62 to 70 % of what it holds, with the first burst of ten seconds', () => {
+  for (const scale of [1, 2, 3, 6]) {
+    const city = cityOf(scale);
+    const admitted = city.limit.capacity / 10 + city.limit.refill;
+    expect(admitted / capacityOf(city)).toBeGreaterThan(0.62);
+    expect(admitted / capacityOf(city)).toBeLessThan(0.7);
+  }
+  expect(capacityOf(FULL_CITY)).toBe(150);
 });

@@ -4,14 +4,16 @@ import type { Bucket } from './figures/checks.js';
 export interface City {
   readonly workers: number;
   readonly serviceMs: number;
+  /** Places in the queue of the matching service. */
+  readonly queue: number;
   readonly limit: Bucket;
 }
 
-/** The application's defaults: MATCHING_WORKERS, MATCHING_SERVICE_MS, MATCHING_BURST and MATCHING_LIMIT. */
-export const FULL_CITY: City = { workers: 17, serviceMs: 100, limit: { capacity: 60, refill: 150 } };
-
-/** One rider's burst has to pass. */
-const MIN_BURST = 20;
+/**
+ * The application's defaults: MATCHING_WORKERS, MATCHING_SERVICE_MS, MATCHING_QUEUE and MATCHING_LIMIT. The burst is as many
+ * requests as the workers begin at once, so that no request of it waits.
+ */
+export const FULL_CITY: City = { workers: 6, serviceMs: 40, queue: 750, limit: { capacity: 6, refill: 100 } };
 
 /** A surge of the full city keeps about three cores busy. Twice as many leave room for other processes. */
 const FULL_CORES = 6;
@@ -26,11 +28,6 @@ export function capacityOf({ workers, serviceMs }: City): number {
   return (1000 * workers) / serviceMs;
 }
 
-/** The places in matching's queue whose requests can be served within their patience. */
-export function queueOf(city: City, patienceMs: number): number {
-  return Math.max(1, Math.ceil((capacityOf(city) * patienceMs) / 1000));
-}
-
 /**
  * Divides the full city by `scale`.
  *
@@ -38,11 +35,12 @@ export function queueOf(city: City, patienceMs: number): number {
  * that all workers hold are divided exactly enough.
  */
 export function cityOf(scale: number): City {
-  const { workers: all, serviceMs, limit } = FULL_CITY;
+  const { workers: all, serviceMs, queue, limit } = FULL_CITY;
   const workers = Math.max(1, Math.round(all / scale));
   return {
     workers,
     serviceMs: Math.round((serviceMs * workers * scale) / all),
-    limit: { capacity: Math.max(MIN_BURST, Math.ceil(limit.capacity / scale)), refill: limit.refill / scale },
+    queue: Math.ceil(queue / scale),
+    limit: { capacity: workers, refill: limit.refill / scale },
   };
 }

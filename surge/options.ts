@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { cityOf, queueOf, scaleFor } from './city.js';
+import { PATIENCE_MS } from '../libs/riders/index.js';
+import { cityOf, scaleFor } from './city.js';
 
 export interface SurgeOptions {
   /** Processes of the application. */
@@ -10,13 +11,17 @@ export interface SurgeOptions {
   readonly seconds: number;
   /** Divides the matching service, its limit and the default demand. */
   readonly scale: number;
-  /** Requests per second that the riders would send if every answer came at once. */
+  /** Requests per second that the riders would send if every request were served at once. */
   readonly demand: number;
   readonly seed: number;
   /** Places in the queue of the matching service. */
   readonly queue: number;
-  /** Longest wait in that queue. */
+  /** How long a rider waits for an answer. */
   readonly patienceMs: number;
+  /** Whether matching drops the work for riders who have left. */
+  readonly cancel: boolean;
+  /** Whether a long queue of matching serves the newest request first. */
+  readonly newestFirst: boolean;
   readonly store: Store;
   /** Whether the last line of the output is JSON. */
   readonly json: boolean;
@@ -35,26 +40,25 @@ export const USAGE = `npm run surge -- [options]
   --seconds N       duration of each of the three cases (60)
   --scale N         divides the matching service, its limit and the demand
                     (6 on one core, 3 on two, 2 on three, 1 on four and more)
-  --demand N        requests per second that riders would send if every answer came at once
-                    (660 / scale)
+  --demand N        requests per second that riders would send if every request were served at once
+                    (450 / scale)
   --seed N          riders of the same seed send the same requests (1)
-  --queue N         places in the queue of the matching service 
-                    (as many as patience allows: what matching serves in that time)
-  --patience-ms N   longest wait in that queue (3000; quick: 2000)
+  --queue N         places in the queue of the matching service (750 / scale)
+  --patience-ms N   how long a rider waits for an answer (3000)
+  --cancel          matching drops the work for riders who have left
+  --newest-first    a long queue of matching serves the newest request first
   --store S         redis, or memory: each process counts for itself (redis)
-  --quick           cases of 6 seconds: about a minute in all
+  --quick           cases of 10 seconds: about a minute in all
   --json            prints the figures as one line of JSON at the end (docs/demo.md)
   --report FILE     writes an HTML page with the verdict and charts; it needs no network
   --help            prints this text
 `;
 
-const QUICK_SECONDS = 6;
-const PATIENCE_MS = 3000;
-/** A third of a quick case, so that it shows what happens after that. */
-const QUICK_PATIENCE_MS = 2000;
+/** Twice the time of a full queue, so that it shows what happens after that. */
+const QUICK_SECONDS = 10;
 
-/** More than four times what the limit of matching lets through. */
-const DEMAND = 660;
+/** Three times what matching holds. */
+const DEMAND = 450;
 
 /** A wrong command line. The message is one line for the user. */
 export class UsageError extends Error {
@@ -72,6 +76,8 @@ const OPTIONS = {
   'patience-ms': { type: 'string' },
   store: { type: 'string' },
   report: { type: 'string' },
+  cancel: { type: 'boolean' },
+  'newest-first': { type: 'boolean' },
   quick: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
@@ -105,7 +111,6 @@ export function readOptions(args: readonly string[], cores = availableParallelis
   const store = STORES.find((one) => one === named);
   if (store === undefined) throw wrong('store', named, '"redis" or "memory"');
   const scale = whole('scale', scaleFor(cores), 1, 100);
-  const patienceMs = whole('patience-ms', quick ? QUICK_PATIENCE_MS : PATIENCE_MS, 1, 600_000);
   return {
     pods: whole('pods', 4, 1, 64),
     riders: whole('riders', 2000, 1, 100_000),
@@ -113,8 +118,10 @@ export function readOptions(args: readonly string[], cores = availableParallelis
     scale,
     demand: whole('demand', Math.round(DEMAND / scale), 1, 100_000),
     seed: whole('seed', 1, 0, 2 ** 31 - 1),
-    queue: whole('queue', queueOf(cityOf(scale), patienceMs), 0, 1_000_000),
-    patienceMs,
+    queue: whole('queue', cityOf(scale).queue, 0, 1_000_000),
+    patienceMs: whole('patience-ms', PATIENCE_MS, 1, 600_000),
+    cancel: given.cancel ?? false,
+    newestFirst: given['newest-first'] ?? false,
     store,
     json,
     report,

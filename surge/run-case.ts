@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SurgeCase } from './cases.js';
 import { type City, cityOf } from './city.js';
 import type { SurgeOptions } from './options.js';
-import { machineBusyMs } from '../src/processes/machine-meter.js';
+import { machineBusyMs } from '../libs/processes/machine-meter.js';
 import type { ProcessUse } from './processes/process-meter.js';
 import type { ServiceUse } from './processes/probe.js';
 import { endAll, type Processes } from './processes/processes.js';
 import { Service } from './processes/service.js';
-import type { CrowdSnapshot, Observation } from '../src/riders/index.js';
+import type { CrowdSnapshot, Observation } from '../libs/riders/index.js';
 
-/** Matching begins at most 170 trips per second. With so many drivers, matching never runs out of them. */
+/** Matching begins at most 150 trips per second. With so many drivers, matching never runs out of them. */
 export const DRIVERS = 2000;
 export const TRIP_SECONDS = 10;
 
@@ -19,6 +19,7 @@ const BURST_PER_POD = 30;
 /** Rounds of warm-up requests: V8 compiles what it runs often. */
 const WARM_UP_ROUNDS = { pods: 50, matching: 100 };
 const SAMPLE_MS = 250;
+const MAX_QUEUE_MS = 60_000;
 
 /** Riders who open the app in the first two seconds, when the doors open. They double the number of arrivals. */
 export function rushOf(demand: number): number {
@@ -28,6 +29,7 @@ export function rushOf(demand: number): number {
 /** The matching service's answer to `GET /statistics`, as far as the surge reads it. */
 export interface MatchingStatistics {
   readonly workers: number;
+  readonly busy: number;
   readonly waiting: number;
   readonly recent: { readonly utilisation: number };
   readonly total: {
@@ -86,10 +88,7 @@ export async function runCase(
   await redis?.clear();
   await using services = await CaseServices.start(surgeCase, city, options, redis?.url);
   const { pods } = services;
-  await generator.call(
-    'open',
-    pods.map(({ url }) => url),
-  );
+  await generator.call('open', { origins: pods.map(({ url }) => url), patienceMs: options.patienceMs });
   await generator.call('warmUp', WARM_UP_ROUNDS.pods);
   const matching = await services.replaceMatching(matchingVariables(city, options));
 
@@ -113,7 +112,8 @@ export async function runCase(
   const [matchingUse, ...podUses] = await Promise.all(measured.map((service) => service.end()));
 
   const observations = await generator.call('answers');
-  const end = await statisticsOf(matching);
+  // Riders have left, and the work for them goes on: the burst must not wait behind it.
+  const end = await drained(matching);
   const count = BURST_PER_POD * options.pods;
   const burst = surgeCase.rateLimit === 'off' ? [] : await generator.call('burst', { route: 'rides', count });
   // The checks of the limits cover the burst and the last answers, too.
@@ -178,6 +178,15 @@ async function statisticsOf(matching: Service): Promise<MatchingStatistics> {
   return (await (await matching.get('/statistics')).json()) as MatchingStatistics;
 }
 
+/** Waits until matching has no work, for `MAX_QUEUE_MS` at most. */
+async function drained(matching: Service): Promise<MatchingStatistics> {
+  for (const since = performance.now(); ; await delay(SAMPLE_MS)) {
+    const statistics = await statisticsOf(matching);
+    const isIdle = statistics.waiting === 0 && statistics.busy === 0;
+    if (isIdle || performance.now() - since > MAX_QUEUE_MS) return statistics;
+  }
+}
+
 /** Decisions of a process that Redis did not make in time, since its start. */
 async function decidedLocally(pod: Service): Promise<number> {
   const metrics = await (await pod.get('/metrics')).text();
@@ -188,13 +197,14 @@ async function decidedLocally(pod: Service): Promise<number> {
 
 function matchingVariables(
   { workers, serviceMs }: City,
-  { queue, patienceMs }: SurgeOptions,
+  { queue, cancel, newestFirst }: SurgeOptions,
 ): Readonly<Record<string, string>> {
   return {
     MATCHING_WORKERS: `${workers}`,
     MATCHING_SERVICE_MS: `${serviceMs}`,
     MATCHING_QUEUE: `${queue}`,
-    MATCHING_PATIENCE_MS: `${patienceMs}`,
+    MATCHING_CANCEL: onOff(cancel),
+    MATCHING_NEWEST_FIRST: onOff(newestFirst),
     DRIVERS_SEEDED: `${DRIVERS}`,
     TRIP_SECONDS: `${TRIP_SECONDS}`,
   };
@@ -203,7 +213,7 @@ function matchingVariables(
 function podVariables(
   { rateLimit }: SurgeCase,
   { limit }: City,
-  { pods, patienceMs }: SurgeOptions,
+  { pods, cancel }: SurgeOptions,
   matchingUrl: string,
   redisUrl: string | undefined,
 ): Readonly<Record<string, string>> {
@@ -214,9 +224,13 @@ function podVariables(
     MATCHING_LIMIT: limit.refill.toFixed(3),
     MATCHING_BURST: `${limit.capacity}`,
     MATCHING_URL: matchingUrl,
-    MATCHING_PATIENCE_MS: `${patienceMs}`,
+    MATCHING_CANCEL: onOff(cancel),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
   };
+}
+
+function onOff(isOn: boolean): string {
+  return isOn ? 'on' : 'off';
 }
 
 /** Takes a sample every `SAMPLE_MS` until an instant of `performance.now()`. */

@@ -8,10 +8,10 @@ import { build } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const BUILT = join(ROOT, 'dist');
-const PAGE = join(BUILT, 'src/playground/page/index.html');
+const PAGE = join(BUILT, 'libs/playground/page/index.html');
 const SCRIPT = 'playground.js';
 /** A style sheet or a picture. */
-const HREF = /href="(src\/[^"]+)"/g;
+const HREF = /href="(libs\/[^"]+)"/g;
 /** Browsers load no module from `file://`. A deferred script runs at the same time as a module. */
 const MODULE = /<script type="module" src="([^"]+)">/;
 

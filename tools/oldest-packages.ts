@@ -103,7 +103,7 @@ function manifest(): Manifest {
   return {
     ...root,
     // The bench's peers are no part of the tests, and need Nest 12 as well.
-    workspaces: ['libs/rate-limit', 'libs/migrate'],
+    workspaces: ['libs/rate-limit', 'libs/client', 'libs/migrate'],
     dependencies: withOldest(root.dependencies),
     devDependencies: { ...withOldest(root.devDependencies), ...ADDED },
   };

@@ -38,6 +38,34 @@ export type Program = keyof typeof NEEDED;
 
 export const PROGRAMS = Object.keys(NEEDED) as readonly Program[];
 
+/** What needs programs: each project of jest.config.js, and each command besides. All other commands need Node alone. */
+export const NEEDED_BY = {
+  unit: [],
+  conformance: ['redis-server', 'openssl'],
+  http: ['redis-server', 'libfaketime', 'openssl'],
+  concurrency: ['redis-server', 'libfaketime', 'openssl'],
+  faults: ['redis-server', 'libfaketime', 'openssl'],
+  app: ['redis-server', 'postgres'],
+  processes: ['redis-server', 'postgres'],
+  long: ['redis-server', 'libfaketime', 'openssl', 'postgres'],
+  deploy: ['redis-server', 'prometheus', 'promtool', 'prometheus-redis-exporter'],
+  docs: ['redis-server', 'openssl'],
+  package: [],
+  'test/contexts/brokers.spec.ts': ['nats-server'],
+  'npm run test:browser': ['redis-server', 'chromium'],
+  'npm run test:chaos': ['redis-server', 'libfaketime'],
+  'npm run test:consumers': ['redis-server'],
+  'npm run surge': ['redis-server'],
+  'npm run bench': ['redis-server'],
+} as const satisfies Readonly<Record<string, readonly Program[]>>;
+
+/** How a program is called on `PATH`, and what else finds it. */
+export function describeProgram(name: Program): string {
+  const { names, variable }: Needed = NEEDED[name];
+  if (name === 'libfaketime') return 'libfaketime.so.1 in a folder faketime below /usr/lib';
+  return `${names.join(' or ')}${variable === undefined ? '' : ` (or ${variable}=<its path>)`}`;
+}
+
 /** The Debian packages of a program. */
 export function packagesOf(name: Program): readonly string[] {
   return NEEDED[name].packages;

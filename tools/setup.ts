@@ -1,7 +1,7 @@
 // `npm run setup`: installs the Debian packages that the tests need. Does nothing when all programs are there.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { findProgram, onPath, packagesOf, PROGRAMS, type Program } from './programs.js';
+import { describeProgram, findProgram, NEEDED_BY, onPath, packagesOf, PROGRAMS, type Program } from './programs.js';
 
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 const APT_LOCK = '/run/lock/floodgate-apt';
@@ -18,14 +18,45 @@ function main(): void {
   const packages = [...new Set(absent.flatMap(packagesOf))];
   const obstacle = obstacleToInstalling();
   if (obstacle !== undefined) {
-    fail(`missing: ${absent.join(', ')}. Cannot install them: ${obstacle}. On Debian and Ubuntu:
-  sudo apt-get install ${packages.join(' ')}`);
+    fail(`not installed: ${absent.join(', ')}. This command cannot install them: ${obstacle}.
+
+${hasApt() ? withApt(packages) : byName(absent)}
+
+${untilThen(absent)}`);
     return;
   }
   console.log(`setup: installing ${packages.join(', ')}`);
   install(packages);
   const still = missing();
-  if (still.length > 0) fail(`still missing: ${still.join(', ')}`);
+  if (still.length > 0) {
+    fail(
+      `not installed, although apt-get has run: ${still.join(', ')}. Its messages are above.\n\n${untilThen(still)}`,
+    );
+  }
+}
+
+function withApt(packages: readonly string[]): string {
+  return `Install them with\n  sudo apt-get install ${packages.join(' ')}`;
+}
+
+function byName(absent: readonly Program[]): string {
+  const lines = absent.map((name) => `  ${describeProgram(name)}; Debian's package is ${packagesOf(name)[0]}`);
+  return `Install them by name, and run this command again to see what is still missing:\n${lines.join('\n')}`;
+}
+
+/** What works without these programs, and what does not. */
+function untilThen(absent: readonly Program[]): string {
+  const names = Object.keys(NEEDED_BY) as (keyof typeof NEEDED_BY)[];
+  const stands = (name: keyof typeof NEEDED_BY): boolean => NEEDED_BY[name].some((one) => absent.includes(one));
+  const isProject = (name: string): boolean => /^\w+$/.test(name);
+  const projects = names.filter((name) => isProject(name) && !stands(name));
+  const commands = names.filter((name) => !isProject(name) && name.startsWith('npm') && !stands(name));
+  const failing = names.filter(stands).map((name) => (isProject(name) ? `the project ${name}` : name));
+  return `Without them these work:
+  npm start, npm run check, npm run build${commands.map((name) => `, ${name}`).join('')}
+  npm run build && npm run jest -- --selectProjects ${projects.join(' ')}
+These do not:
+  ${failing.join(', ')}`;
 }
 
 function fail(message: string): void {
@@ -34,9 +65,13 @@ function fail(message: string): void {
 }
 
 function obstacleToInstalling(): string | undefined {
-  if (!isDebianLike() || onPath('apt-get') === undefined) return 'this system has no apt-get';
-  if (process.getuid?.() !== 0) return 'only root can install packages';
+  if (!hasApt()) return 'this system has no apt-get (it is neither Debian nor Ubuntu)';
+  if (process.getuid?.() !== 0) return 'it does not run as root';
   return undefined;
+}
+
+function hasApt(): boolean {
+  return isDebianLike() && onPath('apt-get') !== undefined;
 }
 
 function isDebianLike(): boolean {

@@ -1,4 +1,4 @@
-// Floodgate beside rate-limiter-flexible on a Cluster: npm run bench:cluster -- [--quick] [--json] [--only <name prefix>].
+// Floodgate beside rate-limiter-flexible on a Cluster: npm run bench:cluster -- [--quick | --smoke] [--json] [--only <name prefix>].
 // See ../README.md.
 import { runBench } from '../command.js';
 import { CLUSTER_FLOORS } from './floors.js';

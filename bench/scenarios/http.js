@@ -21,6 +21,7 @@ const WARM_UP_MS = 5_000;
 
 /** Many short rounds: contestants of one round are close in time, and a disturbance takes few of the rounds. */
 function manyRounds(bench) {
+  if (bench.smoke) return bench;
   return { ...bench, rounds: bench.rounds * 6, ms: bench.ms / 5, warmUpMs: WARM_UP_MS };
 }
 

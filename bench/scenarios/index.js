@@ -3,7 +3,7 @@ import { concurrency } from './concurrency.js';
 import { distinct512, distinct64, hot512, single, singlePipelined } from './decisions.js';
 import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
-import { leases } from './leases.js';
+import { prefetch } from './prefetch.js';
 import { linger } from './linger.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
@@ -30,7 +30,7 @@ export const SCENARIOS = [
   hot512,
   sizing,
   openLoop,
-  leases,
+  prefetch,
   refused,
   algorithms,
   policies2,

@@ -24,10 +24,14 @@ local function read(raw, policy)
 end
 
 -- Whole numbers decide as the product form does: previous x (window - elapsed) <= (limit - cost - current) x window.
+local function used(level, policy)
+  local window = policy[5]
+  return level.current + ceil(level.previous * min(level.left, window) / window)
+end
+
 local function room(level, policy)
-  local ask, limit, window = policy[2], policy[4], policy[5]
-  local share = ceil(level.previous * min(level.left, window) / window)
-  return floor((limit - level.current - share) / ask)
+  local ask, limit = policy[2], policy[4]
+  return floor((limit - used(level, policy)) / ask)
 end
 
 local function charge(level, policy, times, rejected, reply)
@@ -37,19 +41,17 @@ local function charge(level, policy, times, rejected, reply)
   return level
 end
 
--- Refunds to the window of the charge, which may be the previous one by now.
+-- Refunds to the window of the charge. If that is the previous one by now, a refund gives back what it still weighs.
 local refund = settling and function(level, policy, cost, settlement)
   local resetAt, window, ends = settlement[2], policy[5], now + level.left
   local charged = ends + window == resetAt and 'current' or ends == resetAt and 'previous'
   if not charged or level[charged] == 0 then return nil end
-  local refunded = min(cost, level[charged])
-  level[charged] = level[charged] - refunded
-  return level, refunded
+  local before = used(level, policy)
+  level[charged] = level[charged] - min(cost, level[charged])
+  return level, before - used(level, policy)
 end
 
-local rest = settling and function(level, policy, overdraft)
-  return policy[4] + overdraft - level.current - ceil(level.previous * min(level.left, policy[5]) / policy[5])
-end
+local rest = settling and function(level, policy, overdraft) return policy[4] + overdraft - used(level, policy) end
 
 local function write(level, policy)
   local window, ends = policy[5], now + level.left

@@ -63,8 +63,9 @@ local function remove(level, policy, instant, cost)
   return level, count
 end
 
--- Removes as many entries of the charge's instant as the charge added.
+-- Removes as many entries of the charge's instant as the charge added. Those that have expired give nothing back.
 local refund = settling and function(level, policy, cost, settlement)
+  if settlement[2] <= now then return nil end
   return remove(level, policy, settlement[2] - level.window, cost)
 end
 

@@ -1,14 +1,14 @@
-import { DenialCache } from '../../libs/rate-limit/src/limiter/denial-cache.js';
-import { Fallback } from '../../libs/rate-limit/src/limiter/fallback.js';
-import { Limiter } from '../../libs/rate-limit/src/limiter/limiter.js';
-import { StoreGateway } from '../../libs/rate-limit/src/limiter/store-gateway.js';
+import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
+import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
+import { Engine } from '../../libs/rate-limit/src/engine/engine.js';
+import { StoreGateway } from '../../libs/rate-limit/src/engine/store-gateway.js';
 import { Monitor } from '../../libs/rate-limit/src/metrics/monitor.js';
 import { type BoundPolicy, bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import type { Decision } from '../../libs/rate-limit/src/policy/decision.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
+import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
 import { BEGINNING } from '../time/virtual-globals.js';
@@ -32,12 +32,12 @@ export interface Limit {
   readonly global: boolean;
   /** Default 1. */
   readonly shards?: number;
-  /** The option `lease` of the policy. */
-  readonly lease?: { readonly for: `${number}ms`; readonly max: number };
+  /** The option `prefetch` of the policy. */
+  readonly prefetch?: { readonly for: `${number}ms`; readonly max: number };
 }
 
 /** The policy of a limit, as an application writes it. */
-export function policyOf({ capacity, refill, global, shards = 1, lease }: Limit): BoundPolicy {
+export function policyOf({ capacity, refill, global, shards = 1, prefetch }: Limit): BoundPolicy {
   const policy = {
     name: 'simulated',
     algorithm: 'token-bucket',
@@ -46,7 +46,7 @@ export function policyOf({ capacity, refill, global, shards = 1, lease }: Limit)
     by: global ? 'global' : 'user',
     scope: 'app',
     ...(shards > 1 && { shards }),
-    ...(lease && { lease }),
+    ...(prefetch && { prefetch }),
   };
   return bindPolicy(parsePolicy(policy, 'simulate'), PREFIX, 'app', 'simulate');
 }
@@ -58,8 +58,8 @@ export interface EngineSettings {
 }
 
 /** The engine of one pod, put together as the module does it. */
-export class Engine implements Decider {
-  private readonly limiter: Limiter;
+export class PodEngine implements Decider {
+  private readonly engine: Engine;
 
   private constructor(
     private readonly policy: BoundPolicy,
@@ -70,29 +70,29 @@ export class Engine implements Decider {
     monitor: Monitor,
   ) {
     const settings = { onStoreFailure: 'local', localShare: pods, fallbackMaxBytes: FALLBACK_BYTES } as const;
-    this.limiter = new Limiter(PREFIX, gateway, new Fallback(settings, SILENT, clock), monitor);
+    this.engine = new Engine(PREFIX, gateway, new Fallback(settings, SILENT, clock), monitor);
   }
 
   /** Decides in Redis. */
-  static onRedis(client: OwnedRedisClient, policy: BoundPolicy, clock: Clock, settings: EngineSettings): Engine {
+  static onRedis(client: OwnedRedisClient, policy: BoundPolicy, clock: Clock, settings: EngineSettings): PodEngine {
     const monitor = new Monitor({}, SILENT);
     const deadlines = new Deadlines(settings.deadlineMs);
     const denials = new DenialCache(DENIAL_CACHE_MS, undefined, policy.globalKey === undefined ? MAX_DENIALS : 16);
     const owned = { probeKey: (number: number) => `${PREFIX}:{probe-${number}}`, logger: SILENT };
     const store = new RedisStore(client, { deadlines, denials, observer: monitor, owned });
-    const gateway = new StoreGateway({ store, deadlines, denials, keepsTime: true }, SILENT);
-    return new Engine(policy, gateway, store.connect(), clock, settings, monitor);
+    const gateway = new StoreGateway({ store, deadlines, denials }, SILENT);
+    return new PodEngine(policy, gateway, store.connect(), clock, settings, monitor);
   }
 
   /** Decides in the process. */
-  static inMemory(policy: BoundPolicy, clock: Clock, settings: EngineSettings): Engine {
+  static inMemory(policy: BoundPolicy, clock: Clock, settings: EngineSettings): PodEngine {
     const deadlines = new Deadlines(settings.deadlineMs);
-    const gateway = new StoreGateway({ store: new MemoryStore({ clock }), deadlines, keepsTime: true }, SILENT);
-    return new Engine(policy, gateway, Promise.resolve(), clock, settings, new Monitor({}, SILENT));
+    const gateway = new StoreGateway({ store: new MemoryStore({ clock }), deadlines }, SILENT);
+    return new PodEngine(policy, gateway, Promise.resolve(), clock, settings, new Monitor({}, SILENT));
   }
 
   decide(identity: string, cost = 1): Outcome | Promise<Outcome> {
-    const decision = this.limiter.decide([this.limiter.charge(this.policy, identity, cost)]);
+    const decision = this.engine.decision([this.engine.charge(this.policy, identity, cost)]);
     return decision instanceof Promise ? decision.then(outcomeOf) : outcomeOf(decision);
   }
 }

@@ -1,4 +1,4 @@
-import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
+import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
 import type { Call, RedisServer } from './server.js';
 

@@ -1,8 +1,11 @@
 import calculateSlot from 'cluster-key-slot';
-import type { ClusterNodeConnection, OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
+import type {
+  ClusterNodeConnection,
+  OwnedRedisClient,
+} from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import { callOf } from './client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
-import { isLean } from './lean-calls.js';
+import { argumentCount } from './lean-calls.js';
 import type { Call, RedisServer } from './server.js';
 
 const SLOTS = 16_384;
@@ -120,10 +123,8 @@ function nodeOf(connection: Connection, host: string): Node {
   };
 }
 
-/** Arguments of lua/program.lua behind the keys. */
-const ARGUMENTS = 4;
-
-/** A call that was sent to a node: that of a batch declares its first key only, and has the others before the arguments. */
-function byNode(script: string, args: readonly string[]): Call {
-  return callOf(script, isLean(script) ? 1 : args.length - ARGUMENTS, args);
+/** A call that was sent to a node: that of a batch declares its first key only, and has the others behind the arguments. */
+function byNode(script: string, [first, ...rest]: readonly string[]): Call {
+  const count = argumentCount(script, rest);
+  return { script, keys: [first!, ...rest.slice(count)], args: rest.slice(0, count) };
 }

@@ -38,7 +38,7 @@ export class ProgramTwin implements Executor {
   execute(call: Call, redisNow: number): Executed {
     const { keys, args } = asBatch(call);
     const [clock, skew, policyText, charges, settlements] = args as [string, string, string, string, string?];
-    if (settlements !== undefined) throw new Error('ERR the simulated server settles nothing');
+    if (settlements) throw new Error('ERR the simulated server settles nothing');
     const now = clock === 'redis' ? redisNow : Number(clock);
     const policies = this.policiesOf(policyText);
     const levels: (KeyLevel | undefined)[] = keys.map(() => undefined);
@@ -86,7 +86,7 @@ export class ProgramTwin implements Executor {
     let policies = this.known.get(text);
     if (policies === undefined) {
       policies = readPolicies(text);
-      // Charges that take leases differ each time.
+      // Charges that prefetch differ each time.
       if (this.known.size < MAX_KNOWN) this.known.set(text, policies);
     }
     return policies;

@@ -1,6 +1,6 @@
 import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window.js';
-import { LeasedBucket } from '../../libs/rate-limit/src/algorithms/leased-bucket.js';
+import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/prefetch-bucket.js';
 import { LeakyBucket } from '../../libs/rate-limit/src/algorithms/leaky-bucket.js';
 import { SlidingWindowCounter } from '../../libs/rate-limit/src/algorithms/sliding-window-counter.js';
 import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
@@ -24,15 +24,15 @@ const KINDS: Readonly<Record<string, Kind>> = {
     create: (p, q, full) => new TokenBucket(full / q, { tokens: p, microseconds: q, rounded: false }),
     encode: (debt: number) => [debt],
   },
-  'leased-bucket': {
+  'prefetch-bucket': {
     create: (p, q, full, length, want, generation, granted, used) => {
-      const bucket = new LeasedBucket(
+      const bucket = new PrefetchBucket(
         new TokenBucket(full / q, { tokens: p, microseconds: q, rounded: false }),
         length,
       );
       if (want === undefined) return bucket;
-      // The program reads no more of the lease's instant than its generation.
-      return bucket.tokenLease(want, { at: generation * length, granted, used });
+      // The program reads no more of the prefetch's instant than its generation.
+      return bucket.prefetch.charge(want, { at: generation * length, granted, used });
     },
     encode: ({ debt, young, old, now }: { debt: number; young: number; old: number; now: number }) => [
       debt,
@@ -62,8 +62,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
 /** How many numbers an algorithm has on the wire. More of them mean a calendar or a reservation. */
 const NUMBERS: Readonly<Record<string, readonly number[]>> = {
   'token-bucket': [3],
-  // A charge that takes a lease has four more.
-  'leased-bucket': [4, 8],
+  // A charge that prefetches has four more.
+  'prefetch-bucket': [4, 8],
   'leaky-bucket': [3],
   'fixed-window': [2],
   'sliding-window-counter': [2],

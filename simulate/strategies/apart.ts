@@ -1,4 +1,4 @@
-import { Engine, policyOf } from '../pods/engine.js';
+import { PodEngine, policyOf } from '../pods/engine.js';
 import { partOf, type Strategy } from './strategy.js';
 
 /** Each pod counts alone and gives everybody the whole limit: what a limiter in the process does. */
@@ -9,7 +9,7 @@ export const ALONE: Strategy = {
   exact: false,
   build: (world, limit) => {
     const policy = policyOf(limit);
-    return () => Engine.inMemory(policy, world.clock, world.settings);
+    return () => PodEngine.inMemory(policy, world.clock, world.settings);
   },
 };
 
@@ -21,7 +21,7 @@ export const PARTS: Strategy = {
   exact: false,
   build: (world, limit) => {
     const policy = policyOf(partOf(limit, 1 / world.settings.pods));
-    return () => Engine.inMemory(policy, world.clock, world.settings);
+    return () => PodEngine.inMemory(policy, world.clock, world.settings);
   },
 };
 
@@ -35,6 +35,6 @@ export const DIVIDED: Strategy = {
     const { regions } = world.settings;
     const policy = policyOf(partOf(limit, 1 / regions));
     const servers = Array.from({ length: regions }, (_, region) => world.addServer(region));
-    return (pod) => Engine.onRedis(world.clientOf(pod, servers[pod.region]!), policy, world.clock, world.settings);
+    return (pod) => PodEngine.onRedis(world.clientOf(pod, servers[pod.region]!), policy, world.clock, world.settings);
   },
 };

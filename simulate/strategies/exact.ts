@@ -1,4 +1,4 @@
-import { Engine, type Limit, policyOf } from '../pods/engine.js';
+import { PodEngine, type Limit, policyOf } from '../pods/engine.js';
 import type { Strategy } from './strategy.js';
 
 /** All pods ask one Redis, which stands in the home region. */
@@ -10,7 +10,7 @@ export const ONE_REDIS: Strategy = {
   build: (world, limit) => {
     const policy = policyOf(limit);
     const server = world.addServer(0);
-    return (pod) => Engine.onRedis(world.clientOf(pod, server), policy, world.clock, world.settings);
+    return (pod) => PodEngine.onRedis(world.clientOf(pod, server), policy, world.clock, world.settings);
   },
 };
 
@@ -40,7 +40,7 @@ function clusterOf(masters: number, sharded: boolean): Strategy['build'] {
   return (world, limit) => {
     const policy = policyOf(sharded && limit.global ? inShards(limit, masters) : limit);
     const servers = Array.from({ length: masters }, () => world.addServer(0));
-    return (pod) => Engine.onRedis(world.clusterClientOf(pod, servers), policy, world.clock, world.settings);
+    return (pod) => PodEngine.onRedis(world.clusterClientOf(pod, servers), policy, world.clock, world.settings);
   };
 }
 

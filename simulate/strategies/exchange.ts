@@ -1,4 +1,4 @@
-import { Engine, policyOf } from '../pods/engine.js';
+import { PodEngine, policyOf } from '../pods/engine.js';
 import { Direction } from '../network/link.js';
 import { ProgramTwin } from '../redis/program-twin.js';
 import { Random } from '../time/random.js';
@@ -22,7 +22,7 @@ export const EXCHANGE: Strategy = {
     for (const [from, twin] of twins.entries()) {
       for (const [to, other] of twins.entries()) if (from !== to) exchange(world, [from, twin], [to, other]);
     }
-    return (pod) => Engine.onRedis(world.clientOf(pod, servers[pod.region]!), policy, world.clock, world.settings);
+    return (pod) => PodEngine.onRedis(world.clientOf(pod, servers[pod.region]!), policy, world.clock, world.settings);
   },
 };
 

@@ -1,8 +1,8 @@
 import { ALONE, DIVIDED, PARTS } from './apart.js';
 import { cluster, ONE_REDIS, shardedCluster } from './exact.js';
 import { EXCHANGE } from './exchange.js';
-import { lease } from './lease.js';
-import { NAIVE_LEASE } from './naive-lease.js';
+import { prefetch } from './prefetch.js';
+import { NAIVE_PREFETCH } from './naive-prefetch.js';
 import type { Strategy } from './strategy.js';
 
 /** In the order of the tables. */
@@ -12,11 +12,11 @@ export const STRATEGIES: readonly Strategy[] = [
   cluster(6),
   shardedCluster(3),
   shardedCluster(6),
-  lease(100),
-  lease(1000),
+  prefetch(100),
+  prefetch(1000),
   DIVIDED,
   EXCHANGE,
   PARTS,
-  NAIVE_LEASE,
+  NAIVE_PREFETCH,
   ALONE,
 ];

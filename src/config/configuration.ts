@@ -64,10 +64,14 @@ export interface MatchingConfiguration {
   readonly workers: number;
   /** The time that one worker takes for one request. */
   readonly serviceMs: number;
-  /** Requests that may wait for a worker. Beyond it the one that has waited longest leaves. */
+  /** Requests that may wait for a worker. */
   readonly queue: number;
   /** The longest that a request waits for a worker. */
   readonly patienceMs: number;
+  /** Whether the work for riders who have left is dropped. */
+  readonly cancels: boolean;
+  /** Whether a long queue serves the newest request first, and a full one gives up on the oldest. */
+  readonly newestFirst: boolean;
   /** The greatest distance between a rider and their driver. */
   readonly radiusKm: number;
 }

@@ -7,9 +7,6 @@ import { hostName } from '../http/host-name.js';
 /** The address for `BIND` that means all addresses of the machine. */
 export const ALL_ADDRESSES = '*';
 
-/** The largest queue of matching. */
-export const MAX_QUEUE = 1_000_000;
-
 /** `riders` leaves out the limit that protects the matching service. */
 export const RATE_LIMIT_MODES = ['on', 'riders', 'off'] as const;
 
@@ -27,7 +24,7 @@ export class Environment {
   /** The default is this machine alone, since neither the API nor the control room asks for a password. */
   @IsAddress([ALL_ADDRESSES, 'localhost']) BIND: string = '127.0.0.1';
 
-  // Longer than the longest wait for matching, shorter than the grace period of an orchestrator (deploy/kubernetes).
+  // Longer than a full queue of matching takes, 5 s, and shorter than the grace period of an orchestrator (deploy/kubernetes).
   @IsBetween(0, 3600) SHUTDOWN_GRACE_SECONDS: number = 8;
   @IsBetween(0.1, 3600) HEADERS_TIMEOUT_SECONDS: number = 10;
   @IsBetween(0.1, 3600) REQUEST_TIMEOUT_SECONDS: number = 30;
@@ -47,18 +44,23 @@ export class Environment {
   @IsOneOf(SWITCH) API_DOCS?: (typeof SWITCH)[number] = undefined;
   @IsHostList() CONTROL_ROOM_HOSTS: readonly string[] = [];
 
-  @IsBetween(0.001, 1_000_000) MATCHING_LIMIT: number = 150;
+  // Two thirds of what matching holds: apart from a burst its queue stays empty, and a backlog drains.
+  @IsBetween(0.001, 1_000_000) MATCHING_LIMIT: number = 100;
   /** Enough for a few riders at once: one rider alone may send 20 requests. */
   @IsWhole(1, 1_000_000) MATCHING_BURST: number = 60;
   @IsUrlOf('http:', 'https:') MATCHING_URL?: string = undefined;
   /** Default: `PORT`, which some platforms set for every process. */
   @IsWhole(0, 65_535) MATCHING_PORT?: number = undefined;
-  // 17 workers of 100 ms hold 170 requests per second: more than the limit of 150, so that a backlog drains.
-  @IsWhole(1, 10_000) MATCHING_WORKERS: number = 17;
-  @IsWhole(0, 60_000) MATCHING_SERVICE_MS: number = 100;
-  /** Default: as many requests as the workers serve within the patience, 510 with the other defaults. */
-  @IsWhole(0, MAX_QUEUE) MATCHING_QUEUE?: number = undefined;
-  @IsWhole(1, 600_000) MATCHING_PATIENCE_MS: number = 3000;
+  // 6 workers of 40 ms hold 150 requests per second.
+  @IsWhole(1, 10_000) MATCHING_WORKERS: number = 6;
+  @IsWhole(0, 60_000) MATCHING_SERVICE_MS: number = 40;
+  // A long queue and a long patience, as untuned services have them.
+  @IsWhole(0, 1_000_000) MATCHING_QUEUE: number = 750;
+  @IsWhole(1, 600_000) MATCHING_PATIENCE_MS: number = 30_000;
+  /** Whether the work for riders who have left is dropped. */
+  @IsOneOf(SWITCH) MATCHING_CANCEL: (typeof SWITCH)[number] = 'off';
+  /** Whether a long queue serves the newest request first and gives up on the oldest. */
+  @IsOneOf(SWITCH) MATCHING_NEWEST_FIRST: (typeof SWITCH)[number] = 'off';
   @IsBetween(0.1, 50) MATCHING_RADIUS_KM: number = 5;
 
   @IsWhole(0, 100_000) DRIVERS_SEEDED: number = 500;

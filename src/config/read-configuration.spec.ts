@@ -14,16 +14,18 @@ describe('readConfiguration', () => {
       controlRoom: 'on',
       apiDocs: true,
       controlRoomHosts: [],
-      matchingLimit: { perSecond: 150, burst: 60 },
+      matchingLimit: { perSecond: 100, burst: 60 },
       pods: 1,
       drivers: { seeded: 500, max: 100_000, timeoutMs: 60_000 },
       matching: {
         url: undefined,
         port: 4000,
-        workers: 17,
-        serviceMs: 100,
-        queue: 510,
-        patienceMs: 3000,
+        workers: 6,
+        serviceMs: 40,
+        queue: 750,
+        patienceMs: 30_000,
+        cancels: false,
+        newestFirst: false,
         radiusKm: 5,
       },
       trips: { durationMs: 30_000, kept: 50_000, keptPerRider: 100 },
@@ -73,13 +75,14 @@ describe('readConfiguration', () => {
     expect(() => readConfiguration({ [name]: value })).toThrow(new EnvironmentError(message));
   });
 
-  it.each([
-    [{ MATCHING_WORKERS: '2', MATCHING_SERVICE_MS: '300', MATCHING_PATIENCE_MS: '1000' }, 6],
-    [{ MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '300', MATCHING_PATIENCE_MS: '200' }, 0],
-    [{ MATCHING_SERVICE_MS: '0' }, 1_000_000],
-    [{ MATCHING_QUEUE: '7', MATCHING_PATIENCE_MS: '1' }, 7],
-  ])('gives matching a queue that its workers serve within the patience: %j', (variables, queue) => {
-    expect(readConfiguration(variables).matching.queue).toBe(queue);
+  it('limits matching below what it holds, so that a backlog drains', () => {
+    const { matching, matchingLimit } = readConfiguration({});
+    expect(matchingLimit.perSecond).toBeLessThan((0.7 * 1000 * matching.workers) / matching.serviceMs);
+  });
+
+  it('protects matching where it is asked to', () => {
+    const { matching } = readConfiguration({ MATCHING_CANCEL: 'on', MATCHING_NEWEST_FIRST: 'on' });
+    expect(matching).toMatchObject({ cancels: true, newestFirst: true });
   });
 
   it('gives the matching service MATCHING_PORT, or else PORT', () => {

@@ -1,7 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import type { Configuration } from './configuration.js';
-import { Environment, MAX_QUEUE } from './environment.js';
+import { Environment } from './environment.js';
 
 /** Environment variables that the application cannot use. The message has one line for each. */
 export class EnvironmentError extends Error {
@@ -44,8 +44,10 @@ export function readConfiguration(variables: Variables): Configuration {
       port: env.MATCHING_PORT ?? env.PORT ?? 4000,
       workers: env.MATCHING_WORKERS,
       serviceMs: env.MATCHING_SERVICE_MS,
-      queue: env.MATCHING_QUEUE ?? queueFor(env),
+      queue: env.MATCHING_QUEUE,
       patienceMs: env.MATCHING_PATIENCE_MS,
+      cancels: env.MATCHING_CANCEL === 'on',
+      newestFirst: env.MATCHING_NEWEST_FIRST === 'on',
       radiusKm: env.MATCHING_RADIUS_KM,
     },
     trips: {
@@ -54,12 +56,6 @@ export function readConfiguration(variables: Variables): Configuration {
       keptPerRider: env.TRIPS_KEPT_PER_RIDER,
     },
   };
-}
-
-/** The requests that workers begin within the patience. One more would only wait to fail. */
-function queueFor(env: Environment): number {
-  const { MATCHING_WORKERS: workers, MATCHING_PATIENCE_MS: patienceMs, MATCHING_SERVICE_MS: serviceMs } = env;
-  return Math.min(MAX_QUEUE, Math.floor((workers * patienceMs) / serviceMs)); // without a service time: Infinity
 }
 
 /** Treats an empty variable as unset, since compose files pass empty ones. */

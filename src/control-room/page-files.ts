@@ -14,8 +14,8 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml; charset=utf-8',
 };
 
-/** Files of the application, besides those in `page`. The build copies all of them beside the compiled modules. */
-const SHARED = ['../palette/palette.css'];
+/** Files that the playground has as well. The build copies all of them beside the compiled modules. */
+const SHARED = ['../../libs/palette/palette.css', '../../libs/palette/icon.svg'];
 
 /** Files of packages, by the name under which the page loads them. */
 const FOREIGN = { 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { cellToLatLng, getPentagons } from 'h3-js';
+import { histories } from '../../test/support/property-runs.js';
 import { type Entry, MAX_LOOKS, PositionTree, snapped } from './position-tree.js';
 import { distanceKm, type Position } from './position.js';
 
@@ -53,7 +54,7 @@ describe('PositionTree', () => {
         expect(new Set(found.map(({ entry }) => entry)).size).toBe(found.length);
         for (const { entry, distanceKm: km } of found) expect(distanceKm(middle, snapped(entry.item))).toBe(km);
       }),
-      { numRuns: 1000 },
+      histories(),
     );
   });
 
@@ -68,7 +69,7 @@ describe('PositionTree', () => {
           expect(found.map((one) => one.distanceKm)).toEqual(bruteForce(items, middle, 20_100, n));
         },
       ),
-      { numRuns: 500 },
+      histories(0.5),
     );
   });
 
@@ -95,7 +96,7 @@ describe('PositionTree', () => {
           expect(tree.nearest(GARDEN, 20_100, 1)).toEqual([]);
         },
       ),
-      { numRuns: 300 },
+      histories(0.3),
     );
   });
 });

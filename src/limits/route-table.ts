@@ -8,7 +8,8 @@ import { Routes } from './routes.js';
 /** Nobody sends requests under this name, and a peek charges nothing. */
 const PEEKING = { kind: 'user', value: 'boot' };
 
-const UNLIMITED = 'not limited';
+/** How a path begins: its first part, and the one after `/api`. */
+const AREA = /^(?:\/api)?\/[^/]*/;
 
 /** The routes and their policies, for the log at boot. */
 @Injectable()
@@ -22,27 +23,33 @@ export class RouteTable {
     this.mode = config.get('rateLimit', { infer: true });
   }
 
-  /** One line for each route, limited routes first, such as `  GET /api/trips/history  default (sliding-window-counter, 30)`. */
+  /**
+   * One line for each limited route, such as `  GET /api/trips/history  default (sliding-window-counter, 30)`, and one for all
+   * others.
+   */
   async text(): Promise<string> {
-    const unordered = await Promise.all(
+    const routes = await Promise.all(
       this.routes.all().map(async (route) => {
         const decision =
           this.mode === 'off' ? undefined : await this.routes.peek(route, PEEKING).catch(() => undefined);
         return { ...route, policies: this.policiesOf(decision) };
       }),
     );
-    const rows = [
-      ...unordered.filter(({ policies }) => policies !== UNLIMITED),
-      ...unordered.filter(({ policies }) => policies === UNLIMITED),
-    ];
-    const width = (column: 'method' | 'path'): number => Math.max(...rows.map((row) => row[column].length));
+    const limited = routes.filter(({ policies }) => policies !== undefined);
+    const width = (column: 'method' | 'path'): number => Math.max(...limited.map((route) => route[column].length));
     const [method, path] = [width('method'), width('path')];
-    return rows.map((row) => `  ${row.method.padEnd(method)} ${row.path.padEnd(path)}  ${row.policies}`).join('\n');
+    const rows = limited.map(
+      (route) => `  ${route.method.padEnd(method)} ${route.path.padEnd(path)}  ${route.policies}`,
+    );
+    const areas = routes.filter((route) => !limited.includes(route)).map((route) => AREA.exec(route.path)![0]);
+    const which = rows.length === 0 ? 'routes' : 'more';
+    rows.push(`  ${areas.length} ${which} are not limited: ${[...new Set(areas)].join(', ')}`);
+    return rows.join('\n');
   }
 
-  private policiesOf(decision: Decision | undefined): string {
+  private policiesOf(decision: Decision | undefined): string | undefined {
     const policies = decision?.policies.filter(({ policy }) => this.mode !== 'riders' || policy !== MATCHING_LIMIT);
-    if (policies === undefined || policies.length === 0) return UNLIMITED;
+    if (policies === undefined || policies.length === 0) return undefined;
     // The fallback decides with this process's share of the limits, which is not the policy's number.
     return policies.map((policy) => described(policy, decision?.decidedBy === 'store')).join(', ');
   }

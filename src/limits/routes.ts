@@ -49,9 +49,9 @@ export class Routes {
     return found;
   }
 
-  /** The decision for a request of cost 1, without a charge; undefined for a route without limits. */
-  peek({ controller, handler }: Route, identity: Identity): Promise<Decision | undefined> {
-    return this.limiter.peekRoute(controller, handler, identity);
+  /** The decision for a request of cost 1, without a charge; a route without limits has no policies in it. */
+  peek({ controller, handler }: Route, identity: Identity): Promise<Decision> {
+    return this.limiter.peek([controller, handler], identity);
   }
 
   /** What a request of the identity meets at each policy, without a charge. Default plan: the last known one. */
@@ -60,7 +60,7 @@ export class Routes {
     identity: Identity,
     options?: { plan?: string | null },
   ): Promise<LimitExplanation> {
-    return this.limiter.explain(identity, [controller, handler], options);
+    return this.limiter.explain([controller, handler], identity, options);
   }
 
   /** Requests of the route since the start. */

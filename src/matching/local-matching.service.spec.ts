@@ -65,8 +65,23 @@ it('returns undefined when no driver is within reach', async () => {
   expect(await match).toBeUndefined();
 });
 
-it('takes no driver for a rider who has left', async () => {
-  const matching = matchingWith({ DRIVERS_SEEDED: '1', MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '100' });
+const ALONE = { DRIVERS_SEEDED: '1', MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '100' };
+
+it('goes on for a rider who has left, by default', async () => {
+  const matching = matchingWith(ALONE);
+  const rider = new AbortController();
+  const asked = [matching.match(CENTER, rider.signal), matching.match(CENTER, rider.signal)];
+  rider.abort('gone');
+  await jest.advanceTimersByTimeAsync(150);
+  // The second one still has its place in the queue, and then a worker.
+  expect((await matching.statistics()).busy).toBe(1);
+  await jest.runAllTimersAsync();
+  expect(await asked[0]).toMatchObject({ driverId: 'driver-0001' });
+  expect(await asked[1]).toBeUndefined();
+});
+
+it('takes no driver for a rider who has left with MATCHING_CANCEL', async () => {
+  const matching = matchingWith({ ...ALONE, MATCHING_CANCEL: 'on' });
   const rider = new AbortController();
   const match = matching.match(CENTER, rider.signal).catch((error: unknown) => error);
   await jest.advanceTimersByTimeAsync(50);
@@ -80,12 +95,12 @@ it('takes no driver for a rider who has left', async () => {
 it('holds more requests than its limit admits, by default', async () => {
   const matching = matchingWith({});
   let matched = 0;
-  for (let i = 0; i < 510; i++) void matching.match(CENTER).then(() => matched++);
+  for (let i = 0; i < 450; i++) void matching.match(CENTER).then(() => matched++);
   await jest.advanceTimersByTimeAsync(1000);
-  expect(matched).toBe(170);
+  expect(matched).toBe(150);
   expect(matched).toBeGreaterThan(readConfiguration({}).matchingLimit.perSecond);
   await jest.advanceTimersByTimeAsync(2000);
-  expect(matched).toBe(510);
+  expect(matched).toBe(450);
 });
 
 it('never gives a driver to two riders at the same time', async () => {

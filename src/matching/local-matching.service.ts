@@ -81,12 +81,13 @@ export class LocalMatchingService extends Matching implements OnModuleDestroy {
 
   /** Takes a worker for a fixed time, which stands for the routing and scoring of a real search. */
   private work<T>(finish: () => Promise<T>, gone: AbortSignal | undefined): Promise<T> {
-    const { serviceMs } = this.config.get('matching', { infer: true });
+    const { serviceMs, cancels } = this.config.get('matching', { infer: true });
+    const cancelled = cancels ? gone : undefined;
     return this.pool.run(async () => {
       await new Promise((resolve) => setTimeout(resolve, serviceMs));
       // A match for a rider who has left would keep its driver from others for a whole trip.
-      gone?.throwIfAborted();
+      cancelled?.throwIfAborted();
       return finish();
-    }, gone);
+    }, cancelled);
   }
 }

@@ -4,7 +4,6 @@ import type { MatchingStatistics } from './matching-statistics.js';
 
 /** Reasons why matching did not serve a request. None is the rider's fault, and each can pass. */
 export const UNAVAILABILITIES = [
-  // A newer request came to a full queue, in which this one had waited longest.
   'queue full',
   'waited too long',
   'shutting down',
@@ -45,14 +44,15 @@ export interface ZoneSupply {
  *
  * Workers answer the requests of riders, which wait when all workers are busy. Reports and statistics do not wait.
  *
- * The requests of riders take a signal, which is aborted when the rider has left. The request then gives up its place in the queue
- * and rejects with the signal's reason. A search that has begun takes its time, but then it takes no driver.
+ * The requests of riders take a signal, which is aborted when the rider has left. With `MATCHING_CANCEL` the request then gives up
+ * its place in the queue and rejects with the signal's reason. A search that has begun takes its time, but then it takes no driver.
+ * Without it, as in most services, the work goes on for a rider who has left.
  */
 export abstract class Matching {
   /**
    * Takes the nearest free driver for the length of a trip.
    *
-   * A rider who leaves after that keeps the driver for the trip, as when an answer is lost on the way.
+   * A rider who leaves after that keeps the driver for the trip.
    *
    * @returns undefined if no free driver is within reach
    * @throws MatchingUnavailableError when too many requests wait or the service does not answer; other methods do, too

@@ -1,11 +1,13 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ConfigService } from '@nestjs/config';
 import { Test } from '@nestjs/testing';
 import { MemoryStore, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { LONG } from '../../test/support/long.js';
 import type { Configuration } from '../config/configuration.js';
 import { readConfiguration, type Variables } from '../config/read-configuration.js';
 import { MATCHING_LIMIT, matchingLimit } from '../limits/policies.js';
-import { mulberry32 } from '../riders/mulberry32.js';
+import { PATIENCE_MS } from '../../libs/riders/index.js';
+import { mulberry32 } from '../../libs/riders/mulberry32.js';
 import { MatchingUnavailableError } from './matching.js';
 import { WorkerPool } from './worker-pool.js';
 
@@ -22,7 +24,10 @@ const END_MS = 60_000;
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-/** Sends 2.5 times what matching can serve, whatever the answers: first without limits, then with them. */
+/**
+ * Sends 2.5 times what matching can serve, whatever the answers and without retries: first without limits, then with them. Riders leave when their patience
+ * ends.
+ */
 async function flood(seed: number, variables: Variables): Promise<readonly Answer[]> {
   const configuration = readConfiguration(variables);
   const { matching } = configuration;
@@ -36,15 +41,24 @@ async function flood(seed: number, variables: Variables): Promise<readonly Answe
   const now = (): number => Date.now() - startedAt;
   const ask = async (): Promise<void> => {
     const sentAt = now();
-    const work = pool.run(() => new Promise((resolve) => setTimeout(resolve, matching.serviceMs)));
-    const served = await work.then(
+    const rider = new AbortController();
+    const left = new Promise<boolean>((resolve) => rider.signal.addEventListener('abort', () => resolve(false)));
+    const patience = setTimeout(() => rider.abort('gone'), PATIENCE_MS);
+    const work = pool.run(
+      () => new Promise((resolve) => setTimeout(resolve, matching.serviceMs)),
+      matching.cancels ? rider.signal : undefined,
+    );
+    const answered = work.then(
       () => true,
       (error: unknown) => {
-        if (error instanceof MatchingUnavailableError) return false;
+        if (error instanceof MatchingUnavailableError || error === 'gone') return false;
         throw error;
       },
     );
+    const served = await Promise.race([answered, left]);
+    clearTimeout(patience);
     answers.push({ atMs: now(), tookMs: now() - sentAt, served });
+    await answered;
   };
   const random = mulberry32(seed);
   const perSecond = (2.5 * 1000 * matching.workers) / matching.serviceMs;
@@ -68,40 +82,66 @@ function p99(answers: readonly Answer[]): number {
 const between = (answers: readonly Answer[], fromMs: number, untilMs: number): Answer[] =>
   answers.filter(({ atMs }) => atMs > fromMs && atMs <= untilMs);
 
-/** The shipped defaults, and a city of a quarter for a small machine. */
+/** The shipped city and a quarter of it, each with a burst that its workers begin at once. */
 const CITIES = [
-  [{}, 150],
-  [{ MATCHING_WORKERS: '4', MATCHING_LIMIT: '35.3', MATCHING_BURST: '20' }, 35.3],
-] as const;
+  { MATCHING_BURST: '6' },
+  {
+    MATCHING_WORKERS: '2',
+    MATCHING_SERVICE_MS: '53',
+    MATCHING_QUEUE: '188',
+    MATCHING_LIMIT: '25',
+    MATCHING_BURST: '2',
+  },
+];
+
+/**
+ * What the world without limits serves in time during the outage, as a share of what matching holds, and how many seconds after the
+ * switch it has recovered: the least and the most. docs/demo.md has these figures.
+ */
+const PROTECTIONS: readonly (readonly [string, Variables, [number, number], [number, number]])[] = [
+  ['an ordinary queue', {}, [0, 0], [14, 18]],
+  ['MATCHING_CANCEL', { MATCHING_CANCEL: 'on' }, [0, 0.1], [8, 12]],
+  ['MATCHING_NEWEST_FIRST', { MATCHING_NEWEST_FIRST: 'on' }, [0.98, 1.01], [3, 6]],
+  ['both', { MATCHING_CANCEL: 'on', MATCHING_NEWEST_FIRST: 'on' }, [0.98, 1.01], [3, 6]],
+];
 
 /** A minute of a flood in fake time takes some seconds of a busy core. */
 const TIME_LIMIT_MS = 60_000;
 
-const RUNS = CITIES.flatMap(([city, limit]) => [1, 2, 3].map((seed) => [city, limit, seed] as const));
+const SEEDS = LONG ? [1, 2] : [1];
 
-it.each(RUNS)(
-  'recovers within 10 s when limits are switched on: %j, limit %d/s, seed %i',
-  async (city, limit, seed) => {
-    const answers = await flood(seed, city);
+describe.each(PROTECTIONS)('%s', (_, protection, useful, recovery) => {
+  it.each(CITIES.flatMap((city) => SEEDS.map((seed) => [city, seed] as const)))(
+    'in an outage, and when limits are switched on: %j, seed %i',
+    async (city, seed) => {
+      const variables = { ...city, ...protection };
+      const { matching, matchingLimit: limit } = readConfiguration(variables);
+      const answers = await flood(seed, variables);
 
-    // The outage: failures after seconds.
-    const outage = between(answers, UNLIMITED_MS - 2000, UNLIMITED_MS);
-    expect(p99(outage)).toBeGreaterThan(1500);
-    expect(outage.filter(({ served }) => !served).length).toBeGreaterThan(0.5 * outage.length);
-
-    const recovered: number[] = [];
-    for (let atMs = UNLIMITED_MS; atMs <= END_MS; atMs += 100) {
-      if (p99(between(answers, atMs - 2000, atMs)) < 500) recovered.push(atMs);
-    }
-    const [first, last] = [recovered[0]!, recovered.at(-1)!];
-    expect(first - UNLIMITED_MS).toBeLessThanOrEqual(10_000);
-    // It lasts.
-    expect(recovered).toHaveLength((last - first) / 100 + 1);
-    expect(last).toBe(END_MS);
-    const after = between(answers, UNLIMITED_MS + 10_000, END_MS);
-    expect(after.every(({ served }) => served)).toBe(true);
-    expect(after.length / 30).toBeGreaterThan(0.99 * limit);
-    expect(after.length / 30).toBeLessThan(1.01 * limit);
-  },
-  TIME_LIMIT_MS,
-);
+      const outage = between(answers, UNLIMITED_MS - 5000, UNLIMITED_MS);
+      const served = outage.filter((answer) => answer.served).length;
+      const share = served / ((5000 * matching.workers) / matching.serviceMs);
+      const recovered: number[] = [];
+      for (let atMs = UNLIMITED_MS; atMs <= END_MS; atMs += 100) {
+        if (p99(between(answers, atMs - 2000, atMs)) < 500) recovered.push(atMs);
+      }
+      const [first, last] = [recovered[0]!, recovered.at(-1)!];
+      expect(share).toBeGreaterThanOrEqual(useful[0]);
+      expect(share).toBeLessThanOrEqual(useful[1]);
+      // Most requests fail in all of them: no order of the queue makes the workers faster.
+      expect(outage.filter((answer) => !answer.served).length).toBeGreaterThan(0.5 * outage.length);
+      expect(p99(outage)).toBeGreaterThan(1500);
+      const afterS = (first - UNLIMITED_MS) / 1000;
+      expect(afterS).toBeGreaterThanOrEqual(recovery[0]);
+      expect(afterS).toBeLessThanOrEqual(recovery[1]);
+      // It lasts.
+      expect(recovered).toHaveLength((last - first) / 100 + 1);
+      expect(last).toBe(END_MS);
+      const after = between(answers, UNLIMITED_MS + 20_000, END_MS);
+      expect(after.every((answer) => answer.served)).toBe(true);
+      expect(after.length / 20).toBeGreaterThan(0.98 * limit.perSecond);
+      expect(after.length / 20).toBeLessThan(1.02 * limit.perSecond);
+    },
+    TIME_LIMIT_MS,
+  );
+});

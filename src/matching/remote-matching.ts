@@ -26,8 +26,8 @@ interface Answer {
  * Asks the matching service over connections that stay open, one for each open request.
  *
  * Requests wait in the service's queue, which bounds their number and their wait, and never in a second queue here. No request
- * is sent twice, since the service may have made a match whose answer was lost. When a rider has left, the connection of their
- * request is closed, so that the service sees its client leave and its queue loses the request, too.
+ * is sent twice, since the service may have made a match whose answer was lost. With `MATCHING_CANCEL` the connection of a rider's
+ * request is closed when the rider has left, so that the service sees its client leave and its queue loses the request, too.
  */
 export class RemoteMatching extends Matching implements OnApplicationShutdown {
   private readonly logger = new Logger('Matching');
@@ -36,10 +36,15 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
   private readonly base: string;
   /** The longest that the service may take for a request that needs a worker. */
   private readonly workMs: number;
+  private readonly cancels: boolean;
   private unavailable = false;
 
-  constructor(url: string, { patienceMs, serviceMs }: Pick<MatchingConfiguration, 'patienceMs' | 'serviceMs'>) {
+  constructor(
+    url: string,
+    { patienceMs, serviceMs, cancels }: Pick<MatchingConfiguration, 'patienceMs' | 'serviceMs' | 'cancels'>,
+  ) {
     super();
+    this.cancels = cancels;
     const { origin, pathname } = new URL(url);
     this.workMs = patienceMs + serviceMs;
     this.base = pathname.replace(/\/+$/, '');
@@ -96,7 +101,8 @@ export class RemoteMatching extends Matching implements OnApplicationShutdown {
     throw new Error(`the matching service answered ${status} to ${method} ${path}: ${text.slice(0, 200)}`);
   }
 
-  private async send(method: Method, path: string, timeoutMs: number, { body, gone }: Sent): Promise<Answer> {
+  private async send(method: Method, path: string, timeoutMs: number, { body, gone: left }: Sent): Promise<Answer> {
+    const gone = this.cancels ? left : undefined;
     try {
       const response = await this.pool.request({
         method,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
+import { histories } from '../../test/support/property-runs.js';
 import { MatchingUnavailableError } from './matching.js';
 import { WorkerPool, type WorkerPoolOptions } from './worker-pool.js';
 
@@ -14,7 +15,7 @@ const job = <T>(result: T): Promise<T> => new Promise((resolve) => setTimeout(re
 
 describe('WorkerPool', () => {
   it('runs as many jobs at a time as it has workers, in order of arrival', async () => {
-    const pool = new WorkerPool({ workers: 2, queue: 10, patienceMs: 5000, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 2, queue: 10, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
     const done: number[] = [];
     for (let i = 0; i < 5; i++) void pool.run(() => job(i)).then((n) => done.push(n));
     await jest.advanceTimersByTimeAsync(JOB_MS);
@@ -25,31 +26,37 @@ describe('WorkerPool', () => {
     expect(done).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('runs the newest job first while the queue is longer than 400 ms', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000, serviceMs: JOB_MS });
+  it.each([
+    [false, [0, 1, 2, 3, 4, 5, 6, 7]],
+    // Four jobs are 400 ms, five are 500 ms.
+    [true, [0, 7, 6, 5, 1, 2, 3, 4]],
+  ])('serves a queue of more than 400 ms in its order, newest first: %s', async (newestFirst, order) => {
+    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000, serviceMs: JOB_MS, newestFirst });
     const began: number[] = [];
     for (let i = 0; i < 8; i++) void pool.run(() => (began.push(i), job(i)));
     await jest.runAllTimersAsync();
-    // Four jobs are 400 ms, five are 500 ms.
-    expect(began).toEqual([0, 7, 6, 5, 1, 2, 3, 4]);
+    expect(began).toEqual(order);
   });
 
-  it('takes a new job when the queue is full, and rejects the oldest', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS });
+  it.each([
+    [false, [1, 2, 3, 'queue full']],
+    [true, [1, 'queue full', 3, 4]],
+  ])('rejects the newest job or the oldest when the queue is full, newest first: %s', async (newestFirst, expected) => {
+    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS, newestFirst });
     const outcomes = Promise.all([1, 2, 3, 4].map((n) => outcome(pool.run(() => job(n)))));
     await jest.runAllTimersAsync();
-    expect(await outcomes).toEqual([1, 'queue full', 3, 4]);
+    expect(await outcomes).toEqual(expected);
   });
 
   it('rejects all jobs beyond the workers without a queue', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 0, patienceMs: 5000, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 1, queue: 0, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
     const outcomes = Promise.all([1, 2].map((n) => outcome(pool.run(() => job(n)))));
     await jest.runAllTimersAsync();
     expect(await outcomes).toEqual([1, 'queue full']);
   });
 
   it('rejects jobs that have waited too long, and never runs them', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 150, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 150, serviceMs: JOB_MS, newestFirst: false });
     const ran: number[] = [];
     const outcomes = [1, 2, 3].map((n) => outcome(pool.run(() => (ran.push(n), job(n)))));
     await jest.advanceTimersByTimeAsync(149);
@@ -62,7 +69,7 @@ describe('WorkerPool', () => {
   });
 
   it('forgets a waiting job at once when its client leaves', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
     const client = new AbortController();
     const ran: number[] = [];
     const run = (n: number, gone?: AbortSignal): Promise<unknown> =>
@@ -80,7 +87,7 @@ describe('WorkerPool', () => {
   });
 
   it('ends a job that has begun when its client leaves', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
     const client = new AbortController();
     const running = outcome(pool.run(() => job('done'), client.signal));
     client.abort('gone');
@@ -90,21 +97,21 @@ describe('WorkerPool', () => {
   });
 
   it('does not count the run time as waiting', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS, newestFirst: false });
     const result = outcome(pool.run(() => job('done')));
     await jest.runAllTimersAsync();
     expect(await result).toBe('done');
   });
 
   it('gets its worker back from a job that fails', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS, newestFirst: false });
     const failure = new Error('no');
     expect(await outcome(pool.run(() => Promise.reject(failure)))).toBe(failure);
     expect(await outcome(pool.run(async () => 'next'))).toBe('next');
   });
 
   it('rejects waiting and later jobs on close, and waits for running ones', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
     const [working, waiting] = [outcome(pool.run(() => job('done'))), outcome(pool.run(() => job('never')))];
     let closed = false;
     void pool.close().then(() => (closed = true));
@@ -118,7 +125,7 @@ describe('WorkerPool', () => {
   });
 
   it('closes at once when no job runs, and twice', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS });
+    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS, newestFirst: false });
     await pool.close();
     await expect(pool.close()).resolves.toBeUndefined();
   });
@@ -129,6 +136,7 @@ describe('WorkerPool', () => {
       queue: fc.nat(8),
       patienceMs: fc.integer({ min: 1, max: 300 }),
       serviceMs: fc.integer({ min: 40, max: 400 }),
+      newestFirst: fc.boolean(),
     });
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ does: fc.constant('arrives' as const), nth: fc.nat(9) }) },
@@ -189,7 +197,7 @@ describe('WorkerPool', () => {
         expect(Object.keys(outcomes)).toHaveLength(clients.length);
         expect(jest.getTimerCount()).toBe(0);
       }),
-      { numRuns: 500 },
+      histories(),
     );
   });
 });
@@ -205,10 +213,10 @@ class Oracle {
   constructor(private readonly limits: WorkerPoolOptions) {}
 
   arrives(id: number, isGone: boolean): void {
-    const { workers, queue, patienceMs } = this.limits;
+    const { workers, queue, patienceMs, newestFirst } = this.limits;
     if (isGone) this.outcomes[id] = 'gone';
     else if (this.running.length < workers) this.begins(id);
-    else if (queue === 0) this.outcomes[id] = 'queue full';
+    else if (queue === 0 || (!newestFirst && this.waiting.length === queue)) this.outcomes[id] = 'queue full';
     else {
       if (this.waiting.length === queue) this.outcomes[this.waiting.shift()!.id] = 'queue full';
       this.waiting.push({ id, until: this.now + patienceMs });
@@ -216,10 +224,10 @@ class Oracle {
   }
 
   ends(id: number, result: string): void {
-    const { workers, serviceMs } = this.limits;
+    const { workers, serviceMs, newestFirst } = this.limits;
     this.outcomes[id] = result;
     this.running = this.running.filter((other) => other !== id);
-    const isLong = this.waiting.length * serviceMs > 400 * workers;
+    const isLong = newestFirst && this.waiting.length * serviceMs > 400 * workers;
     const next = isLong ? this.waiting.pop() : this.waiting.shift();
     if (next !== undefined) this.begins(next.id);
   }

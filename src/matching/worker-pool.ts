@@ -9,6 +9,8 @@ export interface WorkerPoolOptions {
   readonly queue: number;
   /** The longest that a job waits. */
   readonly patienceMs: number;
+  /** Whether a long queue serves the newest job first, and a full one gives up on the oldest. */
+  readonly newestFirst: boolean;
   /** The time that a job takes. It says how long a queue is in time. */
   readonly serviceMs: number;
 }
@@ -19,35 +21,37 @@ interface PendingJob {
 }
 
 /**
- * A queue is short while the workers serve all of it in this time: longer than the burst of the limit before matching takes, which is
- * 60 requests for 170/s. Otherwise the first of a burst would wait until the whole burst is served.
+ * With `newestFirst`, a queue is short while the workers serve all of it in this time: as long as a burst of the limit before
+ * matching takes. Otherwise the first of a burst would wait until the whole burst is served.
  */
 const SHORT_MS = 400;
 
 /**
- * Runs a limited number of jobs at a time. Further jobs wait, and leave the queue
- * - when a worker is free: the oldest first while the queue is short, the newest first while it is long;
+ * Runs a limited number of jobs at a time. Further jobs wait in order of arrival, and leave the queue
+ * - when a worker is free;
  * - when their client leaves: they reject with the reason of their signal;
- * - when they have waited for `patienceMs`: 'waited too long';
- * - when the queue is full and another job arrives: the oldest leaves with 'queue full'.
+ * - when they have waited for `patienceMs`: 'waited too long'.
+ * A job that finds the queue full rejects with 'queue full'.
  *
- * Strict order of arrival keeps a full queue full: workers spend their time on jobs whose clients are about to give up, and every
- * job waits for all of `patienceMs`, also long after the demand has fallen. The newest job has most of its patience left.
+ * Order of arrival keeps a long queue long: workers spend their time on jobs whose clients have given up, also long after the demand
+ * has fallen. With `newestFirst` a long queue serves the newest job first, which has most of its patience left, and a full one
+ * rejects the oldest in place of the newest.
  *
- * Source: B. Maurer, "Fail at Scale" (adaptive LIFO), ACM Queue 13(8), 2015, https://queue.acm.org/detail.cfm?id=2839461
+ * Source of `newestFirst`: B. Maurer, "Fail at Scale" (adaptive LIFO), ACM Queue 13(8), 2015, https://queue.acm.org/detail.cfm?id=2839461
  */
 export class WorkerPool {
   private readonly waiting = new LinkedQueue<PendingJob>();
   private readonly meter: PoolMeter;
-  /** The most waiting jobs of a short queue. */
-  private readonly short: number;
+  /** The most waiting jobs of a queue that serves the oldest first. */
+  private readonly inOrder: number;
   private busy = 0;
   private idle?: () => void;
   private closed = false;
 
   constructor(private readonly options: WorkerPoolOptions) {
     this.meter = new PoolMeter(options.workers);
-    this.short = (options.workers * SHORT_MS) / options.serviceMs; // Infinity if a job takes no time
+    const { newestFirst, workers, serviceMs } = options;
+    this.inOrder = newestFirst ? (workers * SHORT_MS) / serviceMs : Infinity; // Infinity, too, if a job takes no time
   }
 
   /**
@@ -89,15 +93,18 @@ export class WorkerPool {
   }
 
   private takeWorker(gone: AbortSignal | undefined): Promise<void> | void {
-    const { workers, queue } = this.options;
+    const { workers, queue, newestFirst } = this.options;
     gone?.throwIfAborted();
     if (this.closed) throw new MatchingUnavailableError('shutting down');
     if (this.busy < workers) {
       this.setBusy(this.busy + 1);
       return;
     }
-    if (queue === 0) throw new MatchingUnavailableError('queue full');
-    if (this.waiting.size >= queue) this.waiting.oldest?.reject(new MatchingUnavailableError('queue full'));
+    if (this.waiting.size >= queue) {
+      const full = new MatchingUnavailableError('queue full');
+      if (queue === 0 || !newestFirst) throw full;
+      this.waiting.oldest!.reject(full);
+    }
     return this.wait(gone);
   }
 
@@ -125,7 +132,7 @@ export class WorkerPool {
   /** Gives the worker to the next job. It is never free in between, so no new job can overtake. */
   private returnWorker(): void {
     const { oldest, newest, size } = this.waiting;
-    const next = size > this.short ? newest : oldest;
+    const next = size > this.inOrder ? newest : oldest;
     if (next !== undefined) return next.admit();
     this.setBusy(this.busy - 1);
     if (this.busy === 0) this.idle?.();

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
-import type { Observation } from '../../src/riders/index.js';
+import type { Observation } from '../../libs/riders/index.js';
 import { burstOf } from './burst.js';
 
 /** The last of the admitted requests, and those beyond the capacity of 20, are answered after `tookMs`, and ten 429s later. */
 function burst(admitted: number, tookMs: number): Observation[] {
-  const one = { route: 'rides', rider: 0, pod: 0, dueAt: 500, sentAt: 500 } as const;
+  const one = { route: 'rides', rider: 0, attempt: 1, pod: 0, dueAt: 500, sentAt: 500 } as const;
   return [
     ...Array.from({ length: admitted }, (_, i) => ({
       ...one,

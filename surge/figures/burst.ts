@@ -1,4 +1,4 @@
-import type { Observation } from '../../src/riders/index.js';
+import type { Observation } from '../../libs/riders/index.js';
 import { excess, isAdmitted, RIDER_LIMITS } from './checks.js';
 
 /** The requests of one rider that were sent at once to all processes. */

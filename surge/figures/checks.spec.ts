@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Observation } from '../../src/riders/index.js';
+import type { Observation } from '../../libs/riders/index.js';
 import { doubleMatched, excess, overAdmitted, RIDER_LIMITS } from './checks.js';
 
 const observation = (some: Partial<Observation>): Observation => ({
   route: 'rides',
   rider: 0,
+  attempt: 1,
   pod: 0,
   dueAt: 0,
   sentAt: 0,

@@ -1,4 +1,4 @@
-import type { Answer, Observation, Route } from '../../src/riders/index.js';
+import type { Answer, Observation, Route } from '../../libs/riders/index.js';
 import { groupBy } from './group-by.js';
 
 export interface Bucket {

@@ -1,10 +1,11 @@
 import type { Histogram } from 'hdr-histogram-js';
 import { allTimes } from '../processes/times-histogram.js';
-import { type Route, ROUTES } from '../../src/riders/index.js';
+import { type Route, ROUTES } from '../../libs/riders/index.js';
 import { type CaseRecord, TRIP_SECONDS } from '../run-case.js';
 import { burstOf, type BurstFigures } from './burst.js';
 import { doubleMatched, excess, isAdmitted, overAdmitted } from './checks.js';
 import { outcomeOf } from './outcome.js';
+import { type PeopleFigures, peopleOf } from './people.js';
 import { type Times, timesOf } from './times.js';
 
 /** The figures of one route, or of all. */
@@ -42,8 +43,9 @@ export interface CaseFigures {
   readonly meanFailureMs: number;
   /** Requests per second that reached the matching service. */
   readonly matchingRps: number;
-  /** Riders who got a driver during the surge. */
-  readonly ridersMatched: number;
+  readonly people: PeopleFigures;
+  /** The share of requests that repeat one that was not served. */
+  readonly retryRate: number;
   /** Rides with a driver during the surge. Some riders ride more than once. */
   readonly rides: number;
   /** Rides without a driver. Above 0, drivers were the bottleneck. */
@@ -97,7 +99,8 @@ export function figuresOf(record: CaseRecord): CaseFigures {
     mean429Ms: timesOf(rejected.map(latency)).mean,
     meanFailureMs: timesOf(failed.map(latency)).mean,
     matchingRps: (1000 * last.total.asked) / lastAtMs,
-    ridersMatched: new Set(rides.map(({ rider }) => rider)).size,
+    people: peopleOf(observations, sentForMs),
+    retryRate: observations.filter(({ attempt }) => attempt > 1).length / observations.length,
     rides: rides.length,
     withoutDriver: withoutDriver.length,
     rejectedByRider: rejected.filter(({ policy }) => policy === 'rider').length,

@@ -1,4 +1,4 @@
-import type { Answer } from '../../src/riders/index.js';
+import type { Answer } from '../../libs/riders/index.js';
 
 export type Outcome = 'served' | 'rejected' | 'failed';
 

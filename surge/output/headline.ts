@@ -6,9 +6,12 @@ const GAP = '  ';
 const TILE = (COLUMNS - 2 * GAP.length) / 3;
 const INSIDE = TILE - 4;
 
-/** The verdict of a surge for the terminal: broken promises, warnings, three numbers and a sentence. */
+/**
+ * The verdict of a surge for the terminal: broken promises, warnings, what became of the people, three numbers and a sentence. A busy
+ * machine gets no verdict: only what was broken, and why the figures cannot be trusted.
+ */
 export function headline(verdict: Verdict, paint: Paint): string {
-  const { title, numbers, sentence, checks, hold, warnings } = verdict;
+  const { title, people, numbers, sentence, checks, hold, warnings, busy } = verdict;
   const capitals = title.toUpperCase();
   const tiles = numbers.map((number) => tile(number, paint));
   const rows = tiles[0]!.map((_, row) => tiles.map((lines) => lines[row]).join(GAP));
@@ -17,11 +20,17 @@ export function headline(verdict: Verdict, paint: Paint): string {
     ...checks.filter(({ holds }) => !holds).map(({ text }) => painted('bad', `! ${text}`, paint)),
     ...warnings.map((text) => painted('warning', `! ${text}`, paint)),
     '',
-    ...rows,
-    paint('dim', 'without limits -> with limits'),
-    '',
-    painted('title', sentence, paint),
-    '',
+    ...(busy.length > 0
+      ? []
+      : [
+          ...people.map((text) => painted('title', text, paint)),
+          '',
+          ...rows,
+          paint('dim', 'without limits -> with limits'),
+          '',
+          wrap(sentence),
+          '',
+        ]),
     ...checks.filter(({ holds }) => holds).map(({ text }) => wrap(text)),
   ].join('\n');
 }

@@ -63,7 +63,7 @@ describe('the report', () => {
   });
 
   it('has the palette of the page, in both themes and in forced colours', () => {
-    expect(html).toContain(readFileSync(new URL('../../src/palette/palette.css', import.meta.url), 'utf8').trim());
+    expect(html).toContain(readFileSync(new URL('../../libs/palette/palette.css', import.meta.url), 'utf8').trim());
     const own = html.slice(html.indexOf('The palette stands before'));
     expect(own).not.toMatch(/--(?:served|refused|failed|capacity|outage)(?:-text)?:/);
   });
@@ -152,7 +152,14 @@ it('has tables that fit 100 columns, even with large figures', () => {
     p99Ms: 599_999,
     matchingRps: 99_999,
     rides: 999_999,
-    ridersMatched: 100_000,
+    people: {
+      wanted: 100_000,
+      matched: 100_000,
+      matchedAfterMs: 599_999,
+      gaveUp: 99_999,
+      gaveUpAfterMs: 599_999,
+      trying: 99_999,
+    },
     failureRate: 1,
   });
   for (const table of tablesOf({ before: large, riders: large, after: large })) {

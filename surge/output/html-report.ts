@@ -19,7 +19,8 @@ export interface Report {
  * The charts are SVG without a script: they print, and they follow the theme.
  */
 export function htmlReport({ verdict, series, tables, setting }: Report): string {
-  const { title, numbers, sentence, checks, warnings } = verdict;
+  const { title, people, numbers, sentence, checks, warnings, busy } = verdict;
+  const isTrusted = busy.length === 0;
   const scale = scaleOf(series);
   return `<!doctype html>
 <html lang="en">
@@ -27,7 +28,7 @@ export function htmlReport({ verdict, series, tables, setting }: Report): string
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>The concert ends: ${escaped(numbers[0].before)} failed without limits, ${escaped(numbers[0].after)} with them</title>
+<title>${escaped(isTrusted ? `The concert ends: ${numbers[0].before} failed without limits, ${numbers[0].after} with them` : title)}</title>
 <style>${styles()}</style>
 </head>
 <body>
@@ -44,10 +45,7 @@ ${checks
   .map(({ text }) => `<p class="alarm">${escaped(text)}</p>`)
   .join('\n')}
 ${warnings.map((text) => `<p class="warning">${escaped(text)}</p>`).join('\n')}
-<dl class="tiles">
-${numbers.map(tile).join('\n')}
-</dl>
-<p class="sentence">${escaped(sentence)}</p>
+${isTrusted ? verdictOf(people, numbers, sentence) : ''}
 
 <h2>What riders got in each second</h2>
 <p class="note">The same riders in each chart, on the same scale. A request that failed after the limiter let it pass counts as failed.</p>
@@ -91,9 +89,17 @@ ${tables.map(tableOf).join('\n')}
 
 /** The palette of the control room, then the report's own styles. */
 function styles(): string {
-  return ['../../src/palette/palette.css', './report/style.css']
+  return ['../../libs/palette/palette.css', './report/style.css']
     .map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'))
     .join('\n');
+}
+
+function verdictOf(people: Verdict['people'], numbers: Verdict['numbers'], sentence: string): string {
+  return `${people.map((text) => `<p class="people">${escaped(text)}</p>`).join('\n')}
+<dl class="tiles">
+${numbers.map(tile).join('\n')}
+</dl>
+<p class="sentence">${escaped(sentence)}</p>`;
 }
 
 function tile({ label, before, after, note, isGood }: BigNumber): string {

@@ -1,5 +1,6 @@
 import type { Busyness } from '../figures/busyness.js';
 import type { SurgeOptions } from '../options.js';
+import type { CaseFigures } from '../figures/figures.js';
 import type { Results, Verdict } from './verdict.js';
 
 /** The figures as one line of JSON. docs/demo.md explains the fields. */
@@ -13,21 +14,8 @@ export function jsonLine(
     riders,
     seconds,
     scale,
-    before: {
-      p99Ms: rounded(before.p99Ms),
-      failureRate: rounded(before.failureRate),
-      meanFailureMs: rounded(before.meanFailureMs),
-      matchingRps: rounded(before.matchingRps),
-      ridersMatched: before.ridersMatched,
-    },
-    after: {
-      p99Ms: rounded(after.p99Ms),
-      failureRate: rounded(after.failureRate),
-      mean429Ms: rounded(after.mean429Ms),
-      matchingRps: rounded(after.matchingRps),
-      ridersMatched: after.ridersMatched,
-      overAdmitted: after.overAdmitted,
-    },
+    before: { ...common(before), meanFailureMs: rounded(before.meanFailureMs) },
+    after: { ...common(after), mean429Ms: rounded(after.mean429Ms), overAdmitted: after.overAdmitted },
     limitsHold: hold,
     busy: busy.map((one: Busyness) => ({
       case: one.case,
@@ -36,6 +24,23 @@ export function jsonLine(
       othersCpu: rounded(one.othersCpu),
     })),
   });
+}
+
+/** What both cases have. */
+function common({ p99Ms, failureRate, retryRate, matchingRps, queueWaitMs, utilisation, people }: CaseFigures): object {
+  return {
+    p99Ms: rounded(p99Ms),
+    failureRate: rounded(failureRate),
+    retryRate: rounded(retryRate),
+    matchingRps: rounded(matchingRps),
+    waitP99Ms: rounded(queueWaitMs.p99),
+    utilisation: rounded(utilisation),
+    ridersWanting: people.wanted,
+    ridersMatched: people.matched,
+    matchedAfterMs: rounded(people.matchedAfterMs),
+    ridersGaveUp: people.gaveUp,
+    gaveUpAfterMs: rounded(people.gaveUpAfterMs),
+  };
 }
 
 /** Rounds to four digits. JSON writes NaN as null. */

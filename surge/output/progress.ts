@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import type { CrowdSnapshot } from '../../src/riders/index.js';
+import type { CrowdSnapshot } from '../../libs/riders/index.js';
 
 const FORMAT = '{bar} {value}/{total} s  waiting {waiting}, served {served}, refused {refused}, failed {failed}';
 

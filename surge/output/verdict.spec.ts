@@ -26,9 +26,33 @@ describe('the verdict', () => {
     expect(title).toBe('The limits kept the service standing');
     expect(sentence).toBe(
       'Without limits, 6 of 10 requests failed, after 3.01 s on average. With limits, no request failed: 8 of 10 requests were told ' +
-        'in 2.6 ms to come back later, and 99 of 100 others had their answer in 125 ms. 560 riders got a driver, and 616 did without limits.',
+        'in 2.6 ms to come back later, and 99 of 100 others had their answer in 125 ms.',
     );
     expect({ hold, warnings, busy }).toEqual({ hold: true, warnings: [], busy: [] });
+  });
+
+  it('says first what became of the people', () => {
+    const { people } = verdictOf(OPTIONS, RESULTS, CORES);
+    expect(people).toEqual([
+      'Without limits, 1,100 people wanted a ride: 216 got one after 1.9 s on average, 600 gave up after 7.4 s on average, ' +
+        'and 284 were still trying.',
+      'With limits, 1,200 people wanted a ride: 560 got one after 320 ms on average, 500 gave up after 2.6 s on average, ' +
+        'and 140 were still trying.',
+    ]);
+    const none = { ...RESULTS.after.people, matched: 0, matchedAfterMs: NaN, gaveUp: 0, gaveUpAfterMs: NaN };
+    expect(verdictOf(OPTIONS, withAfter({ people: none }), CORES).people[1]).toBe(
+      'With limits, 1,200 people wanted a ride: 0 got one, 0 gave up, and 140 were still trying.',
+    );
+  });
+
+  it('gives a busy machine none', () => {
+    const verdict = verdictOf(OPTIONS, withAfter({ othersCpu: 0.51 }), CORES);
+    const text = headline(verdict, plain);
+    expect(text).toContain('! The machine was too busy to trust this run');
+    for (const claim of ['FAILED', 'people wanted', 'With limits, ']) {
+      expect(text).not.toContain(claim);
+      expect(headline(verdictOf(OPTIONS, RESULTS, CORES), plain)).toContain(claim);
+    }
   });
 
   it('praises nothing that is bad', () => {

@@ -27,12 +27,14 @@ export interface Check {
 export interface Verdict {
   /** A few words. */
   readonly title: string;
+  /** What became of the people, without limits and with them. */
+  readonly people: readonly [string, string];
   readonly numbers: readonly [BigNumber, BigNumber, BigNumber];
   readonly sentence: string;
   readonly checks: readonly Check[];
   /** Whether every check holds. */
   readonly hold: boolean;
-  /** Empty: the machine was quiet enough to trust the figures. */
+  /** Empty: the machine was quiet enough to trust the figures. Otherwise the figures are no verdict. */
   readonly busy: readonly Busyness[];
   /** What the reader has to know before they trust the figures. */
   readonly warnings: readonly string[];
@@ -47,6 +49,7 @@ export function verdictOf(options: SurgeOptions, results: Results, cores: number
   const hold = checks.every(({ holds }) => holds);
   return {
     title: titleOf(results, hold, busy.length > 0),
+    people: [peopleText('Without limits', results.before), peopleText('With limits', results.after)],
     numbers: numbersOf(results),
     sentence: sentenceOf(results),
     checks,
@@ -104,10 +107,19 @@ function sentenceOf({ before, after }: Results): string {
     after.rejectedRate === 0
       ? 'no request had to be refused'
       : `${requests(after.rejectedRate)} were told in ${duration(after.mean429Ms)} to come back later`;
-  const riders = `${figure(after.ridersMatched)} riders got a driver, and ${figure(before.ridersMatched)} did without limits.`;
   return (
     `Without limits, ${without}. With limits, ${requests(after.failureRate)} failed: ${refused}, ` +
-    `and 99 of 100 others had their answer in ${duration(after.p99Ms)}. ${riders}`
+    `and 99 of 100 others had their answer in ${duration(after.p99Ms)}.`
+  );
+}
+
+/** What became of the people in one case. */
+function peopleText(when: string, { people }: CaseFigures): string {
+  const { wanted, matched, matchedAfterMs, gaveUp, gaveUpAfterMs, trying } = people;
+  const after = (count: number, ms: number): string => (count === 0 ? '' : ` after ${duration(ms)} on average`);
+  return (
+    `${when}, ${figure(wanted)} people wanted a ride: ${figure(matched)} got one${after(matched, matchedAfterMs)}, ` +
+    `${figure(gaveUp)} gave up${after(gaveUp, gaveUpAfterMs)}, and ${figure(trying)} were still trying.`
   );
 }
 

@@ -7,8 +7,8 @@ import {
   Rider,
   type Route,
   ROUTES,
-} from '../../src/riders/index.js';
-import { answerCalls } from '../../src/processes/answer-calls.js';
+} from '../../libs/riders/index.js';
+import { answerCalls } from '../../libs/processes/answer-calls.js';
 import { ProcessMeter, type ProcessUse } from './process-meter.js';
 
 export interface CrowdCall {
@@ -16,6 +16,12 @@ export interface CrowdCall {
   readonly demand: number;
   readonly rush: number;
   readonly seed: number;
+}
+
+export interface OpenCall {
+  readonly origins: readonly string[];
+  /** How long a rider waits for an answer. */
+  readonly patienceMs: number;
 }
 
 export interface BurstCall {
@@ -26,7 +32,7 @@ export interface BurstCall {
 /** An alias, since an interface has no index signature. */
 export type GeneratorProcedures = {
   /** Sets the origins that get all further requests. */
-  readonly open: (origins: readonly string[]) => void;
+  readonly open: (call: OpenCall) => void;
   readonly close: () => Promise<void>;
   /** Sends so many requests to every route of every process, so that V8 compiles the code before the measurement. */
   readonly warmUp: (times: number) => Promise<void>;
@@ -40,6 +46,8 @@ export type GeneratorProcedures = {
   readonly burst: (call: BurstCall) => Promise<Observation[]>;
 };
 
+const BURST_PATIENCE_MS = 60_000;
+
 const meter = new ProcessMeter();
 let origins: readonly string[] = [];
 let sender = new HttpSender(origins);
@@ -48,9 +56,9 @@ let crowd: Crowd | undefined;
 let stopping: Promise<void> | undefined;
 
 answerCalls({
-  open: (opened) => {
+  open: ({ origins: opened, patienceMs }) => {
     origins = opened;
-    sender = new HttpSender(origins);
+    sender = new HttpSender(origins, { patienceMs });
   },
   close: () => sender.close(),
   warmUp: async (times) => {
@@ -78,15 +86,16 @@ answerCalls({
   },
   burst: ({ route, count }) => {
     const rider = new Rider(0, 2_000_000);
+    // Whoever leaves does not learn whether the limit let them pass.
+    const patient = new HttpSender(origins, { patienceMs: BURST_PATIENCE_MS });
     const since = performance.now();
     const now = (): number => performance.now() - since;
-    return Promise.all(
-      Array.from({ length: count }, async (_, i): Promise<Observation> => {
-        const pod = i % origins.length;
-        const sentAt = now();
-        const answer = await sender.send({ ...rider.next(), route }, pod);
-        return { ...answer, route, rider: 0, pod, dueAt: sentAt, sentAt, answeredAt: now() };
-      }),
-    );
+    const answers = Array.from({ length: count }, async (_, i): Promise<Observation> => {
+      const pod = i % origins.length;
+      const sentAt = now();
+      const answer = await patient.send({ ...rider.next(), route }, pod);
+      return { ...answer, route, rider: 0, attempt: 1, pod, dueAt: sentAt, sentAt, answeredAt: now() };
+    });
+    return Promise.all(answers).finally(() => patient.close());
   },
 } satisfies GeneratorProcedures);

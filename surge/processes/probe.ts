@@ -1,5 +1,5 @@
 // Measures a service from inside its process. Node loads it before the service's own entry point (`node --import`).
-import { answerCalls } from '../../src/processes/answer-calls.js';
+import { answerCalls } from '../../libs/processes/answer-calls.js';
 import { DecisionMeter } from './decision-meter.js';
 import { PingMeter } from './ping-meter.js';
 import { ProcessMeter, type ProcessUse } from './process-meter.js';

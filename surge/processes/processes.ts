@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import { Child } from '../../src/processes/child.js';
+import { Child } from '../../libs/processes/child.js';
 import type { GeneratorProcedures } from './generator.main.js';
 import { RedisMeter } from './redis-meter.js';
 

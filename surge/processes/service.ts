@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { extname } from 'node:path';
 import { randomPort } from '../../tools/redis-server.js';
-import { Child } from '../../src/processes/child.js';
+import { Child } from '../../libs/processes/child.js';
 import type { ProbeProcedures, ServiceUse } from './probe.js';
 
 /** Entry points of the application, without `.js` or `.ts`. */

@@ -1,21 +1,23 @@
-import { expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ServiceProcess } from './support/service-process.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-const ROUTES = `  PUT  /api/admin/riders/:id/plan           default (sliding-window-log, 30)
-  PUT  /api/admin/zones/:zone/surge         default (sliding-window-log, 5)
-  GET  /api/admin/zones/stats               default (fixed-window, 60)
-  POST /api/drivers/location                reporter (token-bucket, 2500), location-index (leaky-bucket, 5000)
-  GET  /api/drivers/nearby                  rider (token-bucket, 30), matching (token-bucket, 60)
-  POST /api/fares/estimate                  rider (token-bucket, 20), matching (token-bucket, 60)
-  POST /api/login                           login-address (token-bucket, 60), login-account (sliding-window-log, 5)
-  POST /api/rides/request                   rider (token-bucket, 20), matching (token-bucket, 60)
-  GET  /api/trips/:id/summary               summaries (fixed-window, 20), summary-tokens (token-bucket, 6000)
-  GET  /api/trips/export                    exports (concurrency, 2)
-  GET  /api/trips/history                   default (sliding-window-counter, 30)
-  POST /api/trips/summaries                 summaries (fixed-window, 20)
-  GET  /                                    not limited
+const ROUTES = `  PUT  /api/admin/riders/:id/plan    default (sliding-window-log, 30)
+  PUT  /api/admin/zones/:zone/surge  default (sliding-window-log, 5)
+  GET  /api/admin/zones/stats        default (fixed-window, 60)
+  POST /api/drivers/location         reporter (token-bucket, 2500), location-index (leaky-bucket, 5000)
+  GET  /api/drivers/nearby           rider (token-bucket, 30), matching (token-bucket, 60)
+  POST /api/fares/estimate           rider (token-bucket, 20), matching (token-bucket, 60)
+  POST /api/login                    login-address (token-bucket, 60), login-account (sliding-window-log, 5)
+  POST /api/rides/request            rider (token-bucket, 20), matching (token-bucket, 60)
+  GET  /api/trips/:id/summary        summaries (fixed-window, 20), summary-tokens (token-bucket, 6000)
+  GET  /api/trips/export             exports (concurrency, 2)
+  GET  /api/trips/history            default (sliding-window-counter, 30)
+  POST /api/trips/summaries          summaries (fixed-window, 20)
+  20 more are not limited: /, /api/admin, /control-room, /healthz, /metrics
 `;
 
 it('logs little at boot, and ends with the routes, their policies and the address', async () => {
@@ -23,15 +25,14 @@ it('logs little at boot, and ends with the routes, their policies and the addres
   const lines = service.log.trimEnd().split('\n');
   expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
   expect(service.log).toContain(`Routes and their policies:\n${ROUTES}`);
-  expect(service.log).toMatch(/^ {2}GET {2}\/healthz +not limited$/m);
-  expect(lines.length).toBe(36); // two lines of the library, the table, the address
+  expect(lines.length).toBe(17); // two lines of the library, the table, the address
 });
 
 it('lists no policy that RATE_LIMIT leaves out', async () => {
   await using riders = await ServiceProcess.start('main', { RATE_LIMIT: 'riders' });
   expect(riders.log).toMatch(/^ {2}POST \/api\/rides\/request +rider \(token-bucket, 20\)$/m);
   await using off = await ServiceProcess.start('main', { RATE_LIMIT: 'off' });
-  expect(off.log).toMatch(/^ {2}POST \/api\/rides\/request +not limited$/m);
+  expect(off.log).toMatch(/^ {2}32 routes are not limited: .*\/api\/rides/m);
 });
 
 it('lists no share of a limit as the limit while Redis is unavailable', async () => {
@@ -47,4 +48,39 @@ it.each(['main', 'matching.main'] as const)('%s ends with a line for each wrong 
         'MATCHING_QUEUE is "long", expected a whole number from 0 to 1000000\n',
     ),
   );
+});
+
+describe('an address that cannot be listened on ends the boot with one line', () => {
+  const neighbour = createServer();
+  let taken: string;
+
+  beforeEach(async () => {
+    await once(neighbour.listen(0, '127.0.0.1'), 'listening');
+    taken = String((neighbour.address() as AddressInfo).port);
+  });
+
+  afterEach(() => void neighbour.close());
+
+  const rejectionOf = (entry: 'main' | 'matching.main', variables: Record<string, string>): Promise<string> =>
+    ServiceProcess.start(entry, variables).then(
+      () => 'it has started',
+      (error: Error) => error.message.replaceAll(/^.* (?:LOG|WARN) .*\n/gm, ''), // what the library says at boot
+    );
+
+  it.each([
+    ['main', 'PORT', 'PORT'],
+    ['matching.main', 'PORT', 'MATCHING_PORT'],
+    ['matching.main', 'MATCHING_PORT', 'MATCHING_PORT'],
+  ] as const)('%s: a port that another process has, as %s', async (entry, variable, other) => {
+    expect(await rejectionOf(entry, { [variable]: taken })).toBe(
+      'the service ended (1):\n' +
+        `Port ${taken} is taken: end the process that listens on it, or set ${other} to a free port\n`,
+    );
+  });
+
+  it('an address of another machine', async () => {
+    expect(await rejectionOf('main', { BIND: '192.0.2.1' })).toBe(
+      'the service ended (1):\nBIND is "192.0.2.1", expected an address of this machine\n',
+    );
+  });
 });

@@ -13,7 +13,13 @@ import { type MatchingService, startMatching } from './support/start-matching.js
 
 jest.setTimeout(20_000); // it is real time, and the machine may be busy
 
-const BUSY = { MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '1500', MATCHING_PATIENCE_MS: '20000', DRIVERS_SEEDED: '1' };
+const BUSY = {
+  MATCHING_WORKERS: '1',
+  MATCHING_SERVICE_MS: '1500',
+  MATCHING_PATIENCE_MS: '20000',
+  MATCHING_CANCEL: 'on',
+  DRIVERS_SEEDED: '1',
+};
 const ROUTES = [
   ['POST', '/api/rides/request', RIDE],
   ['POST', '/api/fares/estimate', ITINERARY],

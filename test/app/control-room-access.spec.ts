@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as send, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
 import { until } from '../support/faults/until.js';
 import { ServiceProcess } from './support/service-process.js';
@@ -66,6 +66,13 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
     ['post', '/control-room/trials', { lane: 'rides', many: false }],
   ] as const;
 
+  /** For the requests that change nothing. */
+  let shared: Service;
+  beforeAll(async () => {
+    shared = await start(platform, { ...ON, CONTROL_ROOM_HOSTS: 'room.example, other.example' });
+  });
+  afterAll(() => shared.app.close());
+
   it.each([
     FOREIGN,
     `localhost.${FOREIGN}`,
@@ -76,7 +83,7 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
     '[fd00::7]',
     'localhost:80:80',
   ])('rejects the host %s, which can be a rebinding name', async (name) => {
-    const { url } = await open(platform);
+    const { url } = shared;
     const host = `${name}:${new URL(url).port}`;
     for (const path of READS) {
       const { status, body } = await ask(url, path, { Host: host, 'X-Forwarded-Host': 'localhost' });
@@ -89,7 +96,7 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   });
 
   it('rejects a request without a host', async () => {
-    const { url } = await open(platform);
+    const { url } = shared;
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.write('GET / HTTP/1.0\r\n\r\n');
     const [data] = (await once(socket, 'data')) as [Buffer];
@@ -100,7 +107,7 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.0.0.7', '[::1]', 'room.example', 'localhost:8443'])(
     'accepts the host %s, which names this machine',
     async (name) => {
-      const { url } = await open(platform, { CONTROL_ROOM_HOSTS: 'room.example, other.example' });
+      const { url } = shared;
       const host = name.endsWith(':8443') ? name : `${name}:${new URL(url).port}`;
       await request(url).get('/').set('Host', host).expect(200);
       const [method, path] = WRITES[0];
@@ -117,7 +124,7 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
     ['Sec-Fetch-Site', 'cross-site'],
     ['Sec-Fetch-Site', 'same-site'],
   ])('rejects streams and switches for a page with %s %s', async (header, value) => {
-    const { url } = await open(platform);
+    const { url } = shared;
     const stream = await ask(url, '/control-room/events', { [header]: value });
     expect([stream.status, stream.body.error]).toEqual([403, 'cross_origin']);
     for (const [method, path, body] of WRITES) {

@@ -93,7 +93,7 @@ describe('the control room', () => {
       stream,
       ({ state }) => state?.algorithm === 'token-bucket' && state.fullAt > since + 1500,
     );
-    const { limit } = (await services[1].app.get(RateLimiter).explain(RIDER, 'POST /api/rides/request')).policies[0]!
+    const { limit } = (await services[1].app.get(RateLimiter).explain('POST /api/rides/request', RIDER)).policies[0]!
       .level!;
     expect([limit, used.numbers!.limit]).toEqual([5, 5]);
 

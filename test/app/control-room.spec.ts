@@ -114,7 +114,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(new Set(kinds.map(([row]) => row)).size).toBe(5);
     for (const { description, route } of lanes) {
       const decision = await routes.peek(route, { kind: 'user', value: 'anybody' });
-      const real = decision!.policies.map(({ policy: name, algorithm, limit }) => ({ name, algorithm, limit }));
+      const real = decision.policies.map(({ policy: name, algorithm, limit }) => ({ name, algorithm, limit }));
       expect(description.policies.length).toBe(real.length);
       for (const policy of real) expect(description.policies).toContainEqual(expect.objectContaining(policy));
     }

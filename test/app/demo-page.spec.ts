@@ -31,7 +31,7 @@ describe('docs/demo.md', () => {
     const routes = service.app.get(Routes, { strict: false });
     const real = await Promise.all(
       routes.all().map(async (route) => {
-        const policies = (await routes.peek(route, RIDER))?.policies.map(({ policy }) => policy) ?? [];
+        const policies = (await routes.peek(route, RIDER)).policies.map(({ policy }) => policy);
         return [`${route.method} ${route.path}`, policies.toSorted()] as const;
       }),
     );
@@ -49,7 +49,9 @@ describe('docs/demo.md', () => {
 
   it('shows the first lines of the table in the log', async () => {
     const lines = (await service.app.get(RouteTable, { strict: false }).text()).split('\n');
-    expect(DEMO).toContain(`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`);
+    expect(DEMO).toContain(
+      `\n${lines.slice(0, 3).join('\n')}\n  ...\n${lines.at(-1)}\nListening on http://localhost:3000\n`,
+    );
   });
 
   it('shows a 429 that names the policy of the tour', async () => {

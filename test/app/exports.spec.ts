@@ -54,7 +54,7 @@ const fetchAll = (riderId = 'rider-1'): request.Test =>
 async function inFlight(riderId = 'rider-1'): Promise<number> {
   const routes = service.app.get(Routes, { strict: false });
   const decision = await routes.peek(routes.find('GET', '/api/trips/export'), { kind: 'user', value: riderId });
-  const { limit, remaining } = decision!.policies[0]!;
+  const { limit, remaining } = decision.policies[0]!;
   return limit - remaining;
 }
 

@@ -120,7 +120,7 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
       const seconds = (performance.now() - since) / 1000;
       const passed = responses.filter(({ status }) => status === 200).length;
       expect(passed).toBeGreaterThanOrEqual(60);
-      expect(passed).toBeLessThanOrEqual(60 + 150 * seconds);
+      expect(passed).toBeLessThanOrEqual(60 + 100 * seconds);
       const rejected = responses.filter(({ status }) => status === 429);
       expect(rejected).toHaveLength(200 - passed);
       expect(rejected.every(({ body }) => body.policy === 'matching')).toBe(true);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { rateLimitFetch } from 'nestjs-floodgate/client';
+import { rateLimitFetch } from 'floodgate-client';
 import { ITINERARY } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
 

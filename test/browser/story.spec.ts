@@ -11,7 +11,8 @@ const RUNS = 3;
 jest.setTimeout(RUNS * 120_000);
 
 const QUICK_MS = 500;
-const RECOVERY_MS = 10_000;
+/** Matching works off its stale queue: 5 s of work, with a third of its capacity to spare. */
+const RECOVERY_MS = 20_000;
 
 let browser: Browser;
 /** With the defaults that users get. */
@@ -130,7 +131,7 @@ describe('the story on the shipped defaults', () => {
       expect(texts[1]).toMatch(/^The concert ends .*riders waited up to [\d.]+ s for nothing but an error\./);
       expect(texts[1]).toMatch(/With limits failed 0 % .* were told “not now” .*All others were served\./);
       expect(texts[2]).toMatch(
-        /^Limits on in both .* ([1-9]|10) s after the switch it was fast again, and stayed so\./,
+        /^Limits on in both .* (\d|1\d|20) s after the switch it was fast again, and stayed so\./,
       );
       expect(await viewer.state.innerText()).toMatch(
         /^In the surge \d+ of 100 requests failed without limits, and none failed with them\.$/,

@@ -11,6 +11,7 @@ import { Reflector } from '@nestjs/core';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type IdentityResolver,
+  MemoryStore,
   type Policy,
   RateLimit,
   RateLimitGuard,
@@ -115,7 +116,8 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       const [date, monotonic] = [Date.now(), performance.now()];
       jest.spyOn(Date, 'now').mockImplementation(() => date + now);
       jest.spyOn(performance, 'now').mockImplementation(() => monotonic + now);
-      await using app = await open([policy()], { guard: false });
+      const store = new MemoryStore({ clock: () => (date + now) * 1000 });
+      await using app = await open([policy()], { guard: false, store });
       const reset = async (path: string): Promise<number> =>
         Number((await app.send(path)).headers['x-ratelimit-reset']);
       const expected = Math.ceil((date + 3_600_000) / 1000);

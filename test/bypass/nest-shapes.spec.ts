@@ -49,7 +49,7 @@ describe.each(PLATFORMS)('a controller over %s', (platform) => {
     for (const path of ['/one', '/two', '/one', '/two', '/one']) statuses.push((await app.send(path)).status);
     // Nest creates request-scoped instances before it calls guards, so also for rejected requests.
     expect([statuses, made]).toEqual([[200, 200, 200, 429, 429], 5]);
-    const decision = await app.app.get(RateLimiter).peekRoute(Routes, 'one', { kind: 'ip', value: '127.0.0.1' });
+    const decision = await app.app.get(RateLimiter).peek([Routes, 'one'], { kind: 'ip', value: '127.0.0.1' });
     expect(decision).toMatchObject({ allowed: false, policies: [{ remaining: 0 }] });
     expect(app.logs.of('warn')).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { requirePrograms } from '../../tools/programs.js';
+import { NEEDED_BY, requirePrograms } from '../../tools/programs.js';
 import { checkAnswers } from './checks/answers.js';
 import { type Run, runOf, type Verdict } from './checks/check.js';
 import { checkCoverage } from './checks/coverage.js';
@@ -28,7 +28,7 @@ const EXIT_INTERRUPTED = 130;
 /** @throws {UsageError} when a program is missing, with how to install it */
 function prepare(): void {
   try {
-    requirePrograms(['redis-server', 'libfaketime']);
+    requirePrograms(NEEDED_BY['npm run test:chaos']);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }

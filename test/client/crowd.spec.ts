@@ -1,12 +1,12 @@
 import { Controller, Get } from '@nestjs/common';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { MemoryStore, type Policy, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { rateLimitFetch } from 'nestjs-floodgate/client';
+import { rateLimitFetch } from 'floodgate-client';
 import { Test } from '@nestjs/testing';
 import { FROM_HEADERS, type HttpApp, limited } from '../support/http-app.js';
 import { randomOf } from '../support/random.js';
 import { TestClock } from '../support/test-clock.js';
-import { VirtualTime } from './support/virtual-time.js';
+import { VirtualTime } from '../../libs/client/test-support/virtual-time.js';
 
 jest.setTimeout(60_000);
 
@@ -67,6 +67,7 @@ class Routes {
 let app: HttpApp | undefined;
 
 afterEach(async () => {
+  jest.restoreAllMocks();
   await app?.close();
   app = undefined;
 });
@@ -100,6 +101,8 @@ interface Crowd {
 /** Clients that all begin at once, with one fetch for all of them or one for each. */
 async function crowd({ path, format, clients, shared, headers, each = 1, options }: Crowd): Promise<Outcome> {
   const time = new VirtualTime();
+  // The application's clock runs as fast as its store's: its answers name instants.
+  jest.spyOn(Date, 'now').mockImplementation(time.wallNow);
   app = await limited('Express', Routes, {
     store: new MemoryStore({ clock: time.clock }),
     identity: FROM_HEADERS,
@@ -112,6 +115,7 @@ async function crowd({ path, format, clients, shared, headers, each = 1, options
   // A fetch learns from a header which call it serves.
   const noted: typeof fetch = async (input, init) => {
     const response = await time.fetch(input, init);
+    response.headers.set('Date', new Date(time.wallNow()).toUTCString()); // Node writes the real one
     const call = Number(new Headers(init?.headers).get('X-Call'));
     (attempts[call] ??= []).push(response.status);
     formats.add(NAMES.filter((name) => response.headers.has(FORMATS[name].mark)).join());

@@ -5,9 +5,9 @@ import * as nest from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
 import { transform } from '@swc/core';
-import * as client from 'nestjs-floodgate/client';
+import * as client from 'floodgate-client';
 import { firstValueFrom } from 'rxjs';
-import { type Scripted, ScriptedServer } from './support/scripted-server.js';
+import { type Scripted, ScriptedServer } from '../../libs/client/test-support/scripted-server.js';
 
 const PAGE = readFileSync(new URL('../../docs/client.md', import.meta.url), 'utf8');
 /** Those that need a server. Jest runs the others as they are: test/docs. */
@@ -15,7 +15,7 @@ const SNIPPETS = [...PAGE.matchAll(/```ts types=[^\n]*\n(.*?)```/gs)].map(([, co
 const PACKAGES: Readonly<Record<string, object>> = {
   '@nestjs/axios': nestAxios,
   '@nestjs/common': nest,
-  'nestjs-floodgate/client': client,
+  'floodgate-client': client,
 };
 
 /** Runs a snippet of the page against a server, and returns what it prints and exports. */

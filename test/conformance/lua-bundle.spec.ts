@@ -9,27 +9,21 @@ import { useRedis } from '../support/redis-fixture.js';
 
 interface Bundler {
   readonly TARGET: string;
-  readonly OVERRIDES_TARGET: string;
-  readonly OVERRIDES_FOLDER: string;
-  readonly NODE_TARGET: string;
-  readonly bundle: (folder?: string) => string;
-  readonly bundleNode: () => string;
-  readonly programOf: (folder?: string) => string;
+  readonly bundle: () => string;
+  readonly programOf: (path: string, algorithm?: string) => string;
 }
 
 // The bundler is plain JavaScript without types, so that npm can run it before anything is built.
 const bundler = (await import(pathToFileURL(resolve('lua/bundle.js')).href)) as Bundler;
-const { TARGET, NODE_TARGET, OVERRIDES_TARGET, OVERRIDES_FOLDER, bundle, bundleNode, programOf } = bundler;
+const { TARGET, bundle, programOf } = bundler;
 
-/** The program of a policy with `lease`, which is another one than that of its algorithm. */
-const LEASED = ['leased-bucket'];
-const PROGRAMS = [...ALGORITHM_NAMES, ...LEASED];
+/** The program of a policy with `prefetch`, which is another one than that of its algorithm. */
+const PREFETCHED = ['prefetch-bucket'];
+const PROGRAMS = [...ALGORITHM_NAMES, ...PREFETCHED];
 
 describe('the Lua program in the library', () => {
   it('is what lua/bundle.js makes of its sources (npm run lua:bundle)', () => {
     expect(readFileSync(TARGET, 'utf8')).toBe(bundle());
-    expect(readFileSync(NODE_TARGET, 'utf8')).toBe(bundleNode());
-    expect(readFileSync(OVERRIDES_TARGET, 'utf8')).toBe(bundle(OVERRIDES_FOLDER));
   });
 
   it('has a file for each algorithm of the list, and no other', () => {
@@ -37,24 +31,25 @@ describe('the Lua program in the library', () => {
     expect(files.map((file) => basename(file, '.lua'))).toEqual(PROGRAMS.toSorted());
   });
 
-  it('has a branch for every algorithm, and no directive that is left', () => {
-    const program = programOf();
+  it('has a lean program for each of them', () => {
+    const files = readdirSync('lua/lean').filter((file) => file.endsWith('.lua'));
+    expect(files.map((file) => basename(file, '.lua'))).toEqual(PROGRAMS.toSorted());
+  });
+
+  it('has a branch for every algorithm, and no directive left', () => {
+    const program = programOf('lua/program.lua');
     for (const name of PROGRAMS) expect(program).toContain(`if algorithm == '${name}' then\n`);
     expect(program).not.toMatch(/^\s*---/m);
   });
-});
 
-describe('the Lua program for one node of a Cluster', () => {
-  it('is that of the decisions, with other arguments, which reads each key for itself', () => {
-    const program = bundleNode();
-    expect(program).toContain("redis.pcall('GET', KEYS[k])");
-    expect(program).not.toContain("'MGET'");
-    const [, decisions] = /-- (Decides a batch[^]*?)-- Phase one/.exec(programOf())!;
-    expect(JSON.parse(/"[^]*?(?=;\nexport)/.exec(program)![0])).toContain(decisions);
+  it.each(PROGRAMS)('has a branch for %s in its lean program, and no directive left', (name) => {
+    const program = programOf('lua/lean.lua', name);
+    expect(program).toContain(`if algorithm == '${name}' then\n`);
+    expect(program).not.toMatch(/^\s*---|ALGORITHM/m);
   });
 
   // A script with a shebang may use the keys of one slot alone.
-  it('has no shebang', () => expect(bundleNode()).not.toContain('#!'));
+  it('has no shebang', () => expect(bundle()).not.toContain('#!'));
 });
 
 describe('the Lua bundler', () => {
@@ -76,7 +71,7 @@ describe('the Lua bundler', () => {
   /** What Redis answers to the program of these files. */
   async function run(files: Readonly<Record<string, string>>, ...args: string[]): Promise<unknown> {
     await write(files);
-    return redis.client.eval(programOf(folder), 0, ...args);
+    return redis.client.eval(programOf(join(folder, 'program.lua')), 0, ...args);
   }
 
   it.each([
@@ -115,6 +110,14 @@ describe('the Lua bundler', () => {
     expect(await run(files, 'part')).toBeNull();
   });
 
+  it('puts a name in the place of ALGORITHM, in paths and in texts', async () => {
+    await write({
+      'lean.lua': '--- @include "kinds/ALGORITHM.lua"\nreturn {"ALGORITHM", kind}',
+      'kinds/a-b.lua': 'local kind = 1',
+    });
+    expect(await redis.client.eval(programOf(join(folder, 'lean.lua'), 'a-b'), 0)).toEqual(['a-b', 1]);
+  });
+
   it.each([
     ['a directive that it does not know', '--- @inlcude "part.lua"', 'there is no directive @inlcude "part.lua"'],
     ['a directive without quotes', '--- @include part.lua', 'there is no directive @include part.lua'],
@@ -123,6 +126,6 @@ describe('the Lua bundler', () => {
     ['a file that includes itself', '--- @include "program.lua"', 'is included twice'],
   ])('refuses %s', async (_, program, problem) => {
     await write({ 'program.lua': program, 'part.lua': 'return 1' });
-    expect(() => programOf(folder)).toThrow(problem);
+    expect(() => programOf(join(folder, 'program.lua'))).toThrow(problem);
   });
 });

@@ -34,7 +34,7 @@ const CHANGED: Readonly<Record<string, readonly (readonly [before: RegExp, after
   ],
 };
 /** What `npm run lua:bundle` writes. */
-const GENERATED = ['program', 'node-program'].map((name) => `${LIBRARY}/stores/redis/${name}.generated.ts`);
+const GENERATED = [`${LIBRARY}/stores/redis/batch/programs.generated.ts`];
 
 /** The folder that may know algorithms by name. */
 const MAY_KNOW_NAMES = ['algorithms/'];

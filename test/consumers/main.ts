@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { requirePrograms } from '../../tools/programs.js';
+import { NEEDED_BY, requirePrograms } from '../../tools/programs.js';
 import { endAll, Log } from './command.js';
 import { type ConsumersOptions, readOptions, USAGE, UsageError } from './options.js';
 import { describeRow, printFailure, resultLine } from './report.js';
@@ -71,7 +71,7 @@ async function main(): Promise<number> {
     return 0;
   }
   try {
-    requirePrograms(['redis-server']);
+    requirePrograms(NEEDED_BY['npm run test:consumers']);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { choicesOf, MAJORS, NODES, type Row } from './row.js';
+import { choicesOf, NESTS, NODES, type Row } from './row.js';
 import { ROWS } from './rows.js';
 
 /** In this order: numbers would come first. */
@@ -24,7 +24,7 @@ export interface ConsumersOptions {
 export const USAGE = `npm run test:consumers -- [options]
 
   --only NAME     run this row, or the rows whose names begin with NAME; may be given several times
-  --nest MAJOR    run the rows of this Nest, ${MAJORS.join(' or ')}
+  --nest MAJOR    run the rows of this Nest, ${NESTS.join(', ')}
   --node LINE     run the rows of this Node, ${LINES.join(', ')}
   --ci            run the rows that .ci/run runs
   --list          print the rows, and do nothing
@@ -76,7 +76,7 @@ export function readOptions(args: readonly string[]): ConsumersOptions | undefin
       throw new UsageError(`--only must begin the name of a row, got '${name}'. --list prints the rows`);
     }
   }
-  requireOneOf('--nest', MAJORS, nest);
+  requireOneOf('--nest', NESTS, nest);
   requireOneOf('--node', LINES, node);
   const rows = ROWS.filter(
     (row) =>

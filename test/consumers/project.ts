@@ -22,6 +22,7 @@ const TESTS = /jest|vitest|vite-|supertest|ts-node|tsconfig-paths|@nestjs\/testi
 /** Writes the application of a row: the project as generated, a limited route, and what the row chooses. */
 export async function writeProject(row: Choices, workshop: Workshop): Promise<string> {
   const folder = workshop.appFolder(row.name);
+  if (row.major === 'none') return writeClientProject(row, workshop, folder);
   cpSync(await workshop.scaffold(row), folder, { recursive: true });
   const unused = row.tests ? [] : ['vitest.config.ts', 'vitest.config.e2e.ts', 'jest.config.ts'];
   for (const name of ['src', 'test', ...unused]) rmSync(join(folder, name), { recursive: true, force: true });
@@ -44,6 +45,25 @@ export async function writeProject(row: Choices, workshop: Workshop): Promise<st
   source('redis.ts', `redis/${row.redis}.ts`);
   source('metrics.ts', `metrics/${row.metrics ? 'prom-client' : 'none'}.ts`);
   if (row.tests) source('app.spec.ts', 'app.test.ts');
+  return folder;
+}
+
+/** Writes an application that installs the client and nothing else. */
+function writeClientProject(row: Choices, { client }: Workshop, folder: string): string {
+  mkdirSync(join(folder, 'src'), { recursive: true });
+  const write = (name: string, content: object): void =>
+    writeFileSync(join(folder, name), JSON.stringify(content, undefined, 2));
+  write('package.json', {
+    private: true,
+    type: row.modules === 'esm' ? 'module' : 'commonjs',
+    dependencies: { 'floodgate-client': `file:${client}` },
+    devDependencies: { '@types/node': '^20', typescript: '~5.9.3' },
+  });
+  const options: Record<string, unknown> = { module: 'nodenext', target: 'es2023', outDir: 'dist', strict: true };
+  editTypes(options, row);
+  write('tsconfig.json', { compilerOptions: options, include: ['src'] });
+  cpSync(join(TEMPLATES, 'client/main.ts'), join(folder, 'src/main.ts'));
+  for (const [name, text] of Object.entries(filesOf(row.manager))) writeFileSync(join(folder, name), text);
   return folder;
 }
 

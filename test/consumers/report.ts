@@ -4,7 +4,7 @@ import { choicesOf, type Result, type Row } from './row.js';
 export function describeRow(row: Row): string {
   const { name, proves, nest, modules, node, resolution, platform, build, redis, manager } = choicesOf(row);
   const choices = [
-    `Nest ${nest}`,
+    nest === 'none' ? 'no Nest' : `Nest ${nest}`,
     modules,
     resolution,
     platform,

@@ -39,6 +39,11 @@ export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
     versions = await versionsOf(app);
     step = 'type check';
     await app.bin(['tsc', '--noEmit', '-p', 'tsconfig.json']);
+    if (choices.major === 'none') {
+      step = 'client';
+      await useClient(app, log);
+      return { row, seconds: (performance.now() - began) / 1000, versions, failure, log: log.text };
+    }
     step = 'build';
     const built = await build(choices, app, workshop);
     await using redis = await redisFor(choices.redis);
@@ -53,6 +58,17 @@ export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
     failure = `${step}: ${(error as Error).message}`;
   }
   return { row, seconds: (performance.now() - began) / 1000, versions, failure, log: log.text };
+}
+
+/** Runs an application that has installed the client alone. */
+async function useClient(app: Installed, log: Log): Promise<void> {
+  await app.bin(['tsc', '-p', 'tsconfig.json']);
+  const { node, folder: cwd, nodeFolder } = app;
+  const printed = await run([...node, 'dist/main.js'], { cwd, nodeFolder, log });
+  if (printed !== 'the client waited\n') throw new Error(`It printed '${printed}'`);
+  for (const name of [...NAMED, 'nestjs-floodgate', 'rxjs']) {
+    if (name !== 'typescript' && (await app.version(name)) !== undefined) throw new Error(`${name} was installed, too`);
+  }
 }
 
 async function versionsOf({ node, folder, version }: Installed): Promise<Record<string, string>> {

@@ -3,6 +3,8 @@ export const NODES = { '20.18': '20.18.0', '20.19': '20.19.0', '22.12': '22.12.0
 
 /** The majors of Nest. */
 export const MAJORS = ['11', '12'] as const;
+/** What an application has of Nest. Those without it install the client alone. */
+export const NESTS = [...MAJORS, 'none'] as const;
 
 export type NodeLine = keyof typeof NODES;
 export type Modules = 'commonjs' | 'esm';
@@ -20,8 +22,8 @@ export interface Row {
   readonly name: string;
   /** What this row proves and no other one does. */
   readonly proves: string;
-  /** The version of Nest: a major, whose newest version is installed, or an exact one. */
-  readonly nest: '11' | '11.1.4' | '12';
+  /** The version of Nest: a major, whose newest version is installed, or an exact one. `none`: the client, alone. */
+  readonly nest: '11' | '11.1.4' | '12' | 'none';
   readonly modules: Modules;
   /** Default: the Node that runs this. */
   readonly node?: NodeLine;
@@ -49,7 +51,7 @@ export interface Row {
 
 /** A row with all choices made. */
 export interface Choices extends Required<Omit<Row, 'node' | 'ioredis'>>, Pick<Row, 'node' | 'ioredis'> {
-  readonly major: (typeof MAJORS)[number];
+  readonly major: (typeof NESTS)[number];
 }
 
 /** Fills in the defaults. */
@@ -65,7 +67,7 @@ export function choicesOf(row: Row): Choices {
     manager: 'npm',
     ci: false,
     ...row,
-    major: row.nest === '12' ? '12' : '11',
+    major: row.nest === '11.1.4' ? '11' : row.nest,
   };
 }
 

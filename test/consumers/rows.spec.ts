@@ -13,11 +13,13 @@ describe('the rows', () => {
   it('have a name each, and each says what it proves', () => {
     for (const field of ['name', 'proves'] as const)
       expect(new Set(ROWS.map((row) => row[field])).size).toBe(ROWS.length);
-    for (const { name, nest } of chosen) expect(name).toMatch(new RegExp(`^nest${nest.split('.')[0]}-[a-z0-9-]+$`));
+    for (const { name, major } of chosen) {
+      expect(name).toMatch(new RegExp(`^${major === 'none' ? 'client' : `nest${major}`}-[a-z0-9-]+$`));
+    }
   });
 
   it.each([
-    ['nest', ['11', '11.1.4', '12']],
+    ['nest', ['11', '11.1.4', '12', 'none']],
     ['modules', ['commonjs', 'esm']],
     ['node', [undefined, ...Object.keys(NODES)]],
     ['resolution', ['node10', 'node16', 'nodenext', 'bundler']],
@@ -76,18 +78,20 @@ describe('the command line', () => {
     expect(names('--nest', '11', '--node', '20.18')).toEqual(['nest11-floor', 'nest11-esbuild', 'nest11-iovalkey']);
   });
 
-  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12 and a strict node_modules', () => {
-    const [first, second, third, ...more] = chosen.filter(({ ci }) => ci);
+  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules and the client alone', () => {
+    const [first, second, third, fourth, ...more] = chosen.filter(({ ci }) => ci);
     expect(first).toMatchObject({ major: '11', modules: 'commonjs', tests: true });
     expect(second).toMatchObject({ major: '12', modules: 'esm', redis: 'url' });
     expect(third).toMatchObject({ manager: 'pnpm' });
+    expect(fourth).toMatchObject({ nest: 'none' });
     expect(more).toEqual([]);
-    expect(readFileSync('.ci/run', 'utf8')).toContain('npm run test:consumers -- --ci --json');
+    expect(readFileSync('.ci/run', 'utf8')).toContain('npm run test:all');
+    expect(readFileSync('tools/test.ts', 'utf8')).toContain("['test:consumers', '--ci']");
   });
 
   it.each([
     [['--only', 'nest13'], "--only must begin the name of a row, got 'nest13'"],
-    [['--nest', '10'], "--nest must be one of 11, 12, got '10'"],
+    [['--nest', '10'], "--nest must be one of 11, 12, none, got '10'"],
     [['--node', '18'], "--node must be one of 20.18, 20.19, 22.12, 24, got '18'"],
     [['--parallel', '0'], "--parallel must be a whole number from 1 to 8, got '0'"],
     [['--only', 'nest11-jest', '--nest', '12'], 'No row fits all of --only, --nest, --node and --ci'],

@@ -2,9 +2,10 @@ import type { Row } from './row.js';
 
 const NEST_11 = { nest: '11', modules: 'commonjs' } as const;
 const NEST_12 = { nest: '12', modules: 'esm' } as const;
+const CLIENT = { nest: 'none', libCheck: true } as const;
 
 /**
- * The applications that install the packed library. They are no full product: each value of each choice occurs, most pairs of
+ * The applications that install the packed library, or the client alone. They are no full product: each value of each choice occurs, most pairs of
  * values that touch each other do, and each row says what it alone proves.
  */
 export const ROWS: readonly Row[] = [
@@ -255,5 +256,40 @@ export const ROWS: readonly Row[] = [
     resolution: 'bundler',
     build: 'swc',
     libCheck: true,
+  },
+  {
+    ...CLIENT,
+    name: 'client-esm',
+    proves: 'floodgate-client alone, from ES modules on Node 20.18',
+    modules: 'esm',
+    node: '20.18',
+    ci: true,
+  },
+  {
+    ...CLIENT,
+    name: 'client-node10',
+    proves: 'floodgate-client alone, from CommonJS under `moduleResolution: node10`, installed by Yarn 1',
+    modules: 'commonjs',
+    node: '20.19',
+    resolution: 'node10',
+    manager: 'yarn1',
+  },
+  {
+    ...CLIENT,
+    name: 'client-pnpm',
+    proves: "floodgate-client alone, in pnpm's strict node_modules",
+    modules: 'esm',
+    node: '22.12',
+    resolution: 'bundler',
+    manager: 'pnpm',
+  },
+  {
+    ...CLIENT,
+    name: 'client-pnp',
+    proves: "floodgate-client alone, from CommonJS under Yarn's Plug'n'Play",
+    modules: 'commonjs',
+    node: '24',
+    resolution: 'node16',
+    manager: 'yarn-pnp',
   },
 ];

@@ -8,6 +8,7 @@ import { type Log, run } from './command.js';
 import { type Choices, NODES, type NodeLine } from './row.js';
 
 const LIBRARY = fileURLToPath(new URL('../../libs/rate-limit/', import.meta.url));
+const CLIENT = fileURLToPath(new URL('../../libs/client/', import.meta.url));
 
 export interface PackedLibrary {
   readonly tarball: string;
@@ -15,26 +16,31 @@ export interface PackedLibrary {
   readonly entries: readonly string[];
 }
 
-/** What the rows share, each part made when a row first needs it: the packed library, tools, and projects as generated. */
+/** What the rows share, each part made when a row first needs it: the packed library and client, tools, and projects as generated. */
 export class Workshop {
   private readonly made = new Map<string, Promise<string>>();
 
   private constructor(
     readonly folder: string,
     readonly library: PackedLibrary,
+    /** The tarball of the client. */
+    readonly client: string,
     readonly registry: string,
   ) {}
 
   /** Makes a folder outside of the repository, so that no application finds the repository's node_modules. */
   static async open(log: Log): Promise<Workshop> {
     const folder = mkdtempSync(join(tmpdir(), 'floodgate-consumers-'));
-    const npm = (...args: string[]): Promise<string> => run([...NPM, ...args], { cwd: LIBRARY, log });
-    const [report] = JSON.parse(lastJson(await npm('pack', '--json', '--pack-destination', folder))) as [
-      { filename: string; files: { path: string }[] },
-    ];
-    if (!report.files.some(({ path }) => path.startsWith('dist/'))) throw new Error('npm pack packed no dist');
+    const pack = async (cwd: string): Promise<string> => {
+      const printed = await run([...NPM, 'pack', '--json', '--pack-destination', folder], { cwd, log });
+      const [report] = JSON.parse(lastJson(printed)) as [{ filename: string; files: { path: string }[] }];
+      if (!report.files.some(({ path }) => path.startsWith('dist/'))) throw new Error('npm pack packed no dist');
+      return named(join(folder, report.filename));
+    };
+    const library = { tarball: await pack(LIBRARY), entries: entriesOf() };
+    const client = await pack(CLIENT);
     const registry = (await run([...NPM, 'config', 'get', 'registry'], { cwd: folder, log })).trim();
-    return new Workshop(folder, { tarball: named(join(folder, report.filename)), entries: entriesOf() }, registry);
+    return new Workshop(folder, library, client, registry);
   }
 
   close(): void {

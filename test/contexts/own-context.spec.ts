@@ -71,8 +71,8 @@ describe("an application's own context", () => {
     await expect(call('mail')({ from: 'ada' })).rejects.toThrow('job: Too many requests, retry in 3600 seconds');
     expect(await call('free')({ from: 'ada' })).toBe('free');
     expect(await call('mail')({ from: 'bob' })).toBe('mailed');
-    const peeked = await app.app.get(RateLimiter).peekRoute(Jobs, 'mail', { kind: 'user', value: 'bob' });
-    expect(peeked!.policies[0]!.remaining).toBe(1);
+    const peeked = await app.app.get(RateLimiter).peek([Jobs, 'mail'], { kind: 'user', value: 'bob' });
+    expect(peeked.policies[0]!.remaining).toBe(1);
     expect(app.logs.of('warn')).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import request from 'supertest';
-import { RATE_LIMIT } from '../../libs/rate-limit/src/nest/decorators/metadata.js';
+import { decorationOf } from '../../libs/rate-limit/src/nest/decorators/metadata.js';
 import { ALL_ADDRESSES } from '../../src/config/configuration.js';
 import { readConfiguration } from '../../src/config/read-configuration.js';
 import { type Service as App, start } from '../app/support/start-app.js';
@@ -281,7 +281,7 @@ describe('a pod that shuts down', () => {
     const policies = controllers.flatMap(({ metatype, instance }) => {
       const prototype = Object.getPrototypeOf(instance) as Record<string, object>;
       const holders = [metatype as object, ...scanner.getAllMethodNames(prototype).map((name) => prototype[name]!)];
-      return holders.flatMap((holder) => (Reflect.getMetadata(RATE_LIMIT, holder) ?? []) as unknown[]);
+      return holders.flatMap((holder) => (decorationOf(holder)?.policies ?? []) as readonly unknown[]);
     });
     const waits = policies
       .filter((policy): policy is { capacity: number; drain: number } => {

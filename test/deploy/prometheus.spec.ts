@@ -79,7 +79,7 @@ const VARIABLES = DASHBOARD.templating.list.filter(({ type }) => type === 'query
 /** The colours of the light theme. Those of the dark one do not show on a light page. */
 const PALETTE = new Map(
   Array.from(
-    readFileSync(join(DEPLOY, '../src/palette/palette.css'), 'utf8')
+    readFileSync(join(DEPLOY, '../libs/palette/palette.css'), 'utf8')
       .split('@media')[0]!
       .matchAll(/--([\w-]+): (#\w+);/g),
     ([, name, colour]): [string, string] => [name!, colour!],
@@ -363,7 +363,7 @@ describe('the dashboard', () => {
 
   it('has data in every panel, for everything and for chosen policies and pods', async () => {
     await until('a 429', SCRAPE_LIMIT_MS, async () => (await burst()).includes(429));
-    const chosen = { policy: '(rider|matching)', pod: new URL(service.url).host.replaceAll('.', '\\\\.') };
+    const chosen = { policy: '(rider|matching|exports)', pod: new URL(service.url).host.replaceAll('.', '\\\\.') };
     for (const { title, targets } of PANELS) {
       for (const { expr } of targets!) {
         if (expr.includes('rate_limiter_shadow_')) continue;

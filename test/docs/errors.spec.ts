@@ -43,19 +43,19 @@ const PASSED_ON = [
   // Warnings of a policy: where the policy is bound, the link is added.
   'algorithms/options.ts: options.warn( `${option} is rounded down to ${rate.tokens} per ${rate.microseconds} microseconds, to be counted exactly`, )',
   'algorithms/options.ts: options.warn(shortWindow(given))',
-  'limiter/limiter-policies.ts: this.logger.warn(message)',
+  'engine/calls/call-policies.ts: this.logger.warn(message)',
   // The message of an error that has its link.
-  "nest/admin/openapi.ts: new Logger('RateLimit').warn(`RateLimitAdminModule: its endpoints are not described for ${message}`)",
+  'nest/admin/openapi.ts: new RateLimitLogger().warn(`RateLimitAdminModule: its endpoints are not described for ${message}`)',
   // What a hook of the application throws.
-  "nest/before-routing.ts: new Logger('RateLimit').error(error)",
-  'limiter/limiter-policies.ts: this.warnOnce(conflict)',
+  'nest/before-routing.ts: new RateLimitLogger().error(error)',
+  'engine/calls/call-policies.ts: this.warnOnce(conflict)',
   'nest/rate-limit.runtime.ts: logger.warn(message)',
   'nest/rate-limit.runtime.ts: this.logger.warn(warning)',
   'nest/route-policies.ts: this.logger.warn(message)',
   'nest/route-policies.ts: this.warnOnce(conflict)',
-  'stores/redis/state-log.ts: this.logger.warn(`${message}${more}`)',
+  'stores/redis/connection/state-log.ts: this.logger.warn(`${message}${more}`)',
   'util/rationed-warning.ts: this.logger.warn(`${message}${more}`)',
-  "nest/rate-limit-exception.filter.ts: new Logger('RateLimit').error(error)",
+  'nest/rate-limit-exception.filter.ts: new RateLimitLogger().error(error)',
   'nest/rate-limit.gateways.ts: this.logger.error(error)',
   'nest/rate-limit.gateways.ts: this.logger.error(failure)',
 ];

@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisServer } from '../support/redis-server.js';
 import { kindOf } from './support/kinds.js';
+import { lintSnippets, prepareLint } from './support/lint.js';
 import { readPage } from './support/markdown.js';
 import { FOLDER, moduleOf, pathOf } from './support/modules.js';
 import { expectBlock, PageState } from './support/page-state.js';
-import { PAGES, ROOT } from './support/pages.js';
+import { PAGES, ROOT, textOf } from './support/pages.js';
 import { GLOBALS, runSpecs, type SpecResults } from './support/specs.js';
 
 // Every snippet of the pages: modules are type-checked and run, their applications are asked with the page's own commands, and
@@ -17,10 +18,22 @@ import { GLOBALS, runSpecs, type SpecResults } from './support/specs.js';
 
 const TYPE_CHECK_MS = 120_000;
 const BLOCK_MS = 100_000;
+const STRICT = 'tsconfig.strict.json';
 const BLOCKS = PAGES.map((page) => ({
   page,
   blocks: readPage(page).fences.map((fence) => ({ fence, kind: kindOf(fence) })),
 })).filter(({ blocks }) => blocks.length > 0);
+
+/** A mistake that the linter has to find among all others: its rules need types, and without them it would find nothing. */
+const MISTAKE = {
+  page: 'mistake.md',
+  line: 1,
+  lang: 'ts',
+  meta: 'module',
+  value: 'RateLimitModule.forRoot({\n  plan: { resolve: (context) => context.switchToHttp().getRequest().plan },\n});',
+  before: '',
+  after: '',
+};
 
 let server: RedisServer;
 let redis: Redis;
@@ -40,11 +53,15 @@ beforeAll(async () => {
   const compilerOptions = { noEmit: true, rootDir: '..', noUnusedLocals: false, noUnusedParameters: false };
   const include = ['**/*.ts'];
   write(`${ROOT}${FOLDER}/globals.d.ts`, GLOBALS);
-  write(`${ROOT}${FOLDER}/tsconfig.json`, JSON.stringify({ extends: '../tsconfig.json', compilerOptions, include }));
+  write(`${ROOT}${FOLDER}/${STRICT}`, JSON.stringify({ extends: '../tsconfig.json', compilerOptions, include }));
+  write(pathOf(MISTAKE), moduleOf(MISTAKE, 'module'));
+  prepareLint();
   // Beside the runs below, each in a process of its own.
   specResults = all.some(({ kind }) => kind.does === 'spec') ? runSpecs() : Promise.resolve([]);
   specResults.catch(() => undefined); // the blocks await it
-  typeCheck = promisify(execFile)('node', ['node_modules/typescript/bin/tsc', '-p', FOLDER], { cwd: ROOT }).then(
+  typeCheck = promisify(execFile)('node', ['node_modules/typescript/bin/tsc', '-p', `${FOLDER}/${STRICT}`], {
+    cwd: ROOT,
+  }).then(
     ({ stdout }) => stdout,
     ({ stdout }: { stdout: string }) => stdout,
   );
@@ -69,6 +86,26 @@ describe.each(BLOCKS)('$page', ({ blocks }) => {
 });
 
 it('every snippet has the right types', async () => expect(await typeCheck).toBe(''), TYPE_CHECK_MS);
+
+it(
+  'no snippet has a problem for the linter of a new project',
+  async () => {
+    const snippets = BLOCKS.flatMap(({ blocks }) => blocks).flatMap(({ fence, kind }) => {
+      if (kind.does === 'module') return [{ fence, frame: kind.frame }];
+      return kind.does === 'types' || kind.does === 'spec' ? [{ fence, frame: '' as const }] : [];
+    });
+    const problems = await lintSnippets([...snippets, { fence: MISTAKE, frame: 'module' }]);
+    expect(problems).toEqual([
+      expect.stringMatching(/^mistake\.md:3: typescript\(no-unsafe-return\)/),
+      expect.stringMatching(/^mistake\.md:3: typescript\(no-unsafe-member-access\)/),
+    ]);
+  },
+  TYPE_CHECK_MS,
+);
+
+it.each(PAGES)('%s reads nothing from an untyped request, in blocks that another test runs either', (page) => {
+  expect(textOf(page)).not.toMatch(/getRequest\(\)[.?[]/);
+});
 
 function write(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });

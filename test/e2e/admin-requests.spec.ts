@@ -17,7 +17,7 @@ describe.each(PLATFORMS)('the endpoints over %s', (platform) => {
     [400, 'POST explain', { identity: { kind: 'User', value: 'a' } }, 'its kind must be 1 to 16 of a-z'],
     [400, 'POST explain', { identity: { kind: 'user', value: 7.5 } }, 'its value must be a string'],
     [400, 'POST explain', { identity: ADA, ruote: 'x' }, "'ruote' is not an option. Did you mean route?"],
-    [400, 'POST explain', { identity: ADA, route: 7 }, 'route must be text, got 7'],
+    [400, 'POST explain', { identity: ADA, route: 7 }, 'route must be text of 1 to 1024 characters, got 7'],
     [400, 'POST explain', { identity: ADA, plan: 'pro' }, 'plan has no effect'],
     [400, 'POST explain', { identity: ADA, plan: {} }, 'plan must be the name of a plan'],
     [
@@ -71,6 +71,17 @@ describe.each(PLATFORMS)('the endpoints over %s', (platform) => {
     [400, 'GET overrides?limit=many', undefined, "limit must be a whole number from 1 to 1000, got 'many'"],
     [400, 'GET overrides?limit=1&limit=2', undefined, 'The query: limit must be given once'],
     [400, 'GET overrides?cursor=x', undefined, "cursor must be the cursor of a page, got 'x'"],
+    ...['0', '00', '-1', '', '1.5', '1e3', ' 7', '9007199254740993', '99999999999999999999'].flatMap(
+      (cursor): [number, string, unknown, string][] => {
+        const problem = `cursor must be the cursor of a page, got '${cursor}'`;
+        return [
+          [400, `GET overrides?cursor=${encodeURIComponent(cursor)}`, undefined, problem],
+          [400, `GET overrides/history?cursor=${encodeURIComponent(cursor)}`, undefined, problem],
+          [400, 'POST overrides/history', { ...TARGET, cursor }, problem],
+        ];
+      },
+    ),
+    [400, 'POST overrides/history', { ...TARGET, cursor: 5 }, 'cursor must be the cursor of a page, got 5'],
     [400, 'GET overrides?page=2', undefined, "'page' is not an option"],
     [400, 'GET overrides/history?limit=', undefined, 'limit must be a whole number'],
     [400, 'GET table?limited=yes', undefined, "limited must be true or false, got 'yes'"],

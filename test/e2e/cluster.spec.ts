@@ -52,6 +52,36 @@ it.each<[string, [Policy, ...Policy[]]]>([
   expect(app.logs.of('warn')).toEqual([]);
 });
 
+it.each([undefined, 2])('reservations that are open in several slots make estimates; shards: %s', async (shards) => {
+  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  const limiter = app.app.get(RateLimiter);
+  const window = { algorithm: 'fixed-window', window: '300d' } as const;
+  const policies: Policy[] = [
+    { ...window, name: 'mine', limit: 2 },
+    { ...window, name: 'all', limit: 4, by: 'global', ...(shards && { shards }) },
+  ];
+  const reserve = (user: string): ReturnType<RateLimiter['reserve']> =>
+    limiter.reserve(policies, { kind: 'user', value: user });
+  const said = ({ decision }: Awaited<ReturnType<typeof reserve>>): unknown[] =>
+    decision.policies.map(({ allowed, estimated, retryAfterMs }) => [allowed, estimated, retryAfterMs! > 1_000]);
+  const open = await Promise.all(['ada', 'ada', 'bob', 'eve'].map(reserve));
+  expect(open.map(({ allowed }) => allowed)).toEqual([true, true, true, true]);
+  const [passes, estimate, certain] = [
+    [true, undefined, false],
+    [false, true, false],
+    [false, undefined, true],
+  ];
+  // The second time, too: no such rejection is kept as certain.
+  for (let i = 0; i < 2; i++) {
+    expect(said(await reserve('joe'))).toEqual([passes, estimate]);
+    expect(said(await reserve('ada'))).toEqual([estimate, estimate]);
+  }
+  for (const one of open.slice(0, 2)) await one.settle(1);
+  expect(said(await reserve('ada'))).toEqual([certain, estimate]);
+  for (const one of open.slice(2)) await one.settle(1);
+  for (let i = 0; i < 2; i++) expect(said(await reserve('joe'))).toEqual([passes, certain]);
+});
+
 it('leases in several slots are taken together, renewed, and released, each by the clock of its slot', async () => {
   await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
   const limiter = app.app.get(RateLimiter);

@@ -28,7 +28,12 @@ const PREFIX = 'keyPrefix must be 1 to 32 printable characters without blanks an
 
 const WRONG: [problem: string, options: unknown][] = [
   ["'redisUrl' is not an option. The options are redis, store, policies,", { redisUrl: 'redis://localhost' }],
-  ["'default' is not an option", { default: [] }],
+  ["'default' is not an option. Did you mean defaults?", { default: [] }],
+  ["'policy' is not an option. Did you mean policies?", { policy: {} }],
+  ["'identities' is not an option. Did you mean identity?", { identities: [] }],
+  ["'throttlers' is not an option. Here it is policies.", { throttlers: [] }],
+  ["connect must be one of 'retry', 'required', got 'require'. Did you mean 'required'?", { connect: 'require' }],
+  ["got 'clsed'. Did you mean 'closed'?", { onStoreFailure: 'clsed' }],
   ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", { onMissingIdentity: 'deny' }],
   ['redis and store are both given', { redis: 'redis://localhost', store: new MemoryStore() }],
   [REDIS, { redis: 'localhost:6379' }],
@@ -139,6 +144,8 @@ const WRONG: [problem: string, options: unknown][] = [
   [`${IDENTITY}, got kind 'User' at [1]`, { identity: [userIdentity(), { kind: 'User', resolve: () => 'x' }] }],
   ["each type once and not http, got type 'http' at [0]", { contexts: [{ type: 'http' }] }],
   ['each type once and not http, got null at [0]', { contexts: [null] }],
+  ["decisionIdentity must be 'tag' or 'hash', got true", { decisionIdentity: true, onDecision: () => undefined }],
+  ['decisionIdentity has no effect without onDecision', { decisionIdentity: 'tag' }],
   ['decisionSampling has no effect without onDecision', { decisionSampling: 0.5 }],
   [PREFIX, { keyPrefix: '' }],
   [PREFIX, { keyPrefix: 'a b' }],

@@ -85,13 +85,13 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
     const limiter = http.app.get(RateLimiter);
     const ask = async (): Promise<number> => (await http.as('ada', '/door')).status;
     expect([await ask(), await ask()]).toEqual([200, 429]);
-    expect((await limiter.explain(ADA, 'GET /door')).policies).toMatchObject([{ outcome: 'rejected', block: null }]);
+    expect((await limiter.explain('GET /door', ADA)).policies).toMatchObject([{ outcome: 'rejected', block: null }]);
     store.advance(1500.5);
     expect(await ask()).toBe(429);
     store.advance(59_999.25);
     const began = START + 1500.5;
     const until = new Date(Math.ceil(began + 600_000)).toISOString();
-    const explained = await limiter.explain(ADA, 'GET /door');
+    const explained = await limiter.explain('GET /door', ADA);
     expect(explained).toMatchObject({ isRejected: true, passesAt: until });
     expect(explained.policies).toMatchObject([
       {
@@ -121,7 +121,7 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
     const limiter = http.app.get(RateLimiter);
     for (const path of ['tried', 'tried', 'shadow', 'shadow', 'shadow'])
       expect((await http.as('ada', `/door/${path}`)).status).toBe(200);
-    const tried = await limiter.explain(ADA, 'GET /door/tried');
+    const tried = await limiter.explain('GET /door/tried', ADA);
     expect(tried).toMatchObject({ isRejected: false, passesAt: new Date(START).toISOString() });
     expect(tried.policies).toMatchObject([
       { policy: 'tried', mode: 'enforce', outcome: 'passes', level: { used: 2, limit: 3 } },
@@ -135,7 +135,7 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
       },
     ]);
     expect(tried.policies[1]!.retryAfterMs).toBeGreaterThan(0);
-    expect((await limiter.explain(ADA, 'GET /door/shadow')).policies).toMatchObject([
+    expect((await limiter.explain('GET /door/shadow', ADA)).policies).toMatchObject([
       {
         outcome: 'would-reject',
         isRejected: false,
@@ -144,14 +144,14 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
         rejectedSince: null,
       },
     ]);
-    expect(await limiter.explain(ADA)).toMatchObject({ isRejected: false });
+    expect(await limiter.explain(null, ADA)).toMatchObject({ isRejected: false });
   });
 
   it('has a candidate under the plans and overrides of its policy, as after the roll-out', async () => {
     await using http = await open(platform, { store: new StillStore() });
     const [limiter, overrides] = [http.app.get(RateLimiter), http.app.get(RateLimitOverrides)];
     const limits = async (who: string, plan: string | null): Promise<unknown> => {
-      const { policies } = await limiter.explain({ kind: 'user', value: who }, 'GET /door/planned', { plan });
+      const { policies } = await limiter.explain('GET /door/planned', { kind: 'user', value: who }, { plan });
       return policies.map(({ outcome, level }) => level?.limit ?? outcome);
     };
     expect(await limits('ada', null)).toEqual([3, 2]);
@@ -201,21 +201,21 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
         { policy: 'planned.candidate', scope: 'GET /door/planned' },
       ];
       const wouldReject = async (): Promise<string[]> =>
-        (await limiter.explain(ADA, 'GET /door/planned')).policies.map(({ outcome }) => outcome);
+        (await limiter.explain('GET /door/planned', ADA)).policies.map(({ outcome }) => outcome);
       for (const target of ['GET /door/planned', 'planned']) {
         // The block of one plan is that of all of them.
         expect(await statuses('/door/planned', 9, 'pro')).toEqual([...Array<number>(8).fill(200), 429]);
         expect(await wouldReject()).toEqual(['blocked', 'would-reject']);
-        expect(await limiter.reset(ADA, target)).toEqual(cleared);
+        expect(await limiter.reset(target, ADA)).toEqual(cleared);
         expect(await wouldReject()).toEqual(['passes', 'passes']);
       }
       expect(await statuses('/door', 4)).toEqual([200, 429, 429, 429]);
-      expect(await limiter.resetRoute(Door, 'open', ADA)).toEqual([{ policy: 'login', scope: 'GET /door' }]);
+      expect(await limiter.reset([Door, 'open'], ADA)).toEqual([{ policy: 'login', scope: 'GET /door' }]);
       expect(await statuses('/door', 2)).toEqual([200, 429]);
       for (let i = 0; i < 2; i++) await limiter.consume('codes', ADA);
-      expect((await limiter.explain(ADA)).policies[0]).toMatchObject({ policy: 'codes', outcome: 'blocked' });
+      expect((await limiter.explain(null, ADA)).policies[0]).toMatchObject({ policy: 'codes', outcome: 'blocked' });
       await limiter.reset('codes', ADA);
-      expect((await limiter.explain(ADA)).policies).toMatchObject(
+      expect((await limiter.explain(null, ADA)).policies).toMatchObject(
         ['login', 'codes', 'codes.candidate', 'tried', 'tried.candidate', 'shadow', 'planned', 'planned.candidate'].map(
           (policy) => ({ policy, isRejected: policy === 'login' }),
         ),

@@ -34,7 +34,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       onStoreFailure: 'local',
       plans: null,
       shards: 1,
-      lease: null,
+      prefetch: null,
       mode: 'enforce',
       candidateOf: null,
       blockForMs: null,
@@ -84,7 +84,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       { context: 'graphql', handler: 'Queries.rides', route: 'Queries.rides', limited: false, guarded: true },
       { context: 'rpc', handler: 'Messages.ride', route: 'Messages.ride', limited: true, guarded: true },
     ]);
-    expect(await limiter.explain(ADA, 'Messages.ride')).toMatchObject({
+    expect(await limiter.explain('Messages.ride', ADA)).toMatchObject({
       route: { context: 'rpc' },
       policies: [{ policy: 'messages', outcome: 'passes' }],
     });
@@ -92,7 +92,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
 
   it('says where no guard stands, and where defaults limit', async () => {
     const defaults: Policy[] = [
-      { name: 'default', algorithm: 'token-bucket', capacity: 9, refill: 9, lease: { for: '1s', max: 5 } },
+      { name: 'default', algorithm: 'token-bucket', capacity: 9, refill: 9, prefetch: { for: '1s', max: 5 } },
     ];
     await using bound = await open(platform, { defaults });
     const bare = bound.app
@@ -102,13 +102,13 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
     expect(bare).toMatchObject({
       origin: 'defaults',
       limited: true,
-      policies: [{ name: 'default', scope: 'GET /shop/bare', lease: { for: 1000, max: 5 } }],
+      policies: [{ name: 'default', scope: 'GET /shop/bare', prefetch: { for: 1000, max: 5 } }],
     });
     await using unbound = await open(platform, { guard: false });
     const { routes } = unbound.app.get(RateLimiter).table();
     expect(routes.filter(({ guarded, limited: is }) => guarded || is)).toEqual([]);
     // Nothing but the middleware rejects there.
-    const { policies } = await unbound.app.get(RateLimiter).explain(ADA, [Shop, 'list']);
+    const { policies } = await unbound.app.get(RateLimiter).explain([Shop, 'list'], ADA);
     expect(policies.map(({ policy }) => policy)).toEqual(['address']);
   });
 });

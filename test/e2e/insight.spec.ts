@@ -7,17 +7,19 @@ import { ADA, open, Shop, START } from './support/shop.js';
 
 jest.setTimeout(20_000);
 
+/** The end of the window of 300 days. */
+const next = Math.ceil(START / (300 * 86_400_000)) * 300 * 86_400_000;
+
 describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
   it('shows the level of each policy of a route and the next instant that passes, and charges nothing', async () => {
     await using http = await open(platform);
     const limiter = http.app.get(RateLimiter);
     for (let i = 0; i < 3; i++) await http.as('ada', '/shop');
     const before = limiter.stats();
-    const first = await limiter.explain(ADA, [Shop, 'list']);
-    expect(await limiter.explain('user:ada', 'GET /shop')).toEqual(first);
-    expect(await limiter.explain(ADA, 'Shop.list')).toEqual(first);
+    const first = await limiter.explain([Shop, 'list'], ADA);
+    expect(await limiter.explain('GET /shop', 'user:ada')).toEqual(first);
+    expect(await limiter.explain('Shop.list', ADA)).toEqual(first);
     expect(limiter.stats()).toEqual(before);
-    const next = Math.ceil(START / (300 * 86_400_000)) * 300 * 86_400_000;
     expect(first).toMatchObject({
       identity: 'user:ada',
       at: new Date(START).toISOString(),
@@ -65,7 +67,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
     await http.as('ada', '/shop/orders', { method: 'POST' });
     store.advance(0.5);
     await http.as('ada', '/shop/orders', { method: 'POST' });
-    const { policies, passesAt } = await limiter.explain(ADA, [Shop, 'order']);
+    const { policies, passesAt } = await limiter.explain([Shop, 'order'], ADA);
     expect(policies[0]).toMatchObject({ cost: 2, outcome: 'rejected', level: { used: 4, remaining: 0, limit: 4 } });
     expect(passesAt).toBe(new Date(START + 120_000).toISOString());
     store.advance(119_999.4);
@@ -79,7 +81,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
     const limiter = http.app.get(RateLimiter);
     const overrides = http.app.get(RateLimitOverrides);
     const planned = async (options?: { plan: string | null }) =>
-      (await limiter.explain(ADA, [Shop, 'planned'], options)).policies.find(({ policy }) => policy === 'planned')!;
+      (await limiter.explain([Shop, 'planned'], ADA, options)).policies.find(({ policy }) => policy === 'planned')!;
     expect(await planned()).toMatchObject({ plan: { name: null, isKnown: false }, level: { limit: 2 } });
     expect(await planned({ plan: 'pro' })).toMatchObject({
       plan: { name: 'pro', isKnown: true },
@@ -123,8 +125,24 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
     await using http = await open(platform);
     const limiter = http.app.get(RateLimiter);
     for (let i = 0; i < 2; i++) await limiter.consume('emails', ADA);
-    const { policies, isRejected, route, passesAt } = await limiter.explain(ADA);
-    expect([isRejected, route, passesAt]).toEqual([true, null, null]);
+    const { policies, isRejected, route, passesAt } = await limiter.explain(null, ADA);
+    expect([isRejected, route, passesAt]).toEqual([true, null, new Date(START + 3_600_000).toISOString()]);
+    expect(policies[0]!.passesAt).toBe(passesAt);
+    // The last of those that reject lets it pass; where none does, it is now.
+    for (let i = 0; i < 3; i++) await http.as('ada', '/shop');
+    const both = await limiter.explain(null, ADA);
+    expect(both.policies.filter((one) => one.isRejected).map((one) => one.passesAt)).toEqual([
+      passesAt,
+      new Date(next).toISOString(),
+    ]);
+    expect(both.passesAt).toBe(new Date(next).toISOString());
+    expect(await limiter.explain(null, { kind: 'user', value: 'bob' })).toMatchObject({
+      isRejected: false,
+      passesAt: new Date(START).toISOString(),
+    });
+    await http.app.get(RateLimitOverrides).set({ policy: 'emails', identity: ADA }, { blocked: true });
+    expect(await limiter.explain(null, ADA)).toMatchObject({ isRejected: true, passesAt: null });
+    await http.app.get(RateLimitOverrides).remove({ policy: 'emails', identity: ADA });
     expect(policies.map(({ policy, outcome, counts }) => [policy, outcome, counts])).toEqual([
       ['emails', 'rejected', true],
       ['daily', 'passes', true],
@@ -135,7 +153,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       ['twins', 'passes', true],
     ]);
     const names = async (kind: string) =>
-      (await limiter.explain({ kind, value: '192.0.2.1' })).policies.map(({ policy }) => policy);
+      (await limiter.explain(null, { kind, value: '192.0.2.1' })).policies.map(({ policy }) => policy);
     // A user's policy counts the address of requests without a user.
     expect(await names('ip')).toEqual([
       'emails',
@@ -158,7 +176,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
     };
     await using http = await open(platform, { store: failing });
     const limiter = http.app.get(RateLimiter);
-    const [order] = (await limiter.explain(ADA, [Shop, 'order'])).policies;
+    const [order] = (await limiter.explain([Shop, 'order'], ADA)).policies;
     expect(order).toMatchObject({
       outcome: 'unavailable',
       isRejected: true,
@@ -166,7 +184,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       level: null,
       passesAt: null,
     });
-    const list = await limiter.explain(ADA, [Shop, 'list']);
+    const list = await limiter.explain([Shop, 'list'], ADA);
     expect(list.policies.map(({ decidedBy }) => decidedBy)).toEqual([null, 'local', 'local']);
   });
 
@@ -175,16 +193,17 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
     const limiter = http.app.get(RateLimiter);
     const explain = limiter.explain.bind(limiter) as (...args: unknown[]) => Promise<unknown>;
     for (const [args, message] of [
-      [['ada'], "identity must be { kind, value } or a tag such as 'user:rider-1', got 'ada'"],
-      [['user:{a}'], "got 'user:{a}'"],
-      [[undefined], 'got undefined'],
-      [[{ kind: 'User', value: 'a' }], 'its kind must be'],
-      [[ADA, 'GET /shpo'], "there is no route named 'GET /shpo'. Did you mean 'GET /shop'?"],
-      [[ADA, 7], "route must be [Controller, 'method'] or a name"],
-      [[ADA, [Shop, 'nothing']], 'Shop.nothing is no handler'],
-      [[ADA, 'Shop.list', { plan: 'pro' }], 'plan has no effect, because none of the policies has plans'],
-      [[ADA, 'Shop.planned', { plan: 7 }], 'plan must be the name of a plan, or null for none, got 7'],
-      [[ADA, 'Shop.planned', { plna: 'pro' }], "'plna' is not an option of RateLimiter.explain"],
+      [[null, 'ada'], "identity must be { kind, value } or a tag such as 'user:rider-1', got 'ada'"],
+      [[null, 'user:{a}'], "got 'user:{a}'"],
+      [[null, undefined], 'got undefined'],
+      [[null, { kind: 'User', value: 'a' }], 'its kind must be'],
+      [['GET /shpo', ADA], "there is no route named 'GET /shpo'. Did you mean 'GET /shop'?"],
+      [['dialy', ADA], "there is no policy named 'dialy'. Did you mean 'daily'?"],
+      [[7, ADA], "route must be [Controller, 'method'] or a name"],
+      [[[Shop, 'nothing'], ADA], 'Shop.nothing is no handler'],
+      [['Shop.list', ADA, { plan: 'pro' }], 'plan has no effect, because none of the policies has plans'],
+      [['Shop.planned', ADA, { plan: 7 }], 'plan must be the name of a plan, or null for none, got 7'],
+      [['Shop.planned', ADA, { plna: 'pro' }], "'plna' is not an option of RateLimiter.explain"],
     ] as const) {
       await expect(explain(...args)).rejects.toThrow(message);
     }
@@ -200,8 +219,8 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
         .table()
         .routes.flatMap(({ policies }) => policies.map(({ name }) => ({ policy: name })))[0]!;
       for (const refused of [
-        limiter.explain(tag),
-        limiter.reset(tag, { policy }),
+        limiter.explain(null, tag),
+        limiter.reset({ policy }, tag),
         overrides.set({ policy, identity: tag }, { exempt: true }),
       ]) {
         const error = await refused.catch((thrown: Error) => thrown);
@@ -210,13 +229,13 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
         expect((error as Error).message).not.toMatch(/sk_live|short/);
       }
       expect(await overrides.history()).toMatchObject({ items: [] });
-      const { identity } = await limiter.explain({ kind: 'api-key', value: 'sk_live_1' });
-      expect((await limiter.explain(identity)).identity).toBe(identity);
+      const { identity } = await limiter.explain(null, { kind: 'api-key', value: 'sk_live_1' });
+      expect((await limiter.explain(null, identity)).identity).toBe(identity);
     },
   );
 });
 
-describe.each(PLATFORMS)('over %s, RateLimiter.reset(who, what)', (platform) => {
+describe.each(PLATFORMS)('over %s, RateLimiter.peek, reset and explain', (platform) => {
   it('clears what a request to a route meets, but nothing that all clients share', async () => {
     await using http = await open(platform);
     const limiter = http.app.get(RateLimiter);
@@ -227,17 +246,45 @@ describe.each(PLATFORMS)('over %s, RateLimiter.reset(who, what)', (platform) => 
       { policy: 'address', scope: 'app' },
       { policy: 'daily', scope: 'GET /shop' },
     ];
-    expect(await limiter.reset(ADA, [Shop, 'list'])).toEqual(cleared);
+    expect(await limiter.reset([Shop, 'list'], ADA)).toEqual(cleared);
     expect(await take()).toEqual([200, 429]);
-    expect((await limiter.explain(ADA, 'GET /shop')).policies).toContainEqual(
+    expect((await limiter.explain('GET /shop', ADA)).policies).toContainEqual(
       expect.objectContaining({ policy: 'all', level: expect.objectContaining({ used: 4 }) }),
     );
-    expect(await limiter.reset('user:ada', 'twins')).toEqual([{ policy: 'twins', scope: 'Twins /twins' }]);
+    expect(await limiter.reset('twins', 'user:ada')).toEqual([{ policy: 'twins', scope: 'Twins /twins' }]);
     expect(await take()).toEqual([200, 200]);
-    expect(await limiter.reset(ADA, { route: 'GET /shop' })).toEqual(cleared);
-    expect(await limiter.reset(ADA, { policy: 'all' })).toEqual([{ policy: 'all', scope: 'GET /shop' }]);
-    await expect(limiter.reset(ADA, { policy: 'dialy' })).rejects.toThrow("Did you mean 'daily'?");
-    await expect(limiter.reset(ADA, 'GET /nowhere')).rejects.toThrow("there is no route named 'GET /nowhere'");
+    expect(await limiter.reset({ route: 'GET /shop' }, ADA)).toEqual(cleared);
+    expect(await limiter.reset({ policy: 'all' }, ADA)).toEqual([{ policy: 'all', scope: 'GET /shop' }]);
+    await expect(limiter.reset({ policy: 'dialy' }, ADA)).rejects.toThrow("Did you mean 'daily'?");
+    await expect(limiter.reset('GET /nowhere', ADA)).rejects.toThrow("there is no route named 'GET /nowhere'");
+  });
+
+  it('take a route in each form, with the policies of the middleware that count the identity', async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    expect((await http.as('ada', '/shop')).status).toBe(200);
+    const own = await limiter.peek([Shop, 'list'], ADA);
+    const left = own.policies.map(({ policy, limit, remaining }) => `${policy} ${limit - remaining}`);
+    expect(left).toEqual(['daily 1', 'all 1']);
+    for (const route of ['GET /shop', 'Shop.list', { route: 'GET /shop' }, { route: [Shop, 'list'] }] as const) {
+      expect((await limiter.peek(route, 'user:ada')).policies).toMatchObject(
+        own.policies.map(({ policy, remaining }) => ({ policy, remaining })),
+      );
+    }
+    const address = { kind: 'ip', value: '192.0.2.1' };
+    const names = (await limiter.peek('GET /shop', address)).policies.map(({ policy }) => policy);
+    expect(names).toEqual(['address', 'daily', 'all']);
+  });
+
+  it('explain takes the name of a policy', async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    expect((await http.as('ada', '/twins')).status).toBe(200);
+    for (const policy of ['twins', { policy: 'twins' }]) {
+      const { policies, route } = await limiter.explain(policy, ADA);
+      expect(route).toBeNull();
+      expect(policies).toMatchObject([{ policy: 'twins', outcome: 'passes', level: { used: 1 } }]);
+    }
   });
 });
 
@@ -248,10 +295,10 @@ describe('with Redis', () => {
     await using one = await open('Express', { redis: redis.server.url });
     await using other = await open('Fastify', { redis: redis.server.url });
     for (let i = 0; i < 3; i++) expect((await one.as('ada', '/shop')).status).toBe(200);
-    const explained = await other.app.get(RateLimiter).explain(ADA, 'GET /shop');
+    const explained = await other.app.get(RateLimiter).explain('GET /shop', ADA);
     expect(Math.abs(Date.parse(explained.at) - Date.now())).toBeLessThan(5000);
     expect(explained.policies[0]).toMatchObject({ outcome: 'rejected', decidedBy: 'store', level: { used: 3 } });
-    await other.app.get(RateLimiter).reset(ADA, 'GET /shop');
-    expect(await other.app.get(RateLimiter).explain(ADA, 'GET /shop')).toMatchObject({ isRejected: false });
+    await other.app.get(RateLimiter).reset('GET /shop', ADA);
+    expect(await other.app.get(RateLimiter).explain('GET /shop', ADA)).toMatchObject({ isRejected: false });
   });
 });

@@ -22,14 +22,14 @@ it('RateLimiter says once that it asks no skipIf, however often the policy is wr
   expect(app.logs.of('warn').map((text) => /policy '(\w+)' has a skipIf/.exec(text)?.[1])).toEqual(['one', 'two']);
 });
 
-it('RateLimiter says once that a store leases no tokens', async () => {
+it('RateLimiter says once that prefetch needs Redis', async () => {
   await using app = await limited('Express', Routes, { store: new StillStore() });
   const limiter = app.app.get(RateLimiter);
-  const leased = (): Policy => ({ ...BUCKET, lease: { for: '100ms', max: 20 } });
-  await limiter.peek(leased(), { kind: 'user', value: 'ada' });
+  const prefetched = (): Policy => ({ ...BUCKET, prefetch: { for: '100ms', max: 20 } });
+  await limiter.peek(prefetched(), { kind: 'user', value: 'ada' });
   expect(app.logs.of('warn')).toEqual([]);
-  for (let i = 0; i < 3; i++) await limiter.consume(leased(), { kind: 'user', value: 'ada' });
-  expect(app.logs.of('warn')).toEqual([expect.stringContaining("policy 'bucket' has a lease, which needs Redis")]);
+  for (let i = 0; i < 3; i++) await limiter.consume(prefetched(), { kind: 'user', value: 'ada' });
+  expect(app.logs.of('warn')).toEqual([expect.stringContaining("policy 'bucket' has prefetch, which needs Redis")]);
 });
 
 it("RateLimiter says once that a policy's scope needs a route, when it charges the policy", async () => {
@@ -59,9 +59,9 @@ it('RateLimiter says nothing of options without effect where it explains, lists,
   const [limiter, overrides] = [app.app.get(RateLimiter), app.app.get(RateLimitOverrides)];
   const ada = { kind: 'user', value: 'ada' };
   limiter.table();
-  await limiter.explain(ada);
+  await limiter.explain(null, ada);
   await overrides.set({ policy: 'asked', identity: ada }, { capacity: 5 });
-  await limiter.reset(ada, 'asked');
+  await limiter.reset('asked', ada);
   expect(app.logs.of('warn')).toEqual([]);
   await limiter.consume('asked', ada);
   expect(app.logs.of('warn')).toHaveLength(2);

@@ -42,7 +42,7 @@ describe('an override for a client of a plan', () => {
     const overrides = app.app.get(RateLimitOverrides);
     await overrides.set({ policy: 'api', identity: ADA }, { capacity: 7 });
     expect(await passing(app)).toBe(7);
-    await app.app.get(RateLimiter).resetRoute(Routes, 'get', ADA);
+    await app.app.get(RateLimiter).reset([Routes, 'get'], ADA);
     expect(await passing(app)).toBe(7);
     await overrides.remove({ policy: 'api', identity: ADA });
     expect(await passing(app)).toBe(4);

@@ -51,7 +51,7 @@ it.each(PLATFORMS)('over %s, a block from before a policy was put in shadow reje
   const limiter = after.app.get(RateLimiter);
   await until('the override is known', 5_000, () => limiter.stats().overrides.count === 1);
   expect((await after.as('ada', '/tried')).status).toBe(200);
-  expect(await limiter.explain(ADA, 'GET /tried')).toMatchObject({
+  expect(await limiter.explain('GET /tried', ADA)).toMatchObject({
     isRejected: false,
     policies: [{ mode: 'shadow', outcome: 'exempt', override: { change: { blocked: true } } }],
   });

@@ -137,7 +137,7 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     await overrides.set({ policy: 'coded', identity: ADA }, { exempt: true });
     expect(await limiter.consume('coded', ADA)).toMatchObject({ allowed: true, policies: [], retryAfterMs: 0 });
     await overrides.set({ policy: 'api', identity: ADA }, { capacity: 7 });
-    expect((await limiter.peekRoute(Routes, 'bucket', ADA))!.policies[0]!.remaining).toBe(7);
+    expect((await limiter.peek([Routes, 'bucket'], ADA)).policies[0]!.remaining).toBe(7);
   });
 
   it('survives reset, which clears the changed bucket', async () => {
@@ -149,7 +149,7 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     await overrides.set(target, { capacity: 5 });
     await statuses(http, '/bucket', 6);
     await limiter.reset('coded', ADA);
-    await limiter.resetRoute(Routes, 'bucket', ADA);
+    await limiter.reset([Routes, 'bucket'], ADA);
     expect(left(await http.as('ada', '/bucket'))).toBe(4);
     expect(await overrides.get(target)).toMatchObject({ change: { capacity: 5 } });
     await overrides.remove(target);

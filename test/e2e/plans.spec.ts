@@ -123,11 +123,11 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
     expect(peeked.policies).toMatchObject([{ plan: 'pro', limit: 5, remaining: 3 }]);
     const named = await limiter.peek('app-api', user('pro-7'), { plan: 'enterprise' });
     expect(named.policies).toMatchObject([{ plan: 'enterprise', limit: 9, remaining: 8 }]);
-    const route = await limiter.peekRoute(Routes, 'api', user('pro-7'));
-    expect(route!.policies).toMatchObject([{ plan: 'pro', limit: 5, remaining: 4 }]);
-    const other = await limiter.peekRoute(Routes, 'api', user('pro-7'), { plan: null });
-    expect(other!.policies[0]).toMatchObject({ limit: 2, remaining: 2 });
-    expect(other!.policies[0]).not.toHaveProperty('plan');
+    const route = await limiter.peek([Routes, 'api'], user('pro-7'));
+    expect(route.policies).toMatchObject([{ plan: 'pro', limit: 5, remaining: 4 }]);
+    const other = await limiter.peek([Routes, 'api'], user('pro-7'), { plan: null });
+    expect(other.policies[0]).toMatchObject({ limit: 2, remaining: 2 });
+    expect(other.policies[0]).not.toHaveProperty('plan');
 
     expect(await limiter.reset('app-api', user('pro-7'))).toEqual([{ policy: 'app-api', scope: 'app' }]);
     for (const [plan, limit] of [
@@ -138,8 +138,8 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
       const after = await limiter.peek('app-api', user('pro-7'), { plan });
       expect(after.policies[0]!.remaining).toBe(limit);
     }
-    expect(await limiter.resetRoute(Routes, 'api', user('pro-7'))).toEqual([{ policy: 'api', scope: 'GET /api' }]);
-    expect((await limiter.peekRoute(Routes, 'api', user('pro-7')))!.policies[0]!.remaining).toBe(5);
+    expect(await limiter.reset([Routes, 'api'], user('pro-7'))).toEqual([{ policy: 'api', scope: 'GET /api' }]);
+    expect((await limiter.peek([Routes, 'api'], user('pro-7'))).policies[0]!.remaining).toBe(5);
   });
 });
 

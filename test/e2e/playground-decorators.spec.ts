@@ -5,7 +5,7 @@ import { transformSync } from '@swc/core';
 import { assert, property } from 'fast-check';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
-import { DEFAULTS, decoratorOf, policiesOf } from '../../src/playground/model/settings.js';
+import { DEFAULTS, decoratorOf, policiesOf } from '../../libs/playground/model/settings.js';
 import { anySettings } from '../support/playground.js';
 import { histories } from '../support/property-runs.js';
 
@@ -64,6 +64,6 @@ describe('the decorators that the playground copies', () => {
         expect(new Function(`return ${options}`)()).toEqual(policy);
       }
     });
-    assert(law, histories(300));
+    assert(law, histories(0.3));
   });
 });

@@ -3,6 +3,7 @@ import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/commo
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, type PolicyFunction, type PolicySource, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
+import { stallOf } from '../support/loop-stall.js';
 import { StillStore } from '../support/still-store.js';
 
 /** A controller with one route that has these policies. */
@@ -88,6 +89,62 @@ describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
     expect(app.logs.of('error')[0]).toContain('Tenants.get, @RateLimit');
     expect(app.logs.of('error')[0]).toContain(problem);
     expect(store.asked).toEqual([]);
+  });
+
+  it.each<[string, () => unknown, string]>([
+    ['undefined', () => undefined, 'got undefined'],
+    ['a number', () => 20, 'got 20'],
+    ['an unknown name', () => 'platinum', "there is no policy named 'platinum'"],
+    ['a name of 15 kB', () => 'x'.repeat(15_000), "there is no policy named 'xxx"],
+    ['a name that every object has', () => 'constructor', "there is no policy named 'constructor'"],
+    ['an invalid policy', () => ({ ...PLANS.free, capacity: 0 }), 'capacity must be a whole number'],
+    ['a promise of null', () => Promise.resolve(null), 'got null'],
+    ['a policy with the name of another policy of the route', () => plan('fixed', 3), "policy 'fixed' cannot stand"],
+  ])('that returns %s is replaced by its fallback, else by the defaults', async (_, source, problem) => {
+    const choose = source as PolicyFunction;
+    const limits = async (fallback: PolicySource | undefined, defaults: PolicySource[]): Promise<readonly number[]> => {
+      const store = new StillStore();
+      const controller = routeWith({ choose, fallback } as PolicySource, plan('fixed', 9));
+      await using app = await limited(platform, controller, { store, defaults, policies: PLANS });
+      const statuses = [];
+      for (let i = 0; i < 4; i++) statuses.push((await app.send('/')).status);
+      expect(app.logs.of('error')).toEqual([]);
+      const [warning] = app.logs.of('warn');
+      expect(warning).toContain('Tenants.get, @RateLimit: a policy function failed, ');
+      expect(warning).toContain(problem);
+      expect(warning!.length).toBeLessThan(600);
+      expect(app.app.get(RateLimiter).stats().functionFailures.policy).toBe(4);
+      return statuses;
+    };
+    expect(await limits(plan('two', 2), [plan('three', 3)])).toEqual([200, 200, 429, 429]);
+    expect(await limits(undefined, [plan('three', 3)])).toEqual([200, 200, 200, 429]);
+  });
+
+  it('that returns the text of a header costs no more than the header, whatever the text is', async () => {
+    const choose: PolicyFunction = (context) =>
+      String(context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-plan']);
+    const policies = { ...PLANS, ['a'.repeat(64)]: plan('a'.repeat(64), 100) };
+    const sources: PolicySource = { choose, fallback: plan('two', 1000) };
+    await using app = await limited(platform, routeWith(sources), { store: new StillStore(), policies });
+    for (const length of [10, 64, 128, 1000, 14_000]) {
+      const headers = { 'X-Plan': 'a'.repeat(length) };
+      const { result, stallMs } = await stallOf(async () => {
+        const replies = [];
+        for (let i = 0; i < 20; i++) replies.push((await app.send('/', { headers })).status);
+        return replies;
+      });
+      expect(new Set(result)).toEqual(new Set([200]));
+      expect(stallMs).toBeLessThan(400);
+    }
+  });
+
+  it('that chooses what another function has chosen is replaced by its fallback', async () => {
+    const store = new StillStore();
+    const both: [PolicySource, PolicySource] = [() => 'gold', { choose: () => 'gold', fallback: 'free' }];
+    await using app = await limited(platform, routeWith(...both), { store, policies: PLANS });
+    expect((await app.send('/')).status).toBe(200);
+    expect(store.asked.map((charges) => charges.length)).toEqual([2]);
+    expect(app.logs.of('error')).toEqual([]);
   });
 
   it.each<[string, PolicySource]>([

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { type Identity, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { openRedis } from '../../libs/rate-limit/src/stores/redis/open-redis.js';
+import { openRedis } from '../../libs/rate-limit/src/stores/redis/clients/open-redis.js';
 import { until } from '../support/faults/until.js';
 import { type HttpApp, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';

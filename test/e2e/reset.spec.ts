@@ -76,7 +76,7 @@ describe.each(PLATFORMS)('over %s, a reset of RateLimiter', (platform) => {
     await using app = await open();
     const limiter = app.app.get(RateLimiter);
     for (const method of ['POST', 'GET']) await app.as('ada', '/rides', { method });
-    expect(await limiter.resetRoute(Rides, 'list', ADA)).toEqual([
+    expect(await limiter.reset([Rides, 'list'], ADA)).toEqual([
       { policy: 'login', scope: 'GET /rides' },
       { policy: 'app', scope: 'app' },
     ]);
@@ -87,11 +87,13 @@ describe.each(PLATFORMS)('over %s, a reset of RateLimiter', (platform) => {
   it('rejects a route without fixed policies, an unknown method and an unknown name', async () => {
     await using app = await open();
     const limiter = app.app.get(RateLimiter);
-    expect(await limiter.resetRoute(Rides, 'skipped', ADA)).toEqual([]);
-    await expect(limiter.resetRoute(Rides, 'chosen', ADA)).rejects.toThrow(
-      new TypeError('Rides.chosen has policies that a function chooses: there is none without a request'),
+    expect(await limiter.reset([Rides, 'skipped'], ADA)).toEqual([]);
+    await expect(limiter.reset([Rides, 'chosen'], ADA)).rejects.toThrow(
+      new TypeError(
+        'RateLimiter.reset: Rides.chosen has policies that a function chooses: there is none without a request',
+      ),
     );
-    await expect(limiter.resetRoute(Rides, 'gone', ADA)).rejects.toThrow('Rides.gone is no handler of a request');
+    await expect(limiter.reset([Rides, 'gone'], ADA)).rejects.toThrow('Rides.gone is no handler of a request');
     await expect(limiter.reset('gone', ADA)).rejects.toThrow("there is no policy named 'gone'");
   });
 });

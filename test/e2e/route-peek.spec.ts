@@ -26,14 +26,14 @@ class Shop {
 const ADA = { kind: 'user', value: 'ada' };
 const BOB = { kind: 'user', value: 'bob' };
 
-describe.each(PLATFORMS)('over %s, RateLimiter.peekRoute', (platform) => {
+describe.each(PLATFORMS)('over %s, RateLimiter.peek of a route', (platform) => {
   it('returns what the requests of an identity, or of all identities, leave of each policy', async () => {
     const events: DecisionEvent[] = [];
     const onDecision = (event: DecisionEvent): void => void events.push(event);
     await using http = await limited(platform, Shop, { store: new StillStore(), identity: FROM_HEADERS, onDecision });
     const limiter = http.app.get(RateLimiter);
     const left = async (identity: typeof ADA): Promise<unknown> => {
-      const { allowed, policies } = (await limiter.peekRoute(Shop, 'buy', identity))!;
+      const { allowed, policies } = await limiter.peek([Shop, 'buy'], identity);
       return [allowed, ...policies.map(({ policy, limit, remaining }) => `${policy} ${remaining}/${limit}`)];
     };
     expect(await left(ADA)).toEqual([true, 'user 3/3', 'all 5/5']);
@@ -47,15 +47,21 @@ describe.each(PLATFORMS)('over %s, RateLimiter.peekRoute', (platform) => {
     expect(events).toHaveLength(4); // a peek is no request
   });
 
-  it('returns undefined for a route without a policy, and rejects a method that it cannot peek', async () => {
+  it('allows all of a route without a policy, and rejects a method that it cannot peek', async () => {
     await using http = await limited(platform, Shop, { store: new StillStore() });
     const limiter = http.app.get(RateLimiter);
-    expect(await limiter.peekRoute(Shop, 'skipped', ADA)).toBeUndefined();
-    await expect(limiter.peekRoute(Shop, 'chosen', ADA)).rejects.toThrow(
-      new TypeError('Shop.chosen has policies that a function chooses: there is none without a request'),
+    expect(await limiter.peek([Shop, 'skipped'], ADA)).toMatchObject({
+      allowed: true,
+      policies: [],
+      retryAfterMs: 0,
+    });
+    await expect(limiter.peek([Shop, 'chosen'], ADA)).rejects.toThrow(
+      new TypeError(
+        'RateLimiter.peek: Shop.chosen has policies that a function chooses: there is none without a request',
+      ),
     );
     for (const method of ['noRoute', 'nothing', 'constructor']) {
-      await expect(limiter.peekRoute(Shop, method, ADA)).rejects.toThrow(`Shop.${method} is no handler of a request`);
+      await expect(limiter.peek([Shop, method], ADA)).rejects.toThrow(`Shop.${method} is no handler of a request`);
     }
   });
 });

@@ -106,7 +106,7 @@ const shadowOf = (app: HttpApp, name: string) => {
 
 /** What is used of each policy of a route. */
 async function used(app: HttpApp, route: string): Promise<(number | undefined)[]> {
-  const { policies } = await app.app.get(RateLimiter).explain(ADA, route);
+  const { policies } = await app.app.get(RateLimiter).explain(route, ADA);
   return policies.map(({ level }) => level?.used);
 }
 
@@ -183,7 +183,7 @@ describe.each(KINDS)('over $platform with $store, a policy with blockFor', (kind
     const statuses: number[] = [];
     for (let i = 0; i < 4; i++) statuses.push((await app.as('ada', '/guess')).status);
     expect(statuses).toEqual([401, 401, 429, 429]);
-    expect((await app.app.get(RateLimiter).explain(ADA, 'GET /guess')).policies).toMatchObject([
+    expect((await app.app.get(RateLimiter).explain('GET /guess', ADA)).policies).toMatchObject([
       { outcome: 'blocked', rejectedSince: expect.stringContaining('T') },
     ]);
   });

@@ -138,29 +138,29 @@ describe.each(PLATFORMS)('over %s, the close of an application', (platform) => {
   });
 });
 
-describe('the close of an application with leases of tokens', () => {
+describe('the close of an application with prefetched tokens', () => {
   it('asks a store that was handed in nothing more', async () => {
     const memory = new MemoryStore();
     let asked = 0;
     const store: RateLimitStore = {
-      supports: ['shadow', 'block', 'lease'],
+      supports: ['shadow', 'block', 'prefetch'],
       consume: (charges) => (asked++, memory.consume(charges)),
       refund: () => void asked++,
       reset: (keys) => memory.reset(keys),
     };
-    const lease = { for: '20ms', max: 50 };
+    const prefetch = { for: '20ms', max: 50 };
     const policies = {
-      bucket: { algorithm: 'token-bucket', capacity: 1_000, refill: 100, lease },
-      window: { algorithm: 'fixed-window', limit: 1_000, window: '1h', lease },
+      bucket: { algorithm: 'token-bucket', capacity: 1_000, refill: 100, prefetch },
+      window: { algorithm: 'fixed-window', limit: 1_000, window: '1h', prefetch },
     } as const;
     const module = RateLimitModule.forRoot({ store, policies, guard: false });
     const app = await NestFactory.createApplicationContext(module, { logger: false });
     const limiter = app.get(RateLimiter);
     for (let i = 0; i < 12; i++) await limiter.consume(['bucket', 'window'], { kind: 'user', value: 'ada' });
-    expect(limiter.stats().tokenLeases.leased).toBeGreaterThan(0);
+    expect(limiter.stats().prefetch.prefetched).toBeGreaterThan(0);
     await app.close();
     const before = asked;
-    await delay(100); // 5 times as long as a lease
+    await delay(100); // 5 times as long as a prefetch
     expect(asked).toBe(before);
   });
 });

@@ -75,6 +75,11 @@ describe('boot stops for an option that a store cannot honour', () => {
       'lingerMs has no effect with store: give it to the store itself, as in new RedisStore(client, { lingerMs: 2 })',
     ],
     [
+      'connect with store',
+      { connect: 'required' },
+      'connect has no effect with store: connect the store yourself before the boot',
+    ],
+    [
       'onStoreStateChange with store',
       { onStoreStateChange: () => undefined },
       'onStoreStateChange has no effect with store: the module sees the state of a connection that it opens itself: give redis, not store',

@@ -162,7 +162,7 @@ describe.each(EVERYWHERE)('the time zone of a request, over $platform with $stor
     const limiter = await open(platform, options());
     zones.set('ada', 'Asia/Tokyo');
     const route = [Routes, 'daily'] as const;
-    const one = async (given?: { timeZone: string }) => (await limiter.explain(user('ada'), route, given)).policies[0]!;
+    const one = async (given?: { timeZone: string }) => (await limiter.explain(route, user('ada'), given)).policies[0]!;
     expect((await one()).timeZone).toEqual({ name: 'UTC', isKnown: false });
     for (let i = 0; i < 3; i++) await app.as('ada', '/daily');
     expect(await one()).toMatchObject({
@@ -171,8 +171,8 @@ describe.each(EVERYWHERE)('the time zone of a request, over $platform with $stor
       isRejected: true,
     });
     expect(await one({ timeZone: 'Asia/Seoul' })).toMatchObject({ isRejected: false, level: { used: 0 } });
-    expect((await limiter.peekRoute(Routes, 'daily', user('ada')))?.allowed).toBe(false);
-    expect((await limiter.peekRoute(Routes, 'daily', user('ada'), { timeZone: 'utc' }))?.allowed).toBe(true);
+    expect((await limiter.peek([Routes, 'daily'], user('ada'))).allowed).toBe(false);
+    expect((await limiter.peek([Routes, 'daily'], user('ada'), { timeZone: 'utc' })).allowed).toBe(true);
 
     await app.app.get(RateLimitOverrides).set({ policy: 'daily', identity: user('ada') }, { limit: 3 });
     expect((await app.as('ada', '/daily')).status).toBe(200);
@@ -182,7 +182,7 @@ describe.each(EVERYWHERE)('the time zone of a request, over $platform with $stor
       { limit: 3, window: { calendar: 'day', timeZone: 'Asia/Tokyo' } },
       { limit: 3 },
     ]);
-    await limiter.reset(user('ada'), 'daily');
+    await limiter.reset('daily', user('ada'));
     expect((await app.as('ada', '/daily')).status).toBe(200);
   });
 
@@ -194,7 +194,7 @@ describe.each(EVERYWHERE)('the time zone of a request, over $platform with $stor
     for (let i = 0; i < 3; i++) await app.as('ada', '/daily');
     const first = app;
     const other = await open(platform, store === undefined ? shared : { store });
-    await other.reset(user('ada'), { route: 'GET /daily' });
+    await other.reset({ route: 'GET /daily' }, user('ada'));
     expect((await app.as('ada', '/daily')).status).toBe(200);
     await first.close();
   });
@@ -309,7 +309,7 @@ describe('a function that says the time zone', () => {
     for (let i = 0; i < 8; i++) await app.as('ada', '/place-39');
     expect((await app.as('ada', '/place-39')).status).toBe(429);
     const since = performance.now();
-    expect(await app.app.get(RateLimiter).reset(user('ada'), 'daily')).toHaveLength(40);
+    expect(await app.app.get(RateLimiter).reset('daily', user('ada'))).toHaveLength(40);
     expect(performance.now() - since).toBeLessThan(3000); // a policy for each zone, plan and route takes 10 s
     expect((await app.as('ada', '/place-39')).status).toBe(200);
   });

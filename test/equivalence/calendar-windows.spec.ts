@@ -67,7 +67,9 @@ const turns = record({
 
 /** The same algorithm in a process whose clock is wrong: Redis gets the edges around another instant. */
 function apart(algorithm: Algorithm, by: number): Algorithm {
-  return Object.create(algorithm, { wireAt: { value: (now: number) => algorithm.wireAt!(now + by) } }) as Algorithm;
+  const numbersAt = (now: number): readonly number[] => algorithm.wire.numbersAt!(now + by);
+  const wire: unknown = Object.create(algorithm.wire, { numbersAt: { value: numbersAt } });
+  return Object.create(algorithm, { wire: { value: wire } }) as Algorithm;
 }
 
 describe('windows of a calendar', () => {

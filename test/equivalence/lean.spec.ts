@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
-import { Batch } from '../../libs/rate-limit/src/stores/redis/batch.js';
-import type { ScriptCall } from '../../libs/rate-limit/src/stores/redis/programs.js';
+import { Batch } from '../../libs/rate-limit/src/stores/redis/batch/batch.js';
+import type { ScriptCall } from '../../libs/rate-limit/src/stores/redis/batch/programs.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { anywhere, type Move, MovingClock } from '../support/arbitrary-instants.js';
@@ -235,7 +235,7 @@ describe('the lean program answers and writes as the program that decides any ba
     },
   );
 
-  it('is asked for one row of one charge without shadow, block or stamp', () => {
+  it('is asked for rows of one policy without shadow, block or stamp, each on a key of its own', () => {
     const algorithm = algorithmOf(SMALL_POLICIES['token-bucket']);
     const window = algorithmOf(SMALL_POLICIES['fixed-window']);
     const isLean = (...requests: Charge[][]): boolean => {
@@ -253,7 +253,11 @@ describe('the lean program answers and writes as the program that decides any ba
     expect(isLean([{ ...one, algorithm: window, mode: 'reserve' }])).toBe(true);
     expect(isLean([{ ...one, mode: 'reserve' }])).toBe(false);
     expect(isLean([{ ...one, shadow: true }])).toBe(false);
-    expect(isLean([one], [{ ...one, key: 'b' }])).toBe(false);
+    expect(isLean([one], [{ ...one, key: 'b' }])).toBe(true);
+    expect(isLean([one], [{ ...one, key: 'b' }], [one])).toBe(true);
+    expect(isLean([one], [{ ...one, cost: 3 }])).toBe(false);
+    expect(isLean([one], [{ ...one, key: 'b', cost: 3 }])).toBe(false);
+    expect(isLean([one], [{ ...one, key: 'b', algorithm: window }])).toBe(false);
     expect(isLean([one, { ...one, key: 'b' }])).toBe(false);
   });
 });

@@ -82,7 +82,7 @@ async function giveToBoth({ limits, large, stepsBack, steps }: History): Promise
         taken.push({ cost, receipt: { key, algorithm, cost, at: now, resetAt: now + charges[0]!.resetAfter } });
       }
     } else if (held !== undefined && kind === 'renew') {
-      const renewal = algorithm.renewal!(held.receipt.resetAt);
+      const renewal = algorithm.lease!.renewal(held.receipt.resetAt);
       const { allowed, charges } = await consume({ key, algorithm: renewal, cost: held.cost });
       if (allowed) {
         renewals++;

@@ -1,6 +1,6 @@
 import { describe, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { type KnownPlace } from '../../libs/rate-limit/src/stores/memory/entry.js';
+import { type EntryHandle } from '../../libs/rate-limit/src/stores/memory/entry.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { type ChargeReceipt, receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
@@ -15,7 +15,7 @@ const betweens = fc.constantFrom('nothing', 'repeat', 'refund', 'reset', 'clear'
 
 /** A store that is asked for single charges by their places, as `RateLimiter` does, and the places that are kept. */
 class ByPlaces {
-  private readonly places = new Map<string, KnownPlace>();
+  private readonly places = new Map<string, EntryHandle>();
 
   constructor(readonly store: MemoryStore) {}
 

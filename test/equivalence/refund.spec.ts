@@ -140,7 +140,7 @@ describe('a refund', () => {
         const before = store.consume([{ ...charge, cost: 0 }]);
         const { allowed, at, charges } = store.consume([charge]);
         // If slots are shorter than a microsecond, a queue cannot tell which one is the last.
-        fc.pre(allowed && !(name === 'leaky-bucket' && algorithm.wire[0]! > algorithm.wire[1]!));
+        fc.pre(allowed && !(name === 'leaky-bucket' && algorithm.wire.numbers[0]! > algorithm.wire.numbers[1]!));
         store.refund([{ ...charge, at, resetAt: at + charges[0]!.resetAfter }]);
         expectSame(store.consume([{ ...charge, cost: 0 }]), before);
       });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
+import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
@@ -79,7 +79,7 @@ describe('any other failure', () => {
       del: (key: string) => redis.client.del(key),
     };
     const store = new RedisStore(client, { clock: () => NOW });
-    await expect(store.consume(charges)).rejects.toThrow('Redis did not decide: Connection is closed.');
+    await expect(store.consume(charges)).rejects.toThrow('Redis did not decide: the connection to Redis is closed');
     expect((await honest.consume(charges)).charges[0]!.remaining).toBe(1);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, asyncProperty, check, constantFrom } from 'fast-check';
-import type { Algorithm, ChargeMark } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { ChargeMark, Refunds } from '../../libs/rate-limit/src/algorithms/refunds/refunds.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Clock, RateLimitStore } from '../../libs/rate-limit/src/stores/store.js';
@@ -58,30 +59,30 @@ describe('histories of settlements', () => {
   );
 });
 
-type Returnable = (state: object, debt: number, now: number, cost: number, charge: ChargeMark) => number;
+type Returnable = (state: object, now: number, cost: number, charge: ChargeMark) => number;
 
 /** A token bucket with another rule for its refunds. */
 function withRule(algorithm: Algorithm, rule: (due: Returnable) => Returnable): Algorithm {
-  const bucket = algorithm as Algorithm & { returnable: Returnable };
-  const changed = Object.create(bucket) as typeof bucket;
-  changed.returnable = rule(bucket.returnable.bind(bucket));
-  return changed;
+  const refunds = algorithm.refunds as Refunds & { returnable: Returnable };
+  const changed = Object.create(refunds) as typeof refunds;
+  changed.returnable = rule(refunds.returnable.bind(refunds));
+  return Object.create(algorithm, { refunds: { value: changed } }) as Algorithm;
 }
 
 describe('the comparison with the counterfactual', () => {
   it.each<[string, (due: Returnable) => Returnable]>([
-    ['refunds the whole cost', () => (_, __, ___, cost) => cost * 1e15],
+    ['refunds the whole cost', () => (_, __, cost) => cost * 1e15],
     [
       'does not count the refunds that came between',
       (due) =>
-        (state, debt, now, cost, { stamp, ...charge }) =>
-          due({ ...state, tail: undefined }, debt, now, cost, { ...charge, stamp: [stamp![0]!, 0] }),
+        (state, now, cost, { stamp, ...charge }) =>
+          due({ ...state, tail: undefined }, now, cost, { ...charge, stamp: [stamp![0]!, 0] }),
     ],
     [
       'refunds no more than the cost less what refilled since',
       (due) =>
-        (state, debt, now, cost, { stamp, ...charge }) =>
-          due(state, debt, now, cost, { ...charge, stamp: [0, stamp![1]!] }),
+        (state, now, cost, { stamp, ...charge }) =>
+          due(state, now, cost, { ...charge, stamp: [0, stamp![1]!] }),
     ],
   ])(
     'finds a bucket that %s',

@@ -1,7 +1,8 @@
+import { bytesPerCost } from '../../libs/rate-limit/src/algorithms/capabilities/footprint.js';
 import * as fc from 'fast-check';
 import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
-import { Reservation } from '../../libs/rate-limit/src/limiter/reservation.js';
-import { ReservationClosedError } from '../../libs/rate-limit/src/limiter/errors.js';
+import { Reservation } from '../../libs/rate-limit/src/engine/settling/reservation.js';
+import { ReservationClosedError } from '../../libs/rate-limit/src/engine/errors.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import type {
   Charge,
@@ -103,7 +104,7 @@ export async function playSettlements(
   const placeOf = (key: string, algorithm: Algorithm): Place => ({
     key,
     algorithm,
-    overdraft: Math.min(Math.floor(algorithm.limit * overdraft), algorithm.maxOverdraft ?? 0),
+    overdraft: Math.min(Math.floor(algorithm.limit * overdraft), algorithm.overdraft?.max ?? 0),
     model: new Counterfactual(algorithm),
     changes: 0,
     exact: true,
@@ -173,14 +174,15 @@ export async function playSettlements(
         const more = Math.max(0, finalCost - receipt.cost);
         expectHolds(charged <= more && refunded! <= Math.max(0, receipt.cost - finalCost), context);
         place.model.charge(clock.now, charged);
-        const isFast = place.algorithm.delays && place.algorithm.wire[0]! > place.algorithm.wire[1]!;
+        const { numbers } = place.algorithm.wire;
+        const isFast = place.algorithm.delays && numbers[0]! > numbers[1]!;
         model.cost = Math.min(model.cost, finalCost);
         const remaining = await look(place);
         // Nothing else has happened to the key: the refund is exact.
         const alone = aloneSince !== undefined && aloneSince + change === place.changes;
         expectHolds(!compare || !alone || charged > 0 || place.exact || isFast, context);
         // What is not charged is beyond the overdraft. A log takes 1,000 entries at once.
-        const most = place.algorithm.bytesPerCost > 0 ? 1_000 : Infinity;
+        const most = bytesPerCost(place.algorithm) > 0 ? 1_000 : Infinity;
         expectHolds(charged === Math.min(more, most) || remaining === 0, context);
       }
       return undefined as never;

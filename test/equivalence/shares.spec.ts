@@ -26,7 +26,7 @@ describe('shares of a policy', () => {
         property(policyOf(name), processCounts, steps, (policy, processes, history) => {
           const whole = algorithmOf(policy);
           pre(whole.limit >= processes);
-          const share = whole.share(processes, 1);
+          const share = whole.shares.of(processes, 1);
           const clock = new TestClock(START);
           const all = new MemoryStore({ clock: clock.read });
           const each = Array.from({ length: processes }, () => new MemoryStore({ clock: clock.read }));
@@ -48,9 +48,9 @@ describe('shares of a policy', () => {
     assert(
       property(policyOf(name), integer({ min: 1, max: 10_000 }), nat({ max: 50 }), (policy, n, least) => {
         const whole = algorithmOf(policy);
-        expect(whole.share(1, least)).toBe(whole);
+        expect(whole.shares.of(1, least)).toBe(whole);
         const atLeast = Math.max(1, Math.min(least, whole.maxCost));
-        const share = whole.share(n, atLeast);
+        const share = whole.shares.of(n, atLeast);
         expect(share.limit).toBe(
           n === 1 ? whole.limit : Math.min(whole.limit, Math.max(atLeast, Math.floor(whole.limit / n))),
         );
@@ -63,7 +63,7 @@ describe('shares of a policy', () => {
   });
 
   it('of a leaky bucket: the slots of one of 4 processes are 4 times as far apart', () => {
-    const share = algorithmOf({ algorithm: 'leaky-bucket', capacity: 12, drain: 4 }).share(4, 1);
+    const share = algorithmOf({ algorithm: 'leaky-bucket', capacity: 12, drain: 4 }).shares.of(4, 1);
     const store = new MemoryStore({ clock: () => START });
     const ask = () => store.consume([{ key: 'k', algorithm: share, cost: 1 }]);
     const delays = Array.from({ length: 5 }, ask).map(({ allowed, charges }) =>

@@ -5,7 +5,7 @@ import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { DenialCache } from '../../libs/rate-limit/src/limiter/denial-cache.js';
+import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
 import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
@@ -14,7 +14,7 @@ import { expectSame } from '../support/expect-same.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
 import { untilByNode } from '../support/faults/until-by-node.js';
 import { loadPrograms } from '../support/programs.js';
-import { histories, HISTORIES, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { TestClock } from '../support/test-clock.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
 
@@ -80,7 +80,7 @@ function withoutReceipt({ allowed, remaining, resetAfter, retryAfter, delay }: C
 /** A queue whose slots are shorter than a microsecond: it cannot tell whether a slot is the last, and does not refund it. */
 function isFast(policy: Policy): boolean {
   const { name, wire } = algorithmOf(policy);
-  return name === 'leaky-bucket' && wire[0]! > wire[1]!;
+  return name === 'leaky-bucket' && wire.numbers[0]! > wire.numbers[1]!;
 }
 
 describe('the policies of a request in several slots of a Cluster', () => {
@@ -89,7 +89,7 @@ describe('the policies of a request in several slots of a Cluster', () => {
     async (name) => {
       await assert(
         asyncProperty(historiesOf(name), (history) => giveToBoth(history)),
-        { ...histories(), numRuns: HISTORIES / 5 },
+        histories(0.2),
       );
     },
     HISTORY_TIMEOUT_MS,
@@ -99,7 +99,7 @@ describe('the policies of a request in several slots of a Cluster', () => {
     '%s: decide as one store does with a policy in shadow',
     async (name) => {
       const first = asyncProperty(historiesOf(name), (history) => giveToBoth(history, (key) => key.includes(':0:')));
-      await assert(first, { ...histories(), numRuns: HISTORIES / 10 });
+      await assert(first, histories(0.1));
     },
     HISTORY_TIMEOUT_MS,
   );

@@ -6,7 +6,7 @@ import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.j
 import { receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { slotOf } from '../../libs/rate-limit/src/stores/redis/slots.js';
+import { slotOf } from '../../libs/rate-limit/src/stores/slots.js';
 import { callsOf } from '../support/faults/by-node.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
 import { Pod } from '../support/faults/pod.js';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
-import { shardTags } from '../../libs/rate-limit/src/stores/redis/shard-tags.js';
+import { shardTags } from '../../libs/rate-limit/src/stores/shard-tags.js';
 import { Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 import { useClusterPod } from '../support/faults/cluster-fixture.js';

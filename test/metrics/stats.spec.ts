@@ -66,7 +66,7 @@ it.each(MODES)('counts the answers that callers got, whatever fails (onStoreFail
   const told = { requests: 0, allowed: 0, rejected: 0, unavailable: 0 };
   const sources: Record<DecisionSource, number> = {
     store: 0,
-    lease: 0,
+    prefetch: 0,
     'denial-cache': 0,
     local: 0,
     open: 0,
@@ -113,7 +113,7 @@ it.each(MODES)('counts the answers that callers got, whatever fails (onStoreFail
       expect(events).toHaveLength(stats.requests);
       for (const each of stats.policies) expect(each.allowed + each.rejected).toBeLessThanOrEqual(each.requests);
     }),
-    { ...histories<[Step[]]>(), numRuns: 50 },
+    histories<[Step[]]>(0.3),
   );
   const sum = (pick: (event: DecisionEvent) => boolean): number => events.filter(pick).length;
   expect(sum(({ decision }) => decision.allowed)).toBe(told.allowed);

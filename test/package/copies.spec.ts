@@ -1,7 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Application, PACKAGE } from './support/packed.js';
+import { Application, LIBRARY } from './support/packed.js';
 
 jest.setTimeout(60_000); // each test starts processes
 
@@ -9,7 +7,7 @@ const PEERS = ['@nestjs/common', '@nestjs/core', '@nestjs/platform-express', 're
 const POLICY = `{ name: 'one', algorithm: 'token-bucket', capacity: 1, refill: 1 }`;
 
 /** A file of a library that the application uses, as CommonJS. `decorated` is a class with a limited route. */
-const LIBRARY = `
+const USER = `
   const { Controller, Get, Inject, Injectable } = require('@nestjs/common');
   const { RateLimit, RateLimiter, RateLimitModule } = require('nestjs-floodgate');
   class Decorated { get() { return 'ok'; } }
@@ -54,10 +52,8 @@ const start = (library: string, metadata: string): Promise<string> =>
 
 /** The file of the package that has the runtime: entry points share it. */
 function fileOf(extension: '.js' | '.cjs'): string {
-  const files = readdirSync(join(PACKAGE, 'dist'), { recursive: true, encoding: 'utf8' });
-  return files.find(
-    (file) =>
-      file.endsWith(extension) && readFileSync(join(PACKAGE, 'dist', file), 'utf8').includes('nestjs-floodgate:copies'),
+  return LIBRARY.files.find(
+    (file) => file.endsWith(extension) && LIBRARY.textOf(file).includes('nestjs-floodgate:copies'),
   )!;
 }
 
@@ -66,16 +62,16 @@ const warning = (own: string, other: string): string =>
 
 describe('a copy of the package beside the one of RateLimitModule', () => {
   const path = (file: string): string => `${application.folder}/node_modules/${file}`;
-  const esm = (): string => path(`nestjs-floodgate/dist/${fileOf('.js')}`);
-  const cjs = (): string => `CommonJS from ${path(`nestjs-floodgate/dist/${fileOf('.cjs')}`)}`;
-  const nested = (): string => `CommonJS from ${path(`library/node_modules/nestjs-floodgate/dist/${fileOf('.cjs')}`)}`;
+  const esm = (): string => path(`nestjs-floodgate/${fileOf('.js')}`);
+  const cjs = (): string => `CommonJS from ${path(`nestjs-floodgate/${fileOf('.cjs')}`)}`;
+  const nested = (): string => `CommonJS from ${path(`library/node_modules/nestjs-floodgate/${fileOf('.cjs')}`)}`;
 
   it.each([
     ['in the other format', './library.cjs', cjs],
     ['of another version', './node_modules/library/index.cjs', nested],
   ])('%s: its decorators limit, and boot names both copies', async (_, file, other) => {
     application.install('node_modules/library/node_modules/nestjs-floodgate', '0.0.1');
-    application.write(file, LIBRARY);
+    application.write(file, USER);
     const printed = await start(file, DECORATED);
     expect(printed).toContain('statuses 200 429');
     expect(printed).toContain(warning(esm(), other()));
@@ -84,7 +80,7 @@ describe('a copy of the package beside the one of RateLimitModule', () => {
   });
 
   it('is named before Nest misses a class of it', async () => {
-    application.write('library.cjs', LIBRARY);
+    application.write('library.cjs', USER);
     const printed = await start(
       './library.cjs',
       '{ imports: [RateLimitModule.forRoot()], providers: [library.injected] }',
@@ -95,7 +91,7 @@ describe('a copy of the package beside the one of RateLimitModule', () => {
   });
 
   it('cannot have a RateLimitModule of its own: it would charge each request twice', async () => {
-    application.write('library.cjs', LIBRARY);
+    application.write('library.cjs', USER);
     const printed = await start(
       './library.cjs',
       '{ imports: [RateLimitModule.forRoot(), library.RateLimitModule.forRoot()], controllers: [library.decorated] }',
@@ -111,7 +107,7 @@ describe('a copy of the package beside the one of RateLimitModule', () => {
   it('is not seen where there is none', async () => {
     application.write(
       'library.mjs',
-      LIBRARY.replaceAll(/const (\{.*\}) = require\((.*)\)/g, 'import $1 from $2').replaceAll(
+      USER.replaceAll(/const (\{.*\}) = require\((.*)\)/g, 'import $1 from $2').replaceAll(
         /exports\.(\w+) = (\w+);/g,
         (_, name: string, value: string) =>
           name === value ? `export { ${value} };` : `export { ${value} as ${name} };`,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { build } from 'esbuild';
-import { Application, ENTRIES, nameOf } from './support/packed.js';
+import { Application, LIBRARY } from './support/packed.js';
 
 jest.setTimeout(60_000); // each test starts processes
 
@@ -15,7 +15,7 @@ beforeAll(() => {
 afterAll(() => application.delete());
 
 const load = (format: string, entry: string): string =>
-  format === 'mjs' ? `await import('${nameOf(entry)}')` : `require('${nameOf(entry)}')`;
+  format === 'mjs' ? `await import('${LIBRARY.nameOf(entry)}')` : `require('${LIBRARY.nameOf(entry)}')`;
 
 /** The names that an entry point exports, and its classes, as a process without the optional packages sees them. */
 async function exportsOf(format: string, entry: string): Promise<{ names: string[]; classes: string[][] }> {
@@ -27,7 +27,7 @@ async function exportsOf(format: string, entry: string): Promise<{ names: string
   return JSON.parse(await application.run(application.write(`exports.${format}`, code))) as never;
 }
 
-describe.each(ENTRIES)('the entry point %s', (entry) => {
+describe.each(LIBRARY.entries)('the entry point %s', (entry) => {
   it('exports the same from both formats, under the names of its sources', async () => {
     const [module, script] = await Promise.all(FORMATS.map((format) => exportsOf(format, entry)));
     const sources = (await import(
@@ -56,7 +56,7 @@ describe.each(ENTRIES)('the entry point %s', (entry) => {
 
 it.each(FORMATS)('the entry points share their classes: %s', async (format) => {
   const code = `
-    const all = [${ENTRIES.map((entry) => load(format, entry)).join(', ')}];
+    const all = [${LIBRARY.entries.map((entry) => load(format, entry)).join(', ')}];
     const classes = new Map();
     for (const one of all) {
       for (const [name, value] of Object.entries(one)) {

@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { transform } from '@swc/core';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { Application, PACKAGE } from './support/packed.js';
+import { Application, LIBRARY } from './support/packed.js';
 
 jest.setTimeout(60_000); // starts processes
 
 /** As libs/rate-limit/README.md is packed. */
-const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
+const README = LIBRARY.textOf('README.md');
 const BLOCKS = Array.from(README.matchAll(/^```(\w*)[^\n]*\n(.*?)^```$/gms), ([, language, text]) => ({
   language,
   text: text!,

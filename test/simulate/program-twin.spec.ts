@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { TOKEN_BUCKET } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/redis-client.js';
+import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { callOf } from '../../simulate/redis/client.js';
 import { ProgramTwin } from '../../simulate/redis/program-twin.js';
@@ -14,8 +14,8 @@ import { useRedis } from '../support/redis-fixture.js';
 const NOW = 19_900 * 86_400_000_000 + 123_456;
 const redis = useRedis();
 
-/** Microseconds of a lease. */
-const LEASE = 500_000;
+/** Microseconds of a prefetch. */
+const PREFETCH = 500_000;
 
 /** Small limits, of all algorithms that the simulated server knows: full and empty states are met often. */
 const ALGORITHMS = [
@@ -24,7 +24,7 @@ const ALGORITHMS = [
   algorithmOf({ algorithm: 'leaky-bucket', capacity: 3, drain: '7/s' }),
   algorithmOf({ algorithm: 'fixed-window', limit: 4, window: '1s' }),
   algorithmOf({ algorithm: 'sliding-window-counter', limit: 4, window: '1s' }),
-  TOKEN_BUCKET.lend(algorithmOf({ algorithm: 'token-bucket', capacity: 40, refill: 30 }), LEASE),
+  TOKEN_BUCKET.withPrefetch(algorithmOf({ algorithm: 'token-bucket', capacity: 40, refill: 30 }), PREFETCH),
 ];
 
 /** A charge of one of two clients: a key belongs to one algorithm, as in a running system. */
@@ -33,10 +33,10 @@ const charge = fc.record({
   client: fc.nat(1),
   cost: fc.nat(3),
   mode: fc.constantFrom('take' as const, 'take' as const, 'peek' as const),
-  /** Of the leased bucket: whether the charge takes a lease, and what becomes of one that was granted so long ago. */
-  lease: fc.option(
+  /** Of the prefetched bucket: whether the charge prefetches tokens, and what becomes of a prefetch that was granted so long ago. */
+  ahead: fc.option(
     fc
-      .record({ want: fc.nat(20), ago: fc.nat(3 * LEASE), granted: fc.nat(6), used: fc.nat(6) })
+      .record({ want: fc.nat(20), ago: fc.nat(3 * PREFETCH), granted: fc.nat(6), used: fc.nat(6) })
       .map(({ granted, used, ...rest }) => ({ ...rest, granted, used: Math.min(granted, used) })),
     { nil: undefined },
   ),
@@ -57,12 +57,17 @@ const turn = fc.record({
 });
 
 function chargesOf(request: readonly AskedCharge[], now: number): Charge[] {
-  return request.map(({ algorithm: i, client, cost, mode, lease }) => {
+  return request.map(({ algorithm: i, client, cost, mode, ahead }) => {
     const plain = ALGORITHMS[i]!;
     const key = `${i}-${client}`;
-    const leasing =
-      lease && plain.tokenLease?.(lease.want, { at: now - lease.ago, granted: lease.granted, used: lease.used });
-    return leasing ? { key, algorithm: leasing, cost: 1, mode: 'reserve' } : { key, algorithm: plain, cost, mode };
+    const { prefetch } = plain;
+    const prefetching =
+      ahead &&
+      prefetch?.kind === 'granted' &&
+      prefetch.charge(ahead.want, { at: now - ahead.ago, granted: ahead.granted, used: ahead.used });
+    return prefetching
+      ? { key, algorithm: prefetching, cost: 1, mode: 'reserve' }
+      : { key, algorithm: plain, cost, mode };
   });
 }
 
@@ -105,7 +110,7 @@ describe('the simulated server', () => {
             expect(calls.map(({ call }) => twin.execute(call, 0).reply)).toEqual(calls.map(({ reply }) => reply));
           },
         ),
-        histories(200),
+        histories(0.2),
       );
     },
     HISTORY_TIMEOUT_MS,

@@ -9,12 +9,12 @@ export {
 
 /** The window in microseconds of an algorithm that has one. */
 export function windowOf(algorithm: Algorithm): number {
-  return algorithm.wire[1]!;
+  return algorithm.wire.numbers[1]!;
 }
 
 /** The rate of a bucket: tokens or departures per microsecond as a fraction. */
 export function rateOf(algorithm: Algorithm): { tokens: bigint; microseconds: bigint } {
-  const [tokens, microseconds] = algorithm.wire as [number, number];
+  const [tokens, microseconds] = algorithm.wire.numbers as [number, number];
   return { tokens: BigInt(tokens), microseconds: BigInt(microseconds) };
 }
 

@@ -75,6 +75,6 @@ export class MovingClock {
 
 /** The length of a window, or the time of a token or departure. */
 function periodOf({ name, wire }: Algorithm): number {
-  const [first, second] = wire as [number, number];
+  const [first, second] = wire.numbers as [number, number];
   return name.endsWith('bucket') ? Math.ceil(second / first) : second;
 }

@@ -1,6 +1,7 @@
-import { decisionOf } from '../../libs/rate-limit/src/limiter/charged-decision.js';
-import { Fallback } from '../../libs/rate-limit/src/limiter/fallback.js';
-import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/limiter/policy-charge.js';
+import { decisionOf, Judgement } from '../../libs/rate-limit/src/engine/judgement.js';
+import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
+import { OpenCharges } from '../../libs/rate-limit/src/engine/settling/open-charges.js';
+import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
 import { bindPolicy, type BoundPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import type { Decision, PolicyDecision } from '../../libs/rate-limit/src/policy/decision.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
@@ -17,6 +18,7 @@ export class Judging {
   readonly clock = new TestClock(MIDNIGHT);
   private readonly policies: readonly BoundPolicy[];
   private readonly store = new MemoryStore({ clock: this.clock.read });
+  private readonly open = new OpenCharges();
 
   constructor(
     policies: readonly Policy[],
@@ -35,8 +37,21 @@ export class Judging {
   }
 
   take(cost = 1): Decision {
+    return this.judge(cost).decision;
+  }
+
+  judge(cost = 1): Judgement {
     const charges = this.charges(cost, 'take');
-    return decisionOf(charges, this.store.consume(charges));
+    return Judgement.of(charges, this.store.consume(charges), undefined);
+  }
+
+  /** Decides a request that is settled later. It stays open. */
+  reserve(cost = 1): Decision {
+    const charges = this.charges(cost, 'reserve');
+    return decisionOf(
+      charges,
+      this.open.decide(charges, (asked) => this.store.consume(asked)),
+    );
   }
 
   /** What the first policy says some seconds later. The clock stays. */
@@ -51,7 +66,8 @@ export class Judging {
   /** The decision of one of some processes without the store. */
   locally(processes: number): Decision {
     const settings = { onStoreFailure: 'local', localShare: processes, fallbackMaxBytes: 1_000_000 } as const;
-    return new Fallback(settings, console, this.clock.read).decide(this.charges(1, 'take'), new Error('away'));
+    const ruling = new Fallback(settings, console, this.clock.read).decide(this.charges(1, 'take'), new Error('away'));
+    return decisionOf(ruling.asked!, ruling);
   }
 
   private charges(cost: number, mode: ChargeMode): PolicyCharge[] {

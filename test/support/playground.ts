@@ -1,6 +1,6 @@
 import { type Arbitrary, array, constantFrom, integer, record, tuple } from 'fast-check';
-import { RANGES, type Settings, SETTING_NAMES } from '../../src/playground/model/settings.js';
-import type { TrafficEvent, TrafficKind } from '../../src/playground/model/traffic.js';
+import { RANGES, type Settings, SETTING_NAMES } from '../../libs/playground/model/settings.js';
+import type { TrafficEvent, TrafficKind } from '../../libs/playground/model/traffic.js';
 
 /** All numbers that the page's inputs take. */
 export const anySettings: Arbitrary<Settings> = record(

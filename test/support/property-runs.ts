@@ -2,10 +2,10 @@ import { randomInt } from 'node:crypto';
 import { basename } from 'node:path';
 import { expect } from '@jest/globals';
 import type { Parameters } from 'fast-check';
+import { LONG } from './long.js';
 
-const GIVEN = wholeNumber('HISTORIES');
-/** Histories of each property: `HISTORIES=10000 npm test` for a long run. */
-export const HISTORIES = GIVEN ?? 1_000;
+/** Histories of each property: 100 in `npm test`, 1,000 in `npm run test:all`, more with `HISTORIES=10000`. */
+export const HISTORIES = wholeNumber('HISTORIES') ?? (LONG ? 1_000 : 100);
 /** `SEED=<printed number>` repeats a run. */
 export const SEED = wholeNumber('SEED') ?? randomInt(2 ** 31);
 
@@ -13,12 +13,12 @@ export const SEED = wholeNumber('SEED') ?? randomInt(2 ** 31);
 process.stderr.write(`${basename(expect.getState().testPath ?? '')}: HISTORIES=${HISTORIES} SEED=${SEED}\n`);
 
 /**
- * How often fast-check tries a property: `HISTORIES` times, with `SEED`.
+ * How often fast-check tries a property, with `SEED`.
  *
- * @param usual without `HISTORIES` in the environment: fewer for a property that takes long
+ * @param share of `HISTORIES`: less than 1 for a property that takes long, more for one that is quick or rarely hit; default 1
  */
-export function histories<T>(usual = HISTORIES): Parameters<T> {
-  return { numRuns: GIVEN ?? usual, seed: SEED };
+export function histories<T>(share = 1): Parameters<T> {
+  return { numRuns: Math.ceil(HISTORIES * share), seed: SEED };
 }
 
 /** The time limit of the slower properties, which call Redis. */

@@ -1,5 +1,5 @@
 // Lets `node --import` run the TypeScript of this repository as Jest does: with decorators, `.js` for `.ts`, and the library
-// by its name.
+// and the client by their names.
 import { readFile } from 'node:fs/promises';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ if (isMainThread) register(import.meta.url);
 
 const ROOT = new URL('../../', import.meta.url);
 const LIBRARY = new URL('libs/rate-limit/src/', ROOT).href;
+const CLIENT = new URL('libs/client/src/index.ts', ROOT).href;
 const OPTIONS = {
   jsc: {
     target: 'es2023',
@@ -22,6 +23,7 @@ const OPTIONS = {
 };
 
 export function resolve(specifier, context, next) {
+  if (specifier === 'floodgate-client') return { url: CLIENT, shortCircuit: true };
   const [, entry] = /^nestjs-floodgate((?:\/\w+)?)$/.exec(specifier) ?? [];
   if (entry !== undefined) return { url: new URL(`.${entry}/index.ts`, LIBRARY).href, shortCircuit: true };
   const relative = specifier.startsWith('.') && context.parentURL?.endsWith('.ts');

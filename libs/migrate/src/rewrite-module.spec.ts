@@ -88,15 +88,62 @@ import { RateLimitModule } from "nestjs-floodgate"
     expect(unknown.files['app.module.ts']).toContain("defaults: ['day', 'burst', 'minute', 'same']");
   });
 
+  it.each([
+    ['5000', 'blockFor: 5000'],
+    ["'5000'", 'blockFor: 5000'],
+    ['1000', 'blockFor: 1000'], // as long as the ttl, after which the window is empty
+    ['5 * 60 * 1000', 'blockFor: 5 * 60 * 1000'],
+    ['Number(process.env.BLOCK)', 'blockFor: Number(process.env.BLOCK)'],
+  ])('blockDuration %s becomes %s', (given, expected) => {
+    const { files, printed } = migrated({
+      'app.module.ts': moduleOf(`[{ limit: 10, ttl: 1000, blockDuration: ${given} }]`),
+    });
+    expect(files['app.module.ts']).toContain(
+      `\n      default: { algorithm: 'sliding-window-log', limit: 10, window: 1000, ${expected} },\n`,
+    );
+    expect(printed).not.toContain('blockDuration');
+    expect(printed).toContain('a block follows it only where a policy has blockFor');
+  });
+
+  it('a blockDuration of 0 becomes no block, also where a decorator sets it', () => {
+    const { files, printed } = migrated({
+      'app.module.ts': moduleOf(`[{ limit: 10, ttl: 1000, blockDuration: 5000 }]`),
+      'a.controller.ts': `import { Throttle } from '@nestjs/throttler';
+export class A {
+  @Throttle({ default: { limit: 3, ttl: 1000, blockDuration: 0 } })
+  never() {}
+  @Throttle({ default: { limit: 3, ttl: 2000 } })
+  asModule() {}
+}
+`,
+    });
+    const block = /@RateLimit\((.*)\)\n {2}(\w+)/g;
+    expect([...files['a.controller.ts']!.matchAll(block)].map(([, policy, name]) => [name, policy])).toEqual([
+      ['never', "{ name: 'default', algorithm: 'sliding-window-log', limit: 3, window: 1000 }"],
+      ['asModule', "{ name: 'default', algorithm: 'sliding-window-log', limit: 3, window: 2000, blockFor: 5000 }"],
+    ]);
+    expect(printed).not.toContain('blockDuration');
+  });
+
+  it.each([
+    ['500', 'blockDuration 500 is shorter than its ttl 1000: it is left out'],
+    ['async () => 5000', 'blockDuration is a function: it is left out'],
+  ])('blockDuration %s is left out, and listed', (given, expected) => {
+    const { files, printed } = migrated({
+      'app.module.ts': moduleOf(`[{ limit: 10, ttl: 1000, blockDuration: ${given} }]`),
+    });
+    expect(files['app.module.ts']).not.toContain('blockFor');
+    expect(printed).toContain(`app.module.ts:6  ${expected}`);
+  });
+
   it('names what has no counterpart', () => {
     const { printed } = migrated({
       'app.module.ts': moduleOf(`{
-    throttlers: [{ limit: 10, ttl: 1000, blockDuration: 5000, setHeaders: false, ignoreUserAgents: [/x/] }],
+    throttlers: [{ limit: 10, ttl: 1000, setHeaders: false, ignoreUserAgents: [/x/] }],
     errorMessage: 'slow down',
     generateKey: (context, tracker) => tracker,
   }`),
     });
-    expect(printed).toContain('app.module.ts:7  blockDuration 5000 has no counterpart');
     expect(printed).toContain("app.module.ts:7  setHeaders of 'default'");
     expect(printed).toContain("app.module.ts:7  ignoreUserAgents of 'default'");
     expect(printed).toContain('app.module.ts:8  errorMessage has no counterpart');

@@ -32,7 +32,7 @@ export function run({ folder, dryRun, version, print }: Run): Migration {
   for (const { file, line, message } of migration.notes) print(`  ${relative(folder, file)}:${line}  ${message}`);
   if (changed.length > 0) {
     print(
-      "\nA rejection differs now: no block follows it, several policies charge all or nothing, and the body is Floodgate's.",
+      "\nA rejection differs now: a block follows it only where a policy has blockFor, several policies charge all or nothing, and the body is Floodgate's.",
     );
     print("The headers keep throttler's names. docs/migration.md lists what else differs.");
     print('Install the dependencies, format the files, and run your tests.');

@@ -66,6 +66,7 @@ export class PolicyWriter {
     const name = options.has('generateKey') ? `${throttler}-by-key` : throttler;
     const all = named ? [`name: '${name}'`] : [];
     all.push("algorithm: 'sliding-window-log'", this.limit(options, at), this.window(options, at));
+    all.push(...this.block(options, at));
     const text = `{ ${[...all, ...this.identity(options, at, throttler), ...this.skip(options, at), ...fields].join(', ')} }`;
     this.noteLost(options, throttler);
     return isDynamic(options) ? `async (context) => (${text})` : text;
@@ -85,9 +86,33 @@ export class PolicyWriter {
   private window(options: Options, at: Node): string {
     const ttl = options.get('ttl');
     if (ttl === undefined || !this.reaches(ttl, at, 'ttl')) return `window: ${UNDECIDED}`;
-    if (!isFunction(ttl)) return `window: ${windowText(ttl, (local) => this.exportedName(ttl.getSourceFile(), local))}`;
+    if (!isFunction(ttl)) return `window: ${this.duration(ttl)}`;
     this.notes.add(ttl, 'ttl is a function: it became a function that chooses a policy. Each window counts for itself');
     return `window: await ${called(ttl, ['context'])}`;
+  }
+
+  private block(options: Options, at: Node): string[] {
+    const block = options.get('blockDuration');
+    const ttl = options.get('ttl');
+    if (block === undefined) return [];
+    if (isFunction(block)) {
+      this.notes.add(
+        block,
+        'blockDuration is a function: it is left out. Write a blockFor, such as the longest that it returns',
+      );
+      return [];
+    }
+    const blockMs = this.milliseconds(block);
+    const ttlMs = ttl && this.milliseconds(ttl);
+    if (blockMs === 0) return [];
+    if (blockMs !== undefined && ttlMs !== undefined && blockMs < ttlMs) {
+      this.notes.add(
+        block,
+        `blockDuration ${block.getText()} is shorter than its ttl ${ttl!.getText()}: it is left out. Throttler forgets the requests before such a block, and a policy counts them until they leave the window`,
+      );
+      return [];
+    }
+    return this.reaches(block, at, 'blockDuration') ? [`blockFor: ${this.duration(block)}`] : [];
   }
 
   private identity(options: Options, at: Node, throttler: string): string[] {
@@ -118,20 +143,21 @@ export class PolicyWriter {
   private reaches(expression: Expression, at: Node, option: string): boolean {
     if (expression.getSourceFile() === at.getSourceFile() || isSelfContained(expression)) return true;
     const call = Node.isCallExpression(expression) ? expression.getExpression().getText() : '';
-    const window = windowText(expression, (local) => this.exportedName(expression.getSourceFile(), local));
-    if (call !== '' && window !== expression.getText()) return true;
+    if (call !== '' && this.duration(expression) !== expression.getText()) return true;
     this.notes.add(at, `${option} of the module, ${expression.getText()}, is out of reach here: write it down`);
     return false;
   }
 
+  /** A number of milliseconds as a duration of a policy. */
+  private duration(given: Expression): string {
+    return windowText(given, (local) => this.exportedName(given.getSourceFile(), local));
+  }
+
+  private milliseconds(given: Expression): number | undefined {
+    return millisecondsOf(given, (local) => this.exportedName(given.getSourceFile(), local));
+  }
+
   private noteLost(options: Options, throttler: string): void {
-    const block = options.get('blockDuration');
-    if (block !== undefined && block.getText() !== '0') {
-      this.notes.add(
-        block,
-        `blockDuration ${block.getText()} has no counterpart: a rejected client passes again as soon as its oldest request leaves the window`,
-      );
-    }
     const headers = options.get('setHeaders');
     if (headers !== undefined)
       this.notes.add(headers, `setHeaders of '${throttler}': headers are an option of the module alone`);

@@ -1,22 +1,22 @@
-export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
+export { RateLimit, type RoutePolicyOptions } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { PlanOptions, RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
-export { RateLimiter, type HandlerClass, type ResetState } from './limiter/rate-limiter.js';
-export type { ResetTarget, RouteReference } from './limiter/insight.js';
+export { RateLimiter, type HandlerClass, type LimitTarget, type ResetState } from './engine/calls/rate-limiter.js';
+export type { LimitReference, RouteReference } from './engine/explain/limit-explainer.js';
 export type {
   ExplainedLevel,
   ExplainedOutcome,
   ExplainedOverride,
   LimitExplanation,
   PolicyExplanation,
-} from './limiter/explain.js';
-export type { LimitTable, PolicyOrigin, TableMiddleware, TablePolicy, TableRoute } from './limiter/table.js';
-export { RateLimitOverrides } from './limiter/overrides/rate-limit-overrides.js';
-export { OverrideConflictError, TooManyOverridesError } from './limiter/overrides/errors.js';
+} from './engine/explain/explain.js';
+export type { LimitTable, PolicyOrigin, TableMiddleware, TablePolicy, TableRoute } from './engine/explain/table.js';
+export { RateLimitOverrides } from './engine/overrides/rate-limit-overrides.js';
+export { OverrideConflictError, TooManyOverridesError } from './engine/overrides/errors.js';
 export type {
   OverrideChange,
   OverrideHistoryEntry,
@@ -26,16 +26,16 @@ export type {
   OverrideRemoval,
   OverrideTarget,
   RateLimitOverride,
-} from './limiter/overrides/override.js';
-export { Lease } from './limiter/lease.js';
-export type { LimiterPolicy } from './limiter/limiter-policies.js';
-export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './limiter/reservation.js';
+} from './engine/overrides/override.js';
+export { Lease } from './engine/settling/lease.js';
+export type { LimiterPolicy } from './engine/calls/call-policies.js';
+export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './engine/settling/reservation.js';
 export {
   LimiterClosedError,
   LimiterUnavailableError,
   ReservationClosedError,
   WaitingRoomFullError,
-} from './limiter/errors.js';
+} from './engine/errors.js';
 export type { Decision, PolicyDecision } from './policy/decision.js';
 export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
 export {
@@ -45,6 +45,7 @@ export {
 } from './nest/rate-limit-metrics.module.js';
 export type {
   Distribution,
+  MissingIdentityStats,
   OverriddenCharges,
   OverrideStats,
   PlanStats,
@@ -89,7 +90,7 @@ export type {
   TokenBucketPolicy,
 } from './nest/types.js';
 export type { Outcome } from './policy/outcome.js';
-export type { TokenLease } from './policy/token-lease.js';
+export type { PrefetchOptions } from './policy/prefetch.js';
 export type { OnStoreFailure, PolicyMode, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { CalendarUnit, CalendarWindow } from './algorithms/calendar.js';
@@ -103,7 +104,9 @@ export {
   type GraphqlCount,
   type GraphqlFieldInfo,
 } from './nest/contexts/graphql.js';
+export { type Client, clientOf } from './engine/requests/client.js';
 export type {
+  CallEnd,
   ContextAdapter,
   ContextRequest,
   HandlerPlace,
@@ -112,7 +115,7 @@ export type {
 
 export type { Identity, IdentityValue, OnMissingIdentity } from './identity/identity.js';
 export type { ResolvedIdentities } from './identity/resolved-identities.js';
-export { identityTag } from './identity/identity-tag.js';
+export { identityTag, type IdentityNaming } from './identity/identity-tag.js';
 export { apiKeyIdentity, ipIdentity, userIdentity } from './nest/identities.js';
 
 export type { Algorithm, AlgorithmName } from './algorithms/algorithm.js';
@@ -130,5 +133,5 @@ export {
 } from './stores/store.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
 export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
-export type { RedisClient } from './stores/redis/redis-client.js';
-export type { RedisConnectionOptions } from './stores/redis/redis-options.js';
+export type { RedisClient } from './stores/redis/clients/redis-client.js';
+export type { RedisConnectionOptions } from './stores/redis/clients/redis-options.js';

@@ -84,7 +84,7 @@ export function stateOf(tick, surge) {
     case 'recovery':
       return worlds !== null && !worlds.left.sample.enforced
         ? 'The crowd goes on, and one world still has no limits.'
-        : 'Limits are on in both worlds now. The crowd is the same, and the first world recovers.';
+        : `Limits are on in both worlds now. ${staleText(worlds?.left.sample.waiting ?? 0, surge)}`;
     case 'ending':
       return 'The crowd has gone home. Some riders still wait for their answers.';
     default: {
@@ -98,6 +98,18 @@ export function stateOf(tick, surge) {
       return `A concert ends: ${load}. ${phase === 'ready' ? 'Both worlds get the same riders.' : 'Both worlds start …'}`;
     }
   }
+}
+
+/**
+ * Why a world that has its limits back is not fast yet.
+ *
+ * @param {number} waiting requests in matching's queue
+ * @param {SurgeDescription} surge
+ */
+function staleText(waiting, { capacity, patienceMs }) {
+  return (1000 * waiting) / capacity > patienceMs
+    ? `But ${shown(waiting)} requests still wait in the first world, most of whose riders leave before a worker is free.`
+    : 'The crowd is the same, and the first world recovers.';
 }
 
 /** @param {PhaseFigures} figures */
@@ -138,7 +150,9 @@ export function storyOf(figures, recovers) {
   if (recovers) {
     return recoveredAfterS === null
       ? 'It had not recovered when the run ended.'
-      : `${recoveredAfterS < 1 ? 'Within a second' : `${shown(Math.ceil(recoveredAfterS))} s after the switch`} it was fast again, and stayed so.`;
+      : recoveredAfterS < 1
+        ? 'Within a second it was fast again, and stayed so.'
+        : `${shown(Math.ceil(recoveredAfterS))} s after the switch it was fast again, and stayed so. Until then matching worked for riders who had left: a limit protects before the queue fills.`;
   }
   const wait = p99Ms === null ? '' : shownTime(p99Ms);
   if (failed / sent >= SOME) return `${ofTen(failed / sent)} riders waited up to ${wait} for nothing but an error.`;

@@ -108,7 +108,12 @@ describe('the story of a phase', () => {
       false,
       '6 of 10 were told “not now” within 4.1 ms. All others were served.',
     ],
-    [{ failed: 100, recoveredAfterS: 5.6 }, true, '6 s after the switch it was fast again, and stayed so.'],
+    [
+      { failed: 100, recoveredAfterS: 15.6 },
+      true,
+      '16 s after the switch it was fast again, and stayed so. Until then matching worked for riders who had left: ' +
+        'a limit protects before the queue fills.',
+    ],
     [{ failed: 100, recoveredAfterS: 0.4 }, true, 'Within a second it was fast again, and stayed so.'],
     [{ failed: 100 }, true, 'It had not recovered when the run ended.'],
   ])('%j, recovers: %s', (of, recovers, words) => expect(plain(storyOf(figures(of), recovers))).toBe(words));
@@ -133,6 +138,20 @@ describe('the state', () => {
 
   it('names the problem of worlds that are unavailable', () => {
     expect(stateOf(tick({ phase: 'unavailable', problem: 'a process ended' }), SURGE)).toContain('a process ended');
+  });
+
+  it('says why a world that has its limits back is not fast yet', () => {
+    const recovery = (waiting: number): string => {
+      const world = { sample: sample({ enforced: true, waiting }) };
+      return stateOf(tick({ phase: 'recovery', worlds: { left: world, right: world } as never }), SURGE);
+    };
+    // Matching serves 255 requests within the riders' patience.
+    expect(recovery(256)).toBe(
+      'Limits are on in both worlds now. But 256 requests still wait in the first world, most of whose riders leave before a worker is free.',
+    );
+    expect(recovery(255)).toBe(
+      'Limits are on in both worlds now. The crowd is the same, and the first world recovers.',
+    );
   });
 
   it('does not say that a world recovers whose limits are still off', () => {

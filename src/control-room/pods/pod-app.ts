@@ -88,8 +88,8 @@ export class PodApp {
 
   /** The tokens that a rider's next request finds. */
   async levelOf(rider: string): Promise<Level> {
-    const decision = await this.limiter.peekRoute(RidesController, 'request', { kind: 'user', value: rider });
-    const { limit, remaining } = decision!.policies[0]!;
-    return { limit, tokens: remaining, decidedBy: decision!.decidedBy };
+    const decision = await this.limiter.peek([RidesController, 'request'], { kind: 'user', value: rider });
+    const { limit, remaining } = decision.policies[0]!;
+    return { limit, tokens: remaining, decidedBy: decision.decidedBy };
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnModuleDestroy, ServiceUnavailableException } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../../config/configuration.js';
-import { headOf } from '../../processes/child.js';
+import { headOf } from '../../../libs/processes/child.js';
 import { StageRedis } from '../stage-redis.js';
 import { Burst } from './burst.js';
 import type { Level } from './pod-app.js';

@@ -5,21 +5,22 @@ import { cityFor } from './city.js';
 
 const SHIPPED = readConfiguration({});
 
-it('is the shipped city on four cores, and a part of it on fewer', () => {
-  expect(cityFor(SHIPPED, 4)).toMatchObject({
-    cores: 4,
+it('is the shipped city on eight cores, and a part of it on fewer', () => {
+  expect(cityFor(SHIPPED, 8)).toMatchObject({
+    cores: 8,
     scale: 1,
-    demand: 425,
-    capacity: 170,
-    limit: 150,
-    calmDemand: 85,
+    demand: 375,
+    capacity: 150,
+    limit: 100,
+    calmDemand: 75,
   });
   expect(cityFor(SHIPPED, 16).scale).toBe(1);
-  const half = cityFor(SHIPPED, 2);
-  expect(half).toMatchObject({ cores: 2, scale: 2, limit: 75 });
-  expect(half.capacity).toBeCloseTo(85, 0);
-  expect(half.configuration.matchingLimit).toEqual({ perSecond: 75, burst: 30 });
-  expect(cityFor(SHIPPED, 1).scale).toBe(4);
+  const quarter = cityFor(SHIPPED, 2);
+  expect(quarter).toMatchObject({ cores: 2, scale: 4, limit: 25 });
+  expect(quarter.capacity).toBeCloseTo(37.5, 0);
+  // The limit leaves headroom, and no request of its first burst waits.
+  expect(quarter.configuration.matchingLimit).toEqual({ perSecond: 25, burst: quarter.configuration.matching.workers });
+  expect(cityFor(SHIPPED, 1).scale).toBe(8);
 });
 
 it('starts worlds of their own: nothing of this process but its numbers', () => {
@@ -32,6 +33,8 @@ it('starts worlds of their own: nothing of this process but its numbers', () => 
     ADMIN_TOKEN: '0123456789abcdef',
     RATE_LIMIT: 'off',
     PODS: '12',
+    MATCHING_CANCEL: 'on',
+    MATCHING_NEWEST_FIRST: 'on',
   });
   expect(cityFor(own, 2).configuration).toMatchObject({
     port: 0,
@@ -41,7 +44,7 @@ it('starts worlds of their own: nothing of this process but its numbers', () => 
     rateLimit: 'on',
     controlRoom: 'off',
     pods: 1,
-    matching: { url: undefined },
+    matching: { url: undefined, cancels: false, newestFirst: false, queue: 188 },
   });
 });
 
@@ -52,15 +55,13 @@ it('asks every machine for a load that it carries, and every city for more than 
   });
   fc.assert(
     fc.property(variables, fc.integer({ min: 1, max: 64 }), (given, cores) => {
-      const { demand, capacity, calmDemand, riders, giveUpMs, configuration } = cityFor(
-        readConfiguration(given),
-        cores,
-      );
+      const { demand, capacity, calmDemand, riders, configuration } = cityFor(readConfiguration(given), cores);
       // Rounding to whole workers and milliseconds changes the capacity by half at most.
-      expect(demand).toBeLessThanOrEqual(1.5 * 106.25 * cores + 1);
+      expect(demand).toBeLessThanOrEqual(1.5 * 50 * cores + 1);
       expect(demand).toBeGreaterThanOrEqual(Math.max(1, 2.5 * capacity - 1));
       expect(calmDemand).toBeLessThan(capacity);
-      expect(riders).toBeGreaterThanOrEqual((demand * giveUpMs) / 1000);
+      // Two requests a visit, three attempts of three seconds each, with a second between them.
+      expect(riders).toBeGreaterThanOrEqual((demand / 2) * 12);
       const { workers, serviceMs } = configuration.matching;
       expect(capacity).toBeCloseTo((1000 * workers) / serviceMs);
     }),

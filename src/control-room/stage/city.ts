@@ -1,22 +1,17 @@
 import { availableParallelism } from 'node:os';
 import type { Configuration, MatchingConfiguration } from '../../config/configuration.js';
+import { ATTEMPTS, MEAN_RETRY_MS, PATIENCE_MS, REQUESTS_PER_VISIT } from '../../../libs/riders/index.js';
 import type { SurgeDescription } from './surge-tick.js';
 
 /**
- * Requests per second and core that each world may get. On four cores that is the surge of the shipped city. A request takes about
- * 1 ms of CPU, with its share of the riders, and there are two worlds and a browser.
+ * Requests per second and core that riders may want of each world: on eight cores that is the surge of the shipped city. A request
+ * takes about 1 ms of CPU, with its share of the riders. Riders repeat what is not served, and there are two worlds and a browser.
  */
-const MAX_DEMAND_PER_CORE = 106.25;
-
-/** One rider's burst has to pass. */
-const MIN_BURST = 20;
+const MAX_DEMAND_PER_CORE = 50;
 
 /** The demand of the surge as a multiple of what matching can serve, and that of the calm before it. */
 const SURGE_DEMAND = 2.5;
 const CALM_DEMAND = 0.5;
-
-/** Riders wait a little longer than matching lets their requests wait, so that they learn why they fail. */
-const GIVE_UP_AFTER_MS = 1000;
 
 /** A free driver for every ride: trips are short and drivers many, so that matching is the only bottleneck. */
 const DRIVERS = 2000;
@@ -29,8 +24,6 @@ const SPARE_RIDERS = 1.25;
 export interface City extends Omit<SurgeDescription, 'seconds'> {
   /** Requests per second before the surge. */
   readonly calmDemand: number;
-  /** The longest that a rider waits for an answer. */
-  readonly giveUpMs: number;
   /** Of a process of this city. */
   readonly configuration: Configuration;
 }
@@ -42,23 +35,24 @@ export function cityFor(configuration: Configuration, cores = availableParalleli
   // The number of workers is whole, so rounding changes it. The time of each worker makes up for that.
   const workers = Math.max(1, Math.round(configuration.matching.workers / scale));
   const serviceMs = Math.max(1, Math.round((1000 * workers * scale) / whole));
-  const matching = { ...configuration.matching, url: undefined, workers, serviceMs };
+  // An ordinary service, whatever protects this process's own.
+  const ordinary = { cancels: false, newestFirst: false };
+  const matching = { ...configuration.matching, ...ordinary, url: undefined, workers, serviceMs };
   const capacity = capacityOf(matching);
   // Workers may take minutes for a request. A crowd without a demand would have no riders.
   const demand = Math.max(1, Math.round(SURGE_DEMAND * capacity));
-  const giveUpMs = matching.patienceMs + serviceMs + GIVE_UP_AFTER_MS;
-  const { perSecond, burst } = configuration.matchingLimit;
-  const limit = perSecond / scale;
+  const limit = configuration.matchingLimit.perSecond / scale;
+  // The longest visit of a rider whom matching does not serve.
+  const visitMs = ATTEMPTS * (PATIENCE_MS + MEAN_RETRY_MS);
   return {
     cores,
     scale,
-    riders: Math.ceil((SPARE_RIDERS * demand * giveUpMs) / 1000),
+    riders: Math.ceil((SPARE_RIDERS * demand * visitMs) / (1000 * REQUESTS_PER_VISIT)),
     demand,
     calmDemand: CALM_DEMAND * capacity,
     capacity,
     limit,
-    patienceMs: matching.patienceMs,
-    giveUpMs,
+    patienceMs: PATIENCE_MS,
     configuration: {
       ...configuration,
       port: 0,
@@ -70,7 +64,8 @@ export function cityFor(configuration: Configuration, cores = availableParalleli
       controlRoom: 'off',
       pods: 1,
       matching: { ...matching, queue: Math.ceil(matching.queue / scale) },
-      matchingLimit: { perSecond: limit, burst: Math.max(MIN_BURST, Math.ceil(burst / scale)) },
+      // As many as the workers begin at once: no request of the first burst waits.
+      matchingLimit: { perSecond: limit, burst: workers },
       drivers: { ...configuration.drivers, seeded: DRIVERS },
       trips: { ...configuration.trips, durationMs: TRIP_MS },
     },

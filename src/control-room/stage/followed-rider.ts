@@ -1,9 +1,10 @@
-import { type Answer, Random, Rider, type RiderRequest } from '../../riders/index.js';
+import { type Answer, Random, Rider, type RiderRequest } from '../../../libs/riders/index.js';
 
 /** The rider's id. No rider of the crowd and no account has it, so the plan is that of all strangers. */
 export const FOLLOWED = 'rider-you';
 
-const FIRST_BURST_MS = 800;
+/** In the surge: before it, a burst would be more than the limit of a small city lets through. */
+const FIRST_BURST_MS = 2500;
 const MIN_BURST = 7;
 const MAX_BURST = 10;
 const MIN_PAUSE_MS = 3600;

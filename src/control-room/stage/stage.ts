@@ -1,7 +1,7 @@
 import { ConflictException, Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../../config/configuration.js';
-import { headOf } from '../../processes/child.js';
+import { headOf } from '../../../libs/processes/child.js';
 import type { Room } from '../live.js';
 import { StageRedis } from '../stage-redis.js';
 import { type City, cityFor } from './city.js';

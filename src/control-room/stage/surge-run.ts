@@ -8,7 +8,7 @@ import type { WorldLook } from './world.main.js';
 /** How long each phase takes, in milliseconds. */
 export type RunTimes = Readonly<Record<RunPhase, number>>;
 
-export const RUN_TIMES: RunTimes = { calm: 2000, surge: 36_000, recovery: 22_000 };
+export const RUN_TIMES: RunTimes = { calm: 2000, surge: 34_000, recovery: 24_000 };
 
 const PHASES: readonly RunPhase[] = ['calm', 'surge', 'recovery'];
 

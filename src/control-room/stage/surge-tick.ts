@@ -11,16 +11,16 @@ export interface SurgeDescription {
   readonly seconds: number;
   /** Cores of this machine. */
   readonly cores: number;
-  /** The worlds are the shipped city divided by this: 1 on four cores and more. */
+  /** The worlds are the shipped city divided by this: 1 on eight cores and more. */
   readonly scale: number;
   readonly riders: number;
-  /** Requests per second that all riders send to each world if every answer comes at once. */
+  /** Requests per second that all riders send to each world if every request is served at once. */
   readonly demand: number;
   /** Requests per second that each world's matching can serve. */
   readonly capacity: number;
   /** Requests per second that the limit before matching lets through. */
   readonly limit: number;
-  /** The longest wait in matching's queue, in milliseconds. */
+  /** How long a rider waits for an answer, in milliseconds. */
   readonly patienceMs: number;
 }
 

@@ -1,4 +1,4 @@
-import { type Answer, Crowd, HttpSender, type RiderRequest } from '../../riders/index.js';
+import { type Answer, Crowd, HttpSender, type RiderRequest } from '../../../libs/riders/index.js';
 import type { City } from './city.js';
 import { DrawnSample } from './drawn-sample.js';
 import { FOLLOWED, FollowedRider } from './followed-rider.js';
@@ -41,7 +41,7 @@ export class WorldRun {
     private readonly time: RunTime,
     private readonly onSent: (lateMs: number) => void,
   ) {
-    this.sender = new HttpSender([world.origin], { patienceMs: city.giveUpMs });
+    this.sender = new HttpSender([world.origin]);
     this.crowd = new Crowd({
       riders: city.riders,
       demand: city.calmDemand,

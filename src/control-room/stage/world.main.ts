@@ -12,7 +12,7 @@ import { Enforcement } from '../../limits/enforcement.js';
 import { MATCHING_LIMIT, matchingLimit, RIDES } from '../../limits/policies.js';
 import { Routes } from '../../limits/routes.js';
 import { Matching } from '../../matching/matching.js';
-import { answerCalls } from '../../processes/answer-calls.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
 import { deciderOf } from '../decider.js';
 import type { Decider, PolicyTick } from '../live.js';
 import { parametersOf } from '../policy-state.js';

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import type { Configuration } from '../../config/configuration.js';
-import { HttpSender, Rider, ROUTES } from '../../riders/index.js';
-import { Child, START_LIMIT_MS } from '../../processes/child.js';
+import { HttpSender, Rider, ROUTES } from '../../../libs/riders/index.js';
+import { Child, START_LIMIT_MS } from '../../../libs/processes/child.js';
 import type { WorldId } from './surge-tick.js';
 import type { WorldLook, WorldProcedures } from './world.main.js';
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Configuration } from '../../config/configuration.js';
 import { FOLLOWED } from './followed-rider.js';
@@ -6,6 +7,8 @@ import { type OfWorlds, World, WORLD_IDS, WORLD_NAMES } from './world.js';
 import type { WorldLook } from './world.main.js';
 
 const LOOK_MS = 250;
+/** The longest that a run waits for the queue of the last one. */
+const MAX_QUEUE_MS = 20_000;
 
 /** The databases of the stage's Redis: each world has limits of its own. */
 const DATABASES: OfWorlds<number> = { left: 1, right: 2 };
@@ -62,16 +65,26 @@ export class Worlds implements AsyncDisposable {
     }
   }
 
-  /** Gives both worlds the limits that a run begins with. */
+  /** Gives both worlds the limits that a run begins with, and waits until they have worked off the queue of the last run. */
   async prepare(): Promise<void> {
     this.preparing = true;
     try {
       await Promise.all([this.enforce('left', false), this.enforce('right', true)]);
+      const until = performance.now() + MAX_QUEUE_MS;
+      while (this.isWorking && performance.now() < until && !this.killer.signal.aborted) {
+        await delay(LOOK_MS);
+        await this.refresh();
+      }
     } catch (error) {
       this.fail(error as Error);
     } finally {
       this.preparing = false;
     }
+  }
+
+  private get isWorking(): boolean {
+    const { looks } = this;
+    return looks !== undefined && looks.left.waiting + looks.right.waiting > 0;
   }
 
   async enforce(id: WorldId, on: boolean): Promise<void> {

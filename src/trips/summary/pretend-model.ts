@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { Random } from '../../riders/random.js';
 import { Pause } from '../../time/pause.js';
 import { type Completion, LanguageModel } from './language-model.js';
 
@@ -44,8 +43,9 @@ export class PretendModel extends LanguageModel {
 }
 
 function answerTo(prompt: string): string {
-  const random = new Random(createHash('sha256').update(prompt).digest().readUInt32LE());
-  const one = (texts: readonly string[]): string => texts[random.whole(0, texts.length - 1)]!;
+  const digest = createHash('sha256').update(prompt).digest();
+  let drawn = 0;
+  const one = (texts: readonly string[]): string => texts[digest[drawn++ % digest.length]! % texts.length]!;
   const metres = Number(/(\d+) m\b/.exec(prompt)?.[1] ?? 0);
   const sights = Array.from({ length: 2 + Math.floor(metres / 400) }, () => `passed ${one(SIGHTS)}`);
   return `${one(OPENINGS)} the city, ${sights.join(', then ')}, ${one(ENDINGS)}`;

@@ -1,6 +1,6 @@
 import type { CaseFigures, RouteFigures } from '../../figures/figures.js';
 import { timesOf } from '../../figures/times.js';
-import { ROUTES } from '../../../src/riders/index.js';
+import { ROUTES } from '../../../libs/riders/index.js';
 import type { Results } from '../verdict.js';
 
 const route = (name: RouteFigures['route']): RouteFigures => ({
@@ -23,7 +23,8 @@ export function figures(some: Partial<CaseFigures> = {}): CaseFigures {
     mean429Ms: 2.6,
     meanFailureMs: NaN,
     matchingRps: 50,
-    ridersMatched: 560,
+    people: { wanted: 1200, matched: 560, matchedAfterMs: 320, gaveUp: 500, gaveUpAfterMs: 2600, trying: 140 },
+    retryRate: 0.5,
     rides: 580,
     withoutDriver: 0,
     rejectedByRider: 0,
@@ -52,7 +53,7 @@ const collapsed = {
   p99Ms: 3100,
   meanFailureMs: 3010,
   mean429Ms: NaN,
-  ridersMatched: 616,
+  people: { wanted: 1100, matched: 216, matchedAfterMs: 1900, gaveUp: 600, gaveUpAfterMs: 7400, trying: 284 },
 };
 
 /** The figures of a surge as it should be. */

@@ -1,8 +1,8 @@
 // A process that answers calls, and can start another one like itself.
 import { openSync } from 'node:fs';
 import { url } from 'node:inspector';
-import { answerCalls } from '../../../src/processes/answer-calls.js';
-import { Child } from '../../../src/processes/child.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { Child } from '../../../libs/processes/child.js';
 
 export type AnsweringProcedures = {
   readonly inspector: () => string | undefined;

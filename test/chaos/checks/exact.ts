@@ -7,7 +7,7 @@ import { type Failure, faultsAround, isExcused, type Run, type Verdict } from '.
 export interface PolicyRow {
   readonly policy: PolicyName;
   store: number;
-  lease: number;
+  prefetch: number;
   'denial-cache': number;
   local: number;
   open: number;
@@ -112,7 +112,7 @@ function ownerOf(policy: PolicyName, { request }: Decided): string {
 }
 
 function emptyRow(policy: PolicyName): PolicyRow {
-  const none = { store: 0, lease: 0, 'denial-cache': 0, local: 0, open: 0, closed: 0, override: 0, admitted: 0 };
+  const none = { store: 0, prefetch: 0, 'denial-cache': 0, local: 0, open: 0, closed: 0, override: 0, admitted: 0 };
   return { policy, ...none, over: 0, overLocally: 0, unexcused: 0 };
 }
 

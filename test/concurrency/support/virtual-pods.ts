@@ -1,8 +1,8 @@
-import { DenialCache } from '../../../libs/rate-limit/src/limiter/denial-cache.js';
-import { LimiterUnavailableError } from '../../../libs/rate-limit/src/limiter/errors.js';
-import { Fallback } from '../../../libs/rate-limit/src/limiter/fallback.js';
-import { Limiter } from '../../../libs/rate-limit/src/limiter/limiter.js';
-import { StoreGateway } from '../../../libs/rate-limit/src/limiter/store-gateway.js';
+import { DenialCache } from '../../../libs/rate-limit/src/engine/layers/denial-cache.js';
+import { LimiterUnavailableError } from '../../../libs/rate-limit/src/engine/errors.js';
+import { Fallback } from '../../../libs/rate-limit/src/engine/fallback.js';
+import { Engine } from '../../../libs/rate-limit/src/engine/engine.js';
+import { StoreGateway } from '../../../libs/rate-limit/src/engine/store-gateway.js';
 import { Monitor } from '../../../libs/rate-limit/src/metrics/monitor.js';
 import { bindPolicy, type BoundPolicy } from '../../../libs/rate-limit/src/policy/bound-policy.js';
 import type { Decision } from '../../../libs/rate-limit/src/policy/decision.js';
@@ -11,7 +11,7 @@ import type { Policy } from '../../../libs/rate-limit/src/policy/policy.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { type RateLimitStore, RateLimitStoreError } from '../../../libs/rate-limit/src/stores/store.js';
-import { mulberry32 } from '../../../src/riders/mulberry32.js';
+import { mulberry32 } from '../../../libs/riders/mulberry32.js';
 
 /** Milliseconds of true time after which a call that got lost fails. */
 const DEADLINE = 50;
@@ -68,7 +68,7 @@ export class VirtualPods {
   readonly decidedBy: Record<string, number> = {};
   calls = 0;
   readonly policies: readonly BoundPolicy[];
-  private readonly pods: Limiter[] = [];
+  private readonly pods: Engine[] = [];
   private readonly random: () => number;
 
   constructor(
@@ -94,9 +94,9 @@ export class VirtualPods {
     return this.store.consume([{ key, algorithm, cost: 0, mode: 'peek' }]).charges[0]!.remaining;
   }
 
-  /** Tokens on lease that were neither used nor returned, over all pods that live. */
+  /** Tokens prefetched that were neither used nor returned, over all pods that live. */
   get expired(): number {
-    return this.pods.reduce((sum, { tokenLeases }) => sum + tokenLeases.expired, 0);
+    return this.pods.reduce((sum, { prefetch }) => sum + prefetch.expired, 0);
   }
 
   /** Forgets the states of the policies in one pod. */
@@ -110,8 +110,8 @@ export class VirtualPods {
     const limiter = this.pods[pod]!;
     const charges = this.policies.map((policy) => limiter.charge(policy, identity, cost));
     try {
-      const answer = limiter.decide(charges);
-      // What a lease pays is admitted at once; what the store decides, when it decides.
+      const answer = limiter.decision(charges);
+      // What a prefetch pays is admitted at once; what the store decides, when it decides.
       const now = this.time.now;
       const decision = await answer;
       this.decidedBy[decision.decidedBy] = (this.decidedBy[decision.decidedBy] ?? 0) + 1;
@@ -125,11 +125,12 @@ export class VirtualPods {
     }
   }
 
-  private pod(): Limiter {
+  private pod(): Engine {
     const { time, random: roll } = this;
     const [rate, offset] = [1 + (2 * roll() - 1) * this.troubles.drift, roll() * 1e6];
     const store: RateLimitStore = {
-      supports: ['shadow', 'block', 'lease'],
+      supports: ['shadow', 'block', 'prefetch'],
+      traits: { keepsDeadline: true, notesDenials: true },
       consume: (charges) => this.call(() => this.store.consume(charges)),
       refund: (receipts) => this.call(() => this.store.refund(receipts)),
       reset: (keys) => this.store.reset(keys),
@@ -150,10 +151,10 @@ export class VirtualPods {
         return verdict;
       },
     };
-    const settings = { store: noted, deadlines: new Deadlines(1e9), keepsTime: true, denials, monotonicMs };
+    const settings = { store: noted, deadlines: new Deadlines(1e9), denials, monotonicMs };
     const gateway = new StoreGateway(settings, QUIET);
     const fallback = new Fallback({ onStoreFailure: 'closed', localShare: 1, fallbackMaxBytes: 1e6 }, QUIET);
-    return new Limiter('sim', gateway, fallback, new Monitor({}, QUIET));
+    return new Engine('sim', gateway, fallback, new Monitor({}, QUIET));
   }
 
   private call<T>(carryOut: () => T): Promise<T> {

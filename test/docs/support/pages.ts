@@ -8,7 +8,7 @@ export const textOf = (path: string): string => readFileSync(`${ROOT}${path}`, '
 /** The pages whose every snippet is run. A page that is added to docs/ belongs to them at once. */
 export const PAGES: readonly string[] = [
   'README.md',
-  ...(existsSync(`${ROOT}libs/rate-limit/README.md`) ? ['libs/rate-limit/README.md'] : []),
+  ...['libs/rate-limit/README.md', 'libs/client/README.md'].filter((path) => existsSync(`${ROOT}${path}`)),
   ...readdirSync(`${ROOT}docs`)
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

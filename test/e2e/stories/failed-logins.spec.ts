@@ -35,7 +35,7 @@ async function login(app: HttpApp, password: string, email = 'ada@example.com'):
 /** The failures that are left, once all refunds have been made. */
 async function untilLeft(app: HttpApp, count: number, who = ADA): Promise<void> {
   await until(`${count} left`, 5_000, async () => {
-    const { policies } = await app.app.get(RateLimiter).explain(who, 'POST /login');
+    const { policies } = await app.app.get(RateLimiter).explain('POST /login', who);
     return policies[0]!.level?.remaining === count;
   });
 }
@@ -64,6 +64,33 @@ describe.each(KINDS)('five failed logins, over $platform with $store', ({ platfo
     expect(await login(app, RIGHT)).toBe(201);
     await untilLeft(app, 1);
     expect([await login(app, 'guess'), await login(app, RIGHT)]).toEqual([401, 429]);
+  });
+
+  it('reject two of seven correct logins at once for a second, and a sixth guess for the time of the window', async () => {
+    await using app = await open();
+    const answers: (() => void)[] = [];
+    const check = jest.spyOn(app.app.get(app.recipe.Accounts), 'check');
+    check.mockImplementation(() => new Promise((resolve) => answers.push(() => resolve(true))));
+    const ask = (): Promise<Response> => sendJson(app, 'POST', '/login', { email: 'ada@example.com', password: RIGHT });
+    const rejected: unknown[] = [];
+    const statuses = atOnce(7, async () => {
+      const response = await ask();
+      if (response.status === 429) rejected.push([response.headers.get('retry-after'), await response.json()]);
+      return response.status;
+    });
+    await until('five checks and two rejections', 5_000, () => answers.length === 5 && rejected.length === 2);
+    const estimate = ['1', expect.objectContaining({ estimated: true, retry_after_ms: 1_000 })];
+    expect(rejected).toEqual([estimate, estimate]);
+    for (const answer of answers) answer();
+    expect(counts(await statuses)).toEqual({ 201: 5, 429: 2 });
+    await untilLeft(app, 5);
+    check.mockResolvedValue(false);
+    for (let i = 0; i < 5; i++) expect(await login(app, 'guess')).toBe(401);
+    const sixth = await until('the truth', 5_000, async () => {
+      const body = (await (await ask()).json()) as { estimated?: true; retry_after: number };
+      return body.estimated ? undefined : body;
+    });
+    expect(sixth.retry_after).toBeGreaterThan(880);
   });
 
   it('count guesses whose clients hang up before the answer', async () => {

@@ -50,7 +50,7 @@ const untilRunning = (count: number): Promise<unknown> =>
 
 async function untilFree({ app }: HttpApp, count: number): Promise<void> {
   await until(`${count} free`, 5_000, async () => {
-    const { policies } = await app.get(RateLimiter).explain(ADA, 'GET /exports');
+    const { policies } = await app.get(RateLimiter).explain('GET /exports', ADA);
     return policies[0]!.level?.remaining === count;
   });
 }

@@ -4,6 +4,7 @@ import { Test } from '@nestjs/testing';
 import { ClockedRedis } from '../../support/faults/clocked-redis.js';
 import { until } from '../../support/faults/until.js';
 import { type HttpApp, type Platform, PLATFORMS, type Reply } from '../../support/http-app.js';
+import { LONG } from '../../support/long.js';
 import { Recipe } from '../../support/recipe.js';
 import { adapterOf, counts, type RecipeModule, tell } from './support/story.js';
 
@@ -69,10 +70,11 @@ describe.each(PLATFORMS)('a monthly quota in Paris over %s', (platform) => {
     await app.close();
   });
 
-  it('in Redis begins by its clock, at each of these midnights', async () => {
+  it('in Redis begins by its clock, at these midnights', async () => {
     await using redis = await ClockedRedis.start();
     await using pod = await PodOn.start(platform, redis);
-    for (const { start, next } of EDGES) {
+    // Each takes seconds. Without the long tests, the months of both changes of the clocks.
+    for (const { start, next } of LONG ? EDGES : EDGES.filter(({ month }) => month.includes(', to '))) {
       const send: Send = async () => retryOf(await pod.app.as(`ada-${start}`, '/reports'));
       pod.setClock(Date.parse(start) - 2_500);
       await expectQuota(send);

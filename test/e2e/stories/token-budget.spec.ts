@@ -38,7 +38,7 @@ function uses(app: Told<Answers>, total: number) {
 /** The tokens of the day that count, once all settlements have been made. */
 async function untilUsed(app: Told<Answers>, used: number): Promise<void> {
   await until(`${used} used`, 5_000, async () => {
-    const { policies } = await app.app.get(RateLimiter).explain(ADA, 'POST /answers');
+    const { policies } = await app.app.get(RateLimiter).explain('POST /answers', ADA);
     return policies[0]!.level?.used === used;
   });
 }

@@ -2,20 +2,25 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { Redis } from 'ioredis';
 import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/algorithm.js';
-import { SharedTime } from '../../../libs/rate-limit/src/algorithms/shared-time.js';
-import { WaitingRoom } from '../../../libs/rate-limit/src/limiter/waiting-room.js';
+import { DividedClock } from '../../../libs/rate-limit/src/algorithms/divided-clock.js';
+import { WaitingRoom } from '../../../libs/rate-limit/src/engine/requests/waiting-room.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
-import { Fallback } from '../../../libs/rate-limit/src/limiter/fallback.js';
-import type { PolicyCharge } from '../../../libs/rate-limit/src/limiter/policy-charge.js';
+import { Fallback } from '../../../libs/rate-limit/src/engine/fallback.js';
+import type { PolicyCharge } from '../../../libs/rate-limit/src/engine/policy-charge.js';
 import { bindPolicy } from '../../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
+import type { RedisClient } from '../../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
+import { wasStoreAsked } from '../../../libs/rate-limit/src/stores/unavailable.js';
 import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { DenialCache } from '../../../libs/rate-limit/src/limiter/denial-cache.js';
-import { StoreGateway } from '../../../libs/rate-limit/src/limiter/store-gateway.js';
+import { DenialCache } from '../../../libs/rate-limit/src/engine/layers/denial-cache.js';
+import { withinDeadline } from '../../../libs/rate-limit/src/engine/layers/deadline.js';
+import { traitsOf } from '../../../libs/rate-limit/src/stores/traits.js';
 import type { Charge } from '../../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algorithm-of.js';
+import { LONG } from '../../support/long.js';
 import { serve } from '../../support/processes/serve.js';
 
 setFlagsFromString('--expose-gc');
@@ -54,6 +59,14 @@ async function isPinned(hold: (request: AsyncLocalStorage<object>) => unknown): 
   for (let i = 0; i < 5; i++) await turn();
   collect();
   return context.deref() !== undefined && held !== undefined;
+}
+
+/** A Redis process, what happens to it, and the option of the module by which the application gives its client. */
+interface OwnClient {
+  readonly port: number;
+  readonly pid: number;
+  readonly fault: 'hangs' | 'is gone';
+  readonly by: 'redis' | 'store';
 }
 
 const procedures = {
@@ -146,7 +159,7 @@ const procedures = {
       1,
     ]);
     for (const name of ['token-bucket', 'leaky-bucket'] as const) {
-      const share = algorithmOf(SMALL_POLICIES[name]).localShare(new SharedTime(7), 1);
+      const share = algorithmOf(SMALL_POLICIES[name]).shares.local(new DividedClock(7), 1);
       kinds.push([`${name}, a share`, share, 66_000, 1, 1]);
     }
     const log = algorithmOf(LOG);
@@ -207,7 +220,7 @@ const procedures = {
     return { largest, cached };
   },
 
-  /** A million requests that the store never answers. Returns the bytes left by a tenth of them, and by the others. */
+  /** Many requests that the store never answers. Returns the bytes left by a tenth of them, and by the others. */
   unanswered: async (store: 'custom' | 'plain client' | 'client that keeps its calls') => {
     const deadlines = new Deadlines(5);
     const kept: unknown[] = [];
@@ -217,20 +230,70 @@ const procedures = {
     const custom = { consume: never, reset: () => undefined };
     const ownTime = store !== 'custom';
     const asked = ownTime ? new RedisStore(client, { deadlines }) : custom;
-    const gateway = new StoreGateway({ store: asked, deadlines, keepsTime: ownTime }, console);
+    const decider = withinDeadline(asked, traitsOf(asked), deadlines);
     let failed = 0;
     const crowd = async (count: number): Promise<void> => {
       for (let i = 0; i < count; i += 1_000) {
-        const answers = Array.from({ length: 1_000 }, async (_, j) => gateway.consume(chargeOf(i + j)));
+        const answers = Array.from({ length: 1_000 }, async (_, j) => decider.decide(chargeOf(i + j)));
         failed += (await Promise.allSettled(answers)).filter(({ status }) => status === 'rejected').length;
       }
     };
     await crowd(10_000); // warms up
     const before = retained();
-    await crowd(100_000);
+    const count = LONG ? 1_000_000 : 200_000;
+    await crowd(count / 10);
     const tenth = retained() - before;
-    await crowd(900_000);
-    return { tenth, all: retained() - before, failed, calls: kept.length };
+    await crowd((count * 9) / 10);
+    return { tenth, all: retained() - before, asked: count + 10_000, failed, calls: kept.length };
+  },
+
+  /**
+   * 100,000 requests to a Redis that hangs, or is gone, by a client of the application with the defaults of ioredis. Returns the bytes
+   * that are left of the first tenth and of all, how many requests were decided, and how many were refused unasked; of a Redis
+   * that hangs also how many of 1,000 it decides once it goes on.
+   */
+  ownClient: async ({ port, pid, fault, by }: OwnClient) => {
+    const client = new Redis({ port, host: '127.0.0.1' });
+    client.on('error', () => undefined);
+    const deadlines = new Deadlines(20);
+    const plain: RedisClient = {
+      evalsha: (...args) => client.evalsha(...args),
+      eval: (...args) => client.eval(...args),
+      del: (key) => client.del(key),
+    };
+    const store = by === 'redis' ? new RedisStore(plain, { deadlines }) : new RedisStore(client);
+    const decider = withinDeadline(store, traitsOf(store), deadlines);
+    let refused = 0;
+    const crowd = async (count: number): Promise<number> => {
+      let decided = 0;
+      for (let i = 0; i < count; i += 1_000) {
+        const answers = Array.from({ length: 1_000 }, async (_, j) => decider.decide(chargeOf(i + j)));
+        for (const answer of await Promise.allSettled(answers)) {
+          if (answer.status === 'fulfilled') decided++;
+          else if (!wasStoreAsked(answer.reason)) refused++;
+        }
+        await turn(); // so that the client's connection is served, too
+      }
+      return decided;
+    };
+    await crowd(10_000); // warms up
+    const before = retained();
+    process.kill(pid, fault === 'hangs' ? 'SIGSTOP' : 'SIGKILL');
+    let decided = await crowd(10_000);
+    const tenth = retained() - before;
+    decided += await crowd(90_000);
+    const all = retained() - before;
+    let again = 0;
+    if (fault === 'hangs') {
+      process.kill(pid, 'SIGCONT');
+      for (let i = 0; i < 200 && again < 1_000; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        again = await crowd(1_000);
+      }
+    }
+    const { status } = client;
+    client.disconnect();
+    return { decided, refused, tenth, all, again, status };
   },
 
   /** A million answers that arrive while an older call has none. */

@@ -1,49 +1,72 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const MODULES = fileURLToPath(new URL('../../../node_modules', import.meta.url));
 
-/** The unpacked package, and its tarball. test/support/setup/package.js makes them. */
-export const PACKAGE = process.env.PACKAGE_FOLDER!;
-export const TARBALL = process.env.PACKAGE_TARBALL!;
-
 interface Manifest {
   readonly version: string;
-  readonly dependencies: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, unknown>>;
 }
 
-export const MANIFEST = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as Manifest;
+/** A package that test/support/setup/package.js has packed and unpacked. */
+export class Packed {
+  readonly tarball: string;
+  readonly folder: string;
+  readonly manifest: Manifest;
+  /** The entry points, as their files in dist are called. */
+  readonly entries: readonly string[];
+  readonly files: readonly string[];
 
-/** The entry points, as their files in dist are called. */
-export const ENTRIES = Object.keys(MANIFEST.exports)
-  .filter((path) => path !== './package.json')
-  .map((path) => (path === '.' ? 'index' : path.slice(2)));
+  constructor(readonly name: string) {
+    this.tarball = join(process.env.PACKAGES_FOLDER!, name, 'packed.tgz');
+    this.folder = join(process.env.PACKAGES_FOLDER!, name, 'package');
+    this.manifest = JSON.parse(this.textOf('package.json')) as Manifest;
+    this.entries = Object.keys(this.manifest.exports)
+      .filter((path) => path !== './package.json')
+      .map((path) => (path === '.' ? 'index' : path.slice(2)));
+    this.files = readdirSync(this.folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(this.folder.length + 1));
+  }
 
-/** How an application names an entry point. */
-export const nameOf = (entry: string): string => (entry === 'index' ? 'nestjs-floodgate' : `nestjs-floodgate/${entry}`);
+  textOf(file: string): string {
+    return readFileSync(join(this.folder, file), 'utf8');
+  }
 
-/** An application in a folder of its own, into which the package is installed, and packages of this repository are linked. */
+  /** How an application names an entry point. */
+  nameOf(entry: string): string {
+    return entry === 'index' ? this.name : `${this.name}/${entry}`;
+  }
+}
+
+export const LIBRARY = new Packed('nestjs-floodgate');
+export const CLIENT = new Packed('floodgate-client');
+
+/** An application in a folder of its own, into which a package is installed, and packages of this repository are linked. */
 export class Application {
   readonly folder = mkdtempSync(join(tmpdir(), 'application-'));
 
-  /** @param packages those that the application has installed beside the library and its dependencies */
-  constructor(packages: readonly string[]) {
-    for (const name of [...Object.keys(MANIFEST.dependencies), ...packages]) {
+  /** @param packages those that the application has installed beside the package and its dependencies */
+  constructor(
+    packages: readonly string[],
+    private readonly own = LIBRARY,
+  ) {
+    for (const name of [...Object.keys(own.manifest.dependencies ?? {}), ...packages]) {
       const path = join(this.folder, 'node_modules', name);
       mkdirSync(dirname(path), { recursive: true });
       symlinkSync(join(MODULES, name), path);
     }
-    this.install('node_modules/nestjs-floodgate');
+    this.install(`node_modules/${own.name}`);
   }
 
   /** Installs another copy of the package. */
-  install(path: string, version = MANIFEST.version): void {
-    cpSync(PACKAGE, join(this.folder, path), { recursive: true });
-    const manifest = JSON.stringify({ ...MANIFEST, version });
+  install(path: string, version = this.own.manifest.version): void {
+    cpSync(this.own.folder, join(this.folder, path), { recursive: true });
+    const manifest = JSON.stringify({ ...this.own.manifest, version });
     writeFileSync(join(this.folder, path, 'package.json'), manifest);
   }
 

@@ -121,7 +121,7 @@ export class Pod implements AsyncDisposable {
   private admittedOf(user: string): Record<Decision['decidedBy'], number> {
     let admitted = this.admitted.get(user);
     if (admitted === undefined)
-      this.admitted.set(user, (admitted = { store: 0, lease: 0, local: 0, open: 0, override: 0 }));
+      this.admitted.set(user, (admitted = { store: 0, prefetch: 0, local: 0, open: 0, override: 0 }));
     return admitted;
   }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { leanProgramsOf } from '../../../libs/rate-limit/src/stores/redis/programs.js';
+import { LEAN } from '../../../libs/rate-limit/src/stores/redis/batch/programs.js';
 
 /** Gives the answer to a call of the program, in bytes of the Redis protocol. */
 export type Answering = (args: readonly string[]) => string;
@@ -16,20 +16,16 @@ const FRESH: Readonly<Record<string, readonly number[]>> = {
   concurrency: [0, 0, 0],
 };
 
-/** The algorithms of the lean programs, by their SHA-1 and by their text. */
-const LEAN = new Map(
-  Object.keys(FRESH).flatMap((algorithm) => {
-    const { one, any } = leanProgramsOf(algorithm);
-    return [one.sha1, one.text, any.sha1, any.text].map((script) => [script, algorithm] as const);
-  }),
-);
-
 /** The program's reply to requests with one charge each, all on fresh states. */
 export function freshReply(args: readonly string[]): (number | string)[] {
   const [, script, keys, ...rest] = args;
-  const lean = LEAN.get(script!);
-  if (lean !== undefined) return [Date.now() * 1000, ...FRESH[lean]!];
-  const [, , policies, charges] = rest.slice(Number(keys));
+  const behind = rest.slice(Number(keys));
+  const lean = [...LEAN].find(([, { sha1, text }]) => script === sha1 || script === text);
+  if (lean !== undefined) {
+    const fresh = FRESH[lean[0]]!;
+    return [Date.now() * 1000, ...Array.from({ length: Number(keys) }, () => fresh).flat()];
+  }
+  const [, , policies, charges] = behind;
   const numbers = (JSON.parse(policies!) as [algorithm: string][]).map(([algorithm]) => FRESH[algorithm]!);
   const levels = Array.from({ length: charges!.length / 4 }, (_, i) => numbers[charges!.charCodeAt(4 * i) - 1]!);
   return [Date.now() * 1000, ...levels.flat()];

@@ -1,3 +1,4 @@
+import { Cluster } from '../../../libs/rate-limit/src/stores/redis/cluster/cluster.js';
 import type { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { algorithmOf } from '../algorithm-of.js';
 import type { ClusterNode } from './redis-cluster.js';
@@ -11,9 +12,11 @@ export async function untilByNode(
   store: RedisStore,
   masters: readonly Pick<ClusterNode, 'host' | 'port'>[],
 ): Promise<void> {
+  const { topology } = store;
+  if (!(topology instanceof Cluster)) throw new Error('the store has no Cluster');
   let i = 0;
   await until('every node is asked for all its slots', PROBED_MS, async () => {
     await store.consume([{ key: `{any-${i++}}`, algorithm: ANY, cost: 1, mode: 'peek' }]).catch(() => undefined);
-    return masters.every(({ host, port }) => store.lanes!.isUsable(`${host}:${port}`));
+    return masters.every(({ host, port }) => topology.lanes.isUsable(`${host}:${port}`));
   });
 }

@@ -1,3 +1,3 @@
 import { needs } from './needs.js';
 
-export default needs('redis-server', 'chromium');
+export default needs('npm run test:browser');

@@ -1,3 +1,3 @@
 import { needs } from './needs.js';
 
-export default needs('redis-server', 'prometheus', 'promtool', 'prometheus-redis-exporter');
+export default needs('deploy');

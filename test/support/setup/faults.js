@@ -1,3 +1,3 @@
 import { needs } from './needs.js';
 
-export default needs('redis-server', 'libfaketime', 'openssl');
+export default needs('http', 'concurrency', 'faults');

@@ -3,12 +3,12 @@ import '../typescript-loader.js';
 /**
  * A `globalSetup` of Jest that fails when a program is missing, before any test runs.
  *
- * @param {...import('../../../tools/programs.ts').Program} programs
+ * @param {...keyof typeof import('../../../tools/programs.ts').NEEDED_BY} names projects, or commands
  * @returns {() => Promise<void>}
  */
-export function needs(...programs) {
+export function needs(...names) {
   return async () => {
-    const { requirePrograms } = await import('../../../tools/programs.ts');
-    requirePrograms(programs);
+    const { NEEDED_BY, requirePrograms } = await import('../../../tools/programs.ts');
+    requirePrograms([...new Set(names.flatMap((name) => NEEDED_BY[name]))]);
   };
 }

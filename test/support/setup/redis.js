@@ -1,3 +1,3 @@
 import { needs } from './needs.js';
 
-export default needs('redis-server', 'openssl');
+export default needs('conformance', 'docs');

@@ -22,7 +22,7 @@ describe('the list of algorithms', () => {
 
   it('says that a leaky bucket delays requests, and what cannot be split', () => {
     const delaying = algorithms.filter(({ delays }) => delays);
-    const whole = algorithms.filter(({ shardable }) => !shardable);
+    const whole = algorithms.filter(({ shares }) => !shares.shardable);
     expect([delaying, whole].map((some) => some.map(({ name }) => name))).toEqual([
       ['leaky-bucket'],
       ['leaky-bucket', 'concurrency'],
@@ -100,7 +100,7 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
         algorithm.delay(level),
         algorithm.expiresAt(level, now),
         ...(algorithm.fits(level, cost) || cost > algorithm.maxCost ? [] : [algorithm.retryAfter(level, cost)]),
-        ...algorithm.wire,
+        ...algorithm.wire.numbers,
       ];
       expectHolds(
         numbers.every((number) => Number.isSafeInteger(number) && number >= 0),

@@ -1,4 +1,6 @@
 import { isWhole } from './algorithm.js';
+import type { Footprint } from './capabilities/footprint.js';
+import type { WireFormat } from './wire/wire-format.js';
 
 /** What a store keeps of an identity's rejections by one policy. */
 export interface Block {
@@ -25,12 +27,11 @@ const OPEN: BlockLevel = { left: 0, count: 0 };
  */
 export class BlockAlgorithm {
   readonly name = 'block';
-  readonly replyLength = 2;
-  readonly bytesPerCost = 0;
   readonly maxCost = 1;
   /** Identifies the numbers in keys. */
   readonly rate: string;
-  readonly wire: readonly number[];
+  readonly wire: WireFormat<BlockLevel>;
+  readonly footprint?: Footprint<Block>;
 
   /**
    * @param after rejections until the block: at least 1
@@ -41,7 +42,14 @@ export class BlockAlgorithm {
     readonly duration: number,
   ) {
     this.rate = `${after}@${duration}`;
-    this.wire = [after, duration];
+    this.wire = {
+      program: 'block',
+      numbers: [after, duration],
+      replyLength: 2,
+      isLevel: (reply, offset, maxSkew) =>
+        isWhole(reply[offset], 0, duration + maxSkew) && isWhole(reply[offset + 1], 0, after),
+      decode: (reply, offset) => ({ left: reply[offset]!, count: reply[offset + 1]! }),
+    };
   }
 
   /** What a full memory store compares: a blocked identity has taken all of it. */
@@ -59,14 +67,6 @@ export class BlockAlgorithm {
     return { left, count: state.count };
   }
 
-  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
-    return isWhole(reply[offset], 0, this.duration + maxSkew) && isWhole(reply[offset + 1], 0, this.after);
-  }
-
-  decode(reply: readonly number[], offset: number): BlockLevel {
-    return { left: reply[offset]!, count: reply[offset + 1]! };
-  }
-
   /** Whether the identity is not blocked. */
   fits({ count }: BlockLevel): boolean {
     return count < this.after;
@@ -82,10 +82,6 @@ export class BlockAlgorithm {
     state.ends = now + left;
     state.count = count;
     return state;
-  }
-
-  sizeOf(): number {
-    return 64;
   }
 
   expiresAt({ left }: BlockLevel, now: number): number {

@@ -1,6 +1,33 @@
 import type { Algorithm, AlgorithmName } from './algorithm.js';
 import type { Bucket, Instant } from './bucket.js';
-import type { SharedTime } from './shared-time.js';
+import type { Footprint } from './capabilities/footprint.js';
+import { DebtOverdraft } from './capabilities/overdraft.js';
+import { shareOfLimit, type Shares } from './capabilities/shares.js';
+import { shareOfRate } from './rate.js';
+import type { DividedClock } from './divided-clock.js';
+import type { WireFormat } from './wire/wire-format.js';
+
+/** The shares of a bucket: of the capacity and of the rate, or of the capacity on a time of their own. */
+export class BucketShares implements Shares {
+  constructor(
+    private readonly whole: Bucket,
+    readonly shardable: boolean,
+  ) {}
+
+  of(processes: number, atLeast: number): Bucket {
+    const { whole } = this;
+    if (processes === 1) return whole;
+    const capacity = shareOfLimit(whole.limit, processes, atLeast);
+    // A leaky bucket has a place more than its capacity: the departing request takes none.
+    const places = capacity + whole.maxCost - whole.limit;
+    return whole.withRate(capacity, shareOfRate(whole.exactRate, processes, places));
+  }
+
+  local(time: DividedClock, atLeast: number): BucketShare {
+    const capacity = shareOfLimit(this.whole.limit, time.processes, atLeast);
+    return new BucketShare(this.whole.withRate(capacity, this.whole.exactRate), this.whole.rate, time);
+  }
+}
 
 interface ShareState extends Instant {
   /** The next free departure slot by the clock (`at` and `ticks` are by the shared time); 0 unless the bucket delays. */
@@ -23,7 +50,7 @@ const FOREVER = 2 ** 52;
 
 /**
  * One process's share of a bucket, for states that outlive a change of the number of processes: a bucket with the share's
- * capacity and the whole rate, on `SharedTime`. A token is the same number of ticks in every share, so a change converts and
+ * capacity and the whole rate, on `DividedClock`. A token is the same number of ticks in every share, so a change converts and
  * rounds nothing.
  *
  * In any interval a process admits at most the capacity of the share at the interval's end (a queue also the departing
@@ -38,15 +65,21 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   readonly code: string;
   readonly delays: boolean;
   readonly refills = true;
-  readonly shardable: boolean;
   readonly limit: number;
   readonly maxCost: number;
   readonly window: number;
   readonly rate: string;
-  readonly wire: readonly number[];
-  readonly replyLength: number;
-  readonly bytesPerCost = 0;
-  readonly maxOverdraft: number;
+  readonly wire: WireFormat<ShareLevel>;
+  readonly shares: Shares;
+  /** A share refunds nothing: a charge during an outage stays charged. */
+  readonly refunds?: never;
+  readonly overdraft: DebtOverdraft;
+  readonly footprint: Footprint<ShareState> = {
+    bytesPerCost: 0,
+    sizeOf: () => 128,
+    // More processes than at the time of writing pay the debt off later.
+    outlives: (state, now) => this.debt(state, now) > 0 || state.slot > now,
+  };
   private readonly processes: number;
 
   /**
@@ -56,32 +89,32 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
   constructor(
     private readonly bucket: Bucket,
     rate: string,
-    private readonly time: SharedTime,
+    private readonly time: DividedClock,
   ) {
     this.name = bucket.name;
     this.code = bucket.code;
     this.delays = bucket.delays;
-    this.shardable = bucket.shardable;
     this.limit = bucket.limit;
     this.maxCost = bucket.maxCost;
     this.rate = rate;
-    this.wire = bucket.wire;
-    this.replyLength = bucket.replyLength;
-    this.maxOverdraft = bucket.maxOverdraft;
+    const { program, numbers, replyLength } = bucket.wire;
+    this.wire = {
+      program,
+      numbers,
+      replyLength,
+      isLevel: (reply, offset, maxSkew) => bucket.wire.isLevel(reply, offset, maxSkew),
+      // Redis keeps no shares of one process, so its levels are those of the bucket.
+      decode: (reply, offset) => ({ debt: bucket.wire.decode(reply, offset), passed: 0, wait: 0, waitTicks: 0 }),
+    };
+    const { shardable } = bucket.shares;
+    this.shares = { shardable, of: (processes, atLeast) => bucket.shares.of(processes, atLeast), local: () => this };
+    this.overdraft = new DebtOverdraft(bucket.overdraft);
     this.processes = time.processes;
     this.window = this.byClock(bucket.window);
   }
 
   describe(): string {
     return this.bucket.describe();
-  }
-
-  share(processes: number, atLeast: number): Algorithm {
-    return this.bucket.share(processes, atLeast);
-  }
-
-  localShare(): this {
-    return this;
   }
 
   /** Always false: a larger share may have put the state further ahead than this one can. */
@@ -95,15 +128,6 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     const debt = this.debt(state, now);
     const wait = state.slot - now;
     return wait < 0 ? { debt, passed, wait: 0, waitTicks: 0 } : { debt, passed, wait, waitTicks: state.slotTicks };
-  }
-
-  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
-    return this.bucket.isLevel(reply, offset, maxSkew);
-  }
-
-  /** Redis keeps no shares of one process, so its levels are those of the bucket. */
-  decode(reply: readonly number[], offset: number): ShareLevel {
-    return { debt: this.bucket.decode(reply, offset), passed: 0, wait: 0, waitTicks: 0 };
   }
 
   fits({ debt }: ShareLevel, cost: number): boolean {
@@ -130,26 +154,8 @@ export class BucketShare implements Algorithm<ShareLevel, ShareState> {
     return state;
   }
 
-  /** Refunds nothing: a charge during an outage stays charged. */
-  refund(): number {
-    return 0;
-  }
-
-  roomWithin({ debt }: ShareLevel, overdraft: number): number {
-    return this.bucket.roomWithin(debt, overdraft);
-  }
-
-  sizeOf(): number {
-    return 128;
-  }
-
   expiresAt(level: ShareLevel, now: number): number {
     return now + this.resetAfter(level);
-  }
-
-  /** More processes than at the time of writing pay the debt off later. */
-  outlives(state: ShareState, now: number): boolean {
-    return this.debt(state, now) > 0 || state.slot > now;
   }
 
   remaining({ debt }: ShareLevel): number {

@@ -23,9 +23,11 @@ const NOMINAL: Readonly<Record<CalendarUnit, number>> = { day: 1, week: 7, month
 const EARLIEST_MS = 15 * HOUR_MS;
 const LATEST_MS = 13 * HOUR_MS;
 
+export const CALENDAR_UNITS = Object.keys(NOMINAL) as readonly CalendarUnit[];
+
 /** Whether a value names a unit. */
 export function isCalendarUnit(value: unknown): value is CalendarUnit {
-  return Object.hasOwn(NOMINAL, String(value));
+  return CALENDAR_UNITS.includes(value as CalendarUnit);
 }
 
 /** Of the names of the IANA database. */

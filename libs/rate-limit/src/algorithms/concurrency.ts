@@ -1,7 +1,12 @@
-import { type Algorithm, isWhole, shareOfLimit } from './algorithm.js';
+import type { Algorithm } from './algorithm.js';
+import type { Lease } from './capabilities/lease.js';
+import { LimitShares, type Shares } from './capabilities/shares.js';
 import { durationToMicroseconds } from './duration.js';
 import type { AlgorithmDefinition, OptionReader } from './options.js';
-import { type Log, type LogLevel, MAX_COST, MAX_LIMIT, SlidingWindowLog, upTo } from './sliding-window-log.js';
+import { type Log, type LogLevel, MAX_COST, MAX_LIMIT, SlidingWindowLog } from './sliding-window-log.js';
+import { upTo } from './up-to.js';
+import { LeaseRenewalWire } from './wire/lease-renewal.js';
+import { SlidingWindowLogWire } from './wire/sliding-window-log.js';
 
 const SHORTEST_LEASE = 1_000_000;
 const LONGEST_LEASE = 86_400_000_000;
@@ -12,6 +17,7 @@ export const CONCURRENCY = {
   options: ['limit', 'lease'],
   leases: true,
   create: (options: OptionReader): Algorithm => new Concurrency(options.whole('limit', MAX_LIMIT), readLease(options)),
+  whyNoPrefetch: 'a place is taken and freed by each request',
 } as const satisfies AlgorithmDefinition;
 
 function readLease(options: OptionReader): number {
@@ -34,31 +40,39 @@ function readLease(options: OptionReader): number {
 export class Concurrency extends SlidingWindowLog {
   override readonly name = 'concurrency';
   override readonly code = 'cc';
+  override readonly wire: SlidingWindowLogWire;
   /** A lease could lie in any of the shards. */
-  override readonly shardable = false;
+  override readonly shares: Shares = new LimitShares(this, false);
+  readonly lease: Lease;
 
-  /** @param lease microseconds that a lease lasts */
-  constructor(
-    limit: number,
-    readonly lease: number,
-  ) {
-    super(limit, lease, Math.min(limit, MAX_COST));
+  /** @param length microseconds that a lease lasts */
+  constructor(limit: number, length: number) {
+    super(limit, length, Math.min(limit, MAX_COST));
+    this.wire = new SlidingWindowLogWire('concurrency', [limit, length], length);
+    this.lease = new ConcurrencyLease(limit, length);
   }
 
   override describe(): string {
-    return `limit ${this.limit}, lease ${this.lease / 1000} ms`;
+    return `limit ${this.limit}, lease ${this.window / 1000} ms`;
   }
 
-  override share(processes: number, atLeast: number): Concurrency {
-    return processes === 1 ? this : new Concurrency(shareOfLimit(this.limit, processes, atLeast), this.lease);
-  }
-
-  renewal(resetAt: number): Concurrency {
-    return new LeaseRenewal(this.limit, this.lease, resetAt);
+  override withLimit(limit: number): Concurrency {
+    return new Concurrency(limit, this.window);
   }
 }
 
-interface RenewalLevel extends LogLevel {
+class ConcurrencyLease implements Lease {
+  constructor(
+    private readonly limit: number,
+    readonly length: number,
+  ) {}
+
+  renewal(resetAt: number): Concurrency {
+    return new LeaseRenewal(this.limit, this.length, resetAt);
+  }
+}
+
+export interface RenewalLevel extends LogLevel {
   /** How many leases end with the renewed one, and have not ended. From Redis: infinite if they suffice. */
   readonly held: number;
   /** The leases that move to now. */
@@ -67,32 +81,23 @@ interface RenewalLevel extends LogLevel {
 
 /** Renews one lease. Its states and keys are those of `Concurrency`. */
 class LeaseRenewal extends Concurrency {
-  override readonly wire: readonly number[];
-  override readonly replyLength = 4;
+  override readonly wire: LeaseRenewalWire;
   /** The instant at which the lease was taken or renewed. */
   private readonly instant: number;
 
   /** @param ends when the lease ends */
-  constructor(limit: number, lease: number, ends: number) {
-    super(limit, lease);
-    this.wire = [limit, lease, ends];
-    this.instant = ends - lease;
+  constructor(limit: number, length: number, ends: number) {
+    super(limit, length);
+    this.wire = new LeaseRenewalWire('concurrency', [limit, length, ends], length);
+    this.instant = ends - length;
   }
 
   override read(log: Log | undefined, now: number, maxSkew: number): RenewalLevel {
     const level = super.read(log, now, maxSkew);
-    const hasEnded = this.instant + this.lease <= now;
+    const hasEnded = this.instant + this.window <= now;
     // In a log that is rebased the lease cannot be found.
     const held = log === undefined || hasEnded || level.added > 0 ? 0 : this.last(log) - this.before(log);
     return { ...level, held, moved: 0 };
-  }
-
-  override isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
-    return super.isLevel(reply, offset, maxSkew) && isWhole(reply[offset + 3], 0, 1);
-  }
-
-  override decode(reply: readonly number[], offset: number): RenewalLevel {
-    return { ...super.decode(reply, offset), held: reply[offset + 3] === 1 ? Infinity : 0, moved: 0 };
   }
 
   /** A lease is renewed even where the limit was lowered meanwhile: its request runs. */

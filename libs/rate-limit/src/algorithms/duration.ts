@@ -11,10 +11,16 @@ export function durationToMicroseconds(duration: unknown): number | undefined {
   return Number.isSafeInteger(microseconds) && microseconds > 0 ? microseconds : undefined;
 }
 
+/** `ms` reads a minute where others read a month. */
+export const MINUTE_OR_MONTH = /^\s*[\d.]+\s*M\s*$/;
+/** As many characters as `ms` reads. */
+const LONGEST_TEXT = 100;
+
 function parse(text: string): number | undefined {
+  if (text.length > LONGEST_TEXT || MINUTE_OR_MONTH.test(text)) return undefined;
   try {
     return /^\s*-?[\d.]+\s*$/.test(text) ? undefined : ms(text as ms.StringValue); // '60' lacks a unit
   } catch {
-    return undefined; // ms throws for empty and overlong text
+    return undefined; // ms throws for empty text
   }
 }

@@ -1,7 +1,14 @@
-import { type Algorithm, type ChargeMark, isWhole, shareOfLimit } from './algorithm.js';
-import { Calendar, isCalendarUnit, isTimeZone } from './calendar.js';
-import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow } from './options.js';
-import type { SharedTime } from './shared-time.js';
+import type { Algorithm } from './algorithm.js';
+import { Calendar, CALENDAR_UNITS, isCalendarUnit, isTimeZone } from './calendar.js';
+import { type AlgorithmDefinition, MAX_COUNT, OptionProblem, type OptionReader, readWindow } from './options.js';
+import { nameShown, shown } from '../util/config-error.js';
+import { didYouMean } from '../util/nearest-name.js';
+import { CountedOverdraft } from './capabilities/overdraft.js';
+import { LimitShares, type Shares } from './capabilities/shares.js';
+import { STATE_FOOTPRINT } from './capabilities/footprint.js';
+import { WindowPrefetch } from './capabilities/prefetch.js';
+import { FixedWindowRefunds } from './refunds/fixed-window.js';
+import { CalendarWire, FixedWindowWire } from './wire/fixed-window.js';
 
 /** `{ algorithm: 'fixed-window', limit, window }` */
 export const FIXED_WINDOW = {
@@ -10,25 +17,44 @@ export const FIXED_WINDOW = {
   create: (options: OptionReader): Algorithm => {
     const limit = options.whole('limit', MAX_COUNT);
     const calendar = options.value('window', readCalendar, '');
-    if (calendar === 'none') return new FixedWindow(limit, readWindow(options, 1));
+    if (calendar === 'none') return new FixedWindow(limit, readWindow({ ...options, takesCalendars: true }, 1));
     return new CalendarWindows(limit, calendar, options.value('window', hasZoneOfRequest, ''));
   },
-  lend: (windows): Algorithm => windows,
+  withPrefetch: (windows): Algorithm => windows,
 } as const satisfies AlgorithmDefinition;
+
+/** What people write for the units. */
+const UNITS_IN_WORDS: ReadonlyMap<string, string> = new Map([
+  ['daily', 'day'],
+  ['weekly', 'week'],
+  ['monthly', 'month'],
+]);
 
 /** The calendar that `window` names; `'none'` where it is a duration. */
 function readCalendar(window: unknown): Calendar | 'none' {
   if (typeof window !== 'object' || window === null) return 'none';
   const { calendar, timeZone = 'UTC', ...rest } = window as Readonly<Record<string, unknown>>;
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined)
-    throw new TypeError(`has no option ${unknown}: it must have calendar and may have timeZone`);
-  if (!isCalendarUnit(calendar)) throw new TypeError("must have calendar: 'day', 'week' or 'month'");
+  if (unknown !== undefined) {
+    throw new OptionProblem(
+      `has no option ${nameShown(unknown)}.${didYouMean(unknown, ['calendar', 'timeZone'], (name) => name)} It must have calendar and may ` +
+        `have timeZone`,
+    );
+  }
+  if (!isCalendarUnit(calendar)) {
+    const word = typeof calendar === 'string' ? (UNITS_IN_WORDS.get(calendar) ?? calendar) : undefined;
+    const guess = didYouMean(word, CALENDAR_UNITS);
+    throw new OptionProblem(
+      `must have calendar: 'day', 'week' or 'month', got calendar: ${shown(calendar)}${guess && `.${guess}`}`,
+    );
+  }
   // Each request's zone makes another algorithm. This one counts where its function fails.
   if (typeof timeZone === 'function') return new Calendar(calendar, 'UTC');
   if (!isTimeZone(timeZone)) {
-    throw new TypeError(
-      "must have a timeZone of the IANA database, such as 'America/New_York', a function of the request that returns one, or none for UTC",
+    const guess = didYouMean(timeZone, Intl.supportedValuesOf('timeZone'));
+    throw new OptionProblem(
+      `must have a timeZone of the IANA database, such as 'America/New_York', a function of the request that returns one, or none for ` +
+        `UTC, got timeZone: ${shown(timeZone)}${guess && `.${guess}`}`,
     );
   }
   return new Calendar(calendar, timeZone);
@@ -38,13 +64,13 @@ function hasZoneOfRequest(window: unknown): boolean {
   return typeof (window as { readonly timeZone?: unknown }).timeZone === 'function';
 }
 
-interface Window {
+export interface Window {
   /** The window's first microsecond. */
   start: number;
   count: number;
 }
 
-interface WindowLevel {
+export interface WindowLevel {
   readonly count: number;
   /** Microseconds until the window ends. */
   readonly left: number;
@@ -60,13 +86,14 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   readonly code = 'fw';
   readonly delays = false;
   readonly refills = false;
-  readonly shardable = true;
   readonly maxCost: number;
   readonly rate: string;
-  readonly wire: readonly number[];
-  readonly replyLength = 2;
-  readonly bytesPerCost = 0;
-  readonly maxOverdraft = MAX_COUNT;
+  readonly wire: FixedWindowWire;
+  readonly shares: Shares = new LimitShares(this);
+  readonly refunds = new FixedWindowRefunds(this);
+  readonly overdraft = new CountedOverdraft<WindowLevel>(this, MAX_COUNT);
+  readonly prefetch = new WindowPrefetch();
+  readonly footprint = STATE_FOOTPRINT;
 
   /** @param window length in microseconds */
   constructor(
@@ -75,22 +102,11 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   ) {
     this.maxCost = limit;
     this.rate = String(window);
-    this.wire = [limit, window];
+    this.wire = new FixedWindowWire(limit, window);
   }
 
   describe(): string {
     return `limit ${this.limit}, window ${this.window / 1000} ms`;
-  }
-
-  share(processes: number, atLeast: number): FixedWindow {
-    if (processes === 1) return this;
-    const limit = shareOfLimit(this.limit, processes, atLeast);
-    return new FixedWindow(limit, this.window);
-  }
-
-  /** The state holds no limit, so its count stays valid under another one. */
-  localShare({ processes }: SharedTime, atLeast: number): FixedWindow {
-    return this.share(processes, atLeast);
   }
 
   isAhead(state: Window, now: number, maxSkew: number): boolean {
@@ -103,14 +119,6 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     // A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its count moves here.
     const current = this.isAhead(state, now, maxSkew) ? start : state.start;
     return { count: state.count, left: this.endOf(current) - now };
-  }
-
-  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
-    return isWhole(reply[offset], 0) && isWhole(reply[offset + 1], 1, this.longest + maxSkew);
-  }
-
-  decode(reply: readonly number[], offset: number): WindowLevel {
-    return { count: reply[offset]!, left: reply[offset + 1]! };
   }
 
   fits(level: WindowLevel, cost: number): boolean {
@@ -127,24 +135,12 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     return state;
   }
 
-  /** Refunds a charge of the current window only. */
-  refund(state: Window, now: number, cost: number, { resetAt }: ChargeMark): number {
-    if (this.endOf(state.start) !== resetAt || now >= resetAt) return 0;
-    const refunded = Math.min(cost, state.count);
-    state.count -= refunded;
-    return refunded;
-  }
-
-  roomWithin(level: WindowLevel, overdraft: number): number {
-    return this.limit + overdraft - level.count;
-  }
-
-  sizeOf(): number {
-    return 64;
-  }
-
   expiresAt(level: WindowLevel, now: number): number {
     return now + level.left;
+  }
+
+  used({ count }: WindowLevel): number {
+    return count;
   }
 
   remaining(level: WindowLevel): number {
@@ -163,17 +159,13 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     return 0;
   }
 
-  leasedFor(resetAfter: number): number {
-    return resetAfter;
-  }
-
   /** The first microsecond of the window that holds `instant`. */
   protected startOf(instant: number): number {
     return instant - (instant % this.window);
   }
 
   /** The end of the window that begins at `start`. */
-  protected endOf(start: number): number {
+  endOf(start: number): number {
     return start + this.window;
   }
 
@@ -182,9 +174,8 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     return end - this.window;
   }
 
-  /** The microseconds that no window exceeds. */
-  protected get longest(): number {
-    return this.window;
+  withLimit(limit: number): FixedWindow {
+    return new FixedWindow(limit, this.window);
   }
 }
 
@@ -192,6 +183,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
 export class CalendarWindows extends FixedWindow {
   /** It names the zone, whose edges the state's windows have: under those of another zone its count would mean nothing. */
   override readonly rate: string;
+  override readonly wire: CalendarWire;
 
   /** @param zoneOfRequest whether a function of the request says the zone, for messages */
   constructor(
@@ -201,6 +193,7 @@ export class CalendarWindows extends FixedWindow {
   ) {
     super(limit, calendar.nominal);
     this.rate = `${calendar.unit}@${calendar.timeZone}`;
+    this.wire = new CalendarWire(limit, calendar);
   }
 
   override describe(): string {
@@ -208,21 +201,11 @@ export class CalendarWindows extends FixedWindow {
     return `limit ${this.limit}, window ${this.calendar.unit} in ${zone}`;
   }
 
-  override share(processes: number, atLeast: number): CalendarWindows {
-    if (processes === 1) return this;
-    return new CalendarWindows(shareOfLimit(this.limit, processes, atLeast), this.calendar, this.zoneOfRequest);
-  }
-
-  /** Redis has no time zones. It gets the edges of the windows around `now`, and decides by its own clock between them. */
-  wireAt(now: number): readonly number[] {
-    return [this.limit, 0, ...this.calendar.edgesAround(now)];
-  }
-
   protected override startOf(instant: number): number {
     return this.calendar.startOf(instant);
   }
 
-  protected override endOf(start: number): number {
+  override endOf(start: number): number {
     return this.calendar.endOf(start);
   }
 
@@ -230,7 +213,7 @@ export class CalendarWindows extends FixedWindow {
     return this.calendar.startOf(end - 1);
   }
 
-  protected override get longest(): number {
-    return this.calendar.longest;
+  override withLimit(limit: number): CalendarWindows {
+    return new CalendarWindows(limit, this.calendar, this.zoneOfRequest);
   }
 }

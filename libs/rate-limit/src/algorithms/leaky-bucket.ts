@@ -1,9 +1,9 @@
-import { type Algorithm, type ChargeMark, shareOfLimit } from './algorithm.js';
-import { BucketShare } from './bucket-share.js';
-import { Bucket, type Instant } from './bucket.js';
+import type { Algorithm } from './algorithm.js';
+import { Bucket } from './bucket.js';
+import { BucketShares } from './bucket-share.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readRate } from './options.js';
-import { type ExactRate, shareOfRate } from './rate.js';
-import type { SharedTime } from './shared-time.js';
+import type { ExactRate } from './rate.js';
+import { LeakyBucketRefunds } from './refunds/leaky-bucket.js';
 
 /** `{ algorithm: 'leaky-bucket', capacity, drain }` */
 export const LEAKY_BUCKET = {
@@ -13,7 +13,7 @@ export const LEAKY_BUCKET = {
     const capacity = options.whole('capacity', MAX_COUNT);
     return new LeakyBucket(capacity, readRate(options, 'drain', capacity + 1));
   },
-  whyNotLent: 'each request waits for a departure slot of its own, which only the store can give',
+  whyNoPrefetch: 'each request waits for a departure slot of its own, which only the store can give',
 } as const satisfies AlgorithmDefinition;
 
 /**
@@ -28,32 +28,15 @@ export class LeakyBucket extends Bucket {
   readonly code = 'lb';
   readonly delays = true;
   /** Shards would be independent queues, whose slots could coincide. */
-  readonly shardable = false;
-  /** The last slot is the last one, whatever was refunded before. */
-  protected readonly countsRefunds = false;
+  readonly shares: BucketShares = new BucketShares(this, false);
+  readonly refunds = new LeakyBucketRefunds(this);
 
   constructor(capacity: number, drain: ExactRate) {
-    super(capacity, capacity + 1, drain);
+    super(capacity, capacity + 1, 'leaky-bucket', drain);
   }
 
-  share(processes: number, atLeast: number): LeakyBucket {
-    if (processes === 1) return this;
-    const capacity = shareOfLimit(this.limit, processes, atLeast);
-    return new LeakyBucket(capacity, shareOfRate(this.exactRate, processes, capacity + 1));
-  }
-
-  localShare(time: SharedTime, atLeast: number): BucketShare {
-    const capacity = shareOfLimit(this.limit, time.processes, atLeast);
-    return new BucketShare(new LeakyBucket(capacity, this.exactRate), this.rate, time);
-  }
-
-  /**
-   * The last slots of the charge, but only if they are the last ones: the queue still ends right after them. Where a slot is shorter than
-   * a microsecond, `resetAt` cannot tell which slots are the last.
-   */
-  protected returnable(_: Instant, debt: number, now: number, cost: number, { resetAt }: ChargeMark): number {
-    const isLast = debt > 0 && now + this.resetAfter(debt) === resetAt;
-    return isLast && this.ticksPerToken >= this.ticksPerMicrosecond ? Math.min(debt, cost * this.ticksPerToken) : 0;
+  withRate(capacity: number, drain: ExactRate): LeakyBucket {
+    return new LeakyBucket(capacity, drain);
   }
 
   /** Rounded up: no request passes before its slot. */

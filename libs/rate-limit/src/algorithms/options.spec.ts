@@ -22,7 +22,8 @@ describe.each(WINDOWS)('the window of a %s', (algorithm) => {
   });
 
   it.each([60, 1.5])('accepts what the warning for %d proposes, and means it', (window) => {
-    const wireOf = (given: Duration) => parsePolicy({ algorithm, limit: 5, window: given }, 'test').algorithm.wire;
+    const wireOf = (given: Duration) =>
+      parsePolicy({ algorithm, limit: 5, window: given }, 'test').algorithm.wire.numbers;
     const [warning] = warningsOf(window);
     const [, seconds, number, milliseconds] = /'(.*)' or (\S+), .*'(.*)'/.exec(warning!)!;
     expect(wireOf(seconds!)).toEqual(wireOf(window * 1_000));

@@ -1,6 +1,7 @@
 import type { Algorithm } from './algorithm.js';
-import { durationToMicroseconds } from './duration.js';
+import { durationToMicroseconds, MINUTE_OR_MONTH } from './duration.js';
 import { exactRate, type ExactRate } from './rate.js';
+import { shown } from '../util/config-error.js';
 
 /** Reads the options of one policy. Each method throws an error that names the option, its value and what would be right. */
 export interface OptionReader {
@@ -8,9 +9,14 @@ export interface OptionReader {
   readonly whole: (option: string, max: number) => number;
   /** What `read` makes of the option; undefined from `read` means that the value is wrong. */
   readonly value: <T>(option: string, read: (given: unknown) => T | undefined, wanted: string) => T;
+  /** Whether the algorithm's windows can be those of a calendar, for messages. Default false. */
+  readonly takesCalendars?: boolean;
   /** Adds a message that an operator sees at boot. */
   readonly warn: (message: string) => void;
 }
+
+/** What is wrong with a member of an option, or how else to write it: it says itself what was given. */
+export class OptionProblem extends TypeError {}
 
 /** One algorithm as a policy names it: the line of the list in `algorithms.ts`. */
 export interface AlgorithmDefinition {
@@ -22,10 +28,10 @@ export interface AlgorithmDefinition {
   readonly leases?: boolean;
   /** Checks the options and makes the algorithm. */
   readonly create: (options: OptionReader) => Algorithm;
-  /** The same algorithm where pods lease tokens for `length` microseconds. Without it a policy has no token leases. */
-  readonly lend?: (algorithm: Algorithm, length: number) => Algorithm;
-  /** Why there is no `lend`, as in `lease is not for a leaky-bucket: <why>`. */
-  readonly whyNotLent?: string;
+  /** The same algorithm where pods prefetch tokens for `length` microseconds. Without it a policy has no prefetch. */
+  readonly withPrefetch?: (algorithm: Algorithm, length: number) => Algorithm;
+  /** Why there is no `withPrefetch`, as in `prefetch is not for a leaky-bucket: <why>`. */
+  readonly whyNoPrefetch?: string;
 }
 
 /** The largest capacity or limit. */
@@ -59,14 +65,39 @@ export function readRate(options: OptionReader, option: string, places: number):
  */
 export function readWindow(options: OptionReader, weight: number): number {
   const longest = Math.min(HUNDRED_YEARS, Math.floor(2 ** 52 / weight));
+  const wanted = `milliseconds or a duration such as '1m', from 1 ms to ${Math.floor(longest / 1000)} ms`;
   const read = (given: unknown): number | undefined => {
     const window = durationToMicroseconds(given);
+    if (window === undefined) throwIfOfCalendar(given, options.takesCalendars === true, wanted);
     if (window === undefined || window < 1000 || window > longest) return undefined;
     if (typeof given === 'number' && given < SHORT_WINDOW_MS) options.warn(shortWindow(given));
     return window;
   };
-  const wanted = `milliseconds or a duration such as '1m', from 1 ms to ${Math.floor(longest / 1000)} ms`;
   return options.value('window', read, wanted);
+}
+
+/** A month has no length of its own, and a window of days that begin at midnight is no duration. */
+const OF_CALENDAR =
+  /^\s*(?:\d+|an?|per|each|every)?[\s-]*(?:mo|months?|monthly|daily|weekly|calendar[\s-]*(?:day|week|month)s?)\s*$/i;
+
+/** @throws {OptionProblem} for a window of a calendar, or text that means one */
+function throwIfOfCalendar(given: unknown, takesCalendars: boolean, wanted: string): void {
+  const isText = typeof given === 'string' && given.length <= 100 && OF_CALENDAR.test(given);
+  if (typeof given === 'object' && given !== null && 'calendar' in given) {
+    throw new OptionProblem(`must be ${wanted}, got a calendar, which only a fixed-window takes`);
+  }
+  if (typeof given === 'string' && given.length <= 100 && MINUTE_OR_MONTH.test(given)) {
+    throw new OptionProblem(
+      `must be ${wanted}, got ${shown(given)}: '1m' is a minute, and { calendar: 'month' } of a fixed-window a month`,
+    );
+  }
+  if (!isText) return;
+  const unit = /mo/i.test(given) ? 'month' : /week/i.test(given) ? 'week' : 'day';
+  const plain = { month: '30d', week: '7d', day: '24h' }[unit];
+  const right = takesCalendars
+    ? `{ calendar: '${unit}' } is a window that begins with the ${unit}, '${plain}' a duration`
+    : `'${plain}' is a duration, and only a fixed-window takes { calendar: '${unit}' }`;
+  throw new OptionProblem(`must be ${wanted}, got ${shown(given)}: ${right}`);
 }
 
 function shortWindow(given: number): string {

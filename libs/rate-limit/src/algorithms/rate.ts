@@ -19,11 +19,14 @@ const MAX_TOKENS = 100_000_000n;
 const MAX_FULL = 2n ** 52n;
 const HUNDRED_YEARS = 36_525n * 86_400_000_000n;
 
+/** More characters than any rate that can be counted needs. */
+const LONGEST_DECIMAL = 500;
 const DECIMAL = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
 
 /** Reads the text of a decimal number as an exact fraction. */
 function fraction(text: string): [numerator: bigint, denominator: bigint] | undefined {
-  const match = DECIMAL.exec(text.trim());
+  // The time that BigInt takes for a text grows with the square of its length.
+  const match = text.length > LONGEST_DECIMAL ? null : DECIMAL.exec(text.trim());
   if (match === null) return undefined;
   const [, whole = '', decimals = '', exponent = '0'] = match;
   const shift = Number(exponent) - decimals.length;

@@ -1,6 +1,11 @@
-import { type Algorithm, type ChargeMark, isWhole, shareOfLimit } from './algorithm.js';
+import type { Algorithm } from './algorithm.js';
+import type { Footprint } from './capabilities/footprint.js';
+import { CountedOverdraft } from './capabilities/overdraft.js';
+import { WindowPrefetch } from './capabilities/prefetch.js';
+import { LimitShares, type Shares } from './capabilities/shares.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow } from './options.js';
-import type { SharedTime } from './shared-time.js';
+import { SlidingWindowCounterRefunds } from './refunds/sliding-window-counter.js';
+import { SlidingWindowCounterWire } from './wire/sliding-window-counter.js';
 
 /** `{ algorithm: 'sliding-window-counter', limit, window }` */
 export const SLIDING_WINDOW_COUNTER = {
@@ -10,22 +15,24 @@ export const SLIDING_WINDOW_COUNTER = {
     const limit = options.whole('limit', MAX_COUNT);
     return new SlidingWindowCounter(limit, readWindow(options, limit));
   },
-  lend: (windows): Algorithm => windows,
+  withPrefetch: (windows): Algorithm => windows,
 } as const satisfies AlgorithmDefinition;
 
-interface Windows {
+export interface Windows {
   /** The current window's first microsecond. */
   start: number;
   current: number;
   previous: number;
 }
 
-interface WindowsLevel {
+export interface WindowsLevel {
   readonly current: number;
   readonly previous: number;
   /** Microseconds until the current window ends; more than its length when the clock is behind the window. */
   readonly left: number;
 }
+
+const FOOTPRINT: Footprint = { bytesPerCost: 0, sizeOf: () => 72 };
 
 /**
  * Sliding window counter: weighs the previous window's count by its share that is less than a window ago, and adds the current
@@ -40,13 +47,14 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
   readonly code = 'swc';
   readonly delays = false;
   readonly refills = false;
-  readonly shardable = true;
   readonly maxCost: number;
   readonly rate: string;
-  readonly wire: readonly number[];
-  readonly replyLength = 3;
-  readonly bytesPerCost = 0;
-  readonly maxOverdraft: number;
+  readonly wire: SlidingWindowCounterWire;
+  readonly shares: Shares = new LimitShares(this);
+  readonly refunds = new SlidingWindowCounterRefunds(this);
+  readonly overdraft: CountedOverdraft<WindowsLevel>;
+  readonly prefetch: WindowPrefetch;
+  readonly footprint = FOOTPRINT;
 
   /** @param window length in microseconds; limit x window must stay below 2^52 */
   constructor(
@@ -54,25 +62,20 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     readonly window: number,
   ) {
     this.maxCost = limit;
-    // Counts are multiplied by the window's length.
-    this.maxOverdraft = Math.min(MAX_COUNT, Math.floor(Number.MAX_SAFE_INTEGER / window) - limit);
     this.rate = String(window);
-    this.wire = [limit, window];
+    this.wire = new SlidingWindowCounterWire(limit, window);
+    this.prefetch = new WindowPrefetch(window);
+    // Counts are multiplied by the window's length.
+    const max = Math.min(MAX_COUNT, Math.floor(Number.MAX_SAFE_INTEGER / window) - limit);
+    this.overdraft = new CountedOverdraft<WindowsLevel>(this, max);
   }
 
   describe(): string {
     return `limit ${this.limit}, window ${this.window / 1000} ms`;
   }
 
-  share(processes: number, atLeast: number): SlidingWindowCounter {
-    if (processes === 1) return this;
-    const limit = shareOfLimit(this.limit, processes, atLeast);
+  withLimit(limit: number): SlidingWindowCounter {
     return new SlidingWindowCounter(limit, this.window);
-  }
-
-  /** The state holds no limit, so its counts stay valid under another one. */
-  localShare({ processes }: SharedTime, atLeast: number): SlidingWindowCounter {
-    return this.share(processes, atLeast);
   }
 
   isAhead(state: Windows, now: number, maxSkew: number): boolean {
@@ -91,16 +94,6 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     return { current: 0, previous: state.start === start - this.window ? state.current : 0, left };
   }
 
-  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
-    return (
-      isWhole(reply[offset], 0) && isWhole(reply[offset + 1], 0) && isWhole(reply[offset + 2], 1, this.window + maxSkew)
-    );
-  }
-
-  decode(reply: readonly number[], offset: number): WindowsLevel {
-    return { current: reply[offset]!, previous: reply[offset + 1]!, left: reply[offset + 2]! };
-  }
-
   fits(level: WindowsLevel, cost: number): boolean {
     return cost <= this.limit - this.used(level);
   }
@@ -114,31 +107,6 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     state.current = level.current;
     state.previous = level.previous;
     return state;
-  }
-
-  /** Refunds to the window of the charge, which may be the previous one by now. */
-  refund(state: Windows, now: number, cost: number, { resetAt }: ChargeMark): number {
-    const { current, previous, left } = this.read(state, now, Infinity);
-    const ends = now + left;
-    if (current > 0 && ends + this.window === resetAt) {
-      const refunded = Math.min(cost, current);
-      this.write({ current: current - refunded, previous, left }, now, state);
-      return refunded;
-    }
-    if (previous > 0 && ends === resetAt) {
-      const refunded = Math.min(cost, previous);
-      this.write({ current, previous: previous - refunded, left }, now, state);
-      return refunded;
-    }
-    return 0;
-  }
-
-  roomWithin(level: WindowsLevel, overdraft: number): number {
-    return this.limit + overdraft - this.used(level);
-  }
-
-  sizeOf(): number {
-    return 72;
   }
 
   expiresAt(level: WindowsLevel, now: number): number {
@@ -165,13 +133,8 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     return 0;
   }
 
-  /** Tokens that are used later in their window count no less than at its charge. In the next one they would count too little. */
-  leasedFor(resetAfter: number): number {
-    return resetAfter - this.window;
-  }
-
   /** The used part of the limit. The previous window's share is rounded up, which decides exactly as the product form does. */
-  private used(level: WindowsLevel): number {
+  used(level: WindowsLevel): number {
     return level.current + Math.ceil((level.previous * Math.min(level.left, this.window)) / this.window);
   }
 

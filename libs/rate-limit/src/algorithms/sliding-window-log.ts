@@ -1,6 +1,11 @@
-import { type Algorithm, type AlgorithmName, type ChargeMark, isWhole, shareOfLimit } from './algorithm.js';
+import type { Algorithm, AlgorithmName } from './algorithm.js';
+import type { Footprint } from './capabilities/footprint.js';
+import { CountedOverdraft } from './capabilities/overdraft.js';
+import { LimitShares, type Shares } from './capabilities/shares.js';
 import { type AlgorithmDefinition, type OptionReader, readWindow } from './options.js';
-import type { SharedTime } from './shared-time.js';
+import { SlidingWindowLogRefunds } from './refunds/sliding-window-log.js';
+import { upTo } from './up-to.js';
+import { SlidingWindowLogWire } from './wire/sliding-window-log.js';
 
 export const MAX_LIMIT = 1_000_000;
 /** As LARGEST in the Lua file: one request adds an entry for each unit of its cost. */
@@ -14,7 +19,7 @@ export const SLIDING_WINDOW_LOG = {
     const limit = options.whole('limit', MAX_LIMIT);
     return new SlidingWindowLog(limit, readWindow(options, 1), Math.min(limit, MAX_COST));
   },
-  whyNotLent: 'it counts the instant of each request, which a token that is taken ahead does not have yet',
+  whyNoPrefetch: 'it counts the instant of each request, which a token that is taken ahead does not have yet',
 } as const satisfies AlgorithmDefinition;
 
 /** The instants of admitted requests, oldest first; those before the place `first` have expired. */
@@ -41,6 +46,11 @@ export interface LogLevel {
 const EMPTY_BYTES = 224;
 /** An instant takes 8 bytes, and V8 lets an array grow by half. */
 const INSTANT_BYTES = 12;
+/** Counts expired instants, too, until they are removed. */
+const FOOTPRINT: Footprint<Log> = {
+  bytesPerCost: INSTANT_BYTES,
+  sizeOf: (log) => EMPTY_BYTES + (log === undefined ? 0 : log.instants.length * INSTANT_BYTES),
+};
 /** Expired instants are removed once there are this many and they are half of the array. */
 const COMPACT = 64;
 
@@ -54,12 +64,13 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   readonly code: string = 'swl';
   readonly delays = false;
   readonly refills = false;
-  readonly shardable: boolean = true;
   readonly rate: string;
-  readonly wire: readonly number[];
-  readonly replyLength: number = 3;
-  readonly bytesPerCost = INSTANT_BYTES;
-  readonly maxOverdraft = MAX_LIMIT;
+  readonly wire: SlidingWindowLogWire;
+  readonly shares: Shares = new LimitShares(this);
+  readonly refunds: SlidingWindowLogRefunds;
+  /** One settlement adds as many entries as one request, at most. */
+  readonly overdraft = new CountedOverdraft<LogLevel>(this, MAX_LIMIT, MAX_COST);
+  readonly footprint = FOOTPRINT;
 
   /** @param window length in microseconds */
   constructor(
@@ -68,22 +79,20 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     readonly maxCost: number,
   ) {
     this.rate = String(window);
-    this.wire = [limit, window];
+    this.wire = new SlidingWindowLogWire('sliding-window-log', [limit, window], window);
+    this.refunds = new SlidingWindowLogRefunds(window);
   }
 
   describe(): string {
     return `limit ${this.limit}, window ${this.window / 1000} ms`;
   }
 
-  share(processes: number, atLeast: number): SlidingWindowLog {
-    if (processes === 1) return this;
-    const limit = shareOfLimit(this.limit, processes, atLeast);
+  withLimit(limit: number): SlidingWindowLog {
     return new SlidingWindowLog(limit, this.window, Math.min(limit, this.maxCost));
   }
 
-  /** The state holds no limit, so its instants stay valid under another one. */
-  localShare({ processes }: SharedTime, atLeast: number): SlidingWindowLog {
-    return this.share(processes, atLeast);
+  used({ used }: LogLevel): number {
+    return used;
   }
 
   isAhead(log: Log, now: number, maxSkew: number): boolean {
@@ -108,22 +117,6 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     return { used, left: used > 0 ? newest + this.window - now : 0, expiry, first, end, added, stamp };
   }
 
-  isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
-    const used = reply[offset];
-    const longest = used === 0 ? 0 : this.window + maxSkew;
-    return (
-      isWhole(used, 0) &&
-      isWhole(reply[offset + 1], Number(used !== 0), longest) &&
-      isWhole(reply[offset + 2], 0, this.window + maxSkew)
-    );
-  }
-
-  decode(reply: readonly number[], offset: number): LogLevel {
-    const wait = reply[offset + 2]!;
-    // Redis keeps the instants. Its reply holds the one expiry that a rejection needs.
-    return { used: reply[offset]!, left: reply[offset + 1]!, expiry: () => wait, first: 0, end: 0, added: 0, stamp: 0 };
-  }
-
   fits(level: LogLevel, cost: number): boolean {
     return cost <= this.maxCost && cost <= this.limit - level.used;
   }
@@ -145,27 +138,6 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     return log;
   }
 
-  /** Removes as many entries of the charge's instant as the charge added. */
-  refund(log: Log, _now: number, cost: number, { resetAt }: ChargeMark): number {
-    const { instants } = log;
-    const instant = resetAt - this.window;
-    const end = upTo(instants, instant, log.first);
-    const count = Math.min(cost, end - upTo(instants, instant - 1, log.first));
-    if (count > 0) instants.splice(end - count, count);
-    if (instants.length === log.first) instants.length = log.first = 0; // only expired ones are left
-    return Math.max(0, count);
-  }
-
-  /** One settlement adds as many entries as one request, at most. */
-  roomWithin({ used }: LogLevel, overdraft: number): number {
-    return Math.min(MAX_COST, this.limit + overdraft - used);
-  }
-
-  /** Counts expired instants, too, until they are removed. */
-  sizeOf(log: Log | undefined): number {
-    return EMPTY_BYTES + (log === undefined ? 0 : log.instants.length * INSTANT_BYTES);
-  }
-
   expiresAt(level: LogLevel, now: number): number {
     return now + level.left;
   }
@@ -185,16 +157,4 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   delay(): number {
     return 0;
   }
-}
-
-/** How many of `instants` are no later than `edge`, by bisection; the first `known` of them are. */
-export function upTo(instants: readonly number[], edge: number, known: number): number {
-  let low = known;
-  let high = instants.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (instants[middle]! <= edge) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -1,12 +1,3 @@
-export { rateLimitFetch, type RateLimitFetchOptions } from './fetch.js';
-export {
-  type AxiosConfigLike,
-  type AxiosInterceptorsLike,
-  type AxiosLike,
-  type AxiosResponseLike,
-  rateLimitAxios,
-} from './axios.js';
-export { RateLimitWaitError } from './errors.js';
-export type { ClientRequest, ClientWait, RateLimitClientOptions } from './options.js';
-export type { ClientTime } from './time.js';
-export { RateLimitConfigError } from '../util/config-error.js';
+// The client is the package floodgate-client. This entry point contains a copy of it for one release line: who imports it needs
+// no other package, and `RateLimitConfigError` stays the class that the other entry points export.
+export * from '../../../client/src/index.js';

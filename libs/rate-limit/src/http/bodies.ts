@@ -12,6 +12,8 @@ export interface RateLimitExceededBody {
   readonly retry_after_ms: number | null;
   /** The name of the policy that rejects for the longest time. */
   readonly policy: string;
+  /** Present where the wait is an estimate: what the request lacks may be refunded or released at any time. */
+  readonly estimated?: true;
 }
 
 /** The body of a 503. */
@@ -61,6 +63,7 @@ export function exceededBody({ policies, retryAfterMs }: Decision): RateLimitExc
     retry_after: seconds,
     retry_after_ms: retryAfterMs,
     policy: rejecting?.policy ?? '',
+    ...(rejecting?.estimated && { estimated: true }),
   };
 }
 

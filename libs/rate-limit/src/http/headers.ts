@@ -1,4 +1,5 @@
 import type { Decision } from '../policy/decision.js';
+import type { ClockOffset } from './clock-offset.js';
 import { draftHeaders } from './headers/draft.js';
 import type { Header } from './headers/header.js';
 import { throttlerHeaders } from './headers/throttler.js';
@@ -17,6 +18,8 @@ export type HeaderFormat = (typeof HEADER_FORMATS)[number];
 export interface HeaderSettings {
   readonly headers: HeaderFormat | false;
   readonly partitionKeySecret?: string | undefined;
+  /** Of the application's clock to the store's, as far as its decisions have shown it. */
+  readonly offset: ClockOffset;
 }
 
 /**
@@ -27,13 +30,13 @@ export interface HeaderSettings {
 export function decisionHeaders(
   decision: Decision,
   receivedAtMs: number,
-  { headers, partitionKeySecret }: HeaderSettings,
+  { headers, partitionKeySecret, offset }: HeaderSettings,
 ): readonly Header[] {
-  if (headers === 'x-ratelimit') return xRateLimitHeaders(decision, receivedAtMs);
+  if (headers === 'x-ratelimit') return xRateLimitHeaders(decision, receivedAtMs, offset);
   if (headers === 'draft') return draftHeaders(decision, partitionKeySecret);
   if (headers === 'throttler') return throttlerHeaders(decision);
   if (headers === false) return [];
-  return [...xRateLimitHeaders(decision, receivedAtMs), ...draftHeaders(decision, partitionKeySecret)];
+  return [...xRateLimitHeaders(decision, receivedAtMs, offset), ...draftHeaders(decision, partitionKeySecret)];
 }
 
 /** Whether the format has what `RateLimit-Policy` and `RateLimit` alone can say: quota units and partition keys. */

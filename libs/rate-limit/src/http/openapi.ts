@@ -1,7 +1,7 @@
 import type { HeaderFormat } from './headers.js';
 import { DRAFT } from './headers/draft.js';
 import { throttlerSuffix } from './headers/throttler.js';
-import { X_RATE_LIMIT } from './headers/x-ratelimit.js';
+import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './headers/x-ratelimit.js';
 import { PROBLEM_JSON, PROBLEM_TYPES } from './problem.js';
 
 /** A schema of OpenAPI 3.0 or 3.1. */
@@ -104,9 +104,16 @@ function decisionHeaders(format: HeaderFormat | false, policies: readonly string
     'Unix seconds at which all of the limit is available.',
   );
   if (format === false) return {};
-  if (format === 'x-ratelimit') return tightest;
+  const own = {
+    ...tightest,
+    [X_RATE_LIMIT_ESTIMATED]: {
+      description: 'Sent where what the request lacks may be refunded or released at any time.',
+      schema: { type: 'string', enum: ['true'] },
+    },
+  };
+  if (format === 'x-ratelimit') return own;
   if (format === 'draft') return fields;
-  if (format === 'both') return { ...tightest, ...fields };
+  if (format === 'both') return { ...own, ...fields };
   const named = policies.map((policy) => {
     const suffix = throttlerSuffix(policy);
     const retry = { [`Retry-After${suffix}`]: RETRY_AFTER['Retry-After'] };
@@ -120,6 +127,8 @@ type OrNull = (type: string) => Schema;
 
 const STRING = { type: 'string' };
 const NAMES = { type: 'array', items: STRING };
+/** The one member that a body may leave out. */
+const ESTIMATED = { estimated: { type: 'boolean', enum: [true] } };
 const SECONDS = { type: 'integer', minimum: 1 };
 
 /** As http/bodies.ts. */
@@ -131,12 +140,13 @@ function bodySchema(status: RejectionStatus, orNull: OrNull): Schema {
       retry_after: orNull('integer'),
       retry_after_ms: orNull('number'),
       policy: STRING,
+      ...ESTIMATED,
     },
     503: { error: { type: 'string', enum: ['rate_limit_unavailable'] }, message: STRING, retry_after: SECONDS },
     401: { error: { type: 'string', enum: ['rate_limit_identity_missing'] }, message: STRING, policy: STRING },
     403: { error: { type: 'string', enum: ['rate_limit_address_blocked'] }, message: STRING },
   };
-  return allRequired({ statusCode: { type: 'integer', enum: [status] }, ...members[status] });
+  return required({ statusCode: { type: 'integer', enum: [status] }, ...members[status] });
 }
 
 /** As http/problem.ts. */
@@ -148,12 +158,17 @@ function problemSchema(status: RejectionStatus, orNull: OrNull): Schema {
     403: PROBLEM_TYPES.forbidden,
   }[status];
   const members: Readonly<Record<RejectionStatus, Members>> = {
-    429: { 'violated-policies': NAMES, 'retry-after': orNull('integer'), 'retry-after-ms': orNull('number') },
+    429: {
+      'violated-policies': NAMES,
+      'retry-after': orNull('integer'),
+      'retry-after-ms': orNull('number'),
+      ...ESTIMATED,
+    },
     503: { 'violated-policies': NAMES, 'retry-after': SECONDS },
     401: { policy: STRING },
     403: {},
   };
-  return allRequired({
+  return required({
     type: { type: 'string', format: 'uri', enum: [type] },
     title: { type: 'string', enum: [title] },
     status: { type: 'integer', enum: [status] },
@@ -162,6 +177,6 @@ function problemSchema(status: RejectionStatus, orNull: OrNull): Schema {
   });
 }
 
-function allRequired(properties: Members): Schema {
-  return { type: 'object', required: Object.keys(properties), properties };
+function required(properties: Members): Schema {
+  return { type: 'object', required: Object.keys(properties).filter((name) => !(name in ESTIMATED)), properties };
 }

@@ -33,6 +33,8 @@ export interface RateLimitExceededProblem extends Problem {
   readonly 'retry-after': number | null;
   /** Milliseconds, exact; null when the request can never pass. */
   readonly 'retry-after-ms': number | null;
+  /** Present where the wait is an estimate, as in `RateLimitExceededBody`. */
+  readonly estimated?: true;
 }
 
 /** The problem details of a 503. */
@@ -62,13 +64,14 @@ export function addressBlockedProblem(): RateLimitAddressBlockedProblem {
 
 /** @param decision a rejection */
 export function exceededProblem(decision: Decision): RateLimitExceededProblem {
-  const { message, retry_after, retry_after_ms } = exceededBody(decision);
+  const { message, retry_after, retry_after_ms, estimated } = exceededBody(decision);
   return {
     ...PROBLEM_TYPES.quotaExceeded,
     detail: message,
     'violated-policies': decision.policies.filter(({ allowed }) => !allowed).map(({ policy }) => policy),
     'retry-after': retry_after,
     'retry-after-ms': retry_after_ms,
+    ...(estimated && { estimated }),
   };
 }
 

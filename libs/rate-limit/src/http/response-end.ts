@@ -1,54 +1,60 @@
-import { CloseWatch } from '../limiter/close-watch.js';
-import type { Closable } from '../limiter/waiting-room.js';
-import { closablesOf } from './closables.js';
+import { type Emitter, EventWatch } from '../engine/requests/client.js';
+import { connectionOf, http2Stream, nodeResponse } from './http-client.js';
 import type { HttpRequest } from './request.js';
 
 /** How a response ended. */
 export interface ResponseEnd {
   /** Undefined where nothing was sent. */
   readonly status: number | undefined;
-  /** Whether the connection closed before all of the response was handed to the system. */
+  /** Whether the client left before all of the response was handed to the system. */
   readonly aborted: boolean;
 }
 
-/** Node's response, of HTTP/1 or HTTP/2. */
-interface NodeResponse {
-  readonly statusCode: number;
-  readonly headersSent: boolean;
+/** Node's response of HTTP/1, or the stream of HTTP/2. */
+interface Sending extends Emitter {
   readonly writableFinished?: boolean;
   readonly destroyed?: boolean;
-  /** Null for a pipelined request that is not the next to be answered. */
-  readonly socket?: unknown;
-  /** HTTP/2. */
-  readonly stream?: { readonly destroyed: boolean };
-  on(event: 'finish' | 'close', listener: () => void): unknown;
-  off(event: 'finish' | 'close', listener: () => void): unknown;
+  /** HTTP/2: whether the stream was reset before the response had ended. */
+  readonly aborted?: boolean;
+  /** HTTP/2: not 0 for a stream that was reset. */
+  readonly rstCode?: number;
 }
 
-/** The connections of pipelined requests. */
-const connections = new CloseWatch();
+interface Head {
+  readonly statusCode: number;
+  readonly headersSent: boolean;
+  /** HTTP/1: null for a pipelined request that is not the next to be answered. */
+  readonly socket?: unknown;
+}
+
+// One listener each, however many fields of an operation wait for the same response.
+const finishing = new EventWatch('finish');
+const closing = new EventWatch('close');
 
 /**
- * Calls `ended` once: when the response has been sent, or when its connection closes before. If it has ended already, at once.
+ * Calls `ended` once: when the response has been sent, or when its client leaves before. If it has ended already, at once.
  *
  * @param response Node's, or the framework's around it
  */
 export function onResponseEnd(request: HttpRequest, response: unknown, ended: (end: ResponseEnd) => void): void {
-  const raw = ((response as { readonly raw?: unknown }).raw ?? response) as NodeResponse;
+  const head = nodeResponse(response) as Head;
+  const stream: Sending | undefined = http2Stream(request, response);
+  // Node's response of HTTP/2 emits 'finish' for a stream that its client has reset, too: the stream alone tells the difference.
+  const sending = stream ?? (head as unknown as Sending);
+  const wasReset = (): boolean => sending.aborted === true || (sending.rstCode ?? 0) !== 0;
   const end = (aborted: boolean): void => {
-    raw.off('finish', finished);
-    raw.off('close', closed);
     for (const unwatch of watches) unwatch();
-    ended({ status: raw.headersSent ? raw.statusCode : undefined, aborted });
+    ended({ status: head.headersSent ? head.statusCode : undefined, aborted });
   };
-  const finished = (): void => end(false);
-  const closed = (): void => end(raw.writableFinished !== true);
+  const finished = (): void => end(wasReset());
+  const closed = (): void => end(sending.writableFinished !== true || wasReset());
   let watches: readonly (() => void)[] = [];
   // A response that waits behind another one of its connection does not close with it.
-  const others = raw.socket === null ? closablesOf(request, response).filter((one) => one !== (raw as unknown)) : [];
-  const isOver = raw.writableFinished === true || raw.destroyed === true || raw.stream?.destroyed === true;
-  if (isOver || others.some((one) => one.destroyed === true)) return closed();
-  raw.on('finish', finished);
-  raw.on('close', closed);
-  watches = others.map((one: Closable) => connections.add(one, closed));
+  const connection = stream === undefined && head.socket === null ? connectionOf(request) : undefined;
+  if (sending.writableFinished === true || sending.destroyed === true || connection?.destroyed === true) {
+    closed();
+    return;
+  }
+  watches = [finishing.add(sending, finished), closing.add(sending, closed)];
+  if (connection !== undefined) watches = [...watches, closing.add(connection, closed)];
 }

@@ -1,5 +1,11 @@
+import { alwaysReadable } from '../util/thrown.js';
+
 /** A request lacks the identity that a policy counts, and `onMissingIdentity` is `'refuse'`. Nothing was charged. */
 export class IdentityMissingError extends Error {
+  static {
+    alwaysReadable(this);
+  }
+
   override readonly name = 'IdentityMissingError';
 
   /** @param policy the name of the policy */
@@ -10,9 +16,16 @@ export class IdentityMissingError extends Error {
 
 /** The client closed its connection: there is no address to count, and no answer can be sent. Nothing was charged. */
 export class ClientGoneError extends Error {
+  static {
+    alwaysReadable(this);
+  }
+
   override readonly name = 'ClientGoneError';
 
-  constructor() {
+  private constructor() {
     super('The client has gone');
   }
+
+  /** One object for all: thousands of clients may leave at once, and nobody reads the stack of each. */
+  static readonly instance = new ClientGoneError();
 }

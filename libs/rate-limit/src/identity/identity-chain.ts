@@ -1,19 +1,17 @@
 import { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
-import { reasonOf } from '../util/rationed-warning.js';
+import { reasonOf } from '../util/thrown.js';
 import { ClientGoneError, IdentityMissingError } from './errors.js';
 import {
   type CountedBy,
   type IdentityFunction,
   type IdentityResolver,
-  type IdentityValue,
-  type MaybeIdentity,
-  type MaybeValue,
   type OnMissingIdentity,
   type SyncIdentityResolver,
   UNKNOWN,
 } from './identity.js';
-import { globalTag, identityTag, isKind } from './identity-tag.js';
+import { isAddress, resolvedTag, returnedTag } from './found-tag.js';
+import { globalTag, identityTag } from './identity-tag.js';
 import { type FoundIdentity, IdentityFailure, type IdentitySource, ResolvedIdentities } from './resolved-identities.js';
 
 type Tag = string | Promise<string>;
@@ -36,6 +34,11 @@ export interface Peer<Context> {
   unaddressed?(context: Context): Error | undefined;
 }
 
+/** Is told of requests that count by their address, because they lack the identity that a policy asks for. */
+export interface MissingIdentities<Context> {
+  addressed(policy: CountedBy<Context>, context: Context): void;
+}
+
 const LACKING = {
   user: { found: 'users', resolver: 'userIdentity' },
   'api-key': { found: 'API keys', resolver: 'apiKeyIdentity' },
@@ -52,17 +55,21 @@ const WITHOUT_RESOLVER: Readonly<Record<OnMissingIdentity, string>> = {
 export class IdentityChain<Context extends object> {
   private readonly client: readonly IdentityResolver<Context>[];
   private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver<Context>[]>>;
+  /** Those that `by: 'client'` prefers to an address. */
+  private readonly beforeAddress: readonly IdentityResolver<Context>[];
 
   /**
    * @param resolvers the module's, in the order in which `by: 'client'` asks them
    * @param onMissing the choice of policies that make none
    * @param peer the last resort when the module's resolvers find no address or fail
+   * @param missing is told of requests without the identity that a policy asks for; default nobody
    */
   constructor(
     resolvers: readonly IdentityResolver<Context>[],
     private readonly onMissing: OnMissingIdentity,
     private readonly calls: IdentityCalls,
     private readonly peer: Peer<Context>,
+    private readonly missing?: MissingIdentities<Context>,
   ) {
     const of = (...kinds: string[]): readonly IdentityResolver<Context>[] =>
       resolvers.filter(({ kind }) => kinds.includes(kind));
@@ -70,6 +77,10 @@ export class IdentityChain<Context extends object> {
     // The chain always ends with an address. Without it, all unidentified requests would share one state.
     this.client = of('ip').length > 0 ? resolvers : [...resolvers, ...ip];
     this.byKind = { ip, user: of('user'), 'api-key': of('key', 'api-key') };
+    this.beforeAddress = this.client.slice(
+      0,
+      this.client.findIndex(({ kind }) => kind === 'ip'),
+    );
   }
 
   /**
@@ -104,11 +115,61 @@ export class IdentityChain<Context extends object> {
   tag(policy: CountedBy<Context>, context: Context, resolved?: ResolvedIdentities): Tag {
     const { by } = policy;
     if (by === 'global') return globalTag(policy.name);
-    if (by === 'client') return this.find(this.client, 0, context, policy, resolved);
+    if (by === 'client') return this.clientTag(policy, context, resolved);
     if (typeof by === 'string') return this.find(this.byKind[by], 0, context, policy, resolved);
     const found = this.askFunction(by, context, policy, resolved);
     if (!isPromise(found)) return this.tagOf(found, context, policy, resolved);
     return found.then((later) => this.tagOf(later, context, policy, resolved));
+  }
+
+  /** The most functions that are asked for one tag, one after the other. */
+  get functionCount(): number {
+    return this.client.length + 1;
+  }
+
+  /** The tag of a request of which nothing is found: by the policy's `onMissingIdentity`. Throws as `tag` does. */
+  withoutIdentity(policy: CountedBy<Context>, context: Context, resolved?: ResolvedIdentities): Tag {
+    return this.lacking(context, policy, resolved, undefined);
+  }
+
+  /** The resolvers that a policy asks before it counts an address, or its `by` function. */
+  sourcesOf({
+    by,
+  }: Pick<CountedBy<Context>, 'by'>): readonly (IdentityResolver<Context> | IdentityFunction<Context>)[] {
+    if (typeof by === 'function') return [by];
+    if (by === 'client') return this.beforeAddress;
+    return by === 'user' || by === 'api-key' ? this.byKind[by] : [];
+  }
+
+  /**
+   * Whether a request has an identity by now that a policy asks for. It is asked anew, without a deadline, and a failure counts as
+   * none. Never rejects.
+   */
+  async hasIdentity(policy: CountedBy<Context>, context: Context): Promise<boolean> {
+    for (const source of this.sourcesOf(policy)) {
+      try {
+        const found =
+          typeof source === 'function'
+            ? returnedTag(source, await source(context))
+            : resolvedTag(source, await source.resolve(context));
+        if (typeof found === 'string' && !isAddress(found)) return true;
+      } catch {
+        // Its failure for the request itself was counted.
+      }
+    }
+    return false;
+  }
+
+  private clientTag(policy: CountedBy<Context>, context: Context, resolved: ResolvedIdentities | undefined): Tag {
+    const tag = this.find(this.client, 0, context, policy, resolved);
+    if (this.missing === undefined || this.beforeAddress.length === 0) return tag;
+    if (typeof tag !== 'string') return tag.then((later) => this.noteAddress(later, policy, context));
+    return this.noteAddress(tag, policy, context);
+  }
+
+  private noteAddress(tag: string, policy: CountedBy<Context>, context: Context): string {
+    if (isAddress(tag)) this.missing?.addressed(policy, context);
+    return tag;
   }
 
   /** @param policy undefined where the address replaces a missing identity */
@@ -130,7 +191,7 @@ export class IdentityChain<Context extends object> {
       }
       if (found !== undefined) return this.tagOf(found, context, policy, resolved);
     }
-    return this.missing(context, policy, resolved, undefined);
+    return this.lacking(context, policy, resolved, undefined);
   }
 
   private tagOf(
@@ -141,7 +202,7 @@ export class IdentityChain<Context extends object> {
   ): Tag {
     if (typeof found === 'string') return found;
     if (found?.invalid === true) throw found.error;
-    return this.missing(context, policy, resolved, found);
+    return this.lacking(context, policy, resolved, found);
   }
 
   private askResolver(
@@ -197,7 +258,7 @@ export class IdentityChain<Context extends object> {
   }
 
   /** Follows the policy's `onMissingIdentity`. Nothing has been charged yet. */
-  private missing(
+  private lacking(
     context: Context,
     policy: CountedBy<Context> | undefined,
     resolved: ResolvedIdentities | undefined,
@@ -215,6 +276,7 @@ export class IdentityChain<Context extends object> {
         'FG_IDENTITY_REQUIRED',
       );
     }
+    if (policy.by !== 'ip' && policy.by !== 'client') this.missing?.addressed(policy, context);
     const known = resolved ?? rememberOnly(failure);
     return policy.by === 'ip' ? this.peerTag(context, known) : this.find(this.byKind.ip, 0, context, undefined, known);
   }
@@ -226,7 +288,7 @@ export class IdentityChain<Context extends object> {
     if (found !== undefined) throw found.error;
     // The answer of a request whose client has gone is never read. If it counted as unknown, clients that reset their
     // connections would have a second bucket.
-    if (this.peer.hasGone(context)) throw new ClientGoneError();
+    if (this.peer.hasGone(context)) throw ClientGoneError.instance;
     const problem = this.peer.unaddressed?.(context);
     if (problem !== undefined) throw problem;
     return identityTag(UNKNOWN);
@@ -239,31 +301,6 @@ function rememberOnly(failure: IdentityFailure | undefined): ResolvedIdentities 
   const resolved = new ResolvedIdentities();
   resolved.set(failure.source, failure);
   return resolved;
-}
-
-function resolvedTag<Context>(resolver: IdentityResolver<Context>, value: MaybeValue): FoundIdentity {
-  if (isNone(value)) return undefined;
-  try {
-    return identityTag({ kind: resolver.kind, value });
-  } catch (error) {
-    return new IdentityFailure(resolver, error, true);
-  }
-}
-
-function returnedTag<Context>(by: IdentityFunction<Context>, identity: MaybeIdentity): FoundIdentity {
-  if (identity === undefined || identity === null) return undefined;
-  try {
-    const { kind, value } = identity;
-    // A value that is not there is a missing identity, as in { kind: 'user', value: request.user?.id }. Else all requests
-    // without a user would share the identity 'undefined'.
-    return isKind(kind) && isNone(value) ? undefined : identityTag({ kind, value: value as IdentityValue });
-  } catch (error) {
-    return new IdentityFailure(by, error, true);
-  }
-}
-
-function isNone(value: unknown): value is undefined | null | '' {
-  return value === undefined || value === null || value === '';
 }
 
 function nameOf<Context>(policy: CountedBy<Context> | undefined): string {

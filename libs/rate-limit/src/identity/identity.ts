@@ -59,7 +59,7 @@ export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'refuse'
  * - `'global'`: all clients together
  * - a function: what it returns, of any kind; undefined, null or an empty value where the request has none
  *
- * @example by: (context) => ({ kind: 'tenant', value: context.switchToHttp().getRequest().tenant?.id })
+ * @example by: (context) => ({ kind: 'tenant', value: context.switchToHttp().getRequest<{ tenant?: Tenant }>().tenant?.id })
  */
 export type IdentityBy<Context> = 'client' | 'ip' | 'user' | 'api-key' | 'global' | IdentityFunction<Context>;
 

@@ -54,11 +54,15 @@ export function addressResolver(options: { ipv6Prefix?: number }): SyncIdentityR
       'FG_INVALID_OPTION',
     );
   }
-  return {
-    kind: 'ip',
-    // Behind a proxy, `ip` can be any text that the proxy passed on.
-    resolve: (request) => address(request.ip, prefix) ?? address(request.socket?.remoteAddress, prefix),
-  };
+  return { kind: 'ip', resolve: (request) => addressOf(request, prefix) };
+}
+
+/**
+ * The client's address, cut to `prefix` bits; undefined where the request has none. Behind a proxy, `ip` can be any text that the
+ * proxy passed on: the address of the connection counts then.
+ */
+export function addressOf({ ip, socket }: Pick<IdentityRequest, 'ip' | 'socket'>, prefix: number): string | undefined {
+  return address(ip, prefix) ?? address(socket?.remoteAddress, prefix);
 }
 
 /**

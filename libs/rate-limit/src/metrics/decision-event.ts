@@ -5,9 +5,9 @@ import type { Decision } from '../policy/decision.js';
  * - `'denial-cache'`: a rejection by the store that was still certain, so that the store was not asked (`decidedBy` is `'store'`)
  * - `'closed'`: the store could not decide and `onStoreFailure: 'closed'` answered 503
  */
-export type DecisionSource = 'store' | 'lease' | 'denial-cache' | 'local' | 'open' | 'closed' | 'override';
+export type DecisionSource = 'store' | 'prefetch' | 'denial-cache' | 'local' | 'open' | 'closed' | 'override';
 
-/** One decision, for `onDecision`. It never names the identity. */
+/** One decision, for `onDecision`. It names identities with the module's `decisionIdentity` only. */
 export interface DecisionEvent {
   /** The outcome. With source `'closed'`, a 503 stands in its place: `allowed` is false and `policies` is empty. */
   readonly decision: Omit<Decision, 'decidedBy'>;
@@ -22,6 +22,11 @@ export interface DecisionEvent {
    * wait for a leaky bucket's departure slot comes after it.
    */
   readonly durationMs: number;
+  /**
+   * The identity that each policy counted, shadows included, by the policy's name: with `decisionIdentity`. The tag of an API key
+   * is always a hash.
+   */
+  readonly identities?: Readonly<Record<string, string>>;
 }
 
 /** A handler, as a framework's context names it. */

@@ -1,18 +1,21 @@
+import { type IdentityNaming, namedIdentity } from '../identity/identity-tag.js';
 import type { Decision } from '../policy/decision.js';
 import type { StoreStateChange } from '../stores/store-state.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { notify } from '../util/notify.js';
-import { RationedWarning, reasonOf } from '../util/rationed-warning.js';
+import { RationedWarning } from '../util/rationed-warning.js';
+import { reasonOf } from '../util/thrown.js';
 import { type DecisionEvent, type DecisionSource, type HandlerContext, routeName } from './decision-event.js';
 import { Histogram } from './histogram.js';
-import { type CountedCharge, type CountedPolicy, PolicyTallies } from './policy-tallies.js';
+import { type CountedCharge, type CountedPolicy, MAX_TALLIES, OTHER, PolicyTallies } from './policy-tallies.js';
 import type { OverriddenCharges, RateLimitStats } from './stats.js';
 
 /** The module's options of the same names. */
 export interface MonitorSettings {
   readonly onDecision?: ((event: DecisionEvent) => void) | undefined;
   readonly decisionSampling?: number | undefined;
+  readonly decisionIdentity?: IdentityNaming | undefined;
 }
 
 /** Milliseconds. A store next door answers within one, so that is where they are closest. */
@@ -24,7 +27,7 @@ export class Monitor {
   readonly policies = new PolicyTallies();
   private readonly sources: Record<DecisionSource, number> = {
     store: 0,
-    lease: 0,
+    prefetch: 0,
     'denial-cache': 0,
     local: 0,
     open: 0,
@@ -48,6 +51,7 @@ export class Monitor {
   };
   private readonly plans = { cache: 0, resolver: 0, lastKnown: 0, fallback: 0 };
   private readonly addresses = { allowed: 0, blocked: 0 };
+  private readonly missingIdentities = new Map<string, number>();
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
   /** By node of a Cluster; the whole store has an empty name. */
@@ -55,10 +59,12 @@ export class Monitor {
   private timing: boolean;
   private readonly onDecision: MonitorSettings['onDecision'];
   private readonly sampling: number;
+  private readonly naming: IdentityNaming | undefined;
   private readonly observers = new Set<(event: DecisionEvent) => void>();
   private readonly hookFailed: RationedWarning;
 
-  constructor({ onDecision, decisionSampling = 1 }: MonitorSettings, logger: Pick<Logger, 'warn'>) {
+  constructor({ onDecision, decisionSampling = 1, decisionIdentity }: MonitorSettings, logger: Pick<Logger, 'warn'>) {
+    this.naming = decisionIdentity;
     this.onDecision = onDecision;
     this.sampling = decisionSampling;
     this.hookFailed = new RationedWarning(logger);
@@ -98,13 +104,17 @@ export class Monitor {
     return decision;
   }
 
-  /** As `decided`, for one charge without a shadow that the store has decided, of no handler. */
-  decidedPlain(policy: CountedPolicy, decision: Decision, since: number): Decision {
+  /**
+   * As `decided`, for one charge without a shadow that the store has decided, of no handler.
+   *
+   * @param policy of the charge: with many clients the memory of the charge is far
+   */
+  decidedPlain(charges: readonly CountedCharge[], policy: CountedPolicy, decision: Decision, since: number): Decision {
     const { allowed } = decision;
     this.sources.store++;
     if (allowed) this.allowed++;
     this.policies.countOne(policy, allowed);
-    if (since !== 0) this.watched(decision, 'store', undefined, since);
+    if (since !== 0) this.watched(charges, decision, 'store', undefined, since);
     return decision;
   }
 
@@ -118,16 +128,17 @@ export class Monitor {
   /**
    * Counts a decision that overrides made without the store.
    *
+   * @param all the charges of the request
    * @param rejecting the charges that they rejected; none: the request passed
    */
   decidedByOverrides(
-    mode: CountedCharge['mode'],
+    all: readonly CountedCharge[],
     rejecting: readonly CountedCharge[],
     decision: Decision,
     handler: HandlerContext | undefined,
     since: number,
   ): Decision {
-    if (mode !== 'peek') this.count(rejecting, decision, 'override', handler, since);
+    if (all[0]!.mode !== 'peek') this.count(rejecting, decision, 'override', handler, since, all);
     return decision;
   }
 
@@ -170,6 +181,19 @@ export class Monitor {
     else this.addresses.blocked++;
   }
 
+  /** Counts the requests of a policy without the identity that it asks for, from zero on. */
+  expectIdentities(policy: string): void {
+    const { missingIdentities: counts } = this;
+    if (counts.size < MAX_TALLIES && !counts.has(policy)) counts.set(policy, 0);
+  }
+
+  /** A policy counted the address of a request, which lacks the identity that the policy asks for. */
+  identityMissing(policy: string): void {
+    const { missingIdentities: counts } = this;
+    const name = counts.size < MAX_TALLIES || counts.has(policy) ? policy : OTHER;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+
   /** A batch of `size` requests went to Redis. */
   batch(size: number): void {
     this.batches.observe(size);
@@ -180,7 +204,7 @@ export class Monitor {
     else this.outages.set(node, { reason, since: performance.now() });
   }
 
-  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'tokenLeases' | 'overrides'> & {
+  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'prefetch' | 'overrides'> & {
     overridden: OverriddenCharges;
   } {
     const { allowed, storeFailures } = this;
@@ -202,6 +226,7 @@ export class Monitor {
       functionFailures: { ...this.functionFailures },
       plans: { ...this.plans },
       addresses: { ...this.addresses },
+      missingIdentities: Array.from(this.missingIdentities, ([policy, count]) => ({ policy, requests: count })),
       store: {
         available: outage === undefined,
         reason: outage?.reason,
@@ -216,14 +241,16 @@ export class Monitor {
     source: DecisionSource,
     handler: HandlerContext | undefined,
     since: number,
+    all = charges,
   ): void {
     this.sources[source]++;
     if (decision.allowed) this.allowed++;
     this.policies.count(charges, decision);
-    if (since !== 0) this.watched(decision, source, handler, since);
+    if (since !== 0) this.watched(all, decision, source, handler, since);
   }
 
   private watched(
+    charges: readonly CountedCharge[],
     decision: DecisionEvent['decision'],
     source: DecisionSource,
     handler: HandlerContext | undefined,
@@ -234,11 +261,17 @@ export class Monitor {
     // At random: every n-th decision would be the same client's or policy's where these take turns.
     const onDecision = this.sampling < 1 && Math.random() >= this.sampling ? undefined : this.onDecision;
     if (onDecision === undefined && this.observers.size === 0) return;
-    const event: DecisionEvent = { decision, source, route: handler && routeName(handler), durationMs };
+    const told = { decision, source, route: handler && routeName(handler), durationMs };
+    const event: DecisionEvent =
+      this.naming === undefined ? told : { ...told, identities: identitiesOf(charges, this.naming) };
     for (const observer of this.observers) observer(event);
     if (onDecision === undefined) return;
     notify(onDecision, event, (error) =>
       this.hookFailed.warn(withHelp(`onDecision failed: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED')),
     );
   }
+}
+
+function identitiesOf(charges: readonly CountedCharge[], naming: IdentityNaming): Record<string, string> {
+  return Object.fromEntries(charges.map(({ policy, identity = '' }) => [policy.name, namedIdentity(identity, naming)]));
 }

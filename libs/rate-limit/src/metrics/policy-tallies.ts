@@ -15,13 +15,16 @@ export interface CountedCharge {
   readonly policy: CountedPolicy;
   readonly mode: ChargeMode;
   readonly shadow?: boolean;
+  /** The identity's tag. */
+  readonly identity?: string;
 }
 
 type Tally = { -readonly [Field in keyof PolicyStats]: PolicyStats[Field] };
 
 /** Policy functions can make up any number of names. */
-const MAX_TALLIES = 1000;
-const OTHER = 'other';
+export const MAX_TALLIES = 1000;
+/** The name of all further policies. */
+export const OTHER = 'other';
 
 /** Counts what each policy said, by name and algorithm. */
 export class PolicyTallies {

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { bindPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import { parsePolicy } from '../policy/parse-policy.js';
-import { chargeOf } from '../limiter/policy-charge.js';
+import { chargeOf } from '../engine/policy-charge.js';
 import { Monitor } from './monitor.js';
 import { libraryMetrics } from './prometheus.js';
 
@@ -12,11 +12,11 @@ const POLICY = {
   algorithm: 'token-bucket',
   capacity: 100,
   refill: 10,
-  lease: { for: '1s', max: 10 },
+  prefetch: { for: '1s', max: 10 },
 } as const;
 const CHARGE = chargeOf(bindPolicy(parsePolicy(POLICY, 'test'), 'rl', 'app', 'test'), 'rl', 'user:ada', 1, 'take');
-const tokenLeases = { leased: 5, returned: 2, expired: 1 };
-const stats = (monitor: Monitor) => ({ ...monitor.stats(), waiting: 0, memoryOverflows: 0, tokenLeases, overrides });
+const prefetch = { prefetched: 5, returned: 2, expired: 1 };
+const stats = (monitor: Monitor) => ({ ...monitor.stats(), waiting: 0, memoryOverflows: 0, prefetch, overrides });
 
 it('sums the failures of functions over the limiters of a process, by kind', async () => {
   const monitors = [new Monitor({}, console), new Monitor({}, console)];
@@ -57,26 +57,26 @@ it('sums the plans that were looked for, by where they came from', async () => {
   ]);
 });
 
-it('sums the leased tokens over the limiters of a process, and the requests that they paid', async () => {
+it('sums the prefetched tokens over the limiters of a process, and the requests that they paid', async () => {
   const monitors = [new Monitor({}, console), new Monitor({}, console)];
   const metrics = libraryMetrics(() => monitors.map(stats));
-  const leased = metrics.find(({ id }) => id === 'rate_limiter_leased_tokens_total')!;
-  const { values, type } = await leased.get();
+  const prefetched = metrics.find(({ id }) => id === 'rate_limiter_prefetched_tokens_total')!;
+  const { values, type } = await prefetched.get();
   expect(type).toBe('counter');
   expect(values.map(({ labels, value }) => [labels.state, value])).toEqual([
-    ['leased', 10],
+    ['prefetched', 10],
     ['returned', 4],
     ['expired', 2],
   ]);
-  const decisions = metrics.find(({ id }) => id === 'rate_limiter_lease_decisions_total')!;
+  const decisions = metrics.find(({ id }) => id === 'rate_limiter_prefetch_decisions_total')!;
   const decision: Decision = {
     allowed: true,
-    decidedBy: 'lease',
+    decidedBy: 'prefetch',
     policies: [],
     retryAfterMs: 0,
     delayMs: 0,
     decidedAtMs: 0,
   };
-  for (const monitor of monitors) monitor.decided([CHARGE], decision, 'lease', undefined, 0);
+  for (const monitor of monitors) monitor.decided([CHARGE], decision, 'prefetch', undefined, 0);
   expect((await decisions.get()).values).toEqual([{ value: 2, labels: {} }]);
 });

@@ -50,20 +50,34 @@ const DEFINITIONS: readonly Definition[] = [
     (stats) => [{ value: sum(stats, ({ sources }) => sources['denial-cache']), labels: {} }],
   ),
   counter(
-    'rate_limiter_lease_decisions_total',
-    'Requests that leased tokens paid alone, without asking the store',
-    (stats) => [{ value: sum(stats, ({ sources }) => sources.lease), labels: {} }],
+    'rate_limiter_prefetch_decisions_total',
+    'Requests that prefetched tokens paid alone, without asking the store',
+    (stats) => [{ value: sum(stats, ({ sources }) => sources.prefetch), labels: {} }],
   ),
-  counter('rate_limiter_leased_tokens_total', 'Tokens that the store leased to the process, and unused ones', (stats) =>
-    (['leased', 'returned', 'expired'] as const).map((state) => ({
-      value: sum(stats, ({ tokenLeases }) => tokenLeases[state]),
-      labels: { state },
-    })),
+  counter(
+    'rate_limiter_prefetched_tokens_total',
+    'Tokens that the process charged ahead of demand, and unused ones',
+    (stats) =>
+      (['prefetched', 'returned', 'expired'] as const).map((state) => ({
+        value: sum(stats, ({ prefetch }) => prefetch[state]),
+        labels: { state },
+      })),
   ),
   counter('rate_limiter_listed_requests_total', 'Requests whose address is in allowList or blockList', (stats) => [
     { value: sum(stats, ({ addresses }) => addresses.allowed), labels: { list: 'allow' } },
     { value: sum(stats, ({ addresses }) => addresses.blocked), labels: { list: 'block' } },
   ]),
+  counter(
+    'rate_limiter_missing_identities_total',
+    'Requests that a policy counted by their address, because they lack the identity that it asks for',
+    (stats) => {
+      const values = new Map<string, number>();
+      for (const { policy, requests } of stats.flatMap((one) => one.missingIdentities)) {
+        values.set(policy, (values.get(policy) ?? 0) + requests);
+      }
+      return Array.from(values, ([policy, value]) => ({ value, labels: { policy } }));
+    },
+  ),
   counter(
     'rate_limiter_function_failures_total',
     'Functions of the application that failed or took longer than the deadline',

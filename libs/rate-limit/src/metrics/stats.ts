@@ -51,6 +51,11 @@ export interface RateLimitStats {
   readonly plans: PlanStats;
   /** Requests whose address is in `allowList` or `blockList`. They are in no other count. */
   readonly addresses: { readonly allowed: number; readonly blocked: number };
+  /**
+   * Requests that a policy `by: 'user'`, `'api-key'` or a function counted by their address, because they lacked that identity. In
+   * the order in which the policies are met.
+   */
+  readonly missingIdentities: readonly MissingIdentityStats[];
   /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */
   readonly store: StoreStats;
   /** The charges that overrides have changed: a request has one for each of its policies. */
@@ -59,15 +64,15 @@ export interface RateLimitStats {
   readonly overrides: OverrideStats;
   /** Requests that wait for a leaky bucket's departure slot at the moment. */
   readonly waiting: number;
-  /** The tokens of policies with `lease`. */
-  readonly tokenLeases: TokenLeaseCounts;
+  /** The tokens of policies with `prefetch`. */
+  readonly prefetch: PrefetchCounts;
   /** Decisions of a full `MemoryStore`, that of the fallback included, on a state that clients without room share. */
   readonly memoryOverflows: number;
 }
 
-/** Tokens that the store has leased to this process (`lease`), by what became of them. The rest was used, or can be. */
-export interface TokenLeaseCounts {
-  readonly leased: number;
+/** Tokens that this process has charged ahead of demand (`prefetch`), by what became of them. The rest was used, or can be. */
+export interface PrefetchCounts {
+  readonly prefetched: number;
   /** Unused, and returned to the store. */
   readonly returned: number;
   /** Unused, and not returned, or perhaps too late: they count as used. */
@@ -104,6 +109,13 @@ export interface PolicyStats {
    * with `onStoreFailure: 'closed'`.
    */
   readonly rejected: number;
+}
+
+/** The requests of one policy without the identity that it asks for. Policies of one name count together. */
+export interface MissingIdentityStats {
+  /** The policy's name; `'other'` beyond the first 1,000 names. */
+  readonly policy: string;
+  readonly requests: number;
 }
 
 /** Plans that were looked for, by where they came from. `functionFailures.plan` counts the failures of `resolve`. */

@@ -1,9 +1,11 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { AddressList } from '../http/address-list.js';
-import { address } from '../identity/address.js';
-import type { UserFunctions } from '../limiter/user-functions.js';
+import { ClientGoneError } from '../identity/errors.js';
+import { addressOf } from '../identity/resolvers.js';
+import type { UserFunctions } from '../engine/functions/user-functions.js';
 import { shown } from '../util/config-error.js';
 import { requestOf } from './http-context.js';
+import type { HasGone } from './identities.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
 
 /** What the lists say of an address: `'allow'` beats `'block'`. */
@@ -25,6 +27,7 @@ export class AddressLists {
     private readonly allows: Lookup | undefined,
     private readonly blocks: Lookup | undefined,
     private readonly observer: ListObserver,
+    private readonly hasGone: HasGone,
   ) {}
 
   /**
@@ -36,17 +39,24 @@ export class AddressLists {
     { allowList, blockList }: Pick<RateLimitModuleOptions, ListOption>,
     functions: UserFunctions,
     observer: ListObserver,
+    hasGone: HasGone,
   ): AddressLists | undefined {
     if (allowList === undefined && blockList === undefined) return undefined;
     const allows = lookupOf('allowList', allowList, functions);
-    return new AddressLists(allows, lookupOf('blockList', blockList, functions), observer);
+    return new AddressLists(allows, lookupOf('blockList', blockList, functions), observer, hasGone);
   }
 
-  /** What the lists say of a request's address. A request without an address is in neither. */
+  /**
+   * What the lists say of a request's address. A request over something without addresses is in neither.
+   *
+   * @throws {ClientGoneError} when the client has closed the connection, so that there is no address: it may be a blocked one
+   */
   of(context: ExecutionContext): Listed | Promise<Listed> {
-    const { ip, socket } = requestOf(context);
-    const found = address(ip, 128) ?? address(socket?.remoteAddress, 128);
-    if (found === undefined) return 'neither';
+    const found = addressOf(requestOf(context), 128);
+    if (found === undefined) {
+      if (this.hasGone(context)) throw ClientGoneError.instance;
+      return 'neither';
+    }
     const text = found.endsWith(ALL_BITS) ? found.slice(0, -ALL_BITS.length) : found;
     const allowed = this.allows?.(text, context) ?? false;
     return typeof allowed === 'boolean'

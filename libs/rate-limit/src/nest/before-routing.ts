@@ -1,6 +1,6 @@
-import { Logger } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import { isPromise } from '../util/is-promise.js';
+import { RateLimitLogger } from './logger.js';
 
 /** Passes a request on with `next()`, or answers it with `next(error)`. */
 export type Middleware = (request: object, response: object, next: (error?: unknown) => void) => void;
@@ -28,7 +28,7 @@ export function beforeRouting(adapter: Adapter, middleware: Middleware): boolean
     let went = false;
     const next = (error?: unknown): void => {
       if (went) {
-        if (error) new Logger('RateLimit').error(error);
+        if (error) new RateLimitLogger().error(error);
         return;
       }
       went = true;

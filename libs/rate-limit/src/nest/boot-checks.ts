@@ -1,7 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import type { PolicySource } from './types.js';
-import { RATE_LIMIT } from './decorators/metadata.js';
+import { decorationOf } from './decorators/metadata.js';
 import type { ContextAdapter } from './contexts/context-adapter.js';
 import { isField } from './contexts/graphql.js';
 import type { Handler } from './route.js';
@@ -127,14 +126,9 @@ function unguardedFields(handlers: readonly LimitableHandler[], discovery: Disco
     .map(({ name }) => name);
 }
 
-/** The policies of a decorator on a class or a method: undefined without one, none for `@SkipRateLimit`. */
-export function decoratedWith(decorated: object): readonly PolicySource[] | undefined {
-  return Reflect.getMetadata(RATE_LIMIT, decorated) as readonly PolicySource[] | undefined;
-}
-
 /** `@SkipRateLimit` is right wherever nothing is limited. */
 function isLimited(decorated: object): boolean {
-  return (decoratedWith(decorated) ?? []).length > 0;
+  return decorationOf(decorated)?.policies !== undefined;
 }
 
 /** The classes behind controllers or providers. A provider may also be a value, or made by an arrow function. */

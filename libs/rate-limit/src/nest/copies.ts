@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { Logger } from '@nestjs/common';
+
 import { withHelp } from '../util/error-codes.js';
+import { RateLimitLogger } from './logger.js';
 
 /** One loading of the package. Another format, version or folder of it has classes of its own. */
 export interface Copy {
@@ -30,8 +31,7 @@ copies.set(textOf(THIS_COPY), THIS_COPY);
 export function warnOfCopies(): void {
   const own = textOf(THIS_COPY);
   const others = [...copies.keys()].filter((text) => text !== own);
-  if (others.length > 0)
-    new Logger('RateLimit').warn(withHelp(`${several(others)} ${HOW_TO_MEND}`, 'FG_MODULE_IMPORT'));
+  if (others.length > 0) new RateLimitLogger().warn(withHelp(`${several(others)} ${HOW_TO_MEND}`, 'FG_MODULE_IMPORT'));
 }
 
 function several(others: readonly string[]): string {

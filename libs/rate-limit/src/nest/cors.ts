@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HttpAdapterHost } from '@nestjs/core';
-import type { UserFunctions } from '../limiter/user-functions.js';
+import type { UserFunctions } from '../engine/functions/user-functions.js';
 
 type Adapter = HttpAdapterHost['httpAdapter'];
 type Done = (error?: unknown) => void;

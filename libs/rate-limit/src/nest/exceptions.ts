@@ -2,7 +2,8 @@ import { ForbiddenException, HttpException, HttpStatus, UnauthorizedException } 
 import type { Decision } from '../policy/decision.js';
 import { addressBlockedBody, exceededBody, identityMissingBody, unavailableBody } from '../http/bodies.js';
 import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
-import { LimiterUnavailableError } from '../limiter/errors.js';
+import { LimiterUnavailableError } from '../engine/errors.js';
+import { alwaysReadable } from '../util/thrown.js';
 
 /**
  * The policies rejected a request: 429. An application may throw it with a decision of `RateLimiter.consume`; the answer then
@@ -11,6 +12,10 @@ import { LimiterUnavailableError } from '../limiter/errors.js';
  * @example if (!decision.allowed) throw new RateLimitExceededException(decision);
  */
 export class RateLimitExceededException extends HttpException {
+  static {
+    alwaysReadable(this);
+  }
+
   #answered = false;
 
   constructor(readonly decision: Decision) {
@@ -30,6 +35,10 @@ export class RateLimitExceededException extends HttpException {
 
 /** The limiter could not decide on a request, or could not keep it waiting: 503. */
 export class RateLimitUnavailableException extends HttpException {
+  static {
+    alwaysReadable(this);
+  }
+
   /** @param retryAfter whole seconds, as in the `Retry-After` header */
   constructor(
     message: string,
@@ -46,6 +55,10 @@ export class RateLimitUnavailableException extends HttpException {
  * would not help.
  */
 export class RateLimitIdentityMissingException extends UnauthorizedException {
+  static {
+    alwaysReadable(this);
+  }
+
   /** @param policy the name of the policy */
   constructor(readonly policy: string) {
     super(identityMissingBody(policy));
@@ -57,6 +70,10 @@ export class RateLimitIdentityMissingException extends UnauthorizedException {
  * was charged. It is no 429, because a retry would not help.
  */
 export class RateLimitAddressBlockedException extends ForbiddenException {
+  static {
+    alwaysReadable(this);
+  }
+
   constructor() {
     super(addressBlockedBody());
   }
@@ -78,13 +95,21 @@ export function isRateLimitException(
   );
 }
 
+const CLIENT_GONE = new RateLimitUnavailableException(ClientGoneError.instance.message, 1);
+
+/** Whether the exception answers a client that has gone. */
+export function isForNobody(exception: unknown): boolean {
+  return exception === CLIENT_GONE;
+}
+
 /** Maps the engine's errors to HTTP exceptions. Other errors stay as they are. */
 export function toHttpException(error: unknown): unknown {
   if (error instanceof IdentityMissingError) return new RateLimitIdentityMissingException(error.policy);
-  if (error instanceof LimiterUnavailableError || error instanceof ClientGoneError) {
-    const seconds = error instanceof LimiterUnavailableError ? Math.ceil(error.retryAfterMs / 1000) : 1;
-    const { cause } = error;
-    return new RateLimitUnavailableException(error.message, seconds, cause === undefined ? undefined : { cause });
+  if (error instanceof ClientGoneError) return CLIENT_GONE;
+  if (error instanceof LimiterUnavailableError) {
+    const { cause, retryAfterMs } = error;
+    const options = cause === undefined ? undefined : { cause };
+    return new RateLimitUnavailableException(error.message, Math.ceil(retryAfterMs / 1000), options);
   }
   return error;
 }

@@ -1,7 +1,8 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
+import type { besideEarlier } from '../http/beside-headers.js';
 import { exposeHeaders } from '../http/exposed-headers.js';
 import { DRAFT } from '../http/headers/draft.js';
-import { X_RATE_LIMIT } from '../http/headers/x-ratelimit.js';
+import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from '../http/headers/x-ratelimit.js';
 import { decisionHeaders, type Header, type HeaderSettings, retryAfterSeconds } from '../http/headers.js';
 import type { Decision } from '../policy/decision.js';
 
@@ -10,7 +11,7 @@ import type { Decision } from '../policy/decision.js';
  * all names: that is half of what setting the header costs.
  */
 const LOWER_CASE: ReadonlyMap<string, string> = new Map(
-  [...X_RATE_LIMIT, ...DRAFT].map((name) => [name, name.toLowerCase()]),
+  [...X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED, ...DRAFT].map((name) => [name, name.toLowerCase()]),
 );
 
 interface NodeResponse {
@@ -20,15 +21,19 @@ interface NodeResponse {
 /**
  * Sets the headers that the module's options ask for on the response to an allowed or rejected request. No cache may store a
  * rejection (RFC 6585, section 4).
+ *
+ * @param beside makes them fit those that the response has already; default they take their place
  */
 export function setDecisionHeaders(
   adapter: AbstractHttpAdapter,
   response: unknown,
   decision: Decision,
   settings: HeaderSettings,
+  beside?: typeof besideEarlier,
 ): void {
   // An exception of the application may carry a decision without policies.
   let headers = decision.policies.length > 0 ? decisionHeaders(decision, Date.now(), settings) : [];
+  if (beside !== undefined) headers = beside(headers, (name) => givenHeader(adapter, response, name));
   if (!decision.allowed) {
     if (decision.retryAfterMs !== null) headers = [...headers, retryAfter(retryAfterSeconds(decision.retryAfterMs))];
     forbidStoring(adapter, response);
@@ -64,8 +69,13 @@ function setHeaders(adapter: AbstractHttpAdapter, response: unknown, headers: re
 
 /** A `Cache-Control` of the application that forbids it as well stays. */
 function forbidStoring(adapter: AbstractHttpAdapter, response: unknown): void {
-  const given: unknown = adapter.getHeader(response, 'Cache-Control');
-  if (!/\bno-store\b/i.test(String(given))) setHeader(adapter, response, 'Cache-Control', 'no-store');
+  const given = givenHeader(adapter, response, 'Cache-Control');
+  if (given === undefined || !/\bno-store\b/i.test(given)) setHeader(adapter, response, 'Cache-Control', 'no-store');
+}
+
+function givenHeader(adapter: AbstractHttpAdapter, response: unknown, name: string): string | undefined {
+  const given = adapter.getHeader(response, name) as string | number | readonly string[] | undefined;
+  return given === undefined ? undefined : String(given);
 }
 
 export function setHeader(adapter: AbstractHttpAdapter, response: unknown, name: string, value: string): void {

@@ -1,9 +1,10 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Connections } from '../http/connections.js';
-import { type IdentityCalls, IdentityChain } from '../identity/identity-chain.js';
+import { type IdentityCalls, IdentityChain, type MissingIdentities } from '../identity/identity-chain.js';
 import type { SyncIdentityResolver } from '../identity/identity.js';
 import { addressResolver, headerResolver, type IdentityRequest } from '../identity/resolvers.js';
 import { RateLimitConfigError } from '../util/config-error.js';
+import { ContextView } from './contexts/context-view.js';
 import { handlerNameOf } from './route.js';
 import { isHttp, requestOf } from './http-context.js';
 import type { CheckedOptions } from './options/check-options.js';
@@ -50,13 +51,26 @@ export function ipIdentity(options: { ipv6Prefix?: number } = {}): IdentityResol
 export function identityChain(
   { identity = [], onMissingIdentity }: Pick<CheckedOptions, 'identity' | 'onMissingIdentity'>,
   calls: IdentityCalls,
-  connections: Connections,
+  hasGone: HasGone,
+  missing?: MissingIdentities<ExecutionContext>,
 ): IdentityChain<ExecutionContext> {
-  return new IdentityChain(identity, onMissingIdentity, calls, {
+  const peer = {
     address: overHttp(addressResolver({})),
-    hasGone: (context) => hasConnection(context) && connections.isLost(requestOf(context)),
-    unaddressed: (context) => (hasConnection(context) ? undefined : unaddressed(context)),
-  });
+    hasGone,
+    unaddressed: (context: ExecutionContext) => (hasConnection(context) ? undefined : unaddressed(context)),
+  };
+  return new IdentityChain(identity, onMissingIdentity, calls, peer, missing);
+}
+
+/** Whether a request without an address lost it: its client closed the connection before it could be read. */
+export type HasGone = (context: ExecutionContext) => boolean;
+
+export function goneClients(connections: Connections): HasGone {
+  return (context) => {
+    if (isHttp(context)) return connections.isLost(requestOf(context));
+    if (!(context instanceof ContextView)) return false;
+    return (context.request.socket !== undefined && connections.isLost(context.request)) || context.client.gone;
+  };
 }
 
 function hasConnection(context: ExecutionContext): boolean {

@@ -1,19 +1,20 @@
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import type { LimitedPlaces } from '../limiter/insight.js';
-import type { HandlerClass } from '../limiter/rate-limiter.js';
-import type { KnownHandler, PolicyOrigin } from '../limiter/table.js';
-import { decoratedWith, type LimitableHandler, limitableHandlers } from './boot-checks.js';
+import type { HandlerDirectory } from '../engine/explain/limit-explainer.js';
+import type { HandlerClass } from '../engine/calls/rate-limiter.js';
+import type { KnownHandler } from '../engine/explain/table.js';
+import { type LimitableHandler, limitableHandlers } from './boot-checks.js';
 import type { Contexts } from './contexts/contexts.js';
 import { handlerNameOf } from './route.js';
 import type { Route, RoutePolicies } from './route-policies.js';
-import type { BoundPolicy } from './types.js';
+import { sourcesOf } from './route-sources.js';
+import type { BoundPolicy, PolicySource } from './types.js';
 
 /** Whether the guard stands before a handler. */
 export type GuardCheck = (type: Type, handler: object) => boolean;
 
 /** The handlers of the application with what limits them, for `RateLimiter.table` and `explain`. */
-export class KnownHandlers implements LimitedPlaces {
+export class KnownHandlers implements HandlerDirectory {
   /** @param beforeRouting what limits all traffic */
   constructor(
     private readonly discovery: DiscoveryService,
@@ -22,7 +23,7 @@ export class KnownHandlers implements LimitedPlaces {
     private readonly contexts: Contexts,
     private readonly routes: RoutePolicies,
     private readonly beforeRouting: Route | undefined,
-    private readonly hasDefaults: boolean,
+    private readonly defaults: readonly PolicySource[],
   ) {}
 
   get middleware(): { readonly chosen: boolean; readonly policies: readonly BoundPolicy[] } {
@@ -36,13 +37,13 @@ export class KnownHandlers implements LimitedPlaces {
     return Array.from(found, (one) => this.known(one));
   }
 
-  handlerOf(controller: HandlerClass, method: string): KnownHandler {
+  handlerOf(controller: HandlerClass, method: string, where: string): KnownHandler {
     const type = controller as Type;
     const handler: unknown = (type?.prototype as Readonly<Record<string, unknown>> | undefined)?.[method];
     const adapter = typeof handler === 'function' ? this.contexts.adapterOf(type, handler) : undefined;
     if (typeof handler !== 'function' || adapter === undefined) {
       throw new TypeError(
-        `${type?.name}.${method} is no handler of a request: it has no decorator of a route, a resolver or a message`,
+        `${where}: ${type?.name}.${method} is no handler of a request: it has no decorator of a route, a resolver or a message`,
       );
     }
     return this.known({ type, handler, adapter });
@@ -54,18 +55,10 @@ export class KnownHandlers implements LimitedPlaces {
       context: adapter.type,
       handler: handlerNameOf(type, handler),
       route: this.routes.placeOf(type, handler),
-      origin: this.originOf(type, handler),
+      origin: sourcesOf(type, handler, this.defaults).origin,
       guarded: this.isGuarded(type, handler),
       chosen: route !== undefined && route.given === undefined,
       policies: route?.always ?? [],
     };
-  }
-
-  private originOf(type: Type, handler: object): PolicyOrigin {
-    const [own, shared] = [decoratedWith(handler), decoratedWith(type)];
-    const decorated = own ?? shared;
-    if (decorated === undefined) return this.hasDefaults ? 'defaults' : 'none';
-    if (decorated.length === 0) return 'skipped';
-    return own === undefined ? 'class' : 'method';
   }
 }

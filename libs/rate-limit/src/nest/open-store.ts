@@ -1,29 +1,26 @@
-import { Logger as NestLogger } from '@nestjs/common';
-import { DenialCache } from '../limiter/denial-cache.js';
-import { NotedStore } from '../limiter/noted-store.js';
+import { DenialCache } from '../engine/layers/denial-cache.js';
 import type { Monitor } from '../metrics/monitor.js';
 import { keyOf } from '../policy/key.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { MemoryOverrideLog } from '../stores/memory/override-log.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
-import { changedOptions, duplicateRedis, openRedis } from '../stores/redis/open-redis.js';
+import { changedOptions, duplicateRedis, openRedis } from '../stores/redis/clients/open-redis.js';
 import type { OverrideLog } from '../stores/override-log.js';
-import { RedisOverrideLog } from '../stores/redis/override-log.js';
-import { isRedisClient, type OwnedRedisClient, type RedisClient } from '../stores/redis/redis-client.js';
+import { isRedisClient, type OwnedRedisClient, type RedisClient } from '../stores/redis/clients/redis-client.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
 import type { Clock, RateLimitStore, StoreStateChange } from '../stores/store.js';
+import { traitsOf } from '../stores/traits.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import type { CheckedOptions } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
+import { RateLimitLogger } from './logger.js';
 
 interface OpenedStore {
   readonly store: RateLimitStore;
   readonly deadlines: Deadlines;
   readonly denials?: DenialCache | undefined;
-  /** Whether the store keeps the deadline by itself. */
-  readonly keepsTime: boolean;
   /** Where overrides are kept: in the same Redis, or in this process. */
   readonly overrides: OverrideLog;
   /** Whether the module opened the store, and closes it. */
@@ -52,6 +49,7 @@ const NEED_REDIS: readonly Option[] = [
   'localShare',
   'fallbackMaxBytes',
   'onStoreStateChange',
+  'connect',
 ];
 
 /** Options that only a store itself can honour, each with the right way. */
@@ -59,6 +57,7 @@ const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
   clock: "give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
   maxSkewMs: "give it to the store itself, as in new RedisStore(client, { clock: 'app', maxSkewMs: 200 })",
   lingerMs: 'give it to the store itself, as in new RedisStore(client, { lingerMs: 2 })',
+  connect: 'connect the store yourself before the boot',
   onStoreStateChange: 'the module sees the state of a connection that it opens itself: give redis, not store',
 };
 
@@ -70,7 +69,7 @@ const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
 export async function openStore(
   options: CheckedOptions,
   monitor: Monitor,
-  logger: Logger = new NestLogger('RateLimit'),
+  logger: Logger = new RateLimitLogger(),
 ): Promise<OpenedStore> {
   const { redis, store } = options;
   if (store !== undefined) return givenStore(store, options);
@@ -83,20 +82,26 @@ function givenStore(store: RateLimitStore, options: CheckedOptions): OpenedStore
   for (const [option, advice] of Object.entries(BELONG_TO_STORE)) {
     if (given[option as Option] !== undefined) throw noEffect(option, 'with store', advice);
   }
+  const supports: readonly string[] = store.supports ?? [];
+  if (supports.includes('lease')) {
+    throw new RateLimitConfigError(
+      'RateLimitModule',
+      `the supports of store have 'lease', whose name is 'prefetch' now`,
+      'FG_INVALID_OPTION',
+    );
+  }
   const opened = {
     deadlines: new Deadlines(deadlineMs),
-    keepsTime: false,
     owned: false,
     overrides: overrideLogOf(store, options),
     description: `Limits are kept in ${nameOf(store)}`,
   };
   // A virtual clock may drive the store, so denials are kept only on request.
   if (given.denialCacheMs === undefined || denialCacheMs === 0) return { ...opened, store };
-  if (store instanceof MemoryStore) {
+  if (traitsOf(store).isLocal) {
     throw noEffect('denialCacheMs', 'with a MemoryStore', 'leave it out, a MemoryStore answers as fast as the cache');
   }
-  const denials = new DenialCache(denialCacheMs);
-  return { ...opened, store: new NotedStore(store, denials), denials };
+  return { ...opened, store, denials: new DenialCache(denialCacheMs) };
 }
 
 /** A store that a test has put in place of the application's. The options of the application's own store rest. */
@@ -104,17 +109,23 @@ export function overridingStore(store: RateLimitStore, options: CheckedOptions):
   const { deadlineMs } = options;
   const description = `Limits are kept in ${nameOf(store)}, which overrides the store of the module's options`;
   const overrides = overrideLogOf(store, options);
-  return { store, deadlines: new Deadlines(deadlineMs), keepsTime: false, owned: false, overrides, description };
+  return { store, deadlines: new Deadlines(deadlineMs), owned: false, overrides, description };
 }
 
-function memoryStore({ given, deadlineMs }: CheckedOptions): OpenedStore {
+function memoryStore({ given, deadlineMs, connect }: CheckedOptions): OpenedStore {
+  if (connect === 'required') {
+    throw new RateLimitConfigError(
+      'RateLimitModule',
+      `connect is 'required', and redis is ${given.redis === '' ? 'empty' : 'missing'}: is REDIS_URL set? Each process would count for itself`,
+      'FG_REDIS_REQUIRED',
+    );
+  }
   const idle = NEED_REDIS.filter((option) => given[option] !== undefined);
   const without = idle.length === 0 ? '' : `; without effect until then: ${idle.join(', ')}`;
   return {
     store: new MemoryStore(),
     overrides: new MemoryOverrideLog(),
     deadlines: new Deadlines(deadlineMs),
-    keepsTime: true,
     owned: true,
     description: `Limits are kept in this process, so each process gives each client the whole limit. Set redis to share limits${without}`,
   };
@@ -129,8 +140,17 @@ async function redisStore(
   const { clock, maxSkewMs, lingerMs, denialCacheMs, onStoreStateChange, keyPrefix } = options;
   const deadlines = new Deadlines(options.deadlineMs);
   const denials = denialCacheMs === 0 ? undefined : new DenialCache(denialCacheMs);
-  const settings = { clock, maxSkewMs, lingerMs, deadlines, observer: monitor, ...(denials && { denials }) };
-  const opened = { deadlines, denials, keepsTime: true };
+  const probeKey = (number: number): string => keyOf(keyPrefix, `probe${number || ''}`, '');
+  const settings = {
+    clock,
+    maxSkewMs,
+    lingerMs,
+    deadlines,
+    observer: monitor,
+    ...(denials && { denials }),
+    ...(options.connect === 'required' && { required: probeKey }),
+  };
+  const opened = { deadlines, denials };
   const description = `Limits are kept in Redis, for all processes together${wholeLimits(options)}`;
   const { client, ignored = [] } = await clientFor(redis);
   if (client === undefined) {
@@ -152,7 +172,7 @@ async function redisStore(
   const store = new RedisStore(client, {
     ...settings,
     owned: {
-      probeKey: (number) => keyOf(keyPrefix, `probe${number || ''}`, ''),
+      probeKey,
       logger,
       onStateChange: (change: StoreStateChange) => {
         monitor.storeChanged(change);
@@ -176,12 +196,12 @@ async function redisStore(
 }
 
 /**
- * Overrides are kept where the limits are, if that is a Redis. A store of the application says nothing of a place for them: they
- * live in this process then, by the clock of a store that tests drive.
+ * Overrides are kept where the limits are, if the store has a place for them. Otherwise they live in this process, by the clock of
+ * a store that tests drive.
  */
 function overrideLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): OverrideLog {
-  if (store instanceof RedisStore)
-    return new RedisOverrideLog(store, (part) => keyOf(keyPrefix, 'overrides', `:${part}`));
+  const { overrideLog } = traitsOf(store);
+  if (overrideLog !== undefined) return overrideLog((part) => keyOf(keyPrefix, 'overrides', `:${part}`));
   const { clock } = store as { readonly clock?: unknown };
   return new MemoryOverrideLog(typeof clock === 'function' ? (clock as Clock) : undefined);
 }

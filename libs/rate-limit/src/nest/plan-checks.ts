@@ -1,6 +1,6 @@
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
-import { nearestName } from '../util/nearest-name.js';
+import { didYouMean } from '../util/nearest-name.js';
 import type { PlanOptions } from './options/module-options.js';
 import type { RoutePolicies } from './route-policies.js';
 
@@ -29,10 +29,9 @@ export function checkPlans(
     );
   }
   if (fallback === undefined || names.includes(fallback)) return;
-  const nearest = nearestName(fallback, names);
   throw new RateLimitConfigError(
     WHERE,
-    `fallback must be a plan of a policy, got ${shown(fallback)}.${nearest === undefined ? '' : ` Did you mean ${shown(nearest)}?`} ` +
+    `fallback must be a plan of a policy, got ${shown(fallback)}.${didYouMean(fallback, names)} ` +
       `The plans are ${names.map(shown).join(', ')}; without a fallback the policies' own numbers count`,
     'FG_OPTION_WITHOUT_EFFECT',
   );

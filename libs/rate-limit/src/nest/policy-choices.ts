@@ -7,6 +7,30 @@ export interface Choice {
   readonly policies: readonly BoundPolicy[];
   /** Whether they take the place of a function that failed. */
   readonly isFallback: boolean;
+  /** Of policies that a function chose: what takes their place where they are wrong. Undefined where nothing can. */
+  readonly instead?: ((error: RateLimitConfigError) => Choice) | undefined;
+}
+
+/**
+ * Replaces what functions chose and what cannot stand beside the others: a client may have a say in what a function returns, and a
+ * route must not become an error by it.
+ *
+ * @param site where the policies stand, for messages
+ */
+export function withoutConflicts(choices: readonly Choice[], site: string): readonly Choice[] {
+  const kept = choices.flatMap(({ policies, instead, isFallback }) =>
+    instead === undefined && !isFallback ? policies : [],
+  );
+  return choices.map((choice) => {
+    if (choice.instead === undefined) return choice;
+    const conflict = choice.policies.find((policy) => kept.some((other) => !canStandTogether(policy, other)));
+    if (conflict === undefined) {
+      kept.push(...choice.policies);
+      return choice;
+    }
+    const problem = `policy '${conflict.name}' cannot stand beside the other policies of the request`;
+    return choice.instead(new RateLimitConfigError(site, problem, 'FG_POLICIES_TOGETHER'));
+  });
 }
 
 /**

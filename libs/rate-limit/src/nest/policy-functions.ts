@@ -1,6 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { TimeZones } from '../limiter/time-zones.js';
-import type { UserFunctions } from '../limiter/user-functions.js';
+import { TimeZones } from '../engine/functions/time-zones.js';
+import type { UserFunctions } from '../engine/functions/user-functions.js';
+import { shown } from '../util/config-error.js';
 import { DEFAULT_COST } from '../policy/policy-options.js';
 import type { BoundPolicy } from './types.js';
 import type { Route } from './route-policies.js';
@@ -35,13 +36,18 @@ export class PolicyFunctions {
 
   private async skips({ name, skipIf }: BoundPolicy, context: ExecutionContext): Promise<boolean> {
     if (skipIf === undefined) return false;
-    return this.functions.call<boolean>(
+    const warning = `skipIf of policy '${name}' failed, the request is counted`;
+    const skips = await this.functions.call<unknown>(
       'skipIf',
-      `skipIf of policy '${name}' failed, the request is counted`,
+      warning,
       () => skipIf(context),
       () => false,
       skipIf,
       context,
     );
+    // Nothing is what a missing user has for `isAdmin`.
+    if (typeof skips === 'boolean' || skips === undefined || skips === null) return skips === true;
+    this.functions.failed('skipIf', warning, new TypeError(`it must return true or false, got ${shown(skips)}`));
+    return false;
   }
 }

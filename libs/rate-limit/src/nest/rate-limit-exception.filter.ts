@@ -1,5 +1,6 @@
-import { type ArgumentsHost, Catch, Inject, Injectable, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
 import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
+import { nodeResponse } from '../http/http-client.js';
 import {
   addressBlockedProblem,
   exceededProblem,
@@ -7,10 +8,11 @@ import {
   PROBLEM_JSON,
   unavailableProblem,
 } from '../http/problem.js';
-import { LimiterUnavailableError } from '../limiter/errors.js';
+import { LimiterUnavailableError } from '../engine/errors.js';
 import { shown } from '../util/config-error.js';
-import { isPromise } from '../util/is-promise.js';
+import { adopted, isPromise } from '../util/is-promise.js';
 import {
+  isForNobody,
   RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
@@ -20,6 +22,7 @@ import {
 import { setDecisionHeaders, setHeader, setRetryAfter } from './http-answer.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { ProblemFunction } from './types.js';
+import { RateLimitLogger } from './logger.js';
 
 type Answered =
   | RateLimitExceededException
@@ -67,10 +70,12 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);
     if (httpAdapter.isHeadersSent(response) === true) return super.catch(exception, host);
+    // A response costs several times what the decision does, and thousands of clients may leave at once.
+    if (isForNobody(exception) && isClosed(response)) return;
     if (exception instanceof RateLimitUnavailableException) {
       setRetryAfter(httpAdapter, response, exception.retryAfter);
     } else if (exception instanceof RateLimitExceededException && !RateLimitExceededException.isAnswered(exception)) {
-      setDecisionHeaders(httpAdapter, response, exception.decision, this.runtime.options);
+      setDecisionHeaders(httpAdapter, response, exception.decision, this.runtime.headers);
     }
     const { problem } = this.runtime.options;
     if (problem === false) return super.catch(exception, host);
@@ -85,7 +90,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
         () => JSON.stringify(problemOf(exception)),
       )
       .then((body) => this.send(exception, host, body))
-      .catch((error: unknown) => new Logger('RateLimit').error(error));
+      .catch((error: unknown) => new RateLimitLogger().error(error));
   }
 
   /** As text: for an object the platforms choose a content type of their own. */
@@ -96,6 +101,10 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     setHeader(httpAdapter, response, 'Content-Type', PROBLEM_JSON);
     httpAdapter.reply(response, body, exception.getStatus());
   }
+}
+
+function isClosed(response: unknown): boolean {
+  return (nodeResponse(response) as { readonly destroyed?: boolean }).destroyed === true;
 }
 
 function problemOf(exception: Answered): object {
@@ -111,7 +120,7 @@ function bodyBy(
   host: ArgumentsHost,
 ): string | PromiseLike<string> {
   const made = problem(decision, host);
-  return isPromise(made) ? made.then(bodyOf) : bodyOf(made);
+  return isPromise(made) ? adopted(made).then(bodyOf) : bodyOf(made);
 }
 
 /** @throws {TypeError} when JSON cannot represent the members as an object */

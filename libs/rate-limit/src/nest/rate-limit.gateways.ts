@@ -1,12 +1,4 @@
-import {
-  type CanActivate,
-  ForbiddenException,
-  Inject,
-  Injectable,
-  Logger,
-  type OnModuleInit,
-  type Type,
-} from '@nestjs/common';
+import { type CanActivate, ForbiddenException, Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
@@ -21,10 +13,13 @@ import {
   waitFor,
   type WsClient,
 } from './contexts/ws.js';
+import { Call } from './exchanges/call.js';
+import { isPromise } from '../util/is-promise.js';
 import { withHelp } from '../util/error-codes.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Handler } from './route.js';
+import { RateLimitLogger } from './logger.js';
 
 type GatewayWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -37,7 +32,7 @@ interface Gateway {
 /** Limits the connections of WebSocket gateways, which Nest's guards do not reach. */
 @Injectable()
 export class RateLimitGateways implements OnModuleInit {
-  private readonly logger = new Logger('RateLimit');
+  private readonly logger = new RateLimitLogger();
   private placed = false;
 
   constructor(
@@ -125,7 +120,7 @@ export class RateLimitGateways implements OnModuleInit {
           // A client that has left meanwhile would be connected after it was disconnected.
           if (!isOpen(client)) return undefined;
           connected.add(client);
-          return connect?.(...args);
+          return handled(context, connect?.(...args));
         },
         (error: unknown) => this.turnAway(client, error),
       );
@@ -162,6 +157,29 @@ export class RateLimitGateways implements OnModuleInit {
       end(client);
     }
   }
+}
+
+/** Tells those who wait for the connection's end that its handler has run. */
+function handled(context: ExecutionContextHost, returned: unknown): unknown {
+  const call = Call.of(context);
+  if (call === undefined) return returned;
+  if (!isPromise(returned)) {
+    call.returned(returned);
+    call.handled();
+    return returned;
+  }
+  return Promise.resolve(returned).then(
+    (value) => {
+      call.returned(value);
+      call.handled();
+      return value;
+    },
+    (error: unknown) => {
+      call.threw(error);
+      call.handled();
+      throw error;
+    },
+  );
 }
 
 /** As in Nest's own contexts, a guard that returns false rejects. */

@@ -1,18 +1,20 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { TrustsHop } from '../http/client-address.js';
-import { closablesOf } from '../http/closables.js';
-
+import { httpClient } from '../http/http-client.js';
 import { ResolvedIdentities } from '../identity/resolved-identities.js';
-import { Admission, type Transport } from '../limiter/admission.js';
-import type { PolicyCharge } from '../limiter/policy-charge.js';
-import { RequestRecord } from '../limiter/request-record.js';
-import type { Closable } from '../limiter/waiting-room.js';
+import { WaitingRoomFullError } from '../engine/errors.js';
+import { Admission, type Transport } from '../engine/requests/admission.js';
+import type { Exchange } from '../engine/requests/exchange.js';
+import type { PolicyCharge } from '../engine/policy-charge.js';
+import { RequestRecord } from '../engine/requests/request-record.js';
 import type { BoundPolicy } from './types.js';
 import type { Decision } from '../policy/decision.js';
 import { allInOrder } from '../util/all-in-order.js';
+import { type Answer, attempt } from '../util/answer.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
+import { readable } from '../util/thrown.js';
 import {
   isRateLimitException,
   RateLimitAddressBlockedException,
@@ -25,10 +27,12 @@ import type { ContextAdapter } from './contexts/context-adapter.js';
 import { ContextView } from './contexts/context-view.js';
 import { trustsHopOf } from './platform.js';
 import { isHttp, requestOf, responseOf } from './http-context.js';
-import { onOutcome } from './outcomes/outcomes.js';
+import { Call } from './exchanges/call.js';
+import { ResponseExchange } from './exchanges/exchanges.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Listed } from './address-lists.js';
-import { RequestCharges } from './request-charges.js';
+import { GuardSteps } from './guard-steps.js';
+import { type MadeCharge, RequestCharges } from './request-charges.js';
 import type { Route } from './route-policies.js';
 
 /**
@@ -58,8 +62,11 @@ export class RateLimitGuard implements CanActivate {
   @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime;
   @Inject(HttpAdapterHost) protected readonly adapterHost!: HttpAdapterHost;
   private trustsHop: TrustsHop | undefined;
+  /** How many calls wait, by what they wait for. */
+  private readonly arriving = new WeakMap<object, number>();
   private admission: Admission<ExecutionContext> | undefined;
   private ownChargeMaker: RequestCharges | undefined;
+  private ownSteps: GuardSteps | undefined;
 
   /**
    * @throws {RateLimitExceededException} 429, when a policy rejects the request
@@ -72,9 +79,9 @@ export class RateLimitGuard implements CanActivate {
     if (this.runtime === undefined) throw notInjected(this);
     if (!isHttp(context)) return this.limitElsewhere(context);
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
-    if (route === undefined && this.runtime.addressLists === undefined) return true;
-    if (!RequestRecord.firstGuard(requestOf(context))) return true;
-    return this.limitUnlessListed(route, context);
+    // Without policies there is nothing to count twice, and the lists are remembered.
+    if (route === undefined) return this.runtime.addressLists === undefined || this.limitUnlessListed(route, context);
+    return !RequestRecord.of(requestOf(context)).isFirstGuard(route) || this.limitUnlessListed(route, context);
   }
 
   /** Requests for which it is true are not counted by any policy. */
@@ -103,7 +110,7 @@ export class RateLimitGuard implements CanActivate {
     const { httpAdapter } = this.adapterHost;
     // Other contexts may have no response, or one that is sent while their operation still runs.
     if (!isHttp(context) && (response === undefined || httpAdapter.isHeadersSent(response) === true)) return;
-    setDecisionHeaders(httpAdapter, response, decision, this.runtime.options);
+    setDecisionHeaders(httpAdapter, response, decision, this.runtime.headers);
   }
 
   /** Answers a rejected request, by throwing. */
@@ -116,24 +123,25 @@ export class RateLimitGuard implements CanActivate {
    *
    * @param route undefined for a handler that no policy limits
    */
-  limitUnlessListed(route: Route | undefined, context: ExecutionContext): boolean | Promise<boolean> {
+  limitUnlessListed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
     if (this.runtime === undefined) throw notInjected(this);
     const { addressLists } = this.runtime;
     if (addressLists === undefined) return route === undefined || this.limitUnlessSkipped(route, context);
     const record = this.recordOf(context);
-    const listed = record?.listed ?? addressLists.of(context);
-    return typeof listed === 'string'
-      ? this.limitListed(listed, record, route, context)
-      : listed.then((known) => this.limitListed(known, record, route, context));
+    return attempt(
+      (): Answer<Listed> => record.listed ?? addressLists.of(context),
+      (listed) => this.limitListed(listed, record, route, context),
+      (error) => this.fail(context, error),
+    );
   }
 
   private limitListed(
     listed: Listed,
-    record: RequestRecord | undefined,
+    record: RequestRecord,
     route: Route | undefined,
     context: ExecutionContext,
-  ): boolean | Promise<boolean> {
-    if (record !== undefined) record.listed = listed;
+  ): Answer<boolean> {
+    record.listed = listed;
     if (listed === 'block') return this.fail(context, new RateLimitAddressBlockedException());
     return listed === 'allow' || route === undefined || this.limitUnlessSkipped(route, context);
   }
@@ -142,11 +150,16 @@ export class RateLimitGuard implements CanActivate {
    * @internal Limits a request by the policies of its route, or by those of the middleware. What needs no waiting is not
    * awaited: every request would pay for the promise.
    */
-  limitUnlessSkipped(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
+  limitUnlessSkipped(route: Route, context: ExecutionContext): Answer<boolean> {
     if (this.runtime === undefined) throw notInjected(this);
-    const skipped = this.shouldSkip(context);
+    let skipped: Answer<boolean>;
+    try {
+      skipped = this.shouldSkip(context);
+    } catch (error) {
+      throw readable(error);
+    }
     if (typeof skipped === 'boolean') return skipped || this.limit(route, context);
-    return Promise.resolve(skipped).then((skip) => skip || this.limit(route, context));
+    return this.steps.skips(this, skipped).then((skip) => skip || this.limit(route, context));
   }
 
   /** Limits a handler of another context than HTTP. */
@@ -157,110 +170,128 @@ export class RateLimitGuard implements CanActivate {
       this.runtime.warnOfContext(context);
       return true;
     }
-    await adapter.opened?.(context);
+    const opened = adapter.opened?.(context);
+    if (opened !== undefined && isPromise(opened)) await this.waitUntil(opened, context, adapter);
     const route = routes.of(context.getClass(), context.getHandler());
     // One array of arguments belongs to one call, and all of its guards.
     if (route === undefined && this.runtime.addressLists === undefined) return true;
-    if (!RequestRecord.firstGuard(context.getArgs())) return true;
+    const call = RequestRecord.of(context.getArgs());
+    if (!call.isFirstGuard(route ?? context.getHandler())) return true;
     await contexts.prepare(adapter);
-    const record = operations.of(adapter.operation?.(context), adapter.execution?.(context));
+    const record = operations.of(adapter.operation?.(context), adapter.execution?.(context)) ?? call;
     return this.limitUnlessListed(route, this.view(context, adapter, record));
   }
 
-  private view(context: ExecutionContext, adapter: ContextAdapter, record: RequestRecord | undefined): ContextView {
+  /**
+   * Waits for what comes before a call, such as the decision on its connection. As many calls may wait for one as may wait of one
+   * client: a connection that waits for its slot may bring any number of messages.
+   */
+  private async waitUntil(opened: Promise<unknown>, context: ExecutionContext, adapter: ContextAdapter): Promise<void> {
+    const waiting = this.arriving.get(opened) ?? 0;
+    if (waiting >= this.runtime.options.maxWaitingPerClient) {
+      await this.runtime.contexts.prepare(adapter);
+      this.fail(this.view(context, adapter, new RequestRecord()), new WaitingRoomFullError());
+    }
+    this.arriving.set(opened, waiting + 1);
+    try {
+      await opened;
+    } finally {
+      this.arriving.set(opened, this.arriving.get(opened)! - 1);
+    }
+  }
+
+  private view(context: ExecutionContext, adapter: ContextAdapter, record: RequestRecord): ContextView {
     return new ContextView(context, adapter, record, () => (this.trustsHop ??= trustsHopOf(this.adapterHost)));
   }
 
-  private limit(route: Route, context: ExecutionContext): boolean | Promise<boolean> {
+  private limit(route: Route, context: ExecutionContext): Answer<boolean> {
     const request = requestOf(context);
     this.runtime.forwarded.see(request);
     const { fixed } = route;
-    if (fixed === undefined) return this.limitChosen(route, context).catch((error) => this.fail(context, error));
-    const resolved = fixed.length > 1 ? new ResolvedIdentities() : undefined;
-    let charges: PolicyCharge[] | undefined;
+    if (fixed !== undefined) return this.limitBy(fixed, context);
+    return this.runtime.policyFunctions.policiesOf(route, context).then(
+      (policies) => this.limitBy(policies, context),
+      (error: unknown) => this.fail(context, error),
+    );
+  }
+
+  private limitBy(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<boolean> {
+    let charges: Answer<readonly PolicyCharge[]>;
+    // Not by `attempt`: every request passes here, and would pay for its functions.
     try {
-      for (let i = 0; i < fixed.length; i++) {
-        const policy = fixed[i]!;
-        const charge = this.chargeMaker.fixed(policy, context, resolved);
-        if (isPromise(charge)) {
-          const later = this.limitLater(fixed.slice(i + 1), context, charges ?? [], charge, resolved);
-          return later.catch((error) => this.fail(context, error));
-        }
-        if (charge === undefined) continue;
-        // A literal with one element takes less than an empty array that grows.
-        if (charges === undefined) charges = [charge];
-        else charges.push(charge);
-      }
+      charges = this.chargesOf(policies, context);
     } catch (error) {
       return this.fail(context, error);
     }
-    return charges === undefined || this.admit(context, charges);
+    if (!(charges instanceof Promise)) return charges.length === 0 || this.admit(context, charges);
+    return charges.then(
+      (made) => made.length === 0 || this.admit(context, made),
+      (error: unknown) => this.fail(context, error),
+    );
   }
 
-  private async limitChosen(route: Route, context: ExecutionContext): Promise<boolean> {
-    const policies = await this.runtime.policyFunctions.policiesOf(route, context);
-    if (policies.length === 0) return true;
+  /** The charges that shadows have not left out. Those that have to be waited for are made side by side. */
+  private chargesOf(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<readonly PolicyCharge[]> {
     const resolved = policies.length > 1 ? new ResolvedIdentities() : undefined;
-    const charges = await allInOrder(policies.map((policy) => this.chargeMaker.later(policy, context, resolved)));
-    return this.admitMade(context, charges);
-  }
-
-  /** Admits a request by the charges that its shadows have not left out. */
-  private admitMade(
-    context: ExecutionContext,
-    made: readonly (PolicyCharge | undefined)[],
-  ): boolean | Promise<boolean> {
-    const charges = made.filter((charge) => charge !== undefined);
-    return charges.length === 0 || this.admit(context, charges);
-  }
-
-  /**
-   * Makes the charges of which at least one has to be waited for, side by side.
-   *
-   * @param policies those after it
-   * @param made the charges before it
-   */
-  private async limitLater(
-    policies: readonly BoundPolicy[],
-    context: ExecutionContext,
-    made: readonly PolicyCharge[],
-    pending: Promise<PolicyCharge | undefined>,
-    resolved: ResolvedIdentities | undefined,
-  ): Promise<boolean> {
-    const rest = policies.map((policy) => this.chargeMaker.later(policy, context, resolved));
-    return this.admitMade(context, [...made, ...(await allInOrder([pending, ...rest]))]);
+    let made: MadeCharge[] | undefined;
+    let waits = false;
+    for (let i = 0; i < policies.length; i++) {
+      let charge: MadeCharge;
+      try {
+        charge = this.chargeMaker.make(policies[i]!, context, resolved);
+      } catch (error) {
+        if (!waits) throw error;
+        charge = Promise.reject(error); // no promise before it is left alone
+      }
+      if (charge === undefined) continue;
+      waits ||= isPromise(charge);
+      // A literal with one element takes less than an empty array that grows.
+      if (made === undefined) made = [charge];
+      else made.push(charge);
+    }
+    if (!waits) return (made as PolicyCharge[] | undefined) ?? [];
+    return allInOrder(made!).then((charges) => charges.filter((charge) => charge !== undefined));
   }
 
   private get chargeMaker(): RequestCharges {
-    return (this.ownChargeMaker ??= new RequestCharges(this.runtime, (policy, context, resolved) =>
-      this.identityTag(policy, context, resolved),
-    ));
+    return (this.ownChargeMaker ??= new RequestCharges(this.runtime, (policy, context, resolved) => {
+      const tag = this.identityTag(policy, context, resolved);
+      // The functions that the library's own step asks have their deadlines.
+      const isOwn = typeof tag === 'object' && this.identityTag !== RateLimitGuard.prototype.identityTag;
+      return isOwn ? this.steps.tag(this, tag, policy, context, resolved) : tag;
+    }));
   }
 
-  private admit(context: ExecutionContext, charges: readonly PolicyCharge[]): boolean | Promise<boolean> {
+  private get steps(): GuardSteps {
+    return (this.ownSteps ??= new GuardSteps(this.runtime));
+  }
+
+  private admit(context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
     this.admission ??= new Admission(
       this.runtime.engine,
       this.runtime.waitingRoom,
       this.transport(),
-      this.runtime.leases,
-      this.runtime.settlements,
+      this.runtime.pending,
     );
     return this.admission.admit(context, charges, this.recordOf(context));
   }
 
-  private recordOf(context: ExecutionContext): RequestRecord | undefined {
-    if (context instanceof ContextView) return context.record;
-    return this.runtime.middleware === undefined ? undefined : RequestRecord.of(requestOf(context));
+  private recordOf(context: ExecutionContext): RequestRecord {
+    return context instanceof ContextView ? context.record : RequestRecord.of(requestOf(context));
   }
 
   private transport(): Transport<ExecutionContext> {
     return {
-      decided: (context, decision) => this.setHeaders(context, decision),
+      decided: (context, decision) => {
+        try {
+          this.steps.watch(this, this.setHeaders(context, decision));
+        } catch (error) {
+          throw readable(error);
+        }
+      },
       reject: (context, decision) => this.reject(context, decision),
       failed: (context, error) => this.fail(context, error),
-      outcome: onOutcome,
-      closables: (context): readonly Closable[] =>
-        context instanceof ContextView ? context.closables : closablesOf(requestOf(context), responseOf(context)),
+      exchange: (context) => (context instanceof ContextView ? context.exchange : exchangeOf(context)),
     };
   }
 
@@ -270,17 +301,20 @@ export class RateLimitGuard implements CanActivate {
       RateLimitExceededException.markAnswered(error);
       throw inWordsOf(context, error);
     };
+    const refused = (): never => answered(new RateLimitExceededException(decision));
+    let answer: unknown;
     try {
-      const refused = this.refuse(context, decision);
-      return isPromise(refused) ? refused.catch(answered) : refused;
+      answer = this.refuse(context, decision);
     } catch (error) {
-      return answered(error);
+      return answered(readable(error));
     }
+    // A step that throws nothing must not let the request pass.
+    return isPromise(answer) ? this.steps.refusal(this, answer).then(refused, answered) : refused();
   }
 
   /** A 503 says when to retry, as a 429 does. */
   private fail(context: ExecutionContext, error: unknown): never {
-    const exception = toHttpException(error);
+    const exception = toHttpException(readable(error));
     const { httpAdapter } = this.adapterHost;
     const response = responseOf(context);
     if (
@@ -292,6 +326,12 @@ export class RateLimitGuard implements CanActivate {
     }
     throw inWordsOf(context, exception);
   }
+}
+
+/** The life of an HTTP request. */
+function exchangeOf(context: ExecutionContext): Exchange {
+  const [request, response] = [requestOf(context), responseOf(context)];
+  return new ResponseExchange(request, response, Call.for(context), httpClient(request, response));
 }
 
 /** A rejection as the context's clients understand it. Errors of the application stay as they are. */

@@ -1,17 +1,18 @@
-import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { RequestRecord } from '../limiter/request-record.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import { isPromise } from '../util/is-promise.js';
-import { reasonOf } from '../util/rationed-warning.js';
+import { readable, reasonOf } from '../util/thrown.js';
 import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from './application-guard.js';
 import { ApplicationCors } from './cors.js';
 import { beforeRouting, type Middleware } from './before-routing.js';
+import { BEFORE_ROUTING } from './exchanges/call.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from './route-policies.js';
+import { RateLimitLogger } from './logger.js';
 
 /** A `RateLimitGuard` that the application does not replace, as its tests may replace the one for routes. */
 export const PLAIN_GUARD = Symbol('RateLimitGuard of the middleware');
@@ -29,7 +30,6 @@ export class RateLimitMiddleware implements OnModuleInit {
   private readonly use = (policies: Route, ...[request, response, next]: Parameters<Middleware>): void => {
     let passed: boolean | Promise<boolean>;
     try {
-      RequestRecord.begin(request);
       // The functions of policies may ask a context for its class and handler: these have no metadata.
       const context = new ExecutionContextHost([request, response, next], RateLimitMiddleware, this.use);
       this.guard ??= this.guardOfApplication();
@@ -55,6 +55,7 @@ export class RateLimitMiddleware implements OnModuleInit {
     @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
+    BEFORE_ROUTING.add(this.use);
     this.cors = new ApplicationCors(runtime.functions);
     const { middleware } = runtime;
     if (middleware === undefined) return;
@@ -99,7 +100,7 @@ export class RateLimitMiddleware implements OnModuleInit {
       (wrapper) => isMadeAnew(wrapper) && isSubclass(wrapper.metatype),
     );
     for (const name of new Set(guards.map((guard) => guard.metatype?.name))) {
-      new Logger('RateLimit').warn(
+      new RateLimitLogger().warn(
         withHelp(
           `RateLimitModule, middleware: ${name} does not answer for it, because Nest makes that guard anew for each request or ` +
             `place: give it the default scope`,
@@ -116,7 +117,8 @@ function isSubclass(metatype: unknown): boolean {
 
 /** For the platforms nothing, 0 and `'route'` are no errors: what a function throws must not let the request through. */
 function asError(thrown: unknown): object {
-  return typeof thrown === 'object' && thrown !== null
-    ? thrown
-    : new Error(`A policy's function failed: ${reasonOf(thrown)}`);
+  const known = readable(thrown);
+  return typeof known === 'object' && known !== null
+    ? known
+    : new Error(`A policy's function failed: ${reasonOf(known)}`);
 }

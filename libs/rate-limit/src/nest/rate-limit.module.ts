@@ -14,15 +14,16 @@ import { PLAIN_GUARD, RateLimitMiddleware } from './rate-limit.middleware.js';
 import { warnOfCopies } from './copies.js';
 import { checkOptions, checkShape } from './options/check-options.js';
 import type { RateLimitModuleOptions } from './options/module-options.js';
-import { OutcomeBinder } from './outcomes/outcome-binder.js';
+import { CallBinder } from './exchanges/call-binder.js';
 import { GlobalGuards, GlobalGuardsBinder } from './global-guards.js';
+import { GuardOrder } from './guard-order.js';
 import { LocalFilter, LocalFilterBinder } from './local-filters.js';
 import { RATE_LIMIT_PRESENT } from './decorators/presence.js';
 import { RateLimitExceptionFilter } from './rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import { RateLimitConfigError } from '../util/config-error.js';
-import { RateLimitOverrides } from '../limiter/overrides/rate-limit-overrides.js';
-import { RateLimiter } from '../limiter/rate-limiter.js';
+import { RateLimitOverrides } from '../engine/overrides/rate-limit-overrides.js';
+import { RateLimiter } from '../engine/calls/rate-limiter.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RATE_LIMIT_STORE } from './open-store.js';
 
@@ -81,9 +82,10 @@ import { RATE_LIMIT_STORE } from './open-store.js';
     RateLimitMiddleware,
     GlobalGuards,
     GlobalGuardsBinder,
+    GuardOrder,
     LocalFilter,
     LocalFilterBinder,
-    OutcomeBinder,
+    CallBinder,
     RateLimitGateways,
     RateLimitExceptionFilter,
     {

@@ -1,45 +1,49 @@
 import {
   type ExecutionContext,
   Injectable,
-  Logger,
   type OnApplicationShutdown,
   type OnModuleDestroy,
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
+import { ClockOffset } from '../http/clock-offset.js';
 import { Connections, takesUpgrades } from '../http/connections.js';
-import { saysUnits } from '../http/headers.js';
+import { type HeaderSettings, saysUnits } from '../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../http/trust-proxy.js';
-import { Fallback } from '../limiter/fallback.js';
-import { Insight } from '../limiter/insight.js';
-import { Leases } from '../limiter/leases.js';
-import { Limiter } from '../limiter/limiter.js';
-import { LimiterPolicies } from '../limiter/limiter-policies.js';
-import { ActiveOverrides } from '../limiter/overrides/active-overrides.js';
-import { KnownPolicies } from '../limiter/overrides/known-policies.js';
-import { OverrideWatch } from '../limiter/overrides/override-watch.js';
-import { RateLimitOverrides } from '../limiter/overrides/rate-limit-overrides.js';
-import { Plans } from '../limiter/plans.js';
-import { RateLimiter } from '../limiter/rate-limiter.js';
-import { RouteSettlements } from '../limiter/route-settlements.js';
-import { lackOf, StoreGateway } from '../limiter/store-gateway.js';
-import { UserFunctions } from '../limiter/user-functions.js';
-import { WaitingRoom } from '../limiter/waiting-room.js';
+import { Fallback } from '../engine/fallback.js';
+import { LimitExplainer } from '../engine/explain/limit-explainer.js';
+import { Leases } from '../engine/settling/leases.js';
+import { Engine } from '../engine/engine.js';
+import { PendingCharges } from '../engine/settling/pending-charges.js';
+import { CallPolicies } from '../engine/calls/call-policies.js';
+import { ActiveOverrides } from '../engine/overrides/active-overrides.js';
+import { KnownPolicies } from '../engine/overrides/known-policies.js';
+import { OverrideWatch } from '../engine/overrides/override-watch.js';
+import { RateLimitOverrides } from '../engine/overrides/rate-limit-overrides.js';
+import { Plans } from '../engine/functions/plans.js';
+import { RateLimiter } from '../engine/calls/rate-limiter.js';
+import { StoreGateway } from '../engine/store-gateway.js';
+import { UserFunctions } from '../engine/functions/user-functions.js';
+import { WaitingRoom } from '../engine/requests/waiting-room.js';
 import { Monitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from './types.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
-import { RedisStore } from '../stores/redis/redis.store.js';
 import type { RateLimitStore } from '../stores/store.js';
+import { lackOf, type StoreTraits } from '../stores/traits.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
+import type { Logger } from '../util/logger.js';
 import { AddressLists } from './address-lists.js';
-import { decoratedWith, type LimitableHandler, limitableHandlers, warningsOfHandlers } from './boot-checks.js';
+import { type LimitableHandler, limitableHandlers, warningsOfHandlers } from './boot-checks.js';
 import { Contexts } from './contexts/contexts.js';
+import { linkReplies } from './contexts/fastify-replies.js';
 import { Operations } from './contexts/operations.js';
 import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
-import { identityChain } from './identities.js';
+import { DecisionHeaders } from './decision-headers.js';
+import { goneClients, identityChain } from './identities.js';
 import { type GuardCheck, KnownHandlers } from './known-handlers.js';
+import { LateIdentities } from './late-identities.js';
 import { openStore, overridingStore } from './open-store.js';
 import type { CheckedOptions } from './options/check-options.js';
 import { planSettings } from './options/plan-settings.js';
@@ -47,7 +51,9 @@ import { checkPlans } from './plan-checks.js';
 import { serverOf, trustProxyOf } from './platform.js';
 import { PolicyFunctions } from './policy-functions.js';
 import { type Route, RoutePolicies } from './route-policies.js';
+import { replacedDefaults, unguardedHandlers, sourcesOf } from './route-sources.js';
 import type { IdentityChain } from './types.js';
+import { RateLimitLogger } from './logger.js';
 
 /** Marks the runtimes of any copy of the package. */
 const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
@@ -59,9 +65,9 @@ const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
 @Injectable()
 export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   readonly [RUNTIME] = THIS_COPY;
-  readonly engine: Limiter;
+  readonly engine: Engine;
   /** The same engine without metrics and `onDecision`: for charges that are no decision on a request. */
-  readonly unobserved: Limiter;
+  readonly unobserved: Engine;
   readonly limiter: RateLimiter;
   readonly overrides: RateLimitOverrides;
   readonly identities: IdentityChain;
@@ -77,15 +83,21 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly addressLists: AddressLists | undefined;
   readonly waitingRoom: WaitingRoom;
   readonly leases: Leases;
-  readonly settlements: RouteSettlements;
+  readonly pending: PendingCharges;
   readonly contexts: Contexts;
   /** What operations of several handlers were charged. */
   readonly operations = new Operations();
+  /** What shapes the headers of decisions. */
+  readonly headers: HeaderSettings;
   /** Sees every limited request. */
   readonly forwarded: ForwardedWatch;
   private readonly policies: NamedPolicies<ExecutionContext>;
   private readonly overrideWatch: OverrideWatch;
+  private readonly fallback: Fallback;
+  private readonly traits: StoreTraits;
   private readonly connections = new Connections();
+  /** Whether a request has no address because its client has gone. */
+  readonly hasGone = goneClients(this.connections);
   private readonly unknownContexts = new Set<string>();
 
   private constructor(
@@ -96,14 +108,24 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly adapterHost: HttpAdapterHost,
-    isGuarded: GuardCheck,
+    private readonly isGuarded: GuardCheck,
   ) {
     const { keyPrefix, defaults, deadlineMs } = options;
     this.functions = new UserFunctions(deadlineMs, monitor, logger);
     this.plans = options.plan && new Plans(planSettings(options.plan), this.functions, monitor);
-    this.addressLists = AddressLists.of(options, this.functions, monitor);
+    this.headers = {
+      headers: options.headers,
+      partitionKeySecret: options.partitionKeySecret,
+      offset: new ClockOffset(),
+    };
+    this.addressLists = AddressLists.of(options, this.functions, monitor, this.hasGone);
     this.policies = new NamedPolicies(options.policies);
-    this.identities = identityChain(options, this.functions, this.connections);
+    const late = new LateIdentities(
+      () => this.identities,
+      (policy) => monitor.identityMissing(policy),
+      logger,
+    );
+    this.identities = identityChain(options, this.functions, this.hasGone, late);
     this.waitingRoom = new WaitingRoom(options, opened.store.timer);
     this.forwarded = new ForwardedWatch(
       () => trustProxyOf(adapterHost),
@@ -117,32 +139,23 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.identities,
       this.functions,
       logger,
-      this.contexts,
       this.plans !== undefined,
     );
     this.middleware = this.routes.beforeRouting(options.middleware);
     this.policyFunctions = new PolicyFunctions(this.functions);
     const gateway = new StoreGateway(opened, logger);
-    const fallback = new Fallback(options, logger);
+    this.traits = gateway.traits;
+    const fallback = (this.fallback = new Fallback(options, logger));
     const active = new ActiveOverrides(logger, opened.overrides.processMs);
-    this.engine = new Limiter(keyPrefix, gateway, fallback, monitor, active);
-    this.unobserved = new Limiter(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
-    this.leases = new Leases(gateway, fallback, logger, opened.store.timer);
-    this.settlements = new RouteSettlements(gateway, fallback, this.functions);
-    const mayLease = gateway.tokenLeases !== undefined;
-    const named = new LimiterPolicies(this.policies, keyPrefix, logger, mayLease);
+    this.engine = new Engine(keyPrefix, gateway, fallback, monitor, active);
+    this.unobserved = new Engine(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
+    this.leases = new Leases(logger, opened.store.timer);
+    this.pending = new PendingCharges(this.leases, this.functions);
+    const named = new CallPolicies(this.policies, keyPrefix, logger, gateway.traits.prefetch);
     const known = new KnownPolicies(this.policies, named, this.routes);
-    const insight = new Insight({
+    const insight = new LimitExplainer({
       limiter: this.unobserved,
-      places: new KnownHandlers(
-        discovery,
-        scanner,
-        isGuarded,
-        this.contexts,
-        this.routes,
-        this.middleware,
-        defaults.length > 0,
-      ),
+      places: new KnownHandlers(discovery, scanner, isGuarded, this.contexts, this.routes, this.middleware, defaults),
       policies: known,
       routes: this.routes,
       named: this.policies,
@@ -162,6 +175,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.leases,
       insight,
       this.policyFunctions.timeZones,
+      new DecisionHeaders(adapterHost, this.headers, this.contexts),
     );
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
@@ -186,7 +200,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   ): Promise<RateLimitRuntime> {
     // Nest calls no hook of a module that is loaded lazily, so the check of `onModuleInit` would not come.
     expectAlone([...runtimesOf(discovery), THIS_COPY]);
-    const logger = new Logger('RateLimit');
+    const logger = new RateLimitLogger();
     const monitor = new Monitor(options, logger);
     const opened = override === null ? await openStore(options, monitor, logger) : overridingStore(override, options);
     return new RateLimitRuntime(options, opened, monitor, logger, discovery, scanner, adapterHost, isGuarded);
@@ -199,7 +213,12 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     for (const warning of warningsOfHandlers(handlers, this.discovery, this.scanner)) {
       this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
     }
+    const unguarded = unguardedHandlers(handlers, this.options.defaults, this.isGuarded);
+    if (unguarded !== undefined) this.logger.warn(withHelp(unguarded, 'FG_NOT_LIMITED'));
+    const replaced = replacedDefaults(handlers, this.options.defaults);
+    if (replaced !== undefined) this.logger.log(replaced);
     this.connections.watch(serverOf(this.adapterHost));
+    if (handlers.some(({ adapter }) => adapter.type === 'graphql')) linkReplies(this.adapterHost);
     this.logTrustedHeaders();
     if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
       this.logger.warn(
@@ -215,6 +234,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     await this.opened.store.connect?.();
     await this.overrideWatch.start();
+    // An outage may begin with a request, and a value that is awaited would come after it.
+    if (!this.traits.isLocal) this.fallback.noteProcesses();
     this.logger.log(this.opened.description);
   }
 
@@ -232,7 +253,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   warnOfContext(context: ExecutionContext): void {
     const type = context.getType<string>();
     const handler = context.getHandler();
-    const sources = decoratedWith(handler) ?? decoratedWith(context.getClass()) ?? this.options.defaults;
+    const { sources } = sourcesOf(context.getClass(), handler, this.options.defaults);
     if (sources.length === 0 || this.unknownContexts.has(type)) return;
     this.unknownContexts.add(type);
     this.logger.warn(
@@ -281,31 +302,26 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** The metrics count a policy from zero on, not from its first request. */
   private expect(policy: BoundPolicy, where: string): void {
     this.monitor.policies.of(policy);
+    if (asksForKind(policy)) this.monitor.expectIdentities(policy.name);
     this.warnOfPlaces(policy, where);
   }
 
   /** A store of the application may not know every option of policies. */
   private expectSupport(policy: ParsedPolicy<ExecutionContext>, where: string): void {
-    const lack = lackOf(this.store, policy) ?? (policy.candidate && lackOf(this.store, policy.candidate));
+    const lack = lackOf(this.traits, policy) ?? (policy.candidate && lackOf(this.traits, policy.candidate));
     if (lack !== undefined)
       throw new RateLimitConfigError(`${where}, policy '${policy.name}'`, lack, 'FG_INVALID_POLICY');
-    if (policy.tokenLease !== undefined && this.store.supports?.includes('lease') !== true)
-      this.expectLeases(policy, where);
+    if (policy.prefetch !== undefined && !this.traits.prefetch) this.expectPrefetch(policy, where);
   }
 
-  /** Leases end by the store's clock. In the process, or with a store that does not know of them, they would spare nothing. */
-  private expectLeases({ name }: ParsedPolicy<ExecutionContext>, where: string): void {
-    if (this.store instanceof RedisStore) {
-      throw new RateLimitConfigError(
-        `${where}, policy '${name}'`,
-        `lease needs Redis's clock, and clock is 'app': leave one of them out`,
-        'FG_INVALID_POLICY',
-      );
-    }
+  /** Prefetches end by the store's clock. In the process, or with a store that does not know of them, they would spare nothing. */
+  private expectPrefetch({ name }: ParsedPolicy<ExecutionContext>, where: string): void {
+    const { whyNoPrefetch: why } = this.traits;
+    if (why !== undefined) throw new RateLimitConfigError(`${where}, policy '${name}'`, why, 'FG_INVALID_POLICY');
     this.logger.warn(
       withHelp(
-        `${where}: lease of policy '${name}' has no effect with this store, which decides each request: it needs Redis, or a store ` +
-          `whose supports include 'lease'`,
+        `${where}: prefetch of policy '${name}' has no effect with this store, which decides each request: it needs Redis, or a store ` +
+          `whose supports include 'prefetch'`,
         'FG_OPTION_WITHOUT_EFFECT',
       ),
     );
@@ -336,6 +352,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       ),
     );
   }
+}
+
+/** Whether requests may lack the identity that the policy asks for. */
+function asksForKind({ by }: BoundPolicy): boolean {
+  return by === 'user' || by === 'api-key' || typeof by === 'function';
 }
 
 /** The copies of the package that the application's runtimes are of. */

@@ -1,14 +1,16 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
 import type { ResolvedIdentities } from '../identity/resolved-identities.js';
-import type { PolicyCharge } from '../limiter/policy-charge.js';
+import type { PolicyCharge } from '../engine/policy-charge.js';
 import { shown } from '../util/config-error.js';
+import { type Answer, andThen, attempt } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
+import { readable } from '../util/thrown.js';
 import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { BoundPolicy } from './types.js';
 
 /** A charge; undefined for a shadow that leaves the request out. */
-export type MadeCharge = PolicyCharge | undefined | Promise<PolicyCharge | undefined>;
+export type MadeCharge = Answer<PolicyCharge | undefined>;
 
 /** Finds the identity that a policy counts: the guard's step. */
 type FindTag = (
@@ -24,77 +26,54 @@ export class RequestCharges {
     private readonly tagOf: FindTag,
   ) {}
 
-  /** For a policy whose cost is a number. What needs no waiting is not awaited. */
-  fixed(policy: BoundPolicy, context: ExecutionContext, resolved: ResolvedIdentities | undefined): MadeCharge {
-    return policy.shadow ? this.ofShadow(policy, context, resolved) : this.ofFixed(policy, context, resolved);
-  }
-
-  /** For any policy. */
-  later(
-    policy: BoundPolicy,
-    context: ExecutionContext,
-    resolved: ResolvedIdentities | undefined,
-  ): Promise<PolicyCharge | undefined> {
-    const charge = this.asked(policy, context, resolved);
-    return policy.shadow ? charge.catch((error: unknown) => this.leaveOut(policy, error)) : charge;
-  }
-
-  private ofFixed(
-    policy: BoundPolicy,
-    context: ExecutionContext,
-    resolved: ResolvedIdentities | undefined,
-  ): PolicyCharge | Promise<PolicyCharge> {
-    const tag = this.tagOf(policy, context, resolved);
-    if (typeof tag !== 'object' || !isPromise(tag)) return this.charge(policy, tag, policy.cost as number, context);
-    // A thenable of another library need not return a promise from `then`.
-    return Promise.resolve(tag).then((found) => this.charge(policy, found, policy.cost as number, context));
-  }
-
-  /** A shadow rejects nobody: what stops its charge leaves it out. */
-  private ofShadow(
-    policy: BoundPolicy,
-    context: ExecutionContext,
-    resolved: ResolvedIdentities | undefined,
-  ): MadeCharge {
+  /**
+   * The charge of one policy. What needs no waiting is not awaited.
+   *
+   * @throws what the step that finds the identity throws; a shadow leaves the request out then
+   */
+  make(policy: BoundPolicy, context: ExecutionContext, resolved: ResolvedIdentities | undefined): MadeCharge {
+    if (!policy.shadow) return this.asked(policy, context, resolved);
     const leaveOut = (error: unknown): undefined => this.leaveOut(policy, error);
-    try {
-      const charge = this.ofFixed(policy, context, resolved);
-      return isPromise(charge) ? charge.catch(leaveOut) : charge;
-    } catch (error) {
-      return leaveOut(error);
-    }
+    return attempt<PolicyCharge, PolicyCharge | undefined>(
+      () => this.asked(policy, context, resolved),
+      (charge) => charge,
+      leaveOut,
+    );
   }
 
   /** A request without an identity is no failure. */
-  private leaveOut({ name }: BoundPolicy, error: unknown): undefined {
+  private leaveOut({ name }: BoundPolicy, thrown: unknown): undefined {
+    const error = readable(thrown);
     if (error instanceof IdentityMissingError || error instanceof ClientGoneError) return;
     this.runtime.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
   }
 
-  private async asked(
+  private asked(
     policy: BoundPolicy,
     context: ExecutionContext,
     resolved: ResolvedIdentities | undefined,
-  ): Promise<PolicyCharge> {
-    const tag = await this.tagOf(policy, context, resolved);
-    return this.charge(policy, tag, await this.runtime.policyFunctions.costOf(policy, context), context);
+  ): Answer<PolicyCharge> {
+    const tag = this.tagOf(policy, context, resolved);
+    // A thenable of another library need not return a promise from `then`.
+    return typeof tag === 'object' && isPromise(tag)
+      ? Promise.resolve(tag).then((found) => this.priced(policy, found, context))
+      : this.priced(policy, tag, context);
   }
 
-  private charge(
-    policy: BoundPolicy,
-    tag: string,
-    cost: number,
-    context: ExecutionContext,
-  ): PolicyCharge | Promise<PolicyCharge> {
+  private priced(policy: BoundPolicy, tag: string, context: ExecutionContext): Answer<PolicyCharge> {
+    const { cost } = policy;
+    if (typeof cost === 'number') return this.charge(policy, tag, cost, context);
+    return this.runtime.policyFunctions.costOf(policy, context).then((own) => this.charge(policy, tag, own, context));
+  }
+
+  private charge(policy: BoundPolicy, tag: string, cost: number, context: ExecutionContext): Answer<PolicyCharge> {
     if (typeof tag !== 'string' || tag === '') {
       throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
     }
     if (policy.plans === undefined) return this.chargeInZone(policy, tag, cost, context);
     // No policy with plans is bound to a route without the module's `plan`.
     const planned = this.runtime.plans!.policyFor(policy, tag, context);
-    return isPromise(planned)
-      ? planned.then((variant) => this.chargeInZone(variant, tag, cost, context))
-      : this.chargeInZone(planned, tag, cost, context);
+    return andThen(planned, (variant) => this.chargeInZone(variant, tag, cost, context));
   }
 
   private chargeInZone(
@@ -102,7 +81,7 @@ export class RequestCharges {
     tag: string,
     cost: number,
     context: ExecutionContext,
-  ): PolicyCharge | Promise<PolicyCharge> {
+  ): Answer<PolicyCharge> {
     const { engine, policyFunctions } = this.runtime;
     if (policy.timeZone === undefined) return engine.charge(policy, tag, cost);
     return policyFunctions.timeZones.policyFor(policy, tag, context).then((inZone) => engine.charge(inZone, tag, cost));

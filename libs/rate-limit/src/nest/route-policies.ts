@@ -1,7 +1,7 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
-import type { HandlerClass, RoutePolicySource } from '../limiter/rate-limiter.js';
-import { hasZoneOfRequest } from '../limiter/call-arguments.js';
-import type { UserFunctions } from '../limiter/user-functions.js';
+import type { RoutePolicySource } from '../engine/calls/rate-limiter.js';
+import { hasZoneOfRequest } from '../engine/calls/call-arguments.js';
+import type { UserFunctions } from '../engine/functions/user-functions.js';
 import { bindPolicy } from '../policy/bound-policy.js';
 import { checkTogether } from '../policy/check-together.js';
 import type { IdentityChain } from './types.js';
@@ -9,15 +9,22 @@ import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ParsedPolicy } from '../policy/parse-policy.js';
 import type { PolicyScope } from '../policy/policy.js';
 import { sharedPlans, withoutPlan } from './plan-checks.js';
-import { canStandTogether, checkChoice, type Choice, isChooser, standingTogether } from './policy-choices.js';
+import {
+  canStandTogether,
+  checkChoice,
+  type Choice,
+  isChooser,
+  standingTogether,
+  withoutConflicts,
+} from './policy-choices.js';
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from './types.js';
 import { allInOrder } from '../util/all-in-order.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
-import type { Contexts } from './contexts/contexts.js';
-import { RATE_LIMIT } from './decorators/metadata.js';
+import { BoundNames } from './bound-names.js';
 import { controllerOf, type Handler, handlerNameOf, routeOf, UniqueNames } from './route.js';
+import { checkSkips, type PlacedSource, type SourcePlace, sourcesOf } from './route-sources.js';
 
 /** The policies of one handler. */
 export interface Route {
@@ -35,10 +42,15 @@ export interface Route {
 interface Site {
   /** How error messages begin. */
   readonly text: string;
-  /** Whether the text names an option of the module that is an array. */
-  readonly isList?: boolean;
   readonly defaultScope: PolicyScope;
   readonly scopes: Readonly<Partial<Record<PolicyScope, string>>>;
+}
+
+/** A policy of a route, or the function that chooses it, with the site to which it is bound. */
+interface SitedSource extends Pick<PlacedSource, 'source' | 'without'> {
+  readonly site: Site;
+  /** How messages about it begin. */
+  readonly where: string;
 }
 
 /** Binds a policy, and its candidate if it has one. */
@@ -46,8 +58,6 @@ type Bind = (source: PolicySource, chosen?: boolean, where?: string) => readonly
 
 /** Warnings that are logged. */
 const MAX_WARNINGS = 1000;
-/** Policies that are known by name, with their sites. Functions may make up any number. */
-const MAX_KNOWN = 10_000;
 
 /** Resolves handlers to their policies, once for each (class, handler). */
 export class RoutePolicies implements RoutePolicySource {
@@ -58,9 +68,7 @@ export class RoutePolicies implements RoutePolicySource {
   private readonly places = new Map<Handler, Map<Type, string>>();
   private readonly warned = new Set<string>();
   private readonly lacking = new Set<string>();
-  /** By name and key tail. */
-  private readonly byName = new Map<string, Map<string, BoundPolicy>>();
-  private known = 0;
+  private readonly bound = new BoundNames();
   /** The plans of the policies that were bound. */
   readonly planNames = new Set<string>();
   /** Whether a function chooses policies of some route, so that not all policies are known before requests. */
@@ -74,7 +82,6 @@ export class RoutePolicies implements RoutePolicySource {
     private readonly identities: Pick<IdentityChain, 'lackOf' | 'countsAddresses'>,
     private readonly functions: UserFunctions,
     private readonly logger: Pick<Logger, 'warn'>,
-    private readonly contexts: Pick<Contexts, 'adapterOf'>,
     private readonly hasPlan: boolean,
   ) {
     for (const [i, policy] of defaults.entries()) {
@@ -110,23 +117,9 @@ export class RoutePolicies implements RoutePolicySource {
   beforeRouting(sources: readonly PolicySource[]): Route | undefined {
     if (sources.length === 0) return undefined;
     const text = 'RateLimitModule, middleware';
-    return this.route(sources, { text, isList: true, defaultScope: 'app', scopes: { app: 'app' } });
-  }
-
-  policiesOf(controller: HandlerClass, method: string): readonly BoundPolicy[] | undefined {
-    const handler: unknown = (controller.prototype as Readonly<Record<string, unknown>>)[method];
-    const name = `${controller.name}.${method}`;
-    if (typeof handler !== 'function' || this.contexts.adapterOf(controller as Type, handler) === undefined) {
-      throw new TypeError(
-        `${name} is no handler of a request: it has no decorator of a route, a resolver or a message`,
-      );
-    }
-    const route = this.of(controller as Type, handler);
-    if (route === undefined) return undefined;
-    if (route.given === undefined) {
-      throw new TypeError(`${name} has policies that a function chooses: there is none without a request`);
-    }
-    return route.given;
+    const site: Site = { text, defaultScope: 'app', scopes: { app: 'app' } };
+    const sited = sources.map((source, i) => ({ source, site, where: `${text}[${i}]`, without: [] }));
+    return this.route(sited, text, []);
   }
 
   /** The handler's name in keys, `POST /api/rides`, whether anything limits it or not. */
@@ -136,18 +129,16 @@ export class RoutePolicies implements RoutePolicySource {
   }
 
   boundTo(name: string): Iterable<BoundPolicy> {
-    return this.byName.get(name)?.values() ?? [];
+    return this.bound.of(name);
   }
 
   /** The names of the policies that stand on routes. */
   policyNames(): Iterable<string> {
-    return this.byName.keys();
+    return this.bound.names();
   }
 
   private resolve(controller: Type, handler: Handler): Route | undefined {
-    const own = Reflect.getMetadata(RATE_LIMIT, handler) as readonly PolicySource[] | undefined;
-    const shared = Reflect.getMetadata(RATE_LIMIT, controller) as readonly PolicySource[] | undefined;
-    const sources = own ?? shared ?? this.defaults;
+    const { sources, skipped } = sourcesOf(controller, handler, this.defaults);
     // Every route has its name, limited or not: which of two gets the second name must not depend on their policies.
     const scopes = {
       route: this.names.name(routeOf(controller, handler)),
@@ -156,18 +147,66 @@ export class RoutePolicies implements RoutePolicySource {
     };
     const places = this.places.get(handler) ?? new Map<Type, string>();
     this.places.set(handler, places.set(controller, scopes.route));
-    if (sources.length === 0) return undefined;
     const name = handlerNameOf(controller, handler);
-    const decorated = own !== undefined ? name : controller.name;
-    const site: Site = {
-      text: (own ?? shared) ? `${decorated}, @RateLimit` : `RateLimitModule, defaults (for ${name})`,
-      defaultScope: own === undefined && shared !== undefined ? 'controller' : 'route',
-      scopes,
+    checkSkips(controller, handler, name, this.defaults, this.named);
+    if (sources.length === 0) return undefined;
+    const sites: Readonly<Record<SourcePlace, Site>> = {
+      method: { text: `${name}, @RateLimit`, defaultScope: 'route', scopes },
+      class: { text: `${controller.name}, @RateLimit`, defaultScope: 'controller', scopes },
+      defaults: { text: `RateLimitModule, defaults (for ${name})`, defaultScope: 'route', scopes },
     };
-    return this.route(sources, site);
+    const placed = sources.map(({ place, index, of, ...source }): SitedSource => {
+      const site = sites[place];
+      return { ...source, site, where: of === 1 ? site.text : `${site.text}, policy ${index + 1} of ${of}` };
+    });
+    const isMixed = new Set(placed.map(({ site }) => site)).size > 1;
+    return this.route(
+      placed,
+      isMixed ? `${name}, @RateLimit with the module's defaults` : placed[0]!.site.text,
+      skipped,
+    );
   }
 
-  private route(sources: readonly PolicySource[], site: Site): Route {
+  /**
+   * @param text how messages about several of the sources begin
+   * @param skipped names of the module's defaults that the handler skips
+   */
+  private route(sources: readonly SitedSource[], text: string, skipped: readonly string[]): Route {
+    const binds = new Map<Site, Bind>();
+    const bindAt = (site: Site): Bind => {
+      let bind = binds.get(site);
+      if (bind === undefined) binds.set(site, (bind = this.binder(site)));
+      return bind;
+    };
+    const given = sources.flatMap(({ source, site, where }) =>
+      isChooser(source) ? [] : bindAt(site)(source, false, where),
+    );
+    checkTogether(given, text);
+    if (!sources.some(({ source }) => isChooser(source))) {
+      return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given, always: given };
+    }
+    this.hasChoosers = true;
+    const choices = sources.map(({ source, site, without }) => {
+      const bind = bindAt(site);
+      return isChooser(source)
+        ? this.choice(source, site, bind, given, [...skipped, ...without], without)
+        : (): Choice => ({ policies: bind(source), isFallback: false });
+    });
+    return {
+      fixed: undefined,
+      given: undefined,
+      always: given,
+      policies: async (context) => {
+        const chosen = await allInOrder(choices.map(async (choose) => choose(context)));
+        const policies = standingTogether(withoutConflicts(chosen, text));
+        checkTogether(policies, text);
+        return policies;
+      },
+    };
+  }
+
+  /** Binds policies to a site, each once. */
+  private binder(site: Site): Bind {
     const bound = new WeakMap<ParsedPolicy<ExecutionContext>, BoundPolicy>();
     const bindParsed = (parsed: ParsedPolicy<ExecutionContext>, chosen: boolean): BoundPolicy => {
       let policy = bound.get(parsed);
@@ -177,66 +216,71 @@ export class RoutePolicies implements RoutePolicySource {
       }
       return policy;
     };
-    const bind: Bind = (source, chosen = false, where = site.text) => {
+    return (source, chosen = false, where = site.text) => {
       const parsed = this.named.parse(source, where);
       const policy = bindParsed(parsed, chosen);
       return parsed.candidate === undefined ? [policy] : [policy, bindParsed(parsed.candidate, chosen)];
     };
-    const given = sources.flatMap((source, i) =>
-      isChooser(source) ? [] : bind(source, false, memberOf(site, sources, i)),
-    );
-    checkTogether(given, site.text);
-    if (!sources.some(isChooser)) {
-      return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given, always: given };
-    }
-    this.hasChoosers = true;
-    const choices = sources.map((source) =>
-      isChooser(source)
-        ? this.choice(source, site, bind, given)
-        : (): Choice => ({ policies: bind(source), isFallback: false }),
-    );
-    return {
-      fixed: undefined,
-      given: undefined,
-      always: given,
-      policies: async (context) => {
-        const policies = standingTogether(await allInOrder(choices.map(async (choose) => choose(context))));
-        checkTogether(policies, site.text);
-        return policies;
-      },
-    };
   }
 
-  /** Asks a policy function. When the function fails, its fallback takes its place. */
+  /**
+   * Asks a policy function. When the function fails, or returns no policy, its fallback takes its place. Where there is none, what
+   * is no policy is an error: else a client that has a say in it could choose not to be limited.
+   *
+   * @param withoutDefaults names of the module's defaults that must not take its place
+   * @param without names that it must not bring in
+   */
   private choice(
     source: PolicyFunction | PolicyChoice,
     site: Site,
     bind: Bind,
     given: readonly BoundPolicy[],
+    withoutDefaults: readonly string[],
+    without: readonly string[],
   ): (context: ExecutionContext) => Promise<Choice> {
     const { choose, fallback } = checkChoice(source, site.text);
-    const fallbacks = fallback === undefined ? this.defaultsBeside(given, site, bind) : bind(fallback);
+    const fallbacks =
+      fallback === undefined
+        ? this.defaultsBeside(given, site, bind, withoutDefaults)
+        : bind(fallback).filter((policy) => !isNamedIn(policy, without));
     checkTogether([...given, ...fallbacks], site.text);
     const names = fallbacks.map(({ name }) => `'${name}'`).join(', ');
     const instead = fallbacks.length === 0 ? 'the request passes without it' : `${names} takes its place`;
     const failed = Symbol('failed');
+    const warning = `${site.text}: a policy function failed, ${instead}`;
+    const fallbackChoice: Choice = { policies: fallbacks, isFallback: true };
+    const replaced = (error: RateLimitConfigError): Choice => {
+      this.functions.failed('policy', warning, error);
+      return fallbackChoice;
+    };
+    const otherwise = fallbacks.length === 0 ? undefined : replaced;
     return async (context) => {
       const chosen: unknown = await this.functions.call<unknown>(
         'policy',
-        `${site.text}: a policy function failed, ${instead}`,
+        warning,
         () => choose(context),
         () => failed,
         choose,
         context,
       );
-      return chosen === failed
-        ? { policies: fallbacks, isFallback: true }
-        : { policies: bind(chosen as PolicySource, true), isFallback: false };
+      if (chosen === failed) return fallbackChoice;
+      try {
+        const policies = bind(chosen as PolicySource, true).filter((policy) => !isNamedIn(policy, without));
+        return { policies, isFallback: false, instead: otherwise };
+      } catch (error) {
+        if (otherwise === undefined || !(error instanceof RateLimitConfigError)) throw error;
+        return otherwise(error);
+      }
     };
   }
 
   /** The module's defaults that can stand at the site, beside its other policies. */
-  private defaultsBeside(given: readonly BoundPolicy[], site: Site, bind: Bind): readonly BoundPolicy[] {
+  private defaultsBeside(
+    given: readonly BoundPolicy[],
+    site: Site,
+    bind: Bind,
+    without: readonly string[],
+  ): readonly BoundPolicy[] {
     const hasScope = (source: PolicySource): boolean => {
       const { scope = site.defaultScope } = this.named.parse(source, site.text);
       return site.scopes[scope] !== undefined;
@@ -244,7 +288,7 @@ export class RoutePolicies implements RoutePolicySource {
     return this.defaults
       .filter((source) => !isChooser(source) && hasScope(source))
       .flatMap((source) => bind(source))
-      .filter((policy) => given.every((other) => canStandTogether(policy, other)));
+      .filter((policy) => !isNamedIn(policy, without) && given.every((other) => canStandTogether(policy, other)));
   }
 
   /** @param chosen whether a function has chosen it for a request */
@@ -274,7 +318,7 @@ export class RoutePolicies implements RoutePolicySource {
       const conflict = meanings.meet(scope, parsed, site.text);
       if (conflict !== undefined) this.warnOnce(conflict);
     } else meanings.claim(scope, parsed, site.text);
-    this.remember(bound);
+    this.bound.add(bound);
     return bound;
   }
 
@@ -283,15 +327,6 @@ export class RoutePolicies implements RoutePolicySource {
     for (const plan of policy.plans.keys()) this.planNames.add(plan);
     if (!this.hasPlan) throw withoutPlan(policy, site.text);
     if (this.identities.countsAddresses(policy)) this.warnOfLackOnce(policy.name, sharedPlans(policy, site.text));
-  }
-
-  /** Under its name, so that its states can be found without its route. */
-  private remember(policy: BoundPolicy): void {
-    let sameName = this.byName.get(policy.name);
-    if (sameName?.has(policy.keyTail) === true || this.known >= MAX_KNOWN) return;
-    if (sameName === undefined) this.byName.set(policy.name, (sameName = new Map()));
-    sameName.set(policy.keyTail, policy);
-    this.known++;
   }
 
   /** Once for a name: a policy of the module's `defaults` is bound to every route. */
@@ -320,10 +355,9 @@ export class RoutePolicies implements RoutePolicySource {
   }
 }
 
-/** One of several policies that stand together, for messages. */
-function memberOf({ text, isList }: Site, sources: readonly PolicySource[], i: number): string {
-  if (isList === true) return `${text}[${i}]`;
-  return sources.length === 1 ? text : `${text}, policy ${i + 1} of ${sources.length}`;
+/** Whether a policy, or the one that it is the candidate of, has one of the names. */
+function isNamedIn({ name, candidateOf }: BoundPolicy, names: readonly string[]): boolean {
+  return names.includes(name) || (candidateOf !== undefined && names.includes(candidateOf));
 }
 
 function isFixed(policy: BoundPolicy): boolean {

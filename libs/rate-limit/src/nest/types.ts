@@ -10,7 +10,7 @@ import type * as policy from '../policy/policy.js';
 /**
  * Finds one kind of identity in a request.
  *
- * @example { kind: 'user', resolve: (context) => context.switchToHttp().getRequest().user?.id }
+ * @example { kind: 'user', resolve: (context) => context.switchToHttp().getRequest<{ user?: User }>().user?.id }
  */
 export type IdentityResolver = identity.IdentityResolver<ExecutionContext>;
 

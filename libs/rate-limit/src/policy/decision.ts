@@ -16,8 +16,8 @@ export interface PolicyDecision {
   /**
    * Milliseconds after which the same request passes, if nothing else happens: just before, it is rejected. 0 when allowed;
    * null when its cost exceeds the limit, so that it never passes, or when an override blocks the client without an end. Not rounded:
-   * microseconds / 1000. For a concurrency at most 1,000: the requests that run may end at any time, and at the latest after
-   * `resetAfterMs` if none of them renews.
+   * microseconds / 1000. At most 1,000 for a concurrency, and where charges of this process alone stand in the way that have not been
+   * settled (`estimated`): the requests that hold the limit may end at any time.
    */
   readonly retryAfterMs: number | null;
   /** Milliseconds that the request waits for its departure slot. 0 except for a leaky bucket. */
@@ -31,8 +31,12 @@ export interface PolicyDecision {
    */
   readonly blockedForMs?: number;
   /**
-   * True where a lease of this process has paid (`lease`): `remaining` and `resetAfterMs` are then of the store's last answer, and
-   * other processes may have been charged since. Absent otherwise.
+   * True for estimates, absent otherwise:
+   * - a rejection that would not have happened without charges that are still open, because a reservation, a `settle` or a `countIf`
+   *   has not settled them yet: `retryAfterMs` is at most 1,000 (docs/settling.md);
+   * - a request that leaves nothing, and whose own charge may be refunded: `remaining` is 0;
+   * - a request that prefetched tokens have paid (`prefetch`): `remaining` and `resetAfterMs` are of the store's last answer, and
+   *   other processes may have been charged since.
    */
   readonly estimated?: true;
 }
@@ -42,11 +46,11 @@ export interface Decision {
   /** True: every policy let the request pass and was charged. False: no policy was charged. */
   readonly allowed: boolean;
   /**
-   * What decided: `'store'`; `'lease'`, this process with tokens that the store has leased to it (`lease`); `'local'`, this process with its share of the limits, while the store was unavailable; `'open'`,
+   * What decided: `'store'`; `'prefetch'`, this process with tokens that it had charged ahead of demand (`prefetch`); `'local'`, this process with its share of the limits, while the store was unavailable; `'open'`,
    * the policies' `onStoreFailure: 'open'`; or `'override'`, overrides that need no store: `blocked`, or `exempt` for all of the
    * policies.
    */
-  readonly decidedBy: 'store' | 'lease' | 'local' | 'open' | 'override';
+  readonly decidedBy: 'store' | 'prefetch' | 'local' | 'open' | 'override';
   /**
    * In the order of the policies, without those of which the client is exempt. `'local'` has only the policies that are decided
    * locally, `'open'` has none, and `'override'` has those that block the client.

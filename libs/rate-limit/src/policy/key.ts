@@ -1,5 +1,5 @@
 import { escape, MAX_TAG_BYTES } from '../identity/identity-tag.js';
-import { shardTags } from '../stores/redis/shard-tags.js';
+import { shardTags } from '../stores/shard-tags.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 

@@ -1,7 +1,7 @@
 import { RateLimitConfigError, shown } from '../util/config-error.js';
-import { nearestName } from '../util/nearest-name.js';
-import { RecentMap } from '../util/recent-map.js';
-import { Meanings } from './meanings.js';
+import { didYouMean } from '../util/nearest-name.js';
+import { LruMap } from '../util/lru-map.js';
+import { StateClaims } from './state-claims.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';
 import { POLICY_OPTIONS } from './policy-options.js';
@@ -17,9 +17,9 @@ const NO_VALUE = 'an object';
 /** Parses every policy once: the module's named ones at boot, others when they are first met. */
 export class NamedPolicies<Context = never> {
   /** The policies that count under each key. */
-  readonly meanings = new Meanings();
+  readonly meanings = new StateClaims();
   private readonly named = new Map<string, ParsedPolicy<Context>>();
-  private readonly byContent = new RecentMap<ParsedPolicy<Context>>(MAX_PARSED);
+  private readonly byContent = new LruMap<ParsedPolicy<Context>>(MAX_PARSED);
   private readonly functions = new WeakMap<object, number>();
   private functionCount = 0;
 
@@ -56,13 +56,11 @@ export class NamedPolicies<Context = never> {
       const known = this.named.get(policy);
       if (known !== undefined) return known;
       const names = [...this.named.keys()];
-      const nearest = nearestName(policy, names);
-      const guess = nearest === undefined ? '' : ` Did you mean ${shown(nearest)}?`;
       const all =
         names.length === 0 ? 'The module has no policies' : `The module's policies are ${names.map(shown).join(', ')}`;
       throw new RateLimitConfigError(
         where,
-        `there is no policy named ${shown(policy)}.${guess} ${all}`,
+        `there is no policy named ${shown(policy)}.${didYouMean(policy, names)} ${all}`,
         'FG_UNKNOWN_POLICY',
       );
     }

@@ -1,10 +1,12 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { BlockAlgorithm } from '../algorithms/block.js';
 import { durationToMicroseconds } from '../algorithms/duration.js';
-import { ALGORITHM_NAMES, algorithmEntry, type OptionReader } from '../algorithms/algorithms.js';
+import { ALGORITHM_NAMES, algorithmEntry, type AlgorithmName, type OptionReader } from '../algorithms/algorithms.js';
+import { OptionProblem } from '../algorithms/options.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
-import { checkNames, readOption } from '../util/option-rules.js';
+import { didYouMean } from '../util/nearest-name.js';
+import { checkNames, optionElsewhere, readOption } from '../util/option-rules.js';
 import { optionsOfCandidate, withoutEffectInShadow } from './candidate.js';
 import type {
   CommonPolicyOptions,
@@ -15,7 +17,7 @@ import type {
   TimeZoneFunction,
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
-import { givenTerms, leaseWithoutEffect, readTokenLease, type TokenLeaseTerms, whyNotLeased } from './token-lease.js';
+import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch, whyNotPrefetched } from './prefetch.js';
 import { timeZoneFunction } from './time-zone-function.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
@@ -45,7 +47,7 @@ export interface ParsedPolicy<Context = never> {
   readonly timeZone: TimeZoneFunction<Context> | undefined;
   readonly shards: number;
   /** The tokens that processes take ahead of demand; undefined: each request asks the store. */
-  readonly tokenLease: TokenLeaseTerms | undefined;
+  readonly prefetch: PrefetchTerms | undefined;
   readonly quotaUnit: QuotaUnit;
   /** Whether the policy is decided and counted, and rejects nobody. */
   readonly shadow: boolean;
@@ -68,6 +70,7 @@ export const DEFAULT_NAME = 'default';
 
 /** Of all options of a policy. */
 const CODE = 'FG_INVALID_POLICY';
+const WINDOW: AlgorithmName = 'fixed-window';
 
 /**
  * Checks a policy and makes its algorithm.
@@ -97,16 +100,23 @@ export function parsePolicy<Context>(
   const given = policy as Readonly<Record<string, unknown>>;
   const entry = algorithmEntry(given.algorithm);
   if (entry === undefined) {
-    return fail(`algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}`);
+    return fail(
+      `algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}${hintOf(given)}`,
+    );
   }
-  // The lease of a concurrency is another one, and an option of its own.
-  const tokenLease = entry.leases === true ? undefined : readTokenLease(given, entry, fail);
-  const common = [...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft', 'candidate', ...(entry.lend ? ['lease'] : [])];
+  const prefetch = readPrefetch(given, entry, fail);
+  const common = [
+    ...Object.keys(POLICY_OPTIONS),
+    'cost',
+    'overdraft',
+    'candidate',
+    ...(entry.withPrefetch ? ['prefetch'] : []),
+  ];
   checkNames(given, ['algorithm', ...common, ...entry.options], where, entry.name);
 
   const warnings: string[] = [];
   const created = entry.create(readerOf(given, fail, warnings));
-  const algorithm = tokenLease === undefined ? created : entry.lend!(created, tokenLease.length);
+  const algorithm = prefetch === undefined ? created : entry.withPrefetch!(created, prefetch.length);
   const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
     readOption(given, option, POLICY_OPTIONS[option], where, CODE);
   const shadow = read('mode') === 'shadow';
@@ -125,7 +135,7 @@ export function parsePolicy<Context>(
     numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PlanNumbers<Context>,
     timeZone: timeZoneFunction<Context>(given.window),
     shards: read('shards') as number,
-    tokenLease,
+    prefetch,
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     shadow,
     block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
@@ -141,9 +151,9 @@ export function parsePolicy<Context>(
       'FG_POLICY_NAME',
     );
   }
-  const notLeased = whyNotLeased(parsed);
-  if (notLeased !== undefined) fail(notLeased);
-  const unused = tokenLease && leaseWithoutEffect(algorithm, parsed.cost);
+  const notPrefetched = whyNotPrefetched(parsed);
+  if (notPrefetched !== undefined) fail(notPrefetched);
+  const unused = prefetch && prefetchWithoutEffect(algorithm, parsed.cost);
   if (unused !== undefined) warnings.push(unused);
   const unsettled = whyNotSettled(parsed);
   if (unsettled !== undefined) fail(unsettled);
@@ -174,7 +184,7 @@ export function parseVariant<Context>(
   change: PlanNumbers<Context>,
   where: string,
 ): ParsedPolicy<Context> {
-  const { name, by, cost, shards, tokenLease } = policy;
+  const { name, by, cost, shards, prefetch } = policy;
   const { name: algorithmName } = policy.algorithm;
   const { options } = algorithmEntry(algorithmName)!;
   const fail = (got: string): never => {
@@ -196,7 +206,7 @@ export function parseVariant<Context>(
   const { algorithm, timeZone, warnings } = parsePolicy<Context>(
     {
       algorithm: algorithmName,
-      ...(tokenLease && { lease: givenTerms(tokenLease) }),
+      ...(prefetch && { prefetch: givenTerms(prefetch) }),
       ...numbers,
       name,
       by,
@@ -282,6 +292,7 @@ function readerOf(
       if (result !== undefined) return result;
     } catch (error) {
       problem = (error as Error).message;
+      if (error instanceof OptionProblem) return fail(`${option} ${problem}`);
     }
     return fail(`${option} ${problem}, got ${Object.hasOwn(given, option) ? shown(given[option]) : 'nothing'}`);
   };
@@ -290,6 +301,21 @@ function readerOf(
   const whole: OptionReader['whole'] = (option, max) =>
     value(option, (v) => (isWhole(v, max) ? v : undefined), `a whole number from 1 to ${max}`);
   return { whole, value, warn: (message) => warnings.push(message) };
+}
+
+/** What a policy without a right algorithm seems to be. */
+function hintOf(given: Readonly<Record<string, unknown>>): string {
+  const guess = didYouMean(given.algorithm, ALGORITHM_NAMES);
+  if (guess !== '') return `.${guess}`;
+  // A policy of another rate limiter: in most of them it is a window.
+  const { options } = algorithmEntry(WINDOW)!;
+  const elsewhere = Object.keys(given).flatMap((name) => {
+    const here = optionElsewhere(name, options);
+    return here === undefined ? [] : `${shown(name)} is ${here} here`;
+  });
+  return elsewhere.length === 0
+    ? ''
+    : `: ${elsewhere.join(', ')}, as in { algorithm: '${WINDOW}', limit: 10, window: '1m' }`;
 }
 
 /** Why a policy's state cannot be split; undefined when it can. */
@@ -301,13 +327,13 @@ function whyNotSharded({
 }: Pick<ParsedPolicy, 'by' | 'algorithm' | 'cost' | 'shards'>): string | undefined {
   const { name, limit } = algorithm;
   if (by !== 'global') return `is for policies that count all clients together (by: 'global'), got by: ${shown(by)}`;
-  if (!algorithm.shardable) return `is not for a ${name}: its state cannot be split`;
+  if (!algorithm.shares.shardable) return `is not for a ${name}: its state cannot be split`;
   if (limit % shards !== 0) {
     const below = limit - (limit % shards);
     const right = `${below > 0 ? `${below} or ` : ''}${below + shards}`;
     return `does not divide ${limit} evenly, so a part of the limit would never be admitted: ${right} would be right`;
   }
-  const { maxCost } = algorithm.share(shards, 1);
+  const { maxCost } = algorithm.shares.of(shards, 1);
   if (typeof cost !== 'number' || cost <= maxCost) return undefined;
   return `leaves ${maxCost} for a shard, in which cost ${cost} never fits`;
 }

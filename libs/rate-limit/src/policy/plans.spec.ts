@@ -17,7 +17,8 @@ function bound(policy: object, boundTo = 'GET /rides'): BoundPolicy {
 
 /** What a policy decides by, and under which key. */
 function meaningOf({ algorithm, keyTail, name, by, cost, numbers }: BoundPolicy): object {
-  const { maxCost, limit, rate, wire } = algorithm;
+  const { maxCost, limit, rate } = algorithm;
+  const wire = algorithm.wire.numbers;
   return { keyTail, name, by, cost, numbers, maxCost, limit, rate, wire, text: algorithm.describe() };
 }
 

@@ -80,6 +80,7 @@ export function costRule(maxCost: number): OptionRule {
 }
 
 /** By default settlements may exceed the limit by as much again, where that can be counted. */
-export function overdraftRule({ limit, maxOverdraft = 0 }: Algorithm): OptionRule {
-  return whole(Math.min(limit, maxOverdraft), 0, maxOverdraft);
+export function overdraftRule({ limit, overdraft }: Algorithm): OptionRule {
+  const max = overdraft?.max ?? 0;
+  return whole(Math.min(limit, max), 0, max);
 }

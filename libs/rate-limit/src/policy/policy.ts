@@ -3,7 +3,7 @@ import type { Duration } from '../algorithms/duration.js';
 import type { Rate } from '../algorithms/rate.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import type { Outcome } from './outcome.js';
-import type { TokenLease } from './token-lease.js';
+import type { PrefetchOptions } from './prefetch.js';
 
 // `Context` is the request's context, an `ExecutionContext` under Nest. Without it a policy's functions cannot be called:
 // what decides needs none of them.
@@ -42,7 +42,7 @@ export type PolicyMode = 'enforce' | 'shadow';
  * returns anything else counts the request in UTC, with a warning. Ask what the client cannot change with each request, such as
  * their account: a client has a quota in each zone.
  *
- * @example (context) => accounts.timeZoneOf(context.switchToHttp().getRequest().user.id)
+ * @example (context) => accounts.timeZoneOf(context.switchToHttp().getRequest<{ user: User }>().user.id)
  */
 export type TimeZoneFunction<Context = never> = (context: Context) => string | Promise<string>;
 
@@ -75,7 +75,7 @@ export interface CommonPolicyOptions<Context = never> {
    * A function that throws, rejects or takes longer than `deadlineMs` charges 1. One that returns anything else than a whole
    * number from 0 is a logged 500, and nothing is charged.
    *
-   * @example cost: (context) => Math.max(1, context.switchToHttp().getRequest().body?.positions?.length ?? 1)
+   * @example cost: (context) => Math.max(1, context.switchToHttp().getRequest<{ body?: Order }>().body?.positions?.length ?? 1)
    */
   cost?: number | ((context: Context) => number | Promise<number>);
   /**
@@ -176,12 +176,12 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
   /** Tokens per second, or text such as `'600/m'`. A full refill takes at most 100 years. */
   refill: Rate;
   /**
-   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `TokenLease`. Default: each
+   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
    * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
    *
-   * @example lease: { for: '100ms', max: 200 }
+   * @example prefetch: { for: '100ms', max: 200 }
    */
-  lease?: TokenLease;
+  prefetch?: PrefetchOptions;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
   candidate?: Partial<Pick<TokenBucketPolicy, 'capacity' | 'refill'>> & CandidatePlans;
 }
@@ -226,12 +226,12 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    */
   window: Duration | PolicyCalendar<Context>;
   /**
-   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `TokenLease`. Default: each
+   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
    * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
    *
-   * @example lease: { for: '100ms', max: 200 }
+   * @example prefetch: { for: '100ms', max: 200 }
    */
-  lease?: TokenLease;
+  prefetch?: PrefetchOptions;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
   candidate?: { readonly limit?: number; readonly window?: Duration | PolicyCalendar<Context> } & CandidatePlans;
 }
@@ -252,12 +252,12 @@ export interface SlidingWindowLogPolicy<Context = never> extends WindowPolicy<Co
 export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolicy<Context> {
   algorithm: 'sliding-window-counter';
   /**
-   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `TokenLease`. Default: each
+   * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
    * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
    *
-   * @example lease: { for: '100ms', max: 200 }
+   * @example prefetch: { for: '100ms', max: 200 }
    */
-  lease?: TokenLease;
+  prefetch?: PrefetchOptions;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../util/config-error.js';
-import { RecentMap } from '../util/recent-map.js';
+import { LruMap } from '../util/lru-map.js';
 import { type BoundPolicy, bindPolicy } from './bound-policy.js';
 import { parseVariant } from './parse-policy.js';
 import type { PolicyNumbers } from './policy.js';
@@ -9,7 +9,7 @@ import { timeZoneFunction } from './time-zone-function.js';
 const MAX_VARIANTS = 256;
 
 /** By the canonical text of their change. */
-const VARIANTS = new WeakMap<BoundPolicy, RecentMap<BoundPolicy>>();
+const VARIANTS = new WeakMap<BoundPolicy, LruMap<BoundPolicy>>();
 
 /**
  * The same policy with other numbers of its algorithm: for a plan, or for an override. Name, scope, identity, cost, shards and
@@ -38,7 +38,7 @@ export function variantOf<Context>(
     throw new RateLimitConfigError(where, problem, 'FG_INVALID_POLICY');
   }
   const made = bindPolicy(parseVariant(bound, change, where), bound.keyPrefix, bound.boundTo, where);
-  if (known === undefined) VARIANTS.set(bound, (known = new RecentMap(MAX_VARIANTS)));
+  if (known === undefined) VARIANTS.set(bound, (known = new LruMap(MAX_VARIANTS)));
   if (text !== undefined) known.set(text, made);
   return made;
 }
@@ -50,7 +50,11 @@ function canonicalText(change: unknown): string | undefined {
   // JSON has no bigint, and writes a function as null, or not at all.
   if (timeZoneFunction((change as PolicyNumbers).window) !== undefined) return undefined;
   if (given.some(([, value]) => !['number', 'string', 'object'].includes(typeof value))) return undefined;
-  return JSON.stringify(given.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  try {
+    return JSON.stringify(given.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  } catch {
+    return undefined; // nested too deep, as no option is
+  }
 }
 
 function isObject(value: unknown): value is object {

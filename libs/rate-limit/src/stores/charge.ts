@@ -27,6 +27,8 @@ export interface Charge {
    * the charge fits. Default false.
    */
   readonly shadow?: boolean;
+  /** Whether a rejection has to tell its `shortfall`. A charge of mode `'reserve'` always asks for it. Default false. */
+  readonly shortfall?: boolean;
   /** The block that the charge's rejections lead to; its key shares the hash tag of `key`. Default none. */
   readonly block?: BlockCharge | undefined;
 }
@@ -51,15 +53,21 @@ export function reserves({ mode }: Pick<Charge, 'cost' | 'mode'>): boolean {
   return mode === 'reserve';
 }
 
-/** Whether a charge rejects the request by itself, needs no receipt of its own, and has no block and no lease. */
-export function isPlain({ mode, shadow, block, algorithm }: Charge): boolean {
-  return mode !== 'reserve' && shadow !== true && block === undefined && algorithm.lease === undefined;
+/** Whether a rejection of the charge tells its shortfall. A block has none. */
+export function tellsShortfall({ mode, shortfall }: Pick<Charge, 'cost' | 'mode' | 'shortfall'>): boolean {
+  return mode === 'reserve' || shortfall === true;
 }
 
 /** The same charge as a peek, which makes no block either. */
 export function peekOf<C extends Charge>(charge: C): C {
   const { block } = charge;
-  return { ...charge, mode: 'peek', block: block === undefined ? undefined : { ...block, cost: 0 } };
+  const peek = { ...charge, mode: 'peek', block: block === undefined ? undefined : { ...block, cost: 0 } } as const;
+  return tellsShortfall(charge) ? { ...peek, shortfall: true } : peek;
+}
+
+/** Whether the charge's state is split among several keys. */
+export function isSharded({ shardKeys }: Pick<Charge, 'shardKeys'>): boolean {
+  return shardKeys !== undefined;
 }
 
 /** The cost that has to fit: a charge of cost 0 asks for 1. */
@@ -75,6 +83,7 @@ export function sameCharges(some: readonly Charge[], others: readonly Charge[]):
     const [one, other] = [some[i]!, others[i]!];
     if (one.key !== other.key || one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
     if (takes(one) !== takes(other) || reserves(one) !== reserves(other)) return false;
+    if (tellsShortfall(one) !== tellsShortfall(other)) return false;
     if (one.shadow !== other.shadow) return false;
     if (one.block?.algorithm !== other.block?.algorithm) return false;
   }

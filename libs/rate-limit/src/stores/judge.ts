@@ -1,6 +1,6 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
 import type { BlockLevel } from '../algorithms/block.js';
-import { askedCost, type BlockCharge, type Charge, reserves, takes } from './charge.js';
+import { askedCost, type BlockCharge, type Charge, reserves, takes, tellsShortfall } from './charge.js';
+import { shortfallOf } from './shortfall.js';
 import type { ChargeReceipt, ChargeVerdict, Verdict } from './store.js';
 
 // Plain loops: every decision passes here, and each closure or array is a measurable part of its cost.
@@ -9,7 +9,7 @@ import type { ChargeReceipt, ChargeVerdict, Verdict } from './store.js';
 export interface Found {
   readonly charge: Charge;
   level: unknown;
-  /** What the receipt of a reservation needs beside the level. */
+  /** What the receipt of a reservation, or a shortfall, needs beside the level. */
   stamp?: readonly number[] | undefined;
   /** The same of its block, where the charge has one. */
   readonly block?: FoundBlock | undefined;
@@ -48,55 +48,6 @@ function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdi
   return { allowed, at, charges };
 }
 
-/** The verdict on a request with one plain charge: the request's and the charge's at once, so that it is one object. */
-export class PlainVerdict implements Verdict, ChargeVerdict {
-  constructor(
-    readonly allowed: boolean,
-    readonly at: number,
-    readonly remaining: number,
-    readonly resetAfter: number,
-    readonly retryAfter: number,
-    readonly delay: number,
-  ) {}
-
-  /** Made when a receipt is asked for: most requests need none. */
-  get charges(): readonly ChargeVerdict[] {
-    return [this];
-  }
-}
-
-/**
- * The verdict on one plain charge.
- *
- * @param cost that has to fit, from 1
- * @param fits whether it fits `level`
- * @param level before the decision
- * @param after the level after it: the same where nothing was charged
- */
-export function judgePlain(
-  algorithm: Algorithm,
-  cost: number,
-  fits: boolean,
-  level: unknown,
-  after: unknown,
-  at: number,
-): PlainVerdict {
-  return new PlainVerdict(
-    fits,
-    at,
-    algorithm.remaining(after),
-    algorithm.resetAfter(after),
-    fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost),
-    fits ? algorithm.delay(level) : 0,
-  );
-}
-
-/** The same verdict as one object. */
-export function plainOf({ allowed, at, charges: [charge] }: Verdict): PlainVerdict {
-  const { remaining, resetAfter, retryAfter, delay } = charge!;
-  return new PlainVerdict(allowed, at, remaining, resetAfter, retryAfter, delay);
-}
-
 function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
   const { charge, level, block } = found;
   if (block !== undefined) return judgeBlocked(found, block, allowed, at);
@@ -113,21 +64,24 @@ function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
     retryAfter: fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost),
     delay: fits ? algorithm.delay(level) : 0,
   };
-  return allowed && fits && reserves(charge)
-    ? { ...verdict, receipt: receiptOf(found, level, at, verdict.resetAfter) }
-    : verdict;
+  if (!tellsShortfall(charge)) return verdict;
+  if (allowed && fits && reserves(charge)) {
+    return { ...verdict, receipt: receiptOf(found, level, at, verdict.resetAfter) };
+  }
+  const shortfall = fits ? undefined : shortfallOf(found, at);
+  return shortfall === undefined ? verdict : { ...verdict, shortfall };
 }
 
 function receiptOf({ charge, stamp }: Found, level: unknown, at: number, resetAfter: number): ChargeReceipt {
   const { key, algorithm, cost } = charge;
-  return { key, algorithm, cost, at, resetAt: at + resetAfter, stamp: algorithm.stamp?.(level, stamp) };
+  return { key, algorithm, cost, at, resetAt: at + resetAfter, stamp: algorithm.refunds?.stamps?.of(level, stamp) };
 }
 
 /** As `judgeOne`. While the block lasts, nothing is charged and no rejection counts. */
 function judgeBlocked(found: Found, block: FoundBlock, allowed: boolean, at: number): ChargeVerdict {
   const wasOpen = isOpen(block);
   const { charge, level, stamp } = found;
-  const verdict = judgeOne({ charge, level }, false, at);
+  const verdict = judgeOne({ charge, level, stamp }, false, at);
   if (wasOpen && verdict.allowed) {
     const plain = { charge, level, stamp };
     const judged = judgeOne(plain, allowed, at);
@@ -137,8 +91,8 @@ function judgeBlocked(found: Found, block: FoundBlock, allowed: boolean, at: num
   if (wasOpen && takes(found.charge)) block.level = block.charge.algorithm.charge(block.level);
   if (isOpen(block)) return verdict;
   const { left } = block.level;
-  const { resetAfter, retryAfter } = verdict;
-  return {
+  const { resetAfter, retryAfter, shortfall } = verdict;
+  const blocked = {
     allowed: false,
     remaining: 0,
     resetAfter: Math.max(left, resetAfter),
@@ -146,6 +100,7 @@ function judgeBlocked(found: Found, block: FoundBlock, allowed: boolean, at: num
     delay: 0,
     blockedFor: left,
   };
+  return shortfall === undefined ? blocked : { ...blocked, shortfall };
 }
 
 function isOpen({ charge, level }: FoundBlock): boolean {

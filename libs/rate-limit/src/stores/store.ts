@@ -4,6 +4,8 @@ import type { ChargeReceipt, ChargeSettlement, SettledCharge } from './receipt.j
 export type { ChargeReceipt, ChargeSettlement, SettledCharge } from './receipt.js';
 export type { StoreStateChange } from './store-state.js';
 import type { Timer } from './timer.js';
+import type { StoreTraits } from './traits.js';
+import { alwaysReadable } from '../util/thrown.js';
 export type { Timer } from './timer.js';
 
 /** What a store says about one charge of a request. Times are whole microseconds. */
@@ -23,10 +25,28 @@ export interface ChargeVerdict {
    * `resetAfter` do not identify the charge.
    */
   readonly receipt?: ChargeReceipt;
-  /** True where `remaining` and `resetAfter` are estimates: other processes may have been charged since. */
+  /**
+   * Of a charge that was rejected, and asked for it (`tellsShortfall`): what it lacked. A store of your own may leave it out: its
+   * rejections are then certain, whatever is still open.
+   */
+  readonly shortfall?: ChargeShortfall;
+  /**
+   * True for estimates: `remaining` and `resetAfter` where other processes may have been charged since, and `retryAfter` where charges
+   * that are still open may be refunded at any time. No store sets it.
+   */
   readonly estimated?: true;
   /** Microseconds until the block of the charge's identity ends, also if this rejection began it. Undefined without a block. */
   readonly blockedFor?: number;
+}
+
+/** What a rejected charge lacked. */
+export interface ChargeShortfall {
+  /**
+   * Whether the charge would have fitted if these had been refunded before, as a whole.
+   *
+   * @param open receipts of charges that have not been refunded, in the order of their `resetAt`
+   */
+  fitsWithout(open: readonly ChargeReceipt[]): boolean;
 }
 
 /** What a store decided for one request. */
@@ -70,10 +90,12 @@ export interface RateLimitStore {
   close?(): Promise<void>;
   /**
    * What the store does beside plain charges. Without `'shadow'` and `'block'`, policies with `mode: 'shadow'`, `candidate` or
-   * `blockFor` stop the boot: the store would enforce a shadow, or not block. Without `'lease'`, a policy's `lease` has no effect:
+   * `blockFor` stop the boot: the store would enforce a shadow, or not block. Without `'prefetch'`, a policy's `prefetch` has no effect:
    * processes then ask the store about each request. A store with it has one clock for all processes.
    */
-  readonly supports?: readonly ('shadow' | 'block' | 'lease')[];
+  readonly supports?: readonly ('shadow' | 'block' | 'prefetch')[];
+  /** @internal What the library knows of its own stores beside `supports` and the methods. */
+  readonly traits?: Partial<StoreTraits>;
   /**
    * Lets delayed requests wait by this store's clock, for a store whose clock is not that of the process, such as one of a test.
    * Default the process's own timer.
@@ -83,6 +105,10 @@ export interface RateLimitStore {
 
 /** The store could not decide: its server is unavailable or too slow, or the state under a key is unreadable. */
 export class RateLimitStoreError extends Error {
+  static {
+    alwaysReadable(this);
+  }
+
   override readonly name = 'RateLimitStoreError';
 }
 

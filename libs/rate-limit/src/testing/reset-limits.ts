@@ -1,4 +1,4 @@
-import { MemoryStore } from '../stores/memory/memory.store.js';
+import { traitsOf } from '../stores/traits.js';
 import { type ApplicationLike, runtimeOf } from './runtime-of.js';
 
 /**
@@ -10,11 +10,12 @@ import { type ApplicationLike, runtimeOf } from './runtime-of.js';
  */
 export function resetLimits(app: ApplicationLike): void {
   const { store } = runtimeOf('resetLimits', app);
-  if (!(store instanceof MemoryStore)) {
+  const { clear } = traitsOf(store);
+  if (clear === undefined) {
     throw new TypeError(
       `resetLimits: the limits are kept in ${store.constructor?.name || 'a store of your own'}, not in this process: ` +
         `use overrideRateLimitStore(builder, clock), or empty the store yourself`,
     );
   }
-  store.clear();
+  clear();
 }

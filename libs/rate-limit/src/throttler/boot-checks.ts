@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit, type Type } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit, type Type } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
@@ -7,6 +7,7 @@ import { checkResolvables, numberOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, overridesOf, skipsOf } from './decorators.js';
 import type { ThrottlerModuleOptions, ThrottlerOptions } from './options.js';
 import { isGuarded } from './throttler.guard.js';
+import { RateLimitLogger } from '../nest/logger.js';
 
 /** How the metadata of @nestjs/throttler begins. */
 const FOREIGN = 'THROTTLER:';
@@ -18,7 +19,7 @@ const SHORT_TTL_MS = 1000;
 export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap {
   @Inject(DiscoveryService) private readonly discovery!: DiscoveryService;
   @Inject(MetadataScanner) private readonly scanner!: MetadataScanner;
-  private readonly logger = new Logger('RateLimit');
+  private readonly logger = new RateLimitLogger();
 
   constructor(@InjectThrottlerOptions() private readonly options: ThrottlerModuleOptions) {}
 

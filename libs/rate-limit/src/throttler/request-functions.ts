@@ -1,7 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { type FunctionKind, FunctionTimeoutError, type UserFunctions } from '../limiter/user-functions.js';
+import type { FunctionKind, UserFunctions } from '../engine/functions/user-functions.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
+import { readable } from '../util/thrown.js';
 import { numberOf } from './check-options.js';
 import type {
   PlatformObject,
@@ -26,6 +27,8 @@ interface Step<T> {
   /** Ends the warning: what happens without its answer. */
   readonly instead: string;
   readonly otherwise: () => T;
+  /** How many times the deadline it may take; default 1. */
+  readonly deadlines?: number;
 }
 
 const LATE = Symbol('no answer within the deadline');
@@ -39,7 +42,7 @@ export class RequestFunctions {
   private late: Set<unknown> | undefined;
 
   constructor(
-    private readonly functions: Pick<UserFunctions, 'within' | 'failed'>,
+    private readonly functions: Pick<UserFunctions, 'step'>,
     private readonly context: ExecutionContext,
     private readonly defaults: Defaults,
   ) {}
@@ -51,7 +54,12 @@ export class RequestFunctions {
    */
   ask<T>(asked: unknown, run: () => T | PromiseLike<T>, step: Step<T>): T | Promise<T> {
     if (this.late?.has(asked) === true) return step.otherwise();
-    const returned = run();
+    let returned: T | PromiseLike<T>;
+    try {
+      returned = run();
+    } catch (error) {
+      throw readable(error);
+    }
     return isPromise(returned) ? this.within(asked, returned, step) : returned;
   }
 
@@ -141,14 +149,11 @@ export class RequestFunctions {
   }
 
   private async within<T>(asked: unknown, answer: PromiseLike<T>, step: Step<T>): Promise<T> {
-    try {
-      return await this.functions.within(answer);
-    } catch (error) {
-      if (!(error instanceof FunctionTimeoutError)) throw error;
+    const otherwise = (): T => {
       (this.late ??= new Set()).add(asked);
-      this.functions.failed(step.kind, `${step.name} failed, ${step.instead}`, error);
       return step.otherwise();
-    }
+    };
+    return this.functions.step<T>(step.kind, `${step.name} failed, ${step.instead}`, answer, otherwise, step.deadlines);
   }
 }
 

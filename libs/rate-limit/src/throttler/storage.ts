@@ -1,10 +1,10 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { identityTag } from '../identity/identity-tag.js';
-import { LimiterUnavailableError } from '../limiter/errors.js';
-import { Fallback } from '../limiter/fallback.js';
-import { Limiter } from '../limiter/limiter.js';
-import type { PolicyCharge } from '../limiter/policy-charge.js';
-import { StoreGateway } from '../limiter/store-gateway.js';
+import { LimiterUnavailableError } from '../engine/errors.js';
+import { Fallback } from '../engine/fallback.js';
+import { Engine } from '../engine/engine.js';
+import type { PolicyCharge } from '../engine/policy-charge.js';
+import { StoreGateway } from '../engine/store-gateway.js';
 import { Monitor } from '../metrics/monitor.js';
 import type { CountedCharge } from '../metrics/policy-tallies.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
@@ -14,8 +14,10 @@ import { Deadlines } from '../stores/deadlines.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError } from '../util/config-error.js';
+import { type Answer, attempt } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import { HITS_ALGORITHM, StoragePolicies, type ThrottlerPolicies } from './storage-policies.js';
+import { RateLimitLogger } from '../nest/logger.js';
 
 /** What a throttler counted for one request. */
 export interface ThrottlerStorageRecord {
@@ -49,9 +51,9 @@ export const ThrottlerStorage = Symbol('nestjs-floodgate: ThrottlerStorage');
 export interface StorageEngine {
   readonly keyPrefix: string;
   /** Counts in metrics, and notifies `onDecision`. */
-  readonly deciding: Limiter;
+  readonly deciding: Engine;
   /** Does neither: for charges that are no decision on a request. */
-  readonly keeping: Limiter;
+  readonly keeping: Engine;
   /** That of `deciding`. */
   readonly monitor: Monitor;
 }
@@ -112,7 +114,7 @@ export class ThrottlerStorageService implements ThrottlerStorage {
     if (block !== undefined) charges.push(this.charge(block, tag, 'peek'));
     charges.push(this.charge(period, tag, 'peek'));
     // Not awaited without need: in the process a hit and what follows from it are one step.
-    const answer = hits === undefined ? this.decideNone(policies, charges) : this.engine.deciding.decide(charges);
+    const answer = hits === undefined ? this.decideNone(policies, charges) : this.engine.deciding.decision(charges);
     const decision = isPromise(answer) ? await answer : answer;
     const found = decision.policies;
     if (found.length === 0)
@@ -163,7 +165,7 @@ export class ThrottlerStorageService implements ThrottlerStorage {
    * Decides a request to a throttler with `limit: 0`. No policy has such a limit, and the charges are peeks, which metrics leave
    * out. So the rejection is counted here.
    */
-  private decideNone({ none }: ThrottlerPolicies, charges: readonly PolicyCharge[]): Decision | Promise<Decision> {
+  private decideNone({ none }: ThrottlerPolicies, charges: readonly PolicyCharge[]): Answer<Decision> {
     const { deciding, monitor } = this.engine;
     const since = monitor.begin();
     const counted: readonly CountedCharge[] = [{ policy: none, mode: 'take' }, ...charges];
@@ -177,19 +179,13 @@ export class ThrottlerStorageService implements ThrottlerStorage {
       if (error instanceof LimiterUnavailableError) monitor.closed(counted, error.retryAfterMs, undefined, since);
       throw error;
     };
-    let answer: Decision | Promise<Decision>;
-    try {
-      answer = deciding.decide(charges);
-    } catch (error) {
-      return failed(error);
-    }
-    return isPromise(answer) ? answer.then(decided, failed) : decided(answer);
+    return attempt(() => deciding.decision(charges), decided, failed);
   }
 
   /** Writes an instant. The request is decided already, so a store that fails now changes nothing about it. */
   private async keep(policy: BoundPolicy, tag: string): Promise<Decision | undefined> {
     try {
-      const kept = this.engine.keeping.decide([this.charge(policy, tag)]);
+      const kept = this.engine.keeping.decision([this.charge(policy, tag)]);
       return isPromise(kept) ? await kept : kept;
     } catch {
       return undefined;
@@ -207,14 +203,11 @@ export class ThrottlerStorageService implements ThrottlerStorage {
 }
 
 function engineOver(store: RateLimitStore): StorageEngine {
-  const logger = new Logger('RateLimit');
+  const logger = new RateLimitLogger();
   const { keyPrefix, deadlineMs } = ALONE;
-  const gateway = new StoreGateway(
-    { store, deadlines: new Deadlines(deadlineMs), keepsTime: store instanceof MemoryStore },
-    logger,
-  );
+  const gateway = new StoreGateway({ store, deadlines: new Deadlines(deadlineMs) }, logger);
   const monitor = new Monitor({}, logger);
-  const limiter = new Limiter(keyPrefix, gateway, new Fallback(ALONE, logger), monitor);
+  const limiter = new Engine(keyPrefix, gateway, new Fallback(ALONE, logger), monitor);
   return { keyPrefix, deciding: limiter, keeping: limiter, monitor };
 }
 

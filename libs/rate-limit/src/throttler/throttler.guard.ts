@@ -3,20 +3,25 @@ import {
   type ExecutionContext,
   Inject,
   Injectable,
-  Logger,
+  type Logger,
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { createHash } from 'node:crypto';
+import { types } from 'node:util';
 import type { HttpRequest } from '../http/request.js';
-import { type FunctionObserver, UserFunctions } from '../limiter/user-functions.js';
+import { type FunctionObserver, UserFunctions } from '../engine/functions/user-functions.js';
 import { RateLimitUnavailableException, toHttpException } from '../nest/exceptions.js';
+import { RateLimitLogger } from '../nest/logger.js';
 import { RateLimitRuntime } from '../nest/rate-limit.runtime.js';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
+import { readable } from '../util/thrown.js';
+import { notify } from '../util/notify.js';
 import { withHelp } from '../util/error-codes.js';
 import { objectOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, InjectThrottlerStorage } from './decorators.js';
+import { ClientGoneError } from '../identity/errors.js';
 import { DEFAULT_IPV6_SUBNET_PREFIX, normalizeIp } from './ip.js';
 import type {
   PlatformObject,
@@ -53,7 +58,7 @@ export function isGuarded(options: ThrottlerModuleOptions): boolean {
 @Injectable()
 export class ThrottlerGuard implements CanActivate, OnModuleInit {
   protected headerPrefix = 'X-RateLimit';
-  protected logger: Logger = new Logger(ThrottlerGuard.name);
+  protected logger: Logger = new RateLimitLogger(ThrottlerGuard.name);
   protected errorMessage: string = throttlerMessage;
   protected throttlers: ThrottlerOptions[] = [];
   protected commonOptions: Pick<
@@ -111,6 +116,14 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
    * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`
    */
   async canActivate(context: ExecutionContext): Promise<boolean> {
+    try {
+      return await this.limit(context);
+    } catch (error) {
+      throw readable(error);
+    }
+  }
+
+  private async limit(context: ExecutionContext): Promise<boolean> {
     const functions = this.functionsOf(context);
     const skips = functions.ask<boolean>('shouldSkip', () => this.shouldSkip(context), {
       kind: 'skipIf',
@@ -144,16 +157,19 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
     if (ignored.some((pattern) => pattern.test(req.headers['user-agent']))) return true;
     const name = throttler.name ?? DEFAULT_NAME;
     const tracker = await getTracker(req, context);
+    // A client that resets its connection has no address: it would have a second count.
+    if (tracker === undefined && this.runtime?.hasGone(context) === true)
+      throw toHttpException(ClientGoneError.instance);
     const key = await (generateKey(context, tracker, name) as string | Promise<string>);
     const record = await this.count(res, () => this.storageService.increment(key, ttl, limit, blockDuration, name));
     const { totalHits, timeToExpire, isBlocked, timeToBlockExpire } = record;
     const hasHeaders = (throttler.setHeaders ?? this.commonOptions.setHeaders ?? true) && record.uncounted !== true;
     const set = (header: string, value: number): void => {
-      if (hasHeaders) this.setResponseHeader(res, name === DEFAULT_NAME ? header : `${header}-${name}`, value);
+      if (hasHeaders) this.setHeader(res, name === DEFAULT_NAME ? header : `${header}-${name}`, value);
     };
     if (isBlocked) {
       set('Retry-After', timeToBlockExpire);
-      await this.throwThrottlingException(context, {
+      await this.reject(context, {
         limit,
         ttl,
         key,
@@ -242,9 +258,43 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
     };
   }
 
+  /** Answers a rejected request. An override that does not settle must not hold the request up. */
+  private async reject(context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
+    const rejected = this.functionsOf(context).ask<void>(
+      'throwThrottlingException',
+      () => this.throwThrottlingException(context, detail),
+      {
+        kind: 'problem',
+        name: 'throwThrottlingException',
+        instead: 'the request gets the default answer',
+        otherwise: () => {
+          throw new ThrottlerException(this.errorMessage);
+        },
+        deadlines: 2, // one for `getErrorMessage`
+      },
+    );
+    await rejected;
+  }
+
+  /** Nothing waits for an override that returns a promise. */
+  private setHeader(res: PlatformObject, name: string, value: string | number): void {
+    const set: unknown = this.setResponseHeader(res, name, value);
+    // Fastify's response has a method `then` as well.
+    if (set === undefined || !types.isPromise(set)) return;
+    const warning = `${this.constructor.name}.setResponseHeader failed, and it is not waited for`;
+    notify(
+      () => set,
+      undefined,
+      (error) => this.calls.failed('problem', warning, error),
+    );
+  }
+
+  private get calls(): UserFunctions {
+    return (this.functions ??= this.runtime?.functions ?? new UserFunctions(ALONE.deadlineMs, UNOBSERVED, this.logger));
+  }
+
   private functionsOf(context: ExecutionContext): RequestFunctions {
-    this.functions ??= this.runtime?.functions ?? new UserFunctions(ALONE.deadlineMs, UNOBSERVED, this.logger);
-    return new RequestFunctions(this.functions, context, this.defaults);
+    return new RequestFunctions(this.calls, context, this.defaults);
   }
 
   /** Counts a hit. A store that cannot decide is a 503 that says when to retry. */
@@ -253,8 +303,7 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
       return await increment();
     } catch (error) {
       const exception = toHttpException(error);
-      if (exception instanceof RateLimitUnavailableException)
-        this.setResponseHeader(res, 'Retry-After', exception.retryAfter);
+      if (exception instanceof RateLimitUnavailableException) this.setHeader(res, 'Retry-After', exception.retryAfter);
       throw exception;
     }
   }

@@ -24,7 +24,20 @@ export class RateLimitConfigError extends Error {
 export function shown(value: unknown): string {
   if (typeof value === 'string') return value.length > 60 ? `'${value.slice(0, 57)}...'` : `'${value}'`;
   if (typeof value === 'function') return 'a function';
-  if (Array.isArray(value)) return 'an array';
-  if (typeof value === 'object' && value !== null) return 'an object';
+  if (typeof value === 'object' && value !== null) return isArray(value) ? 'an array' : 'an object';
   return String(value);
+}
+
+/** The name of an object's member as a message shows it: short, and without quotes where it is a plain word. */
+export function nameShown(name: string): string {
+  return /^\w{1,40}$/.test(name) ? name : shown(name);
+}
+
+/** A proxy that was revoked is neither. */
+function isArray(value: object): boolean {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
 }

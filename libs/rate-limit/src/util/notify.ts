@@ -1,10 +1,13 @@
-import { isPromise } from './is-promise.js';
+import { adopted, isPromise } from './is-promise.js';
 
-/** Calls a function of the application. `failed` gets its error, whether it throws or rejects. */
+/**
+ * Calls a function of the application whose answer is not waited for. `failed` gets its error, whether it throws or rejects, and
+ * must not throw.
+ */
 export function notify<T>(listener: (event: T) => unknown, event: T, failed: (error: unknown) => void): void {
   try {
     const returned = listener(event);
-    if (isPromise(returned)) returned.then(undefined, failed);
+    if (isPromise(returned)) adopted(returned).then(undefined, failed);
   } catch (error) {
     failed(error);
   }

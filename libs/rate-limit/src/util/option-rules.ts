@@ -1,6 +1,6 @@
 import { RateLimitConfigError, shown } from './config-error.js';
 import type { ErrorCode } from './error-codes.js';
-import { nearestName } from './nearest-name.js';
+import { didYouMean } from './nearest-name.js';
 
 /** How an option is declared. */
 export interface OptionRule {
@@ -12,6 +12,8 @@ export interface OptionRule {
   readonly wanted: string;
   /** Says of a wrong value what is wrong, such as which member of an array. Default: the value as `shown` shows it. */
   readonly got?: (value: unknown) => string | undefined;
+  /** The values that are right, where they are few: a message suggests the nearest one. */
+  readonly values?: readonly unknown[];
   /** Whether messages leave the given value out, because it may hold a secret. */
   readonly secret?: boolean;
 }
@@ -22,6 +24,7 @@ export function oneOf<T>(values: readonly T[], otherwise: T | undefined): Option
     default: otherwise,
     valid: (value) => values.includes(value as T),
     wanted: `one of ${values.map(shown).join(', ')}`,
+    values,
   };
 }
 
@@ -75,8 +78,39 @@ export function readOption(
   const value = (given as Readonly<Record<string, unknown>>)[option];
   if (value === undefined) return rule.default;
   if (rule.valid(value)) return value;
-  const got = rule.secret === true ? '' : `, got ${rule.got?.(value) ?? shown(value)}`;
+  const names = (rule.values ?? []).filter((one) => typeof one === 'string');
+  const got =
+    rule.secret === true ? '' : `, got ${rule.got?.(value) ?? shown(value)}${asGuess(didYouMean(value, names))}`;
   throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`, code);
+}
+
+/** A guess as a sentence of its own, behind a message without a full stop. */
+function asGuess(guess: string): string {
+  return guess === '' ? '' : `.${guess}`;
+}
+
+/** Options of other rate limiters for Node.js, each with the option that says the same here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  ttl: 'window',
+  windowMs: 'window',
+  duration: 'window',
+  max: 'limit',
+  points: 'limit',
+  blockDuration: 'blockFor',
+  keyGenerator: 'by',
+  skip: 'skipIf',
+  throttlers: 'policies',
+};
+
+/** What a message says of options of policies that have another name now. */
+const RENAMED: Readonly<Record<string, string>> = {
+  lease: `The option of a policy that charges tokens ahead of demand is prefetch now, as in prefetch: { for: '100ms', max: 200 }.`,
+};
+
+/** The option of a name that another rate limiter has for it; undefined where this owner has no such option. */
+export function optionElsewhere(name: string, known: readonly string[]): string | undefined {
+  const here = Object.hasOwn(ELSEWHERE, name) ? ELSEWHERE[name] : undefined;
+  return here !== undefined && known.includes(here) ? here : undefined;
 }
 
 /**
@@ -89,11 +123,12 @@ export function checkNames(given: object, known: readonly string[], where: strin
   for (const [option, value] of Object.entries(given)) {
     if (known.includes(option)) continue;
     const owner = of === '' ? '' : ` of ${of} (got ${shown(value)})`;
-    const nearest = nearestName(option, known);
-    const guess = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
+    const elsewhere = optionElsewhere(option, known);
+    const guess = elsewhere === undefined ? didYouMean(option, known, (name) => name) : ` Here it is ${elsewhere}.`;
+    const renamed = of !== '' && Object.hasOwn(RENAMED, option) ? ` ${RENAMED[option]}` : undefined;
     throw new RateLimitConfigError(
       where,
-      `${shown(option)} is not an option${owner}.${guess} The options are ${known.join(', ')}`,
+      `${shown(option)} is not an option${owner}.${renamed ?? guess} The options are ${known.join(', ')}`,
       'FG_UNKNOWN_OPTION',
     );
   }

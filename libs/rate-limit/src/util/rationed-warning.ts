@@ -1,5 +1,4 @@
 import type { Logger } from './logger.js';
-import { shown } from './config-error.js';
 
 const INTERVAL_MS = 1000;
 
@@ -24,9 +23,4 @@ export class RationedWarning {
     this.warnedAt = now;
     this.silenced = 0;
   }
-}
-
-/** The reason in a thrown value, for a log line. Anything can be thrown. */
-export function reasonOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : shown(thrown);
 }

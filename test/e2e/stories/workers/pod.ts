@@ -29,7 +29,7 @@ export const procedures = {
 
   /** The limit that this process holds a tenant to. */
   async limitOf(tenant: string): Promise<number | undefined> {
-    const { policies } = await app.get(RateLimiter).explain({ kind: 'tenant', value: tenant }, 'GET /reports');
+    const { policies } = await app.get(RateLimiter).explain('GET /reports', { kind: 'tenant', value: tenant });
     return policies[0]!.level?.limit;
   },
 };

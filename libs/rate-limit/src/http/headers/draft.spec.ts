@@ -126,11 +126,11 @@ describe('the fields of the draft', () => {
     expect(sent(local).policy).toBe('"burst";q=25;w=60, "daily";q=250;w=86400');
   });
 
-  it('mark what a lease has paid as an estimate, and nothing else', () => {
+  it('mark what a prefetch has paid as an estimate, and nothing else', () => {
     const { policies, ...decision } = new Judging([BURST, DAILY]).take(40);
     const [burst, daily] = policies as [PolicyDecision, PolicyDecision];
     const estimated = { ...burst, estimated: true } as const;
-    expect(sent({ ...decision, decidedBy: 'lease', policies: [estimated, daily] })).toEqual({
+    expect(sent({ ...decision, decidedBy: 'prefetch', policies: [estimated, daily] })).toEqual({
       policy: '"burst";q=100, "daily";q=1000;w=86400',
       limit: '"burst";r=60;t=24;est, "daily";r=960;t=86400',
     });
@@ -138,6 +138,20 @@ describe('the fields of the draft', () => {
       sent({ ...decision, policies: [estimated, daily] }, 'a secret of the pods').limit,
     ) as [[string, { est?: unknown }], [string, { est?: unknown }]];
     expect([est, none]).toEqual([true, undefined]);
+  });
+
+  it('say a second and an estimate where open charges may be refunded', () => {
+    const judging = new Judging([DAILY, { ...BURST, capacity: 1_000 }]);
+    expect(sent(judging.reserve(999)).limit).toBe('"daily";r=1;t=86400, "burst";r=1;t=1');
+    expect(sent(judging.reserve()).limit).toBe('"daily";r=0;t=1;est, "burst";r=0;t=1;est');
+    judging.clock.now += 6_000_000;
+    expect(sent(judging.reserve(10)).limit).toBe('"daily";r=0;t=1;est, "burst";r=10;t=1');
+    // Too much for the rest of the limit, whatever is open.
+    expect(sent(judging.reserve(1_000)).limit).toBe('"daily";r=0;t=1;est, "burst";r=10;t=1;est');
+    const used = new Judging([DAILY]);
+    used.take(995);
+    used.reserve(5);
+    expect(sent(used.reserve(6)).limit).toBe('"daily";r=0;t=86400');
   });
 
   it('know no window of a decision that an application has put together', () => {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Algorithm } from '../../algorithms/algorithm.js';
-import { chargeOfDecision } from '../../limiter/judged-policy.js';
-import type { PolicyCharge } from '../../limiter/policy-charge.js';
+import { chargeOfDecision, isRefundable } from '../../engine/judged-policy.js';
+import type { PolicyCharge } from '../../engine/policy-charge.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
 import { retryAfterSeconds } from '../retry-after.js';
 import type { Header } from './header.js';
@@ -13,6 +13,9 @@ export const DRAFT = ['RateLimit-Policy', 'RateLimit'] as const;
 const MAX_INTEGER = 999_999_999_999_999;
 /** Bytes of a partition key: two states of one client meet in one key with a chance of 1 to 2^96. */
 const PARTITION_KEY_BYTES = 12;
+
+/** The effective window of a policy that has nothing left, where charges may be refunded at any time. */
+const ESTIMATE_S = 1;
 
 /** What the fields say of one policy; seconds are whole. */
 interface Said {
@@ -30,7 +33,7 @@ interface Said {
   readonly effectiveWindow: number | undefined;
   /** Base64 of the partition key; undefined when there is none. */
   readonly partition: string | undefined;
-  /** Whether `available` is an estimate. */
+  /** Whether `available` and `effectiveWindow` are estimates. */
   readonly estimated: boolean;
 }
 
@@ -129,6 +132,7 @@ function isLease({ algorithm }: PolicyCharge): boolean {
 
 function effectiveWindowOf(policy: PolicyDecision, charge: PolicyCharge | undefined): number | undefined {
   if (policy.allowed && charge !== undefined && isLease(charge)) return undefined;
+  if (policy.allowed && isRefundable(policy)) return Math.min(ESTIMATE_S, seconds(untilMoreMs(policy, charge)));
   if (policy.allowed) return seconds(untilMoreMs(policy, charge));
   return policy.retryAfterMs === null ? undefined : integer(retryAfterSeconds(policy.retryAfterMs));
 }

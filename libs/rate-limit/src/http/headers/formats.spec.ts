@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Judging } from '../../../../../test/support/judging.js';
 import type { Policy } from '../../policy/policy.js';
+import { ClockOffset } from '../clock-offset.js';
 import { decisionHeaders, type HeaderFormat } from '../headers.js';
 
 const SHORT: Policy = { name: 'short', algorithm: 'fixed-window', limit: 3, window: '1s' };
@@ -12,7 +13,7 @@ const NOW = 1_800_000_000_000;
 function headers(format: HeaderFormat | false, judging: Judging, requests: number): Record<string, string> {
   let decision = judging.take();
   for (let i = 1; i < requests; i++) decision = judging.take();
-  return Object.fromEntries(decisionHeaders(decision, NOW, { headers: format }));
+  return Object.fromEntries(decisionHeaders(decision, NOW, { headers: format, offset: new ClockOffset() }));
 }
 
 describe('a decision in the format', () => {
@@ -69,6 +70,17 @@ describe('a decision in the format', () => {
   });
 });
 
+describe('the format x-ratelimit', () => {
+  it('says that nothing is left while charges are open, and says nothing before', () => {
+    const judging = new Judging([SHORT]);
+    const estimated = (): string | undefined =>
+      Object.fromEntries(
+        decisionHeaders(judging.reserve(), NOW, { headers: 'x-ratelimit', offset: new ClockOffset() }),
+      )['X-RateLimit-Estimated'];
+    expect([1, 2, 3, 4].map(estimated)).toEqual([undefined, undefined, 'true', 'true']);
+  });
+});
+
 describe('the format of throttler', () => {
   it('shows the policies before the first that rejects, and of that one the time to wait', () => {
     expect(headers('throttler', new Judging([LONG, SHORT]), 4)).toEqual({
@@ -82,7 +94,7 @@ describe('the format of throttler', () => {
   it('leaves Retry-After without a suffix to the caller, and says nothing of a request that never passes', () => {
     expect(headers('throttler', new Judging([{ ...UNNAMED, capacity: 1 }]), 2)).toEqual({});
     const never = new Judging([SHORT]).take(4);
-    expect(decisionHeaders(never, NOW, { headers: 'throttler' })).toEqual([]);
+    expect(decisionHeaders(never, NOW, { headers: 'throttler', offset: new ClockOffset() })).toEqual([]);
   });
 
   it('replaces characters that no name of a header has', () => {

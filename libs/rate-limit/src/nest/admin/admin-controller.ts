@@ -15,11 +15,11 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { PARAMTYPES_METADATA } from '@nestjs/common/constants.js';
-import type { LimitExplanation } from '../../limiter/explain.js';
-import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../limiter/overrides/override.js';
-import type { RateLimitOverrides } from '../../limiter/overrides/rate-limit-overrides.js';
-import type { RateLimiter, ResetState } from '../../limiter/rate-limiter.js';
-import type { LimitTable } from '../../limiter/table.js';
+import type { LimitExplanation } from '../../engine/explain/explain.js';
+import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../engine/overrides/override.js';
+import type { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
+import type { RateLimiter, ResetState } from '../../engine/calls/rate-limiter.js';
+import type { LimitTable } from '../../engine/explain/table.js';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
 import { answered, noOverride, storeAnswered } from './answers.js';
 import {
@@ -38,7 +38,7 @@ export interface AdminDesk {
   readonly limiter: RateLimiter;
   readonly overrides: RateLimitOverrides;
   /** Who makes a request, where the application says so. */
-  readonly authorOf: (request: unknown) => string | undefined;
+  readonly authorOf: (request: unknown) => Promise<string | undefined>;
 }
 
 /** The token of an `AdminDesk`. */
@@ -74,7 +74,7 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
     explain(@Body() body: unknown): Promise<LimitExplanation> {
       return answered(() => {
         const { identity, route, plan, timeZone } = readExplain(body);
-        return this.desk.limiter.explain(identity, route, { plan, timeZone });
+        return this.desk.limiter.explain(route === undefined ? null : { route }, identity, { plan, timeZone });
       });
     }
 
@@ -84,7 +84,7 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
     reset(@Body() body: unknown): Promise<{ readonly cleared: readonly ResetState[] }> {
       return answered(async () => {
         const { identity, what } = readReset(body);
-        return { cleared: await storeAnswered(() => this.desk.limiter.reset(identity, what)) };
+        return { cleared: await storeAnswered(() => this.desk.limiter.reset(what, identity)) };
       });
     }
 
@@ -96,8 +96,8 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
 
     @Put('overrides')
     @Header('Cache-Control', 'no-store')
-    setOverride(@Body() body: unknown, @Req() request: unknown): Promise<RateLimitOverride> {
-      const author = this.desk.authorOf(request);
+    async setOverride(@Body() body: unknown, @Req() request: unknown): Promise<RateLimitOverride> {
+      const author = await this.desk.authorOf(request);
       return answered(() => {
         const { target, change, options } = readSet(body, author);
         return this.desk.overrides.set(target, change, options);
@@ -118,8 +118,8 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
     @Post('overrides/remove')
     @HttpCode(200)
     @Header('Cache-Control', 'no-store')
-    removeOverride(@Body() body: unknown, @Req() request: unknown): Promise<{ readonly removed: true }> {
-      const author = this.desk.authorOf(request);
+    async removeOverride(@Body() body: unknown, @Req() request: unknown): Promise<{ readonly removed: true }> {
+      const author = await this.desk.authorOf(request);
       return answered(async () => {
         const { target, options } = readRemove(body, author);
         if (!(await this.desk.overrides.remove(target, options))) throw noOverride();

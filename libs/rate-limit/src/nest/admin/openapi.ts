@@ -1,6 +1,7 @@
-import { Logger, type Type } from '@nestjs/common';
+import { type Type } from '@nestjs/common';
 import { isPackageAbsent, optionalPackageError } from '../../util/optional-package.js';
 import { type AdminOperation, ERROR_SCHEMA, OPERATIONS } from './schemas.js';
+import { RateLimitLogger } from '../logger.js';
 
 const PACKAGE = '@nestjs/swagger';
 const ERRORS = {
@@ -56,7 +57,7 @@ async function load(): Promise<Swagger | undefined> {
       where: 'OpenAPI',
       versions: '^11.2.0 || ^12.0.0',
     });
-    new Logger('RateLimit').warn(`RateLimitAdminModule: its endpoints are not described for ${message}`);
+    new RateLimitLogger().warn(`RateLimitAdminModule: its endpoints are not described for ${message}`);
     return undefined;
   }
 }

@@ -18,13 +18,13 @@ export interface RateLimitAdminOptions {
   /** The modules that export what the guards inject. Default none. */
   imports?: ModuleMetadata['imports'];
   /**
-   * Who makes a request, for the history of overrides: text of up to 100 characters. Bodies may not name an `author` then. Default:
-   * the body's `author`.
+   * Who makes a request, for the history of overrides: text of up to 100 characters. Bodies may not name an `author` then. A promise
+   * is awaited for `deadlineMs`. A function that fails is a logged 500, and nothing is changed. Default: the body's `author`.
    *
    * @example author: (request) => request.user.email
    */
   // oxlint-disable-next-line no-explicit-any -- the request of the application's platform, with what its guards have added
-  author?: (request: any) => string;
+  author?: (request: any) => string | Promise<string>;
 }
 
 const PLACE = 'RateLimitAdminModule.register';
@@ -74,7 +74,7 @@ export class RateLimitAdminModule {
         }
         await describeForOpenApi(controller);
         const { limiter, overrides } = runtime;
-        return { limiter, overrides, authorOf: (request) => author && authorBy(author, request) };
+        return { limiter, overrides, authorOf: async (request) => author && authorBy(author, request, runtime) };
       },
     };
     return {
@@ -131,8 +131,12 @@ function isGuard(guard: unknown): boolean {
 }
 
 /** Nobody stays unnamed by mistake: such a request is a logged 500, before anything is changed. */
-function authorBy(author: (request: unknown) => unknown, request: unknown): string {
-  const name = author(request);
+async function authorBy(
+  author: (request: unknown) => unknown,
+  request: unknown,
+  { functions }: Pick<RateLimitRuntime, 'functions'>,
+): Promise<string> {
+  const name = await functions.answer(() => author(request));
   if (typeof name === 'string' && name !== '') return name;
   throw new TypeError(`${PLACE}: author must return text, got ${shown(name)}`);
 }

@@ -1,11 +1,12 @@
-import type { ResetTarget } from '../../limiter/insight.js';
-import { tagOf } from '../../limiter/insight-arguments.js';
+import type { LimitReference } from '../../engine/explain/limit-explainer.js';
+import { tagOf } from '../../engine/explain/explain-arguments.js';
 import type {
   OverrideChange,
   OverrideOptions,
   OverridePageOptions,
   OverrideTarget,
-} from '../../limiter/overrides/override.js';
+} from '../../engine/overrides/override.js';
+import { TEXT_BOUNDS } from './text-bounds.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
 
@@ -28,12 +29,12 @@ export interface ExplainRequest {
 export function readExplain(body: unknown): ExplainRequest {
   const given = bodyOf(body, ['identity', 'route', 'plan', 'timeZone']);
   const [route, timeZone] = [optionalText(given, 'route'), optionalText(given, 'timeZone')];
-  return { identity: tagOf(given.identity, BODY), route, plan: planOf(given), timeZone };
+  return { identity: identityOf(given), route, plan: planOf(given), timeZone };
 }
 
-export function readReset(body: unknown): { readonly identity: string; readonly what: ResetTarget } {
+export function readReset(body: unknown): { readonly identity: string; readonly what: LimitReference } {
   const given = bodyOf(body, ['identity', 'route', 'policy']);
-  const identity = tagOf(given.identity, BODY);
+  const identity = identityOf(given);
   const [route, policy] = [optionalText(given, 'route'), optionalText(given, 'policy')];
   if ((route === undefined) === (policy === undefined)) {
     const got = route === undefined ? 'neither' : 'both';
@@ -119,9 +120,21 @@ function queryOf(query: unknown, known: readonly string[]): Readonly<Record<stri
   return given as Readonly<Record<string, string>>;
 }
 
+function identityOf({ identity }: Given): string {
+  const value = (identity as { readonly value?: unknown } | null | undefined)?.value;
+  if (typeof value === 'string' && value.length > TEXT_BOUNDS.identity) {
+    // The value may be an API key: it is not shown.
+    throw wrong(
+      BODY,
+      `the value of identity must be text of up to ${TEXT_BOUNDS.identity} characters, got ${value.length}`,
+    );
+  }
+  return tagOf(identity, BODY);
+}
+
 function targetOf(given: Given): OverrideTarget {
   const { policy, scope } = given;
-  const identity = given.identity === undefined ? undefined : tagOf(given.identity, BODY);
+  const identity = given.identity === undefined ? undefined : identityOf(given);
   return { policy, identity, scope } as OverrideTarget;
 }
 
@@ -132,15 +145,22 @@ function changedBy({ reason, author, ifVersion }: Given, known: string | undefin
   return { reason, author: known ?? author, ifVersion } as OverrideOptions;
 }
 
-function planOf({ plan }: Given): string | null | undefined {
-  if (plan === undefined || plan === null || typeof plan === 'string') return plan;
+function planOf(given: Given): string | null | undefined {
+  const { plan } = given;
+  if (plan === null) return null;
+  if (plan === undefined || typeof plan === 'string') return optionalText(given, 'plan');
   throw wrong(BODY, `plan must be the name of a plan, or null for none, got ${shown(plan)}`);
 }
 
-function optionalText(given: Given, name: string): string | undefined {
+function optionalText(given: Given, name: 'route' | 'policy' | 'plan' | 'timeZone'): string | undefined {
   const value = given[name];
-  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
-  throw wrong(BODY, `${name} must be text, got ${shown(value)}`);
+  const longest = TEXT_BOUNDS[name];
+  if (value === undefined || (typeof value === 'string' && value !== '' && value.length <= longest)) return value;
+  throw wrong(BODY, `${name} must be text of 1 to ${longest} characters, got ${gotText(value)}`);
+}
+
+function gotText(value: unknown): string {
+  return typeof value === 'string' && value !== '' ? `${value.length} of them` : shown(value);
 }
 
 /** Anything but digits is for the reader of the page to refuse, in its words. */

@@ -1,3 +1,5 @@
+import { TEXT_BOUNDS } from './text-bounds.js';
+
 // What OpenAPI says of the endpoints: JSON Schema of what they take, and of what they answer.
 
 /** A schema of OpenAPI, as `@nestjs/swagger` takes it. */
@@ -14,20 +16,31 @@ const object = (properties: Readonly<Record<string, AdminSchema>>, required: rea
 const IDENTITY: AdminSchema = {
   description: "Who is counted, or the identity's tag such as user:rider-1",
   oneOf: [
-    object({ kind: text('Such as user, ip or key'), value: text('Such as rider-1') }, ['kind', 'value']),
-    { type: 'string' },
+    object(
+      {
+        kind: text('Such as user, ip or key', { maxLength: TEXT_BOUNDS.kind }),
+        value: text('Such as rider-1', { maxLength: TEXT_BOUNDS.identity }),
+      },
+      ['kind', 'value'],
+    ),
+    { type: 'string', maxLength: TEXT_BOUNDS.tag },
   ],
 };
-const ROUTE = text("A route's name as in the table, or its class and method", { example: 'POST /rides' });
-const POLICY = text("A policy's name");
+const ROUTE = text("A route's name as in the table, or its class and method", {
+  example: 'POST /rides',
+  maxLength: TEXT_BOUNDS.route,
+});
+const POLICY = text("A policy's name", { maxLength: TEXT_BOUNDS.policy });
 const TARGET = {
   policy: POLICY,
   identity: { ...IDENTITY, description: 'Left out for a policy that counts all clients together' },
-  scope: text('One place where the policy stands, as in the table; default all of them'),
+  scope: text('One place where the policy stands, as in the table; default all of them', {
+    maxLength: TEXT_BOUNDS.scope,
+  }),
 };
 const CHANGED_BY = {
-  reason: text('Why', { maxLength: 500 }),
-  author: text('Who changes it, unless the application says so', { maxLength: 100 }),
+  reason: text('Why', { maxLength: TEXT_BOUNDS.reason }),
+  author: text('Who changes it, unless the application says so', { maxLength: TEXT_BOUNDS.author }),
   ifVersion: {
     type: 'integer',
     minimum: 0,
@@ -35,7 +48,7 @@ const CHANGED_BY = {
   },
 };
 const PAGE = {
-  cursor: text('The cursor of the page before'),
+  cursor: text('The cursor of the page before', { maxLength: TEXT_BOUNDS.cursor }),
   limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'Items on the page' },
 };
 
@@ -49,7 +62,7 @@ const CHANGE: AdminSchema = {
   example: { capacity: 1000 },
 };
 const DURATION: AdminSchema = {
-  oneOf: [{ type: 'string' }, { type: 'integer' }],
+  oneOf: [{ type: 'string', maxLength: TEXT_BOUNDS.expiresIn }, { type: 'integer' }],
   description: 'When it ends by itself: a duration such as 24h, or milliseconds; default never',
 };
 
@@ -87,7 +100,7 @@ const TABLE_POLICIES = array({
     scope: STRING,
     by: STRING,
     onStoreFailure: STRING,
-    lease: {
+    prefetch: {
       type: 'object',
       nullable: true,
       properties: { for: { type: 'number' }, max: { type: 'integer' } },
@@ -104,7 +117,7 @@ const TABLE_POLICIES = array({
     'scope',
     'by',
     'onStoreFailure',
-    'lease',
+    'prefetch',
     'mode',
     'blockForMs',
     'blockAfter',
@@ -155,8 +168,16 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
       {
         identity: IDENTITY,
         route: ROUTE,
-        plan: { type: 'string', description: "The client's plan; default the one that is known" },
-        timeZone: { type: 'string', description: "The client's time zone; default the one that is known" },
+        plan: {
+          type: 'string',
+          maxLength: TEXT_BOUNDS.plan,
+          description: "The client's plan; default the one that is known",
+        },
+        timeZone: {
+          type: 'string',
+          maxLength: TEXT_BOUNDS.timeZone,
+          description: "The client's time zone; default the one that is known",
+        },
       },
       ['identity'],
     ),

@@ -1,12 +1,14 @@
 import type { ArgumentsHost, ExecutionContext, Type } from '@nestjs/common';
 import type { IdentityRequest } from '../../identity/resolvers.js';
-import type { Closable } from '../../limiter/waiting-room.js';
+import type { Client } from '../../engine/requests/client.js';
+import type { Exchange } from '../../engine/requests/exchange.js';
 import type {
   RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
 } from '../exceptions.js';
+import type { Call } from '../exchanges/call.js';
 import type { Handler } from '../route.js';
 
 /** What the guard throws: 429, 503, 401 and 403 in HTTP. `getResponse()` is the body that HTTP sends. */
@@ -25,6 +27,15 @@ export interface ContextRequest extends IdentityRequest {
   /** What authentication has found out, for resolvers of the application. */
   readonly user?: unknown;
 }
+
+/**
+ * When a call ends:
+ * - `'handler'`: with its handler, or when its client leaves before
+ * - `'response'`: with the HTTP response that answers it, sent or not; where there is none, as `'handler'`
+ * - `'iteration'`: with the iteration of what the handler returned, as a subscription does, or when its client leaves before
+ * - `'client'`: when its client leaves, as a connection does
+ */
+export type CallEnd = 'handler' | 'response' | 'iteration' | 'client';
 
 /** Where a context's handlers stand: Nest looks for message handlers on controllers, for resolvers and gateways on providers. */
 export type HandlerPlace = 'controllers' | 'providers';
@@ -53,7 +64,7 @@ export interface ContextAdapter {
   readonly handlers: string;
   readonly place: HandlerPlace;
   /**
-   * Whether Nest calls the method in this context, with guards. Called at boot and by `RateLimiter.peekRoute`: `@RateLimit` and
+   * Whether Nest calls the method in this context, with guards. Called at boot and by `RateLimiter.peek`: `@RateLimit` and
    * `defaults` reach the handlers for which it is true, and boot warns of `@RateLimit` on other methods.
    */
   isHandler(type: Type, handler: Handler): boolean;
@@ -81,13 +92,17 @@ export interface ContextAdapter {
   request(context: ExecutionContext): ContextRequest;
   /** The HTTP response that carries the headers of a decision, of the HTTP adapter's kind; undefined where there is none. */
   response?(context: ExecutionContext): unknown;
-  /** What closes when the client no longer waits for the answer: a leaky bucket's slot is then free again. Default nothing. */
-  closables?(context: ExecutionContext): readonly Closable[];
   /**
-   * What closes at the end of a call that lasts longer than its handler, such as a connection. Default, and undefined: the call ends
-   * with its handler.
+   * Who waits for the answer. When the client leaves, a leaky bucket's slot, a place in the waiting room and a `concurrency` lease
+   * are free again. Default, and undefined: a client of whom nobody hears, as behind a message broker.
+   *
+   * @example client: (context) => clientOf(context.getArgByIndex<Job>(0).signal)
    */
-  lasts?(context: ExecutionContext): readonly Closable[] | undefined;
+  client?(context: ExecutionContext): Client | undefined;
+  /** When a call ends: what holds its leases, and when `countIf` and `settle` are called. Default `'handler'`. */
+  ends?(context: ExecutionContext): CallEnd;
+  /** @internal The life of a call whose end no `CallEnd` describes. */
+  exchange?(context: ExecutionContext, call: Call, client: Client): Exchange | undefined;
   /** Called once before `toError`, where the application has such handlers: a place to load optional packages. */
   prepare?(): Promise<void>;
   /** The error to throw, in the words of the context. Default the exception itself. */

@@ -1,8 +1,11 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { clientAddress, type TrustsHop } from '../../http/client-address.js';
-import type { Execution, PartOfExecution } from '../../limiter/execution.js';
-import type { RequestRecord } from '../../limiter/request-record.js';
-import type { Closable } from '../../limiter/waiting-room.js';
+import { type Client, UNSEEN_CLIENT } from '../../engine/requests/client.js';
+import type { Exchange } from '../../engine/requests/exchange.js';
+import type { Execution, PartOfExecution } from '../../engine/execution.js';
+import type { RequestRecord } from '../../engine/requests/request-record.js';
+import { Call } from '../exchanges/call.js';
+import { CallExchange, ConnectionExchange, ResponseExchange } from '../exchanges/exchanges.js';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
 
 /**
@@ -14,19 +17,24 @@ export class ContextView implements ExecutionContext, PartOfExecution {
   private known: ContextRequest | undefined;
 
   /**
-   * @param record what the operation was charged by other handlers; undefined where each call is an operation
+   * @param record what the operation was charged by other handlers
    * @param trusts which proxies may name a client
    */
   constructor(
     private readonly context: ExecutionContext,
     readonly adapter: ContextAdapter,
-    readonly record: RequestRecord | undefined,
+    readonly record: RequestRecord,
     private readonly trusts: () => TrustsHop,
   ) {}
 
+  /** The same call with the request as it is by now: some adapters put it together of what they find at the moment. */
+  renewed(): ContextView {
+    return new ContextView(this.context, this.adapter, this.record, this.trusts);
+  }
+
   /** For `UserFunctions`. */
-  get execution(): Execution | undefined {
-    return this.record?.execution;
+  get execution(): Execution {
+    return this.record.execution;
   }
 
   get request(): ContextRequest {
@@ -37,12 +45,24 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     return this.adapter.response?.(this.context);
   }
 
-  get closables(): readonly Closable[] {
-    return this.adapter.closables?.(this.context) ?? [];
+  get client(): Client {
+    return this.adapter.client?.(this.context) ?? UNSEEN_CLIENT;
   }
 
-  get lasts(): readonly Closable[] | undefined {
-    return this.adapter.lasts?.(this.context);
+  /** The life of the call, for those who wait for its end. */
+  get exchange(): Exchange {
+    const { client, adapter } = this;
+    const call = Call.for(this);
+    const own = adapter.exchange?.(this.context, call, client);
+    if (own !== undefined) return own;
+    const end = adapter.ends?.(this.context) ?? 'handler';
+    if (end === 'client') return new ConnectionExchange(call, client);
+    if (end === 'response') {
+      const { response } = this;
+      if (response !== undefined) return new ResponseExchange(this.request, response, call, client);
+    }
+    call.iterates = end === 'iteration';
+    return new CallExchange(call, client);
   }
 
   toError(exception: RateLimitException): unknown {

@@ -3,6 +3,7 @@ import type { Handler } from '../route.js';
 import type { ContextAdapter } from './context-adapter.js';
 import { graphqlContext } from './graphql.js';
 import { HTTP } from './http.js';
+import { ownAdapter } from './own-adapter.js';
 import { rpcContext } from './rpc.js';
 import { wsContext } from './ws.js';
 
@@ -13,7 +14,10 @@ export class Contexts implements Iterable<ContextAdapter> {
 
   constructor(own: readonly ContextAdapter[]) {
     this.adapters = new Map(
-      [HTTP, graphqlContext(), rpcContext(), wsContext(), ...own].map((adapter) => [adapter.type, adapter]),
+      [HTTP, graphqlContext(), rpcContext(), wsContext(), ...own.map(ownAdapter)].map((adapter) => [
+        adapter.type,
+        adapter,
+      ]),
     );
   }
 

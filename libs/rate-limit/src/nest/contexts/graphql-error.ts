@@ -6,12 +6,17 @@ import {
   RateLimitIdentityMissingException,
   type RateLimitUnavailableException,
 } from '../exceptions.js';
+import { alwaysReadable } from '../../util/thrown.js';
 
 /**
  * An error of the guard as clients of GraphQL get it. graphql-js copies the extensions of any error. It is no `HttpException`:
  * Nest's driver for Apollo overwrites the code of these. It is intrinsic, so that Nest does not log each rejection.
  */
 class GraphqlRateLimitError extends IntrinsicException {
+  static {
+    alwaysReadable(this);
+  }
+
   override readonly name = 'GraphqlRateLimitError';
   /** Mercurius answers with it where there is no data. */
   readonly statusCode: number;
@@ -38,8 +43,9 @@ export function toGraphqlError(
   const error = (extensions: Readonly<Record<string, unknown>>): Error =>
     new GraphqlRateLimitError(exception.message, { ...extensions, http }, { cause: exception });
   if (exception instanceof RateLimitExceededException) {
-    const { retry_after: retryAfter, retry_after_ms: retryAfterMs, policy } = exceededBody(exception.decision);
-    return error({ code: 'RATE_LIMITED', retryAfter, retryAfterMs, policy });
+    const { retry_after, retry_after_ms, policy, estimated } = exceededBody(exception.decision);
+    const wait = { retryAfter: retry_after, retryAfterMs: retry_after_ms, ...(estimated && { estimated }) };
+    return error({ code: 'RATE_LIMITED', ...wait, policy });
   }
   if (exception instanceof RateLimitIdentityMissingException) {
     return error({ code: 'UNAUTHENTICATED', policy: exception.policy });

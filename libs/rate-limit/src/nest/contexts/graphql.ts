@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { ExecutionContext, Type } from '@nestjs/common';
-import { closablesOf } from '../../http/closables.js';
+import { httpClient } from '../../http/http-client.js';
 import type { HttpRequest } from '../../http/request.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
 import type { Handler } from '../route.js';
 import type { ContextAdapter, ContextRequest } from './context-adapter.js';
+import { replyOf } from './fastify-replies.js';
 import { toGraphqlError } from './graphql-error.js';
 
 /**
@@ -107,10 +108,12 @@ export function graphqlContext(options: GraphqlContextOptions = {}): ContextAdap
     },
     request: requestOf,
     response: responseOf,
-    closables(context) {
-      const request = requestOf(context) as Partial<HttpRequest>;
-      return request.socket === undefined ? [] : closablesOf(request as HttpRequest, responseOf(context));
+    client(context) {
+      const request = requestOf(context) as HttpRequest;
+      return request.socket === undefined ? undefined : httpClient(request, responseOf(context));
     },
+    // The info of a reference resolver of an older subgraph may lack the operation.
+    ends: (context) => (infoOf(context)?.operation?.operation === 'subscription' ? 'iteration' : 'response'),
     toError: toGraphqlError,
     caught: (exception) => {
       throw toGraphqlError(exception);
@@ -199,12 +202,19 @@ function isRequest(value: unknown): value is ContextRequest {
   return typeof headers === 'object' && headers !== null;
 }
 
-/** Express links a request to its response, Fastify does not: without Mercurius, its application puts `reply` into the context. */
+/** Express links a request to its response. Over Fastify the module does, for drivers that leave the reply out. */
 function responseOf(context: ExecutionContext): unknown {
   const { req, res, reply } = contextOf(context);
   if (typeof reply?.header === 'function') return reply;
-  const response = res ?? req?.res;
-  return typeof (response as { setHeader?: unknown } | undefined)?.setHeader === 'function' ? response : undefined;
+  const response = res ?? req?.res ?? openReply(context);
+  const { setHeader, header } = Object(response) as { readonly setHeader?: unknown; readonly header?: unknown };
+  return typeof setHeader === 'function' || typeof header === 'function' ? response : undefined;
+}
+
+/** The reply that Fastify has for the request. That of an upgrade to WebSocket is not the operation's: it counts as sent. */
+function openReply(context: ExecutionContext): unknown {
+  const reply: { readonly sent?: boolean } | undefined = replyOf(requestOf(context));
+  return reply?.sent === true ? undefined : reply;
 }
 
 function wrongCount(count: unknown): RateLimitConfigError {

@@ -1,11 +1,14 @@
-import type { ArgumentsHost } from '@nestjs/common';
+import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { peerAddress } from '../../http/client-address.js';
-import type { Closable } from '../../limiter/waiting-room.js';
+import { type Client, EventWatch, whenGone } from '../../engine/requests/client.js';
+import type { EndListener, Exchange } from '../../engine/requests/exchange.js';
 import {
   RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
 } from '../exceptions.js';
+import type { Call } from '../exchanges/call.js';
+import { Ending } from '../exchanges/exchanges.js';
 import type { ContextRequest, RateLimitException } from './context-adapter.js';
 
 /** The part of grpc-js's `Metadata` that is used here. */
@@ -20,8 +23,8 @@ export interface GrpcCall {
   readonly metadata: Metadata;
   readonly cancelled: boolean;
   getPeer(): string;
-  on(event: 'cancelled', listener: () => void): unknown;
-  off(event: 'cancelled', listener: () => void): unknown;
+  on(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
   emit(event: 'error', status: GrpcStatus): unknown;
 }
 
@@ -75,15 +78,70 @@ export function grpcRequest(call: GrpcCall): ContextRequest {
   return remoteAddress === undefined ? { headers } : { headers, rawHeaders, socket: { remoteAddress } };
 }
 
-/** A call ends for the server when its client cancels it, when its deadline passes, or when its connection closes. */
-export function grpcClosable(call: GrpcCall): Closable {
-  return {
-    get destroyed() {
-      return call.cancelled;
-    },
-    on: (_, listener) => call.on('cancelled', listener),
-    off: (_, listener) => call.off('cancelled', listener),
-  };
+const cancelling = new EventWatch('cancelled');
+const finishing = new EventWatch('finish');
+
+/**
+ * Who waits for the answer of a call, until they cancel it, its deadline passes, or its connection closes. grpc-js says so of a
+ * call that was answered, too.
+ */
+export class GrpcClient implements Client {
+  constructor(private readonly call: GrpcCall) {}
+
+  get gone(): boolean {
+    return this.call.cancelled || hasLostPeer(this.call);
+  }
+
+  onGone(listener: () => void): () => void {
+    return cancelling.add(this.call, listener);
+  }
+}
+
+/**
+ * Whether the connection was reset before the address of the client could be read. A UNIX domain socket has no address at either
+ * end. Older versions of grpc-js do not tell their own.
+ */
+function hasLostPeer(call: GrpcCall): boolean {
+  const { call: inner } = call as { readonly call?: { getConnectionInfo?(): { readonly localAddress?: string } } };
+  return peerAddress(call.getPeer()) === undefined && inner?.getConnectionInfo?.().localAddress !== undefined;
+}
+
+/**
+ * A call of `@GrpcStreamCall`. Its handler returns while the call goes on: the call ends with the stream of answers, or with the
+ * one answer that the handler gives its callback.
+ */
+export class StreamCallExchange implements Exchange {
+  constructor(
+    private readonly context: ExecutionContext,
+    readonly call: Call,
+    readonly client: Client,
+  ) {}
+
+  onEnd(listener: EndListener): void {
+    const ending = new Ending(this.call, listener);
+    const args = this.context.getArgs<unknown[]>();
+    const [stream, answer] = args as [GrpcCall, unknown];
+    let unwatch = (): void => {};
+    const end = (aborted: boolean): void => {
+      unwatch();
+      unfinish();
+      ending.tell(undefined, aborted);
+    };
+    const unfinish = finishing.add(stream, () => end(false));
+    if (typeof answer === 'function') {
+      args[1] = (error: unknown, value: unknown, ...rest: unknown[]): unknown => {
+        if (error !== null && error !== undefined) this.call.threw(error);
+        else this.call.value = value;
+        end(false);
+        return Reflect.apply(answer, undefined, [error, value, ...rest]);
+      };
+    }
+    listener.began?.();
+    unwatch = whenGone(this.client, () => end(true));
+  }
+
+  /** The rejection ends the stream. */
+  abandon(): void {}
 }
 
 /**

@@ -1,4 +1,4 @@
-import { closablesOf } from '../../http/closables.js';
+import { httpClient } from '../../http/http-client.js';
 import { isRoute } from '../route.js';
 import type { ContextAdapter } from './context-adapter.js';
 import type { HttpRequest } from '../../http/request.js';
@@ -14,5 +14,6 @@ export const HTTP: ContextAdapter = {
   isHandler: (_, handler) => isRoute(handler),
   request: (context) => context.getArgByIndex<HttpRequest>(0),
   response: (context) => context.getArgByIndex<unknown>(1),
-  closables: (context) => closablesOf(context.getArgByIndex<HttpRequest>(0), context.getArgByIndex<unknown>(1)),
+  client: (context) => httpClient(context.getArgByIndex<HttpRequest>(0), context.getArgByIndex<unknown>(1)),
+  ends: () => 'response',
 };

@@ -1,5 +1,5 @@
-import { Execution } from '../../limiter/execution.js';
-import { RequestRecord } from '../../limiter/request-record.js';
+import { Execution } from '../../engine/execution.js';
+import { RequestRecord } from '../../engine/requests/request-record.js';
 
 /**
  * The records of running operations, for all handlers that see one: fields of a query run side by side, for example. They live as
@@ -10,7 +10,7 @@ export class Operations {
   private readonly executions = new WeakMap<object, Execution>();
 
   /**
-   * The record of a call; undefined for a call that belongs to nothing.
+   * The record of a call; undefined for a call that is an operation of its own and no part of an execution.
    *
    * @param key stands for the operation; undefined where each call is one
    * @param whole stands for the execution that the operation is a part of; undefined where it is none

@@ -1,8 +1,8 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
-import type { Closable } from '../../limiter/waiting-room.js';
+import { type HttpEnd, StreamClient } from '../../http/http-client.js';
 import { optionalPackageError } from '../../util/optional-package.js';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
-import { answersItself, grpcCallOf, grpcClosable, grpcRequest, grpcStatus } from './grpc.js';
+import { answersItself, GrpcClient, grpcCallOf, grpcRequest, grpcStatus, StreamCallExchange } from './grpc.js';
 
 /** What `@MessagePattern`, `@EventPattern` and `@GrpcMethod` leave on methods. */
 const PATTERN = 'microservices:pattern';
@@ -13,7 +13,7 @@ const EVENT = 2;
 /** What the transports' contexts offer: each of them has some of these methods. */
 interface TransportContext {
   /** TCP: a JSON socket around Node's. */
-  getSocketRef?(): { readonly netSocket?: Closable & { readonly remoteAddress?: string } };
+  getSocketRef?(): { readonly netSocket?: HttpEnd & { readonly remoteAddress?: string } };
   /** NATS. */
   getHeaders?(): unknown;
 }
@@ -36,10 +36,14 @@ export function rpcContext(): ContextAdapter {
     place: 'controllers',
     isHandler: (_, handler) => Reflect.hasMetadata(PATTERN, handler),
     request,
-    closables(context) {
+    client(context) {
       const call = grpcCallOf(context);
-      return [call === undefined ? socketOf(context) : grpcClosable(call)].filter((closable) => closable !== undefined);
+      if (call !== undefined) return new GrpcClient(call);
+      const socket = socketOf(context);
+      return socket && new StreamClient([socket]);
     },
+    exchange: (context, call, client) =>
+      answersItself(context) ? new StreamCallExchange(context, call, client) : undefined,
     prepare: async () => {
       loaded = await microservices();
     },
@@ -98,7 +102,7 @@ function transportOf(context: ExecutionContext): TransportContext | undefined {
   return context.getArgByIndex<TransportContext | undefined>(1);
 }
 
-function socketOf(context: ExecutionContext): (Closable & { readonly remoteAddress?: string }) | undefined {
+function socketOf(context: ExecutionContext): (HttpEnd & { readonly remoteAddress?: string }) | undefined {
   const transport = transportOf(context);
   return typeof transport?.getSocketRef === 'function' ? transport.getSocketRef()?.netSocket : undefined;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { EXCEPTION_FILTERS_METADATA, FILTER_CATCH_EXCEPTIONS } from '@nestjs/common/constants.js';
-import type { Closable } from '../../limiter/waiting-room.js';
+import { type Client, type Emitter, EventWatch } from '../../engine/requests/client.js';
 import { optionalPackageError } from '../../util/optional-package.js';
 import type { Handler } from '../route.js';
 import type { ContextAdapter, ContextRequest } from './context-adapter.js';
@@ -14,7 +14,7 @@ const MESSAGE = 'websockets:message_mapping';
 type Upgrade = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket'> & { readonly user?: unknown };
 
 /** A client of the `ws` driver: a socket of the WebSocket standard. */
-interface NativeClient extends Closable {
+interface NativeClient extends Emitter {
   readonly readyState: number;
   send(text: string): void;
   close(code: number, reason: string): void;
@@ -24,9 +24,8 @@ interface NativeClient extends Closable {
 }
 
 /** A client of the socket.io driver. */
-interface SocketIoClient {
+interface SocketIoClient extends Emitter {
   readonly request: Upgrade;
-  readonly conn: Closable;
   readonly data?: { readonly user?: unknown };
   readonly user?: unknown;
   readonly connected: boolean;
@@ -45,7 +44,7 @@ interface WsPackage {
 /** What is known of connections that are open. */
 interface Connection {
   readonly upgrade?: Upgrade | undefined;
-  /** Settles when the connection is admitted; undefined where no policy limits it. */
+  /** Settles when the connection is admitted; undefined once it is, and where no policy limits it. */
   admitted?: Promise<unknown> | undefined;
 }
 
@@ -53,6 +52,8 @@ interface Connection {
 const OPEN = 1;
 
 const connections = new WeakMap<object, Connection>();
+const closing = new EventWatch('close');
+const disconnecting = new EventWatch('disconnect');
 
 /** WebSocket gateways, over socket.io and ws: their messages, and `handleConnection`. */
 export function wsContext(): ContextAdapter {
@@ -68,8 +69,8 @@ export function wsContext(): ContextAdapter {
     // A policy that stands on several gateways of one server charges a connection once.
     operation: (context) => (isMessage(context) ? undefined : connections.get(clientOf(context))),
     request: (context) => requestOf(clientOf(context)),
-    closables: (context) => closablesOf(clientOf(context)),
-    lasts: (context) => (isMessage(context) ? undefined : closablesOf(clientOf(context))),
+    client: (context) => new SocketOfClient(clientOf(context)),
+    ends: (context) => (isMessage(context) ? 'handler' : 'client'),
     prepare: async () => {
       websockets = await wsPackage();
     },
@@ -113,8 +114,11 @@ export function connectionOpened([client, upgrade]: readonly unknown[]): Connect
 /** Lets the messages of a connection wait for a gateway's decision as well. */
 export function waitFor(connection: Connection, admitted: Promise<unknown>): void {
   const all = connection.admitted === undefined ? admitted : Promise.all([connection.admitted, admitted]);
-  all.catch(() => {}); // the connection may bring no message
   connection.admitted = all;
+  const admit = (): void => {
+    if (connection.admitted === all) connection.admitted = undefined;
+  };
+  all.then(admit, () => {}); // the connection may bring no message
 }
 
 /** Whether the client has not left yet. */
@@ -167,8 +171,21 @@ export function end(client: WsClient): void {
   else client.disconnect(true);
 }
 
-function closablesOf(client: WsClient): readonly Closable[] {
-  return [isNative(client) ? client : client.conn];
+/**
+ * Who waits at the other end of a WebSocket. A client of socket.io is one of a namespace: it leaves with the namespace, while its
+ * connection may stay. Neither kind has the `destroyed` of Node's streams.
+ */
+class SocketOfClient implements Client {
+  constructor(private readonly client: WsClient) {}
+
+  get gone(): boolean {
+    return !isOpen(this.client);
+  }
+
+  onGone(listener: () => void): () => void {
+    const { client } = this;
+    return (isNative(client) ? closing : disconnecting).add(client, listener);
+  }
 }
 
 function requestOf(client: WsClient): ContextRequest {

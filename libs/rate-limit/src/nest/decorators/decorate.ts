@@ -1,7 +1,6 @@
 import { type Type, UseFilters } from '@nestjs/common';
 import { RateLimitConfigError } from '../../util/config-error.js';
-import type { PolicySource } from '../types.js';
-import { RATE_LIMIT } from './metadata.js';
+import { type Decoration, RATE_LIMIT } from './metadata.js';
 import { presenceCheck, RATE_LIMIT_PRESENT } from './presence.js';
 
 /**
@@ -34,8 +33,16 @@ function isDescriptor(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'configurable' in value && ('value' in value || 'get' in value);
 }
 
-/** Leaves `sources` on a class or a method. A second decorator there would silently replace the first, and is an error. */
-export function decorate(decorator: string, sources: readonly PolicySource[]): ClassDecorator & MethodDecorator {
+/**
+ * Leaves what a decorator says on a class or a method. A second decorator there would silently replace the first, and is an error,
+ * apart from `@SkipRateLimit('name')` beside `@RateLimit`: boot checks them together.
+ *
+ * @param say gets the place, for messages
+ */
+export function decorate(
+  decorator: '@RateLimit' | '@SkipRateLimit',
+  say: (place: string) => Decoration,
+): ClassDecorator & MethodDecorator {
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const place = placeOf(target, property);
     const fail = (problem: string): never => {
@@ -43,13 +50,16 @@ export function decorate(decorator: string, sources: readonly PolicySource[]): C
     };
     const isMethod = typeof target !== 'function' && typeof descriptor?.value === 'function';
     if (property !== undefined && !isMethod) fail('belongs on a class or on a method that handles requests');
-    if (sources.some((source) => source === undefined)) fail('takes policies and names, got undefined');
+    const said = say(place);
+    if (said.policies?.includes(undefined as never) === true) fail('takes policies and names, got undefined');
     const decorated = property === undefined ? target : (descriptor!.value as object);
-    if (Reflect.hasOwnMetadata(RATE_LIMIT, decorated)) {
+    const known = Reflect.getOwnMetadata(RATE_LIMIT, decorated) as Decoration | undefined;
+    if (known !== undefined && !canStandBeside(known, said)) {
       fail('stands beside another rate limit decorator: several policies go into one @RateLimit(a, b)');
     }
-    Reflect.defineMetadata(RATE_LIMIT, sources, decorated);
-    if (sources.length === 0) return;
+    Reflect.defineMetadata(RATE_LIMIT, { ...known, ...said }, decorated);
+    // @SkipRateLimit is right wherever nothing is limited.
+    if (said.policies === undefined) return;
     const missing =
       `${place}: @RateLimit has no effect, because RateLimitModule is not imported: add RateLimitModule.forRoot() to the ` +
       `imports of the root module`;
@@ -57,4 +67,9 @@ export function decorate(decorator: string, sources: readonly PolicySource[]): C
     if (property === undefined) check(target as Type);
     else check(target, property, descriptor!);
   };
+}
+
+function canStandBeside(one: Decoration, other: Decoration): boolean {
+  if (one.skips === 'all' || other.skips === 'all') return false;
+  return (one.policies === undefined) !== (other.policies === undefined);
 }

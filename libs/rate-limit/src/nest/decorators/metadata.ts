@@ -1,7 +1,22 @@
 import type { PolicySource } from '../types.js';
 
-/** Both decorators use one key, so that the nearest decorator wins. */
+/** All decorators use one key, so that a class that is derived from a decorated one replaces all that its base says. */
 export const RATE_LIMIT = 'nestjs-floodgate:rate-limit';
 
-/** The metadata of `@SkipRateLimit`: no policies, not even the defaults. */
-export const SKIPPED: readonly PolicySource[] = Object.freeze([]);
+/** What the decorators say on one class or method. */
+export interface Decoration {
+  /** Those of `@RateLimit`. */
+  readonly policies?: readonly PolicySource[];
+  /** Whether the module's defaults stay beside them; undefined where `@RateLimit` does not say. */
+  readonly defaults?: KeptDefaults;
+  /** What `@SkipRateLimit` leaves out. */
+  readonly skips?: 'all' | readonly string[];
+}
+
+/** See `RoutePolicyOptions`. */
+export type KeptDefaults = 'keep' | 'replace';
+
+/** What the decorators of a class or a method say; undefined without one. */
+export function decorationOf(place: object): Decoration | undefined {
+  return Reflect.getMetadata(RATE_LIMIT, place) as Decoration | undefined;
+}

@@ -1,5 +1,6 @@
-import { Catch, type ExceptionFilter, Inject, Injectable, Logger, Optional, type Type } from '@nestjs/common';
+import { Catch, type ExceptionFilter, Inject, Injectable, Optional, type Type } from '@nestjs/common';
 import { withHelp } from '../../util/error-codes.js';
+import { RateLimitLogger } from '../logger.js';
 
 /** Provided by `RateLimitModule` for the whole application. The module may be of another copy of the package. */
 export const RATE_LIMIT_PRESENT = Symbol.for('nestjs-floodgate:module-is-imported');
@@ -20,7 +21,7 @@ export function presenceCheck(token: symbol, warning: string): Type<ExceptionFil
   @Catch(Never)
   class RateLimitPresence implements ExceptionFilter {
     constructor(@Optional() @Inject(token) present: true | undefined) {
-      if (present === undefined) new Logger('RateLimit').warn(withHelp(warning, 'FG_NOT_LIMITED'));
+      if (present === undefined) new RateLimitLogger().warn(withHelp(warning, 'FG_NOT_LIMITED'));
     }
 
     catch(): void {}

@@ -56,7 +56,7 @@ export function checkShape(options: unknown): void {
 /** Checks what single options cannot tell. */
 function checkTogether(options: RateLimitModuleOptions): void {
   const { redis, store, clock = 'redis', maxSkewMs, headers = 'x-ratelimit', partitionKeySecret } = options;
-  const { decisionSampling, onDecision } = options;
+  const { decisionIdentity, decisionSampling, onDecision } = options;
   const {
     lingerMs = MODULE_OPTIONS.lingerMs.default as number,
     deadlineMs = MODULE_OPTIONS.deadlineMs.default as number,
@@ -89,10 +89,11 @@ function checkTogether(options: RateLimitModuleOptions): void {
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
-  if (decisionSampling !== undefined && onDecision === undefined) {
+  for (const [option, value] of Object.entries({ decisionSampling, decisionIdentity })) {
+    if (value === undefined || onDecision !== undefined) continue;
     throw new RateLimitConfigError(
       WHERE,
-      'decisionSampling has no effect without onDecision: give onDecision with it, or leave it out',
+      `${option} has no effect without onDecision: give onDecision with it, or leave it out`,
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }

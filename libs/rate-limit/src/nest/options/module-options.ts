@@ -1,10 +1,11 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../../algorithms/duration.js';
 import type { DecisionEvent } from '../../metrics/decision-event.js';
+import type { IdentityNaming } from '../../identity/identity-tag.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
-import type { RedisClient } from '../../stores/redis/redis-client.js';
-import type { RedisConnectionOptions } from '../../stores/redis/redis-options.js';
+import type { RedisClient } from '../../stores/redis/clients/redis-client.js';
+import type { RedisConnectionOptions } from '../../stores/redis/clients/redis-options.js';
 import type { StoreStateChange } from '../../stores/store-state.js';
 import type { RateLimitStore } from '../../stores/store.js';
 import type { HeaderFormat } from '../../http/headers.js';
@@ -46,7 +47,7 @@ export interface RateLimitModuleOptions {
   /**
    * Says which plan a request's client has, for policies with `plans`. Default none. See docs/plans.md.
    *
-   * @example plan: { resolve: (context) => planOf(context.switchToHttp().getRequest().user), cacheFor: '1m' }
+   * @example plan: { resolve: (context) => planOf(context.switchToHttp().getRequest<{ user: User }>().user), cacheFor: '1m' }
    */
   plan?: PlanOptions;
   /**
@@ -138,17 +139,26 @@ export interface RateLimitModuleOptions {
    * @example RateLimitModule.forRoot({ redis, lingerMs: 2 })
    */
   lingerMs?: number;
+  /**
+   * What the boot does while Redis cannot decide, because it is out of reach or refuses (a wrong password, a missing right):
+   * `'retry'` (default) starts, tries again and goes by `onStoreFailure` meanwhile; `'required'` stops the boot, also where `redis` is
+   * not set. A database that is not there stops it in both cases.
+   *
+   * @example { redis: process.env.REDIS_URL, connect: 'required' }
+   */
+  connect?: 'retry' | 'required';
   /** What requests get while the store cannot decide: `'local'` (default), `'open'` or `'closed'`. A policy may say otherwise. */
   onStoreFailure?: OnStoreFailure;
   /**
    * The number of processes among which the limits are divided while each decides for itself (`'local'`): 1 (default) to 10,000,
    * or a function that is asked at each such decision. With the default, 12 processes admit 12 times the limit during an outage.
    *
-   * A share is rounded down, but never below 1 or a policy's constant cost. If the function fails, its last valid value is kept.
+   * A share is rounded down, but never below 1 or a policy's constant cost. If the function fails, its last valid value is kept. It
+   * may return a promise, for which no decision waits: until that settles, the last value counts. Boot asks once.
    *
    * @example localShare: () => discovery.podCount
    */
-  localShare?: number | (() => number);
+  localShare?: number | (() => number | Promise<number>);
   /**
    * The bytes that clients' states may take while the process decides for itself (`'local'`): a whole number from 1, default
    * 64,000,000, which is enough for some 200,000 clients. Beyond it the process decides as a full `MemoryStore` does.
@@ -172,6 +182,14 @@ export interface RateLimitModuleOptions {
    * @example decisionSampling: 0.01
    */
   decisionSampling?: number;
+  /**
+   * Whether `onDecision` learns whom the policies counted (`identities`): by the identity's tag, such as `'user:rider-1'` or
+   * `'ip:203.0.113.7'`, or by a `'hash'` of its value. Default none of them. An API key is a hash in both. A hash is a pseudonym: whoever
+   * can list your users or addresses can find them again.
+   *
+   * @example decisionIdentity: 'hash'
+   */
+  decisionIdentity?: IdentityNaming;
   /**
    * The most requests that wait for leaky buckets in this process: a whole number from 1, default 10,000. A request reserves a
    * place before the store is asked. Without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. A waiting

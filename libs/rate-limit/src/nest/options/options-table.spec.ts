@@ -56,7 +56,7 @@ describe('the options of docs/policies.md', () => {
     cost: text(costRule(1).default),
     overdraft: 'one capacity or limit',
     candidate: '',
-    lease: 'each request asks Redis', // a concurrency's own has another meaning
+    prefetch: 'each request asks Redis',
   };
 
   it('are those of the table and of the algorithms, with their defaults', () => {

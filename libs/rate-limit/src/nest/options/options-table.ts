@@ -1,12 +1,12 @@
 import { ON_MISSING_IDENTITY } from '../../identity/identity.js';
 import { isKind } from '../../identity/identity-tag.js';
 import { HEADER_FORMATS, type HeaderFormat } from '../../http/headers.js';
-import { MAX_PROCESSES, isProcessCount } from '../../limiter/fallback.js';
+import { MAX_PROCESSES, isProcessCount } from '../../engine/fallback.js';
 import { isKeyPrefix } from '../../policy/key.js';
 import { STORE_FAILURES } from '../../policy/policy-options.js';
 import { shown } from '../../util/config-error.js';
-import { MAX_LINGER_MS } from '../../stores/redis/linger.js';
-import { isRedisClient } from '../../stores/redis/redis-client.js';
+import { MAX_LINGER_MS } from '../../stores/redis/batch/linger.js';
+import { isRedisClient } from '../../stores/redis/clients/redis-client.js';
 import { oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
@@ -93,6 +93,7 @@ export const MODULE_OPTIONS = {
   denialCacheMs: whole(1000, 0, MAX_MS, MILLISECONDS),
   deadlineMs: whole(50, 1, MAX_MS, MILLISECONDS),
   lingerMs: whole(0, 0, MAX_LINGER_MS, MILLISECONDS),
+  connect: oneOf(['retry', 'required'], 'retry'),
   onStoreFailure: oneOf(STORE_FAILURES, 'local'),
   localShare: {
     default: 1,
@@ -106,6 +107,11 @@ export const MODULE_OPTIONS = {
     default: 1,
     valid: (value) => typeof value === 'number' && value > 0 && value <= 1,
     wanted: 'a share of the decisions, above 0, to 1',
+  },
+  decisionIdentity: {
+    default: undefined,
+    valid: (value) => value === 'tag' || value === 'hash',
+    wanted: "'tag' or 'hash'",
   },
   maxWaiting: whole(10_000, 1),
   maxWaitingPerClient: whole(100, 1),
@@ -123,7 +129,8 @@ function isResolver(value: unknown): boolean {
 function wrongResolver(value: unknown): string | undefined {
   if (isResolver(value)) return undefined;
   // userIdentity instead of userIdentity(), for example.
-  if (typeof value === 'function') return `the function ${value.name}, which is not called,`;
+  if (typeof value === 'function')
+    return `${value.name === '' ? 'a function' : `the function ${value.name}`}, which is not called,`;
   if (!isObject(value)) return shown(value);
   return isKind(value.kind) ? `kind ${shown(value.kind)} without a function resolve` : `kind ${shown(value.kind)}`;
 }

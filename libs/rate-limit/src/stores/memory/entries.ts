@@ -1,8 +1,9 @@
+import { bytesPerCost } from '../../algorithms/capabilities/footprint.js';
 import { flatten } from '../../util/own-text.js';
 import { askedCost, takes } from '../charge.js';
 import { Activity, askedOnce } from './activity.js';
 import { bytesOf, type Entry, type Held, isHeld, type KeptAlgorithm } from './entry.js';
-import { SharedStates } from './shared-states.js';
+import { OverflowStates } from './overflow-states.js';
 
 /** The limits of the entries. */
 export interface Bounds {
@@ -47,7 +48,7 @@ const enum Loss {
 export class Entries {
   private readonly entries = new Map<string, Entry>();
   private readonly activity = new Activity();
-  private readonly shared = new SharedStates((bytes) => this.grown(bytes));
+  private readonly shared = new OverflowStates((bytes) => this.grown(bytes));
   private readonly maxKeys: number;
   private readonly maxBytes: number;
   private readonly spare: number;
@@ -164,7 +165,7 @@ export class Entries {
       const { charge, entry } = one;
       const { key, algorithm } = charge;
       const cost = askedCost(charge);
-      let grows = takes(charge) ? Math.min(cost, algorithm.maxCost) * algorithm.bytesPerCost : 0;
+      let grows = takes(charge) ? Math.min(cost, algorithm.maxCost) * bytesPerCost(algorithm) : 0;
       if (entry === undefined) {
         keys++;
         grows += bytesOf(key, algorithm, undefined);
@@ -227,7 +228,7 @@ export class Entries {
   }
 
   private hasExpired({ algorithm, state, expiresAt }: Entry, now: number): boolean {
-    return expiresAt + this.spare <= now && algorithm.outlives?.(state, now) !== true;
+    return expiresAt + this.spare <= now && algorithm.footprint?.outlives?.(state, now) !== true;
   }
 
   private lossOf(entry: Entry, now: number): Loss {

@@ -1,9 +1,10 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
+import { sizeOf } from '../../algorithms/capabilities/footprint.js';
 import type { BlockLevel } from '../../algorithms/block.js';
 import type { Found, FoundBlock } from '../judge.js';
 
 /** What a store needs to know of a kept state. */
-export type KeptAlgorithm = Pick<Algorithm, 'limit' | 'remaining' | 'read' | 'sizeOf' | 'outlives'>;
+export type KeptAlgorithm = Pick<Algorithm, 'limit' | 'remaining' | 'read' | 'footprint'>;
 
 /** The state of a key, or the state that keys without room share. */
 export interface Entry {
@@ -18,7 +19,7 @@ export interface Entry {
 }
 
 /** Where a caller keeps the entry of a key, so that its next request need not look it up. */
-export interface KnownPlace {
+export interface EntryHandle {
   entry: Entry | undefined;
 }
 
@@ -40,7 +41,7 @@ const ENTRY_BYTES = 200;
 
 /** Bytes of an entry with its key, estimated. */
 export function bytesOf(key: string, algorithm: KeptAlgorithm, state: unknown): number {
-  return ENTRY_BYTES + key.length + algorithm.sizeOf(state);
+  return ENTRY_BYTES + key.length + sizeOf(algorithm, state);
 }
 
 export function isHeld(entry: Entry, held: readonly Held[]): boolean {

@@ -6,7 +6,7 @@ import { histories } from '../../../../../test/support/property-runs.js';
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import type { ChargeVerdict, Verdict } from '../store.js';
 import { MemoryStore } from './memory.store.js';
-import type { SharedStates } from './shared-states.js';
+import type { OverflowStates } from './overflow-states.js';
 
 const ORIGIN = 19_900 * 86_400_000_000;
 const SECOND = 1_000_000;
@@ -207,7 +207,7 @@ describe('MemoryStore when all clients are active', () => {
     const desk = new Desk(1);
     desk.ask('client', SMALL);
     for (let i = 0; i < 3_000; i++) desk.ask('invented', SMALL, 1, `made-up-${i}`);
-    const { entries } = desk.store as unknown as { entries: { shared: SharedStates } };
+    const { entries } = desk.store as unknown as { entries: { shared: OverflowStates } };
     expect(entries.shared.size).toBeLessThanOrEqual(1_000);
   });
 });

@@ -1,13 +1,16 @@
 import { getHeapStatistics } from 'node:v8';
-import { type BlockCharge, type Charge, reserves, takes } from '../charge.js';
+import { type BlockCharge, type Charge, takes, tellsShortfall } from '../charge.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
 import type { Algorithm } from '../../algorithms/algorithm.js';
+import { bytesPerCost, sizeOf } from '../../algorithms/capabilities/footprint.js';
 import type { Block, BlockLevel } from '../../algorithms/block.js';
-import { judge, judgePlain, plainOf, type PlainVerdict } from '../judge.js';
+import { judge } from '../judge.js';
 import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../receipt.js';
 import type { Clock, RateLimitStore, Verdict } from '../store.js';
+import type { StoreTraits } from '../traits.js';
 import { Entries } from './entries.js';
-import type { Entry, Held, HeldBlock, KnownPlace } from './entry.js';
+import type { Entry, Held, HeldBlock, EntryHandle } from './entry.js';
+import { type PlainStore, PlainVerdict } from './plain.js';
 
 export interface MemoryStoreOptions {
   /** Keys kept at most: a whole number from 1, default 1,000,000. */
@@ -59,7 +62,7 @@ function defaultBytes(): number {
  * RateLimitModule.forRoot({ store });
  * ```
  */
-export class MemoryStore implements RateLimitStore {
+export class MemoryStore implements RateLimitStore, PlainStore {
   readonly supports = ['shadow', 'block'] as const;
   private readonly entries: Entries;
   private readonly clock: Clock;
@@ -95,19 +98,20 @@ export class MemoryStore implements RateLimitStore {
     return this.entries.overflowed;
   }
 
+  /** @internal A subclass that decides in its own way gets no short cut. */
+  get traits(): Partial<StoreTraits> {
+    const local = { isLocal: true, overflowed: () => this.overflowed, clear: () => this.clear() };
+    return this.consume === MemoryStore.prototype.consume
+      ? { ...local, answersAtOnce: true, keepsDeadline: true, plain: this }
+      : local;
+  }
+
   consume(charges: readonly Charge[]): Verdict {
     return this.consumeAll(charges, this.begin());
   }
 
-  /**
-   * @internal As `consume`, for one plain charge that is no peek.
-   *
-   * @param place where the caller keeps the entry of the charge's key, if it does
-   * @param charge of which only the key may be read, and where the place is not known yet: other memory than the entry's is far
-   * @param algorithm the charge's
-   * @param cost the charge's
-   */
-  consumePlain(place: KnownPlace | undefined, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict {
+  /** @internal As `PlainStore` says. The charge is no peek. */
+  consumePlain(place: EntryHandle | undefined, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict {
     const { entries } = this;
     const now = this.begin();
     let entry = place?.entry;
@@ -115,14 +119,22 @@ export class MemoryStore implements RateLimitStore {
       entry = entries.get(charge.key);
       if (place !== undefined) place.entry = entry;
     }
-    if (entry === undefined || !entries.hasBytesFor(1)) return plainOf(this.consumeAll([charge], now));
+    if (entry === undefined || !entries.hasBytesFor(1)) return PlainVerdict.of(this.consumeAll([charge], now));
     entries.touch(entry, algorithm);
     const level = algorithm.read(entry.state, now, this.maxSkew);
-    const allowed = algorithm.fits(level, cost || 1);
+    const asked = cost || 1;
+    const allowed = algorithm.fits(level, asked);
     const charged = allowed && cost > 0;
     const after = charged ? algorithm.charge(level, cost) : level;
     // Before the state is written: a level may be a view of it.
-    const verdict = judgePlain(algorithm, cost || 1, allowed, level, after, now);
+    const verdict = new PlainVerdict(
+      allowed,
+      now,
+      algorithm.remaining(after),
+      algorithm.resetAfter(after),
+      allowed ? 0 : asked > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, asked),
+      allowed ? algorithm.delay(level) : 0,
+    );
     if (charged || algorithm.isAhead(entry.state, now, this.maxSkew)) this.rewrite(entry, algorithm, after, now);
     entries.tidy(now);
     return verdict;
@@ -146,7 +158,7 @@ export class MemoryStore implements RateLimitStore {
       // Of an allowed request, only a shadow is not charged.
       const charged = verdict.allowed && verdict.charges[i]!.allowed && takes(charges[i]!);
       if (charged || this.isAhead(one, now)) this.write(one, now);
-      if (charged && reserves(charges[i]!)) charges[i]!.algorithm.hold?.(one.entry?.state, now);
+      if (charged && tellsShortfall(charges[i]!)) charges[i]!.algorithm.refunds?.stamps?.hold(one.entry?.state, now);
     }
     for (let i = 0; i < held.length; i++) if (held[i]!.block !== undefined) this.writeBlock(held[i]!.block!, held, now);
     this.entries.tidy(now); // after the last write: a forgotten entry must not be written
@@ -186,10 +198,12 @@ export class MemoryStore implements RateLimitStore {
     const entry = this.entries.get(key);
     // A clock that has stepped back has moved the state, so the charge cannot be found.
     if (cost === 0 || entry?.state === undefined || algorithm.isAhead(entry.state, now, this.maxSkew)) return 0;
-    const before = algorithm.sizeOf(entry.state);
-    const refunded = algorithm.refund(entry.state, now, cost, receipt);
-    this.entries.grown(algorithm.sizeOf(entry.state) - before);
-    return refunded / (algorithm.refundUnit ?? 1);
+    const { refunds } = algorithm;
+    if (refunds === undefined) return 0;
+    const before = sizeOf(algorithm, entry.state);
+    const refunded = refunds.refund(entry.state, now, cost, receipt);
+    this.entries.grown(sizeOf(algorithm, entry.state) - before);
+    return refunded / refunds.unit;
   }
 
   /** Charges a cost whether it fits or not, up to the overdraft. Returns the charged cost. */
@@ -197,13 +211,13 @@ export class MemoryStore implements RateLimitStore {
     const held = this.hold({ key, algorithm, cost: more });
     if (this.entries.mayNeedRoom([held])) this.entries.makeRoom([held], now);
     this.read(held, now);
-    const cost = Math.max(0, Math.min(more, algorithm.roomWithin?.(held.level, overdraft) ?? 0));
+    const cost = Math.max(0, Math.min(more, algorithm.overdraft?.room(held.level, overdraft) ?? 0));
     if (cost === 0 && !this.isAhead(held, now)) return 0;
-    const before = held.entry === undefined ? 0 : algorithm.sizeOf(held.entry.state);
+    const before = held.entry === undefined ? 0 : sizeOf(algorithm, held.entry.state);
     held.level = algorithm.charge(held.level, cost);
     this.write(held, now);
     // `write` counts the growth of a log by itself.
-    if (before > 0 && algorithm.bytesPerCost === 0) this.entries.grown(algorithm.sizeOf(held.entry!.state) - before);
+    if (before > 0 && bytesPerCost(algorithm) === 0) this.entries.grown(sizeOf(algorithm, held.entry!.state) - before);
     return cost;
   }
 
@@ -220,7 +234,7 @@ export class MemoryStore implements RateLimitStore {
     const { charge, entry } = held;
     if (entry !== undefined) this.entries.touch(entry, charge.algorithm);
     held.level = charge.algorithm.read(entry?.state, now, this.maxSkew);
-    if (reserves(charge)) held.stamp = charge.algorithm.readStamp?.(entry?.state, now);
+    if (tellsShortfall(charge)) held.stamp = charge.algorithm.refunds?.stamps?.read(entry?.state, now);
     if (held.block !== undefined) this.readBlock(held.block, now);
   }
 
@@ -258,10 +272,10 @@ export class MemoryStore implements RateLimitStore {
   }
 
   private rewrite(entry: Entry, algorithm: Algorithm, level: unknown, now: number): void {
-    const before = algorithm.bytesPerCost > 0 ? algorithm.sizeOf(entry.state) : 0; // the state may be written in place
+    const before = bytesPerCost(algorithm) > 0 ? sizeOf(algorithm, entry.state) : 0; // the state may be written in place
     entry.state = algorithm.write(level, now, entry.state);
     entry.expiresAt = algorithm.expiresAt(level, now);
-    if (before > 0) this.entries.grown(algorithm.sizeOf(entry.state) - before);
+    if (before > 0) this.entries.grown(sizeOf(algorithm, entry.state) - before);
     this.entries.charged();
   }
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { shown } from '../../util/config-error.js';
 import { withinLoopTime } from '../loop-timer.js';
 import {
@@ -14,10 +13,10 @@ import {
   type OverrideWrite,
 } from '../override-log.js';
 import { RateLimitStoreError } from '../store.js';
-import { PROGRAM } from './overrides.generated.js';
-import type { RedisClient } from './redis-client.js';
+import { evaluate } from './batch/evaluate.js';
+import { OVERRIDES } from './batch/programs.js';
+import type { RedisClient } from './clients/redis-client.js';
 
-const SHA1 = hash('sha1', PROGRAM);
 /** The parts of the keys behind the hash tag, in the order of KEYS. */
 const KEYS = ['version', 'records', 'versions', 'ends', 'changes'];
 /** Milliseconds that an answer may take: these calls are no decisions, which have a shorter deadline. */
@@ -88,15 +87,7 @@ export class RedisOverrideLog implements OverrideLog {
   private async run(...args: string[]): Promise<OverrideReply & { readonly rest: readonly string[] }> {
     const { client } = this.connection;
     const { keys } = this;
-    const ask = async (): Promise<unknown> => {
-      try {
-        return await client.evalsha(SHA1, keys.length, ...keys, ...args);
-      } catch (error) {
-        if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
-        return client.eval(PROGRAM, keys.length, ...keys, ...args);
-      }
-    };
-    return checked(await this.inTime(ask()));
+    return checked(await this.inTime(evaluate(client, OVERRIDES, keys.length, [...keys, ...args])));
   }
 
   private async inTime(answer: Promise<unknown>): Promise<unknown> {

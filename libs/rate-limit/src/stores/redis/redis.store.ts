@@ -14,22 +14,22 @@ import type {
   StoreStateChange,
   Verdict,
 } from '../store.js';
-import { ALWAYS_AVAILABLE, type Availability } from './availability.js';
-import { Batcher } from './batcher.js';
-import { watchClock } from './clock-skew.js';
-import { Connection } from './connection.js';
-import { CrossSlot } from './cross-slot.js';
-import { isLingerMs, Linger, MAX_LINGER_MS } from './linger.js';
-import { StoreRequest } from './pending-request.js';
-import { Probe } from './probe.js';
-import { isRedisClient, type NodesOfClient, type OwnedRedisClient, type RedisClient } from './redis-client.js';
-import { NodeLanes } from './node-lanes.js';
-import { NodeScript } from './node-script.js';
-import { ClusterRouting, ONE_LANE } from './routing.js';
-import { ShardSpread } from './shard-spread.js';
-import { Script } from './script.js';
-import { SlotRequests } from './slot-requests.js';
-import { SLOTS } from './slots.js';
+import { withinLoopTime } from '../loop-timer.js';
+import type { StoreTraits } from '../traits.js';
+import { watchClock } from './connection/clock-skew.js';
+import { Connection, REQUIRED_PATIENCE_MS, requiredError } from './connection/connection.js';
+import type { Availability } from './batch/availability.js';
+import type { Lane } from './batch/lane.js';
+import { isLingerMs, Linger, MAX_LINGER_MS } from './batch/linger.js';
+import { isRedisClient, type OwnedRedisClient, type RedisClient } from './clients/redis-client.js';
+import { Cluster } from './cluster/cluster.js';
+import { Probe } from './connection/probe.js';
+import { inOurWords } from './clients/client-failure.js';
+import { OneServer } from './one-server.js';
+import { RedisOverrideLog } from './override-log.js';
+import { Script } from './batch/script.js';
+import { Unanswered } from './connection/unanswered.js';
+import type { Decider, Topology } from './topology.js';
 
 export interface RedisStoreOptions {
   /**
@@ -53,6 +53,8 @@ export interface RedisStoreOptions {
   denials?: Denials;
   /** @internal */
   observer?: StoreObserver;
+  /** @internal The key of a probe: `connect` rejects unless Redis can decide. */
+  required?: (number: number) => string;
   /** @internal Set for a client that belongs to the store: the store connects, watches and closes it. */
   owned?: OwnedClientOptions;
 }
@@ -69,26 +71,28 @@ export interface OwnedClientOptions {
 /**
  * Decides in Redis, atomically for all pods, with one Lua program. The requests of one turn of the event loop travel together.
  *
- * The store uses the client as it is, and leaves it open.
+ * The store uses the client as it is, and leaves it open. While 25,000 requests wait for the client's answers, others fail at once.
  *
  * @example RateLimitModule.forRoot({ store: new RedisStore(client, { clock: 'app' }) })
  */
 export class RedisStore implements RateLimitStore {
   readonly supports: RateLimitStore['supports'];
+  /** @internal */
+  readonly traits: Partial<StoreTraits>;
   /** @internal Overrides share it. */
   readonly client: RedisClient;
-  /** @internal Undefined unless the client is a Cluster's. */
-  readonly lanes: NodeLanes | undefined;
+  /** @internal One server, or a Cluster. */
+  readonly topology: Topology;
   private readonly script: Script;
-  private readonly batcher: Batcher;
+  private readonly decider: Decider;
   private readonly availability: Availability;
   /** Undefined unless the client belongs to the store. */
   private readonly connection: Connection | undefined;
-  /** All undefined unless the client is a Cluster's. */
-  private readonly cluster: ClusterRouting | undefined;
-  private readonly crossSlot: CrossSlot | undefined;
-  private readonly slotRequests: SlotRequests | undefined;
+  /** Undefined where the client belongs to the store: its connection bounds what waits. */
+  private readonly unanswered: Unanswered | undefined;
   private readonly deadlines: Deadlines | undefined;
+  /** Undefined unless the boot needs Redis. Without a deadline: the first answer may take longer. */
+  private readonly required: Probe | undefined;
 
   /**
    * @throws {TypeError} when `client` is no client
@@ -97,71 +101,51 @@ export class RedisStore implements RateLimitStore {
   constructor(client: RedisClient, options: RedisStoreOptions = {}) {
     this.client = client;
     const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, lingerMs, deadlines, denials, observer, owned } = options;
+    const { required } = options;
     if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
     const appClock = clockOf(clock);
-    // A lease ends by the store's clock: those of pods may be apart.
-    this.supports = clock === 'app' ? ['shadow', 'block'] : ['shadow', 'block', 'lease'];
+    // A prefetch ends by the store's clock: those of pods may be apart.
+    this.supports = clock === 'app' ? ['shadow', 'block'] : ['shadow', 'block', 'prefetch'];
+    this.traits = {
+      answersAtOnce: false,
+      keepsDeadline: deadlines !== undefined,
+      notesDenials: denials !== undefined,
+      server: 'Redis',
+      overrideLog: (keyOf) => new RedisOverrideLog(this, keyOf),
+      whyNoPrefetch:
+        clock === 'app' ? `prefetch needs Redis's clock, and clock is 'app': leave one of them out` : undefined,
+    };
     const maxSkew = checkMaxSkew('RedisStore', maxSkewMs);
     const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines };
     this.script = new Script(client, settings);
-    const keyPrefix = client.options?.keyPrefix ?? '';
-    const lanes = (this.lanes =
-      client.isCluster === true
-        ? new NodeLanes(client as NodesOfClient, {
-            script: new NodeScript(keyPrefix, settings),
-            keyPrefix,
-            probeKey: owned?.probeKey,
-            logger: owned?.logger,
-          })
-        : undefined);
-    const cluster = (this.cluster = lanes && new ClusterRouting(keyPrefix, lanes));
-    if (owned !== undefined) {
-      const { probeKey, logger, onStateChange } = owned;
-      const own = client as OwnedRedisClient;
+    this.required = required && new Probe(this.script, undefined, required);
+    const own = owned && { ...owned, client: client as OwnedRedisClient };
+    const topology = (this.topology =
+      client.isCluster === true ? new Cluster(client, this.script, settings, own) : new OneServer(this.script));
+    if (own !== undefined) {
+      const { probeKey, logger, onStateChange } = own;
       const listeners = { logger, observer, onChange: onStateChange };
       const probe = new Probe(this.script, deadlines, probeKey);
-      this.connection = new Connection(own, probe, cluster, deadlines?.ms ?? 0, listeners);
-      if (lanes !== undefined) own.on('ready', () => lanes.probeAll());
-      if (clock === 'app') watchClock(own, maxSkewMs, logger);
+      const deadlineMs = deadlines?.ms ?? 0;
+      const nodes = topology.watch(probe, deadlineMs, listeners);
+      this.connection = new Connection(own.client, probe, nodes, deadlineMs, listeners);
+      if (clock === 'app') watchClock(own.client, maxSkewMs, logger);
     }
     this.deadlines = deadlines;
-    this.availability = this.connection ?? ALWAYS_AVAILABLE;
-    this.batcher = new Batcher({
-      decide: (batch, question) =>
-        lanes !== undefined && batch.lane >= SLOTS
-          ? lanes.decide(batch, question)
-          : this.script.decide(batch, question),
-      routing: cluster ?? ONE_LANE,
+    const unanswered = (this.unanswered =
+      this.connection === undefined ? new Unanswered((charge) => topology.laneOfCharge(charge)) : undefined);
+    this.availability = this.connection ?? unanswered!;
+    this.decider = topology.decider({
       availability: this.availability,
+      decide:
+        unanswered &&
+        ((lane, batch, question) => unanswered.call(lane, batch.size, () => lane.decide(batch, question))),
       deadlines,
       denials,
       observer,
-      settlesLate: cluster !== undefined,
       linger: lingerOf(lingerMs),
-      cork: lanes && (() => lanes.cork()),
-      bySlot: cluster && { ask: (requests, question) => this.slotRequests!.ask(requests, question) },
+      refund: (receipts) => void this.refund(receipts),
     });
-    if (cluster !== undefined) {
-      this.crossSlot = new CrossSlot({
-        routing: cluster,
-        add: (pending) => this.batcher.add(pending),
-        refund: (receipts) => void this.refund(receipts),
-        deadlines,
-        denials,
-        turn: () => this.batcher.turn,
-        spread: owned && new ShardSpread(client as OwnedRedisClient, cluster, owned.logger),
-      });
-      this.slotRequests = new SlotRequests({
-        routing: cluster,
-        decide: (batch, question) => this.script.decide(batch, question),
-        crossSlot: this.crossSlot,
-        availability: this.availability,
-        deadlines,
-        denials,
-        observer,
-        cork: () => lanes!.cork(),
-      });
-    }
   }
 
   /**
@@ -169,43 +153,43 @@ export class RedisStore implements RateLimitStore {
    * unavailable.
    */
   consume(charges: readonly Charge[]): Promise<Verdict> {
-    let unavailable = this.availability.check(charges);
-    // Without the node of a shadow the others still decide.
-    if (unavailable !== undefined && this.crossSlot !== undefined) {
-      unavailable = this.availability.check(charges.filter(({ shadow }) => shadow !== true));
-    }
-    if (unavailable !== undefined) throw unavailable;
-    if (this.crossSlot?.isNeededFor(charges) === true) return this.crossSlot.decide(charges);
-    return new Promise((resolve, reject) => this.batcher.add(new StoreRequest(charges, resolve, reject)));
+    return this.decider.decide(charges);
   }
 
   async reset(keys: readonly string[]): Promise<void> {
-    this.batcher.flush(); // requests made before the reset are decided before it
-    await Promise.all(keys.map((key) => this.client.del(key))); // one by one: their slots may differ
+    this.decider.flush(); // requests made before the reset are decided before it
+    // One by one: their slots may differ.
+    const calls = keys.map(async (key) => this.call(this.topology.laneOfKey(key), 1, () => this.client.del(key)));
+    await Promise.all(calls).catch((error: unknown) => {
+      throw inOurWords(error);
+    });
   }
 
   /** Refunds charges: each is sent once and never again, so a lost refund stays charged. */
   async refund(taken: readonly ChargeReceipt[]): Promise<void> {
     // One by one: their slots may differ, and none depends on another.
     await Promise.allSettled(
-      taken.map(async (receipt) => this.script.settle([{ receipt, finalCost: 0, overdraft: 0 }])),
+      taken.map(async (receipt) =>
+        this.call(this.topology.laneOfKey(receipt.key), 1, () =>
+          this.script.settle([{ receipt, finalCost: 0, overdraft: 0 }]),
+        ),
+      ),
     );
   }
 
   /** Settles in one call; on a Cluster in one for each slot. Each is sent once and never again. */
   async settle(settlements: readonly ChargeSettlement[]): Promise<(SettledCharge | undefined)[]> {
-    const { cluster } = this;
-    const slots = new Map<number, ChargeSettlement[]>();
+    const lanes = new Map<Lane, ChargeSettlement[]>();
     for (const settlement of settlements) {
-      const slot = cluster === undefined ? 0 : cluster.slotOf(settlement.receipt.key);
-      const others = slots.get(slot);
-      if (others === undefined) slots.set(slot, [settlement]);
+      const lane = this.topology.laneOfKey(settlement.receipt.key);
+      const others = lanes.get(lane);
+      if (others === undefined) lanes.set(lane, [settlement]);
       else others.push(settlement);
     }
-    this.batcher.flush(); // charges that were made before are decided before
+    this.decider.flush(); // charges that were made before are decided before
     const settled = new Map<ChargeSettlement, SettledCharge>();
-    const calls = Array.from(slots, async ([slot, all]) => {
-      const answers = await this.settleSlot(slot, all);
+    const calls = Array.from(lanes, async ([lane, all]) => {
+      const answers = await this.settleIn(lane, all);
       for (const [i, settlement] of all.entries()) settled.set(settlement, answers[i]!);
     });
     const failure = (await Promise.allSettled(calls)).find((call) => call.status === 'rejected');
@@ -213,22 +197,22 @@ export class RedisStore implements RateLimitStore {
     return settlements.map((settlement) => settled.get(settlement));
   }
 
-  private settleSlot(slot: number, settlements: readonly ChargeSettlement[]): Promise<SettledCharge[]> {
-    const { availability, deadlines, script } = this;
-    const unavailable = availability.checkLane(slot);
+  private settleIn(lane: Lane, settlements: readonly ChargeSettlement[]): Promise<SettledCharge[]> {
+    const { availability, deadlines } = this;
+    const unavailable = availability.checkLane(lane);
     if (unavailable !== undefined) return Promise.reject(unavailable);
     return new Promise((resolve, reject) => {
-      const question = deadlines?.ask((error) => reject(availability.failed(error, slot)));
-      script.settle(settlements, question).then(
+      const question = deadlines?.ask((error) => reject(availability.failed(error, lane)));
+      this.call(lane, settlements.length, () => this.script.settle(settlements, question)).then(
         (settled) => {
           if (question !== undefined) deadlines?.answered(question);
-          availability.answered(slot);
+          availability.answered(lane);
           resolve(settled);
         },
         (error: Error) => {
           const late = question !== undefined && question.fail === undefined;
           if (question !== undefined) deadlines?.answered(question);
-          if (!late) reject(availability.failed(error, slot));
+          if (!late) reject(availability.failed(error, lane));
         },
       );
     });
@@ -236,17 +220,35 @@ export class RedisStore implements RateLimitStore {
 
   /** @internal A call beside the decisions, of this key, was not answered in time: it counts as a decision that was not. */
   missed(key: string, error: RateLimitStoreError): void {
-    this.availability.failed(error, this.cluster?.slotOf(key) ?? 0);
+    this.availability.failed(error, this.topology.laneOfKey(key));
   }
 
-  /** Connects a client that belongs to the store. Any other client connects by itself. */
+  /** Sends what is no decision, unless too much waits in a client of the application. */
+  private call<T>(lane: Lane, requests: number, run: () => Promise<T>): Promise<T> {
+    const { unanswered } = this;
+    if (unanswered === undefined) return run();
+    const unavailable = unanswered.checkLane(lane);
+    return unavailable === undefined ? unanswered.call(lane, requests, run) : Promise.reject(unavailable);
+  }
+
+  /**
+   * Connects a client that belongs to the store. Any other client connects by itself.
+   *
+   * @throws {RateLimitConfigError} when Redis refuses the database, or cannot decide and has to
+   */
   async connect(): Promise<void> {
-    await this.connection?.open();
+    if (this.connection !== undefined) return this.connection.open(this.required);
+    const { required } = this;
+    if (required === undefined) return;
+    const answer = required.ask(required.keyOf(0), undefined);
+    await withinLoopTime(REQUIRED_PATIENCE_MS, answer).catch((error: Error) => {
+      throw requiredError(error.message);
+    });
   }
 
   /** Closes a client that belongs to the store. Any other client is left open. */
   async close(): Promise<void> {
-    this.batcher.flush(); // requests that wait for others are still decided
+    this.decider.flush(); // requests that wait for others are still decided
     await this.connection?.close();
   }
 }

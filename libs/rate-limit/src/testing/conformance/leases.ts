@@ -45,7 +45,7 @@ export const LEASES: Laws = {
     const [lease] = await timeline.take(0, [two, 1]);
     await timeline.take(SECOND, [two, 1]);
     const at = 20 * SECOND;
-    const renewed = await timeline.take(at, [two.renewal!(lease!.resetAt), 1]);
+    const renewed = await timeline.take(at, [two.lease!.renewal(lease!.resetAt), 1]);
     expectSame('the renewed lease', { ends: renewed[0]!.resetAt }, { ends: ORIGIN + at + LEASE });
     const full = { allowed: false, retryAfter: LEASE + SECOND - at, resetAfter: LEASE };
     expectFields('still both', await timeline.charge(at, two, 1), full);
@@ -59,7 +59,7 @@ export const LEASES: Laws = {
   'a renewal of a lease that has ended takes a free one, and fails where there is none': async (open) => {
     const timeline = await open();
     const [lease] = await timeline.take(0, [one, 1]);
-    const renewal = one.renewal!(lease!.resetAt);
+    const renewal = one.lease!.renewal(lease!.resetAt);
     expectFields('a free one', await timeline.charge(LEASE, renewal, 1), { allowed: true, remaining: 0 });
     expectFields('which counts', await timeline.charge(LEASE, one, 1), { allowed: false });
     expectFields('none is free', await timeline.charge(LEASE + 1, renewal, 1), { allowed: false });
@@ -69,7 +69,7 @@ export const LEASES: Laws = {
     const timeline = await open();
     const [lease] = await timeline.take(0, [two, 1]);
     await timeline.take(SECOND, [two, 1]);
-    const renewed = await timeline.charge(2 * SECOND, one.renewal!(lease!.resetAt), 1);
+    const renewed = await timeline.charge(2 * SECOND, one.lease!.renewal(lease!.resetAt), 1);
     expectFields('the renewal', renewed, { allowed: true, resetAfter: LEASE });
     expectFields('both count', await timeline.charge(2 * SECOND, one, 1), { allowed: false, remaining: 0 });
     expectFields('until one ends', await timeline.charge(LEASE + SECOND, one, 1), {
@@ -83,7 +83,7 @@ export const LEASES: Laws = {
     if (!timeline.refunds) return;
     const leases = [];
     for (let i = 0; i < 3; i++) leases.push(await timeline.take(i, [many, 100]));
-    const renewed = await timeline.take(MINUTE / 4, [many.renewal!(leases[1]![0]!.resetAt), 100]);
+    const renewed = await timeline.take(MINUTE / 4, [many.lease!.renewal(leases[1]![0]!.resetAt), 100]);
     expectFields('all of them', await timeline.charge(MINUTE / 4, many, 1), { allowed: false, resetAfter: LEASE });
     expectFields('the others have ended', await timeline.charge(LEASE + 2, many, 0), { remaining: 200 });
     await timeline.refund(LEASE + 2, renewed);

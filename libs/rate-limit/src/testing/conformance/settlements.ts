@@ -1,5 +1,7 @@
 import { ALGORITHM_NAMES } from '../../algorithms/algorithms.js';
+import type { ChargeReceipt } from '../../stores/receipt.js';
 import { MINUTE, SECOND } from './instants.js';
+import type { SettledCharge } from '../../stores/store.js';
 import { eachOf, type Law, type Laws } from './laws.js';
 import { expectFields, expectSame } from './same.js';
 import { algorithmOf, SMALL_POLICIES } from './small-policies.js';
@@ -14,6 +16,9 @@ function settling(law: Law): Law {
 const none = { refunded: 0, charged: 0 };
 /** 10 tokens, and one more each second. */
 const BUCKET = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: 1 });
+
+/** Before, at and after the edges of windows and leases of a second, and where a bucket has refilled. */
+const SETTLED_AT = [0, 0.5, 0.999_999, 1, 1.25, 1.5, 1.999_999, 2, 60].map((seconds) => seconds * SECOND);
 
 /** What holds for reservations that are settled. */
 export const SETTLEMENTS: Laws = {
@@ -72,6 +77,63 @@ export const SETTLEMENTS: Laws = {
         await timeline.charge(MINUTE, algorithm, 4, 'plain');
         const plain = await timeline.charge(MINUTE, algorithm, 0, 'plain');
         expectSame('the state after it', await timeline.charge(MINUTE, algorithm, 0), plain);
+      }),
+  ),
+
+  ...eachOf(
+    ALGORITHM_NAMES,
+    (name) => `${name}: a settlement says what it gives back, whenever it comes`,
+    (name) =>
+      settling(async (open) => {
+        const algorithm = algorithmOf(SMALL_POLICIES[name]);
+        for (const at of SETTLED_AT) {
+          for (const others of [0, 1]) {
+            const timeline = await open();
+            const key = `${at} ${others}`;
+            const left = async (): Promise<number> => {
+              const { remaining, resetAfter } = await timeline.charge(at, algorithm, 0, key);
+              // The departing request of a queue takes no waiting place.
+              return algorithm.delays && resetAfter === 0 ? remaining + 1 : remaining;
+            };
+            await timeline.charge(0, algorithm, others, key);
+            const receipts = await timeline.reserve(0, [algorithm, 2, key]);
+            await timeline.charge(Math.min(at, SECOND / 4), algorithm, others, key);
+            const before = await left();
+            const [settled] = (await timeline.settle(at, receipts, 0)) as SettledCharge[];
+            const gained = (await left()) - before;
+            // A bucket refunds parts of a token, and `remaining` is whole.
+            const off = Math.abs(gained - settled!.refunded!);
+            const said = `after ${at} microseconds, beside ${2 * others}: refunded ${settled!.refunded}, gained ${gained}`;
+            expectSame(said, { isTrue: off < 1 && (settled!.refunded! > 0 || gained === 0) }, { isTrue: true });
+          }
+        }
+      }),
+  ),
+
+  ...eachOf(
+    ALGORITHM_NAMES,
+    (name) =>
+      `${name}: a rejection knows whether it would pass without the charges that are open, if it says so at all`,
+    (name) =>
+      settling(async (open) => {
+        const algorithm = algorithmOf(SMALL_POLICIES[name]);
+        const { maxCost } = algorithm;
+        for (let used = 0; used < maxCost; used++) {
+          for (let cost = 1; cost <= maxCost; cost++) {
+            const timeline = await open();
+            const key = `${used} ${cost}`;
+            await timeline.charge(0, algorithm, used, key);
+            const receipts: ChargeReceipt[] = [];
+            for (let i = used; i < maxCost; i++) receipts.push(...(await timeline.reserve(0, [algorithm, 1, key])));
+            const { shortfall } = await timeline.rejected(0, algorithm, cost, key);
+            if (shortfall === undefined) return;
+            const some = receipts.slice(1);
+            expectSame(`without ${some.length}`, [shortfall.fitsWithout(some)], [cost <= some.length]);
+            const fits = shortfall.fitsWithout(receipts);
+            for (const receipt of receipts.toReversed()) await timeline.settle(0, [receipt], 0);
+            expectFields('after their refunds', await timeline.charge(0, algorithm, cost, key), { allowed: fits });
+          }
+        }
       }),
   ),
 

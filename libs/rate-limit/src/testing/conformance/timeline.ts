@@ -74,6 +74,14 @@ export class Timeline {
     return charges.map(({ receipt }) => receipt!);
   }
 
+  /** The verdict on a reservation that has to be rejected. */
+  async rejected(at: number, ...asked: Asked): Promise<ChargeVerdict> {
+    this.time.now = ORIGIN + at;
+    const { charges } = await this.store.consume([{ ...chargeOf(asked), mode: 'reserve' }]);
+    expectFields(`the reservation at ${at} microseconds`, charges[0], { allowed: false });
+    return charges[0]!;
+  }
+
   /** Settles at a final cost, which may exceed each limit by `overdraft`. */
   async settle(at: number, receipts: readonly ChargeReceipt[], finalCost: number, overdraft = 0): Promise<unknown> {
     this.time.now = ORIGIN + at;

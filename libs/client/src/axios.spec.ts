@@ -1,0 +1,127 @@
+import { describe, expect, it } from '@jest/globals';
+import { create, type CreateAxiosDefaults, isAxiosError, isCancel } from 'axios';
+import { rateLimitAxios, type RateLimitClientOptions } from './index.js';
+import { type Scripted, ScriptedServer } from '../test-support/scripted-server.js';
+import { VirtualTime } from '../test-support/virtual-time.js';
+
+const REJECTION: Scripted = { status: 429, headers: { 'Retry-After': '2' }, body: { retry_after_ms: 1500 } };
+const EMPTY: Scripted = { headers: { RateLimit: '"a";r=0;t=3' } };
+
+interface Given extends RateLimitClientOptions {
+  readonly axios?: CreateAxiosDefaults;
+}
+
+/** An instance of axios on a clock that stands still while requests are on the way. */
+async function setUp(answers: readonly Scripted[], { axios: defaults, ...options }: Given = {}) {
+  const time = new VirtualTime();
+  const server = await ScriptedServer.start(answers, time.now);
+  // axios's own adapter for fetch: the clock knows which requests are on the way.
+  const instance = create({ adapter: 'fetch', env: { fetch: time.fetch }, ...defaults } as CreateAxiosDefaults);
+  const remove = rateLimitAxios(instance, { time, random: () => 0, ...options });
+  return { time, server, instance, remove, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+function statusOf(error: unknown): number | undefined {
+  return isAxiosError(error) ? error.response?.status : undefined;
+}
+
+describe('rateLimitAxios', () => {
+  it('retries a 429 after the milliseconds of its body, with the same body, for every method', async () => {
+    await using world = await setUp([REJECTION, REJECTION]);
+    const { time, server, instance } = world;
+    const response = await time.run(instance.post(server.url, { driver: 'd1' }, { params: { zone: 'z' } }));
+    expect(response.status).toBe(200);
+    expect(server.seen.map(({ at }) => at)).toEqual([0, 1500, 3000]);
+    expect(server.seen.map(({ body }) => body)).toEqual(Array.from({ length: 3 }).fill('{"driver":"d1"}'));
+    expect(server.seen.map(({ path }) => path)).toEqual(Array.from({ length: 3 }).fill('/path?zone=z'));
+  });
+
+  it('transforms the body of each attempt from the original', async () => {
+    const transformRequest = [(data: unknown): string => `<${String(data)}>`];
+    await using world = await setUp([REJECTION], { axios: { transformRequest } });
+    await world.time.run(world.instance.put(world.server.url, 'text'));
+    expect(world.server.seen.map(({ body }) => body)).toEqual(['<text>', '<text>']);
+  });
+
+  it('ends with the error of the last 429', async () => {
+    await using world = await setUp(
+      Array.from({ length: 5 }, (): Scripted => REJECTION),
+      { maxAttempts: 3 },
+    );
+    const { time, server, instance } = world;
+    const error: unknown = await time.run(instance.get(server.url).catch((thrown: unknown) => thrown));
+    expect(statusOf(error)).toBe(429);
+    expect((error as { response: { data: unknown } }).response.data).toEqual({ retry_after_ms: 1500 });
+    expect(server.seen).toHaveLength(3);
+  });
+
+  it('ends with the response of the last 429 where validateStatus allows it', async () => {
+    await using world = await setUp([REJECTION, REJECTION], { maxAttempts: 2, axios: { validateStatus: () => true } });
+    const response = await world.time.run(world.instance.get(world.server.url));
+    expect(response.status).toBe(429);
+    expect(world.server.seen.map(({ at }) => at)).toEqual([0, 1500]);
+  });
+
+  it('waits before the next request once nothing remains, and parallel calls leave one after the other', async () => {
+    await using world = await setUp([EMPTY, EMPTY, EMPTY]);
+    const { time, server, instance } = world;
+    await time.run(instance.get(server.url));
+    await time.run(Promise.all([instance.get(server.url), instance.get(server.url)]));
+    expect(server.seen.map(({ at }) => at)).toEqual([0, 3000, 6000]);
+  });
+
+  it('rejects a call that cannot leave within maxWaitMs', async () => {
+    await using world = await setUp([EMPTY], { maxWaitMs: 1000 });
+    const { time, server, instance } = world;
+    await time.run(instance.get(server.url));
+    await expect(time.run(instance.get(server.url))).rejects.toMatchObject({
+      name: 'RateLimitWaitError',
+      retryAfterMs: 3000,
+    });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it.each<[string, Scripted[]]>([
+    ['after a rejection', [REJECTION]],
+    ['before the first attempt', [EMPTY]],
+  ])("ends a wait %s with axios's own error when the signal aborts", async (_, answers) => {
+    await using world = await setUp(answers);
+    const { time, server, instance } = world;
+    const abort = new AbortController();
+    if (answers[0] === EMPTY) await time.run(instance.get(server.url));
+    const ended = instance.get(server.url, { signal: abort.signal }).catch((error: unknown) => error);
+    await time.advance(1000);
+    abort.abort();
+    expect(isCancel(await ended)).toBe(true);
+    expect(server.seen).toHaveLength(1);
+    expect(time.timers).toBe(0);
+    // The next call is not held back by the one that went away.
+    expect((await time.run(instance.get(server.url))).status).toBe(200);
+  });
+
+  it('passes other errors on, and the configuration of one begins another call', async () => {
+    await using world = await setUp([{ status: 500 }, REJECTION]);
+    const { time, server, instance } = world;
+    const error: unknown = await time.run(instance.get(server.url).catch((thrown: unknown) => thrown));
+    expect(statusOf(error)).toBe(500);
+    const { config } = error as { config: object };
+    expect((await time.run(instance.request(config))).status).toBe(200);
+    expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 1500]);
+  });
+
+  it('leaves the instance as it was once it is removed', async () => {
+    await using world = await setUp([REJECTION]);
+    world.remove();
+    const error: unknown = await world.time.run(
+      world.instance.get(world.server.url).catch((thrown: unknown) => thrown),
+    );
+    expect(statusOf(error)).toBe(429);
+    expect(world.server.seen).toHaveLength(1);
+  });
+
+  it('refuses a wrong option', () => {
+    expect(() => rateLimitAxios(create(), { maxAttempts: 1.5 })).toThrow(
+      'rateLimitAxios: maxAttempts must be a whole number from 1 to 100, got 1.5',
+    );
+  });
+});

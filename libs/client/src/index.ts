@@ -1,0 +1,12 @@
+export { rateLimitFetch, type RateLimitFetchOptions } from './fetch.js';
+export {
+  type AxiosConfigLike,
+  type AxiosInterceptorsLike,
+  type AxiosLike,
+  type AxiosResponseLike,
+  rateLimitAxios,
+} from './axios.js';
+export { RateLimitWaitError } from './errors.js';
+export type { ClientRequest, ClientWait, RateLimitClientOptions } from './options.js';
+export type { ClientTime } from './time.js';
+export { RateLimitConfigError } from '../../rate-limit/src/util/config-error.js';

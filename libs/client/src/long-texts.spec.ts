@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import { readHttpDate, readRetryAfter } from './retry-after.js';
+import { readStatements } from './statements.js';
+import { readStringList } from './structured-list.js';
+import { readAnswer } from './read-response.js';
+
+const LENGTHS = [10_000, 100_000, 1_000_000];
+/** For a text of a megabyte. A reader whose time grows with the square of the length takes minutes. */
+const MOST_MS = 500;
+
+const PARTS = [
+  ' ',
+  '\t',
+  ',',
+  ';',
+  '"',
+  '\\',
+  '9',
+  'a',
+  ' ,',
+  ' ;',
+  '";',
+  'a;',
+  '"a";r=1,',
+  'Sun, ',
+  '06 ',
+  '-',
+  ';r=',
+  '%',
+];
+const TEXTS = PARTS.flatMap((part) =>
+  LENGTHS.flatMap((length) => {
+    const text = part.repeat(length / part.length);
+    return [text, `"a";r=5;t=1${text}`, `${text}x`, `1${text}1`];
+  }),
+);
+const FIELDS = ['ratelimit', 'ratelimit-policy', 'retry-after', 'date', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+
+describe('a text of a server, however long,', () => {
+  it('is read in a time that grows with its length at most', () => {
+    let longest = 0;
+    for (const text of TEXTS) {
+      const since = performance.now();
+      readStringList(text);
+      readHttpDate(text, () => 0);
+      readRetryAfter(text, text, () => 0);
+      longest = Math.max(longest, performance.now() - since);
+    }
+    expect(longest).toBeLessThan(MOST_MS);
+  });
+
+  it.each(FIELDS)('does not keep the client, in %s', (field) => {
+    let longest = 0;
+    for (const text of TEXTS) {
+      const header = (name: string): string | undefined => (name === field ? text : undefined);
+      const since = performance.now();
+      readStatements(header, () => 0);
+      readAnswer({ status: 429, header, body: undefined }, { preemptive: true, wallNow: () => 0 });
+      longest = Math.max(longest, performance.now() - since);
+    }
+    expect(longest).toBeLessThan(MOST_MS);
+  });
+});

@@ -1,0 +1,204 @@
+import { describe, expect, it } from '@jest/globals';
+import { rateLimitFetch, type RateLimitFetchOptions } from './index.js';
+import { REJECTION, setUp } from '../test-support/scripted-fetch.js';
+import type { Scripted } from '../test-support/scripted-server.js';
+import { VirtualTime } from '../test-support/virtual-time.js';
+
+const DATE = 'Sun, 22 Nov 2026 08:49:37 GMT';
+const IN_5S = 'Sun, 22 Nov 2026 08:49:42 GMT';
+
+describe('a rejection', () => {
+  it.each<{ from: string; answer: Scripted; ms: number }>([
+    { from: 'Retry-After in seconds', answer: REJECTION, ms: 2000 },
+    {
+      from: 'Retry-After as a date, by the clock of the server',
+      answer: { status: 429, headers: { Date: DATE, 'Retry-After': IN_5S } },
+      ms: 5000,
+    },
+    { from: 'the milliseconds of the body', answer: { ...REJECTION, body: { retry_after_ms: 1234.5 } }, ms: 1235 },
+    { from: 'the body alone', answer: { status: 429, body: { retry_after_ms: 70 } }, ms: 70 },
+    {
+      from: 'the milliseconds of problem details',
+      answer: {
+        status: 429,
+        headers: { 'Retry-After': '1', 'Content-Type': 'application/problem+json' },
+        body: { 'retry-after-ms': 400 },
+      },
+      ms: 400,
+    },
+    {
+      from: 'the header, when the body asks for more',
+      answer: { ...REJECTION, body: { retry_after_ms: 9000 } },
+      ms: 2000,
+    },
+    {
+      from: 'the header, when the body asks for far less',
+      answer: { ...REJECTION, body: { retry_after_ms: 1 } },
+      ms: 2000,
+    },
+    { from: 'the header, when the body is no JSON', answer: { ...REJECTION, body: 'no' }, ms: 2000 },
+    {
+      from: 'Retry-After, which comes before RateLimit',
+      answer: { status: 429, headers: { 'Retry-After': '2', RateLimit: '"a";r=0;t=9' } },
+      ms: 2000,
+    },
+    {
+      from: 'the longest t of RateLimit without Retry-After',
+      answer: { status: 429, headers: { RateLimit: '"a";r=0;t=3, "b";r=0;t=7, "c";r=4;t=99' } },
+      ms: 7000,
+    },
+    {
+      from: 'X-RateLimit-Reset in Unix seconds',
+      answer: {
+        status: 429,
+        headers: { Date: DATE, 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(Date.parse(IN_5S) / 1000) },
+      },
+      ms: 5000,
+    },
+    {
+      from: 'X-RateLimit-Reset in seconds from now',
+      answer: { status: 429, headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '4' } },
+      ms: 4000,
+    },
+    { from: 'a 503 with Retry-After', answer: { status: 503, headers: { 'Retry-After': '3' } }, ms: 3000 },
+    { from: 'Retry-After: 0', answer: { status: 429, headers: { 'Retry-After': '0' } }, ms: 0 },
+  ])('is retried after the time of $from', async ({ answer, ms }) => {
+    await using world = await setUp([answer]);
+    const { time, server, limited } = world;
+    const response = await time.run(limited(server.url));
+    expect(response.status).toBe(200);
+    expect(server.seen.map(({ at }) => at)).toEqual([0, ms]);
+    expect(time.timers).toBe(0);
+  });
+
+  it.each([
+    ['a body', { retry_after_ms: 600 }],
+    ['problem details', { 'retry-after-ms': 600 }],
+  ])('that %s calls an estimate teaches nothing of how fast the limit comes back', async (_, body) => {
+    const empty = { headers: { RateLimit: '"a";r=0;t=1' } };
+    // 600 exact milliseconds can have been rounded up to the second of the last answer.
+    for (const [estimated, at] of [
+      [false, 1200],
+      [true, 1600],
+    ] as const) {
+      const rejected = { status: 429, headers: { 'Retry-After': '1' }, body: { ...body, estimated } };
+      await using world = await setUp([empty, rejected, empty]);
+      const { time, server, limited } = world;
+      await time.run(Promise.all([limited(server.url), limited(server.url)]));
+      await time.run(limited(server.url));
+      expect(server.seen.map((seen) => seen.at)).toEqual([0, 0, 600, at]);
+    }
+  });
+
+  it('is never retried early, and at most the jitter late', async () => {
+    for (const [share, ms] of [
+      [0, 2000],
+      [0.5, 2100],
+      [0.999, 2200],
+    ] as const) {
+      await using world = await setUp([REJECTION], { random: () => share });
+      await world.time.run(world.limited(world.server.url));
+      expect(world.server.seen[1]!.at).toBe(ms);
+    }
+  });
+
+  it('in a row doubles the spread, beginning with the whole wait', async () => {
+    await using world = await setUp([REJECTION, REJECTION, REJECTION], { random: () => 0.5 });
+    const { time, server, limited } = world;
+    expect((await time.run(limited(server.url))).status).toBe(200);
+    const times = server.seen.map(({ at }) => at);
+    expect(times.map((at, i) => at - (times[i - 1] ?? 0))).toEqual([0, 2100, 3000, 4000]);
+  });
+
+  it.each<{ why: string; answers: readonly Scripted[]; init?: RequestInit; options?: RateLimitFetchOptions }>([
+    { why: 'says that the request never passes', answers: [{ status: 429, body: { retry_after_ms: null } }] },
+    { why: 'does not say when', answers: [{ status: 429 }] },
+    { why: 'says nonsense', answers: [{ status: 429, headers: { 'Retry-After': 'soon' } }] },
+    { why: 'is a 503 that does not say when', answers: [{ status: 503, headers: { RateLimit: '"a";r=0;t=1' } }] },
+    {
+      why: 'is a 503 to a POST',
+      answers: [{ status: 503, headers: { 'Retry-After': '1' } }],
+      init: { method: 'POST' },
+    },
+    { why: 'is another status', answers: [{ status: 500, headers: { 'Retry-After': '1' } }] },
+    { why: 'asks for more than maxWaitMs', answers: [{ status: 429, headers: { 'Retry-After': '61' } }] },
+    { why: 'is the last of maxAttempts', answers: [REJECTION], options: { maxAttempts: 1 } },
+  ])('is the response to the caller at once when it $why', async ({ answers, init, options }) => {
+    await using world = await setUp(answers, options);
+    const { time, server, limited } = world;
+    const response = await time.run(limited(server.url, init));
+    expect(response.status).toBe(answers[0]!.status);
+    expect(time.now()).toBe(0);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('reaches the caller with its body once the attempts are used up', async () => {
+    const body = { error: 'rate_limit_exceeded', retry_after_ms: 900 };
+    const rejection = { status: 429, headers: { 'Retry-After': '1' }, body };
+    await using world = await setUp(
+      Array.from({ length: 9 }, (): Scripted => rejection),
+      { maxAttempts: 3 },
+    );
+    const response = await world.time.run(world.limited(world.server.url));
+    expect(response.status).toBe(429);
+    expect(await response.json()).toEqual(body);
+    expect(world.server.seen).toHaveLength(3);
+  });
+
+  it('reaches the caller once the waiting time is used up, all waits together', async () => {
+    await using world = await setUp(
+      Array.from({ length: 9 }, (): Scripted => REJECTION),
+      { maxAttempts: 100, maxWaitMs: 5000 },
+    );
+    const response = await world.time.run(world.limited(world.server.url));
+    expect(response.status).toBe(429);
+    expect(world.server.seen.map(({ at }) => at)).toEqual([0, 2000, 4000]);
+    expect(world.time.now()).toBe(4000);
+  });
+
+  it('of a 503 to a POST is retried with retryUnsafeOn503', async () => {
+    const answer = { status: 503, headers: { 'Retry-After': '1' } };
+    await using world = await setUp([answer], { retryUnsafeOn503: true });
+    const response = await world.time.run(world.limited(world.server.url, { method: 'POST', body: 'x' }));
+    expect(response.status).toBe(200);
+    expect(world.server.seen.map(({ body }) => body)).toEqual(['x', 'x']);
+  });
+});
+
+describe('the body of a rejection', () => {
+  const rejecting = (body: ReadableStream<Uint8Array>, time: VirtualTime): typeof fetch =>
+    rateLimitFetch({
+      time,
+      maxAttempts: 1,
+      fetch: () =>
+        Promise.resolve(
+          new Response(body, { status: 429, headers: { 'Content-Type': 'application/json', 'Retry-After': '1' } }),
+        ),
+    });
+
+  it('is read for a second at most', async () => {
+    const time = new VirtualTime();
+    const endless = new ReadableStream<Uint8Array>({
+      start: (stream) => stream.enqueue(new TextEncoder().encode('{')),
+    });
+    const response = await time.run(rejecting(endless, time)('http://localhost/'));
+    expect(response.status).toBe(429);
+    expect(time.now()).toBe(1000);
+    const read = await response.body!.getReader().read();
+    expect(new TextDecoder().decode(read.value)).toBe('{');
+  });
+
+  it('is read up to 16 KiB, and reaches the caller whole', async () => {
+    const time = new VirtualTime();
+    let pulled = 0;
+    const large = new ReadableStream<Uint8Array>({
+      pull: (stream) => {
+        stream.enqueue(new Uint8Array(1024).fill(32));
+        if (++pulled === 1000) stream.close();
+      },
+    });
+    const response = await time.run(rejecting(large, time)('http://localhost/'));
+    expect(pulled).toBeLessThan(20);
+    expect((await response.arrayBuffer()).byteLength).toBe(1000 * 1024);
+  });
+});

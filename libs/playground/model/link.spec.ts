@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals';
+import { assert, constantFrom, integer, property, string, tuple } from 'fast-check';
+import { anyEvents, anySettings } from '../../../test/support/playground.js';
+import { histories } from '../../../test/support/property-runs.js';
+import { readLink, type Shared, writeLink } from './link.js';
+import { DEFAULTS, RANGES } from './settings.js';
+import { burst, EXAMPLE, MAX_EVENTS, MAX_TIME_MS, type TrafficEvent } from './traffic.js';
+
+const RUNS = histories(0.5);
+const anyTime = integer({ min: 0, max: MAX_TIME_MS });
+
+/** Whether a page can show it. */
+function expectShowable({ settings, events, now }: Shared): void {
+  for (const [name, { min, max, factor }] of Object.entries(RANGES)) {
+    const value = settings[name as keyof typeof RANGES];
+    expect(value).toBeGreaterThanOrEqual(min * factor);
+    expect(value).toBeLessThanOrEqual(max * factor);
+  }
+  expect(events.length).toBeLessThanOrEqual(MAX_EVENTS);
+  expect(events.every(({ at }, i) => Number.isInteger(at) && at >= (events[i - 1]?.at ?? 0))).toBe(true);
+  for (const time of [now, events.at(-1)?.at ?? 0]) expect(Number.isInteger(time) && time <= MAX_TIME_MS).toBe(true);
+}
+
+describe('a link', () => {
+  it('holds the numbers, the traffic and the time', () => {
+    const law = property(anySettings, anyEvents, anyTime, (settings, events, now) => {
+      const { hash, omitted } = writeLink({ settings, events, now });
+      expect(readLink(hash)).toEqual({ shared: { settings, events, now }, problems: [] });
+      expect(omitted).toBe(0);
+      expect(hash).toMatch(/^#[\w=&.-]+$/);
+    });
+    assert(law, RUNS);
+  });
+
+  it('is short: the example, and a long stream', () => {
+    expect(writeLink({ settings: DEFAULTS, ...EXAMPLE }).hash).toBe(
+      '#v=1&c=10&r=1&l=10&w=10&n=3&d=2&e=10&t=25000&x=15o_e.1jk-p0_6.8vg_a.rs_a',
+    );
+    const stream = Array.from({ length: MAX_EVENTS }, (_, i): TrafficEvent => ({ at: i * 50, kind: 'once' }));
+    expect(writeLink({ settings: DEFAULTS, events: stream, now: 100_000 }).hash.length).toBeLessThan(80);
+  });
+
+  it('leaves out the oldest requests where it would get too long, and says how many', () => {
+    const events = Array.from({ length: MAX_EVENTS }, (_, i): TrafficEvent => ({ at: i * i, kind: 'once' }));
+    const { hash, omitted } = writeLink({ settings: DEFAULTS, events, now: MAX_TIME_MS });
+    expect(omitted).toBeGreaterThan(0);
+    expect(hash.length).toBeLessThan(4_200);
+    expect(readLink(hash)!.shared.events).toEqual(events.slice(omitted));
+  });
+
+  it('survives whatever stands in an address', () => {
+    const cut = tuple(anyEvents, integer({ min: 0, max: 120 }), string({ maxLength: 8 })).map(([events, at, other]) => {
+      const { hash } = writeLink({ settings: DEFAULTS, events, now: 0 });
+      return `${hash.slice(0, at)}${other}${hash.slice(at + other.length)}`;
+    });
+    const wild = tuple(
+      constantFrom('#v=1&x=', '#v=1&c=', '#v=1&t=', '#v=', '#', ''),
+      string({ unit: 'binary', maxLength: 60 }),
+    );
+    const check = (hash: string): void => {
+      const read = readLink(hash);
+      if (read !== undefined) expectShowable(read.shared);
+    };
+    assert(property(cut, check), RUNS);
+    assert(
+      property(wild, ([start, rest]) => check(start + rest)),
+      RUNS,
+    );
+  });
+
+  it.each([
+    ['#v=2&c=5', "its version must be 1, got '2'"],
+    ['#timeline', 'its version must be 1, got none'],
+    ['#v=1&c=0', 'Capacity must be a whole number from 1 to 60, got 0'],
+    ['#v=1&w=1e9', 'Window must be a whole number from 1 to 60 s, got 1e9'],
+    ['#v=1&r=', 'Refill and drain must be a number with at most one decimal from 0.1 to 20 /s, got nothing'],
+    ['#v=1&t=-5', "its time must be milliseconds from 0 to 86400000, got '-5'"],
+    ['#v=1&x=5.%3Cb%3E', "its traffic ends before '<b>', which is no traffic"],
+    ['#v=1&x=zzzzzz', 'its traffic ends at 86400000 ms, the longest timeline'],
+    ['#v=1&x=0_zzz', 'its traffic ends after 2000 events, the most'],
+  ])('with something wrong says it: %s', (hash, problem) => {
+    expect(readLink(hash)!.problems).toEqual([problem]);
+  });
+
+  it('keeps what it can of a damaged one', () => {
+    const { shared } = readLink('#v=1&c=7&w=oops&x=5_2.!')!;
+    expect(shared).toEqual({ settings: { ...DEFAULTS, capacity: 7 }, events: burst(5, 2), now: 0 });
+    expect(readLink('')).toBeUndefined();
+    expect(readLink('#')).toBeUndefined();
+  });
+});

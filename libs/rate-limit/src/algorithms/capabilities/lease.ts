@@ -1,0 +1,12 @@
+import type { Algorithm } from '../algorithm.js';
+
+/** An algorithm whose charges are leases: a request holds one, and releases it by a refund. */
+export interface Lease {
+  /** Microseconds after which a lease ends that nobody renews. */
+  readonly length: number;
+  /**
+   * The algorithm whose charge renews the lease that ends at `resetAt`. Where that lease has ended, the charge takes another one
+   * if it fits.
+   */
+  renewal(resetAt: number): Algorithm;
+}

@@ -1,0 +1,106 @@
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { shown } from '../../util/config-error.js';
+import { zoneNamed } from '../functions/time-zones.js';
+
+/**
+ * A misspelt option would charge cost 1, or under no plan.
+ *
+ * @throws {TypeError} for an option that the method does not have
+ */
+export function checkOptions(options: object, method: string, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) {
+    const example = known.includes('cost') ? '{ cost: 2 }' : "{ plan: 'pro' }";
+    throw new TypeError(`RateLimiter.${method}: options must be an object such as ${example}, got ${shown(options)}`);
+  }
+  for (const option in options) {
+    if (known.includes(option)) continue;
+    const all =
+      known.length === 1
+        ? `the only option is ${known[0]}`
+        : `the options are ${known.slice(0, -1).join(', ')} and ${known.at(-1)}`;
+    throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; ${all}`);
+  }
+}
+
+/**
+ * @param where how the error begins: the method that was called
+ * @throws {TypeError} when `plan` is no plan, or would have no effect
+ */
+export function checkPlan(plan: unknown, policies: readonly BoundPolicy[], where: string): void {
+  if (plan !== null && typeof plan !== 'string') {
+    throw new TypeError(`${where}: plan must be the name of a plan, or null for none, got ${shown(plan)}`);
+  }
+  if (policies.every(({ plans }) => plans === undefined)) {
+    throw new TypeError(
+      `${where}: plan has no effect, because no policy of the call has plans (${names(policies)}), got ${shown(plan)}`,
+    );
+  }
+}
+
+/**
+ * The time zone that a call gives.
+ *
+ * @param where as of `checkPlan`
+ * @throws {TypeError} when it is no time zone, or would have no effect
+ */
+export function checkTimeZone(timeZone: unknown, policies: readonly BoundPolicy[], where: string): string {
+  const zone = zoneNamed(timeZone);
+  if (zone === undefined) {
+    throw new TypeError(
+      `${where}: timeZone must be a time zone of the IANA database, such as 'Europe/Paris', got ${shown(timeZone)}`,
+    );
+  }
+  if (policies.every((policy) => !hasZoneOfRequest(policy))) {
+    throw new TypeError(
+      `${where}: timeZone has no effect, because no policy of the call has one that is a function (${names(policies)}), got ${shown(timeZone)}`,
+    );
+  }
+  return zone;
+}
+
+/** Whether a function of the request says the time zone of a policy, or of one of its plans. */
+export function hasZoneOfRequest({ timeZone, plans }: BoundPolicy): boolean {
+  return (
+    timeZone !== undefined || (plans !== undefined && [...plans.values()].some((one) => one.timeZone !== undefined))
+  );
+}
+
+/**
+ * A lease that nobody releases would be missing until it ends by itself.
+ *
+ * @param where as of `checkPlan`
+ * @throws {TypeError} when one of the policies is a concurrency
+ */
+export function checkConsumable(policies: readonly BoundPolicy[], where: string): void {
+  const concurrency = policies.find(isConcurrency);
+  if (concurrency === undefined) return;
+  throw new TypeError(
+    `${where}: '${concurrency.name}' is a concurrency, whose leases have to be released: use RateLimiter.acquire`,
+  );
+}
+
+export function isConcurrency({ algorithm }: BoundPolicy): boolean {
+  return algorithm.lease !== undefined;
+}
+
+export function names(policies: readonly BoundPolicy[]): string {
+  return policies.map(({ name }) => `'${name}'`).join(', ');
+}
+
+/**
+ * The cost of a call to one policy.
+ *
+ * @param given what the call says; undefined: the policy's own
+ * @param where as of `checkPlan`
+ * @throws {TypeError} for anything but a whole number from 0, and when only a function of the request says the cost
+ */
+export function costOf({ name, cost }: BoundPolicy, given: number | undefined, where: string): number {
+  const own = given ?? cost;
+  if (typeof own === 'function') {
+    throw new TypeError(
+      `${where}: the cost of policy '${name}' is a function of a request: give { cost } outside of a request`,
+    );
+  }
+  if (Number.isSafeInteger(own) && own >= 0) return own;
+  throw new TypeError(`${where}: the cost of policy '${name}' must be a whole number from 0, got ${shown(own)}`);
+}

@@ -1,0 +1,196 @@
+import { type BoundPolicy, bindPolicy } from '../../policy/bound-policy.js';
+import { checkTogether } from '../../policy/check-together.js';
+import type { StateClaims } from '../../policy/state-claims.js';
+import type { ParsedPolicy } from '../../policy/parse-policy.js';
+import type { Policy } from '../../policy/policy.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
+import { withHelp } from '../../util/error-codes.js';
+import { checkOrder, isIdentity } from '../explain/explain-arguments.js';
+import type { Logger } from '../../util/logger.js';
+
+const WHERE = 'RateLimiter';
+const SCOPE = 'app';
+
+/** Warnings of policies that code writes anew for each call, which have other functions each time. */
+const MAX_WARNINGS = 1000;
+
+/** Names that are known, and policies of one name: code can write any number. */
+const MAX_KNOWN = 1000;
+const MAX_SAME_NAME = 20;
+
+/** A policy with a name, or the name of one of the module's policies. */
+export type LimiterPolicy = Policy | string;
+
+/** Parses policies, each once. */
+export interface PolicyParser {
+  readonly meanings: StateClaims;
+  parse(policy: unknown, where: string): ParsedPolicy;
+}
+
+/** What a call does with its policies: some of their options have no effect on it. */
+type Use = 'consume' | 'reserve' | 'peek';
+/** The methods of `RateLimiter` that decide by policies. */
+const USES = {
+  consume: 'consume',
+  consumeSync: 'consume',
+  acquire: 'consume',
+  reserve: 'reserve',
+  peek: 'peek',
+} as const satisfies Record<string, Use>;
+export type LimiterMethod = keyof typeof USES;
+
+/** Binds the policies that code names to the application: each is parsed once. */
+export class CallPolicies {
+  private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
+  /** The module's policies, and those that are charged together: as many as the code names. */
+  private readonly byName: Readonly<Record<Use, Map<string, readonly BoundPolicy[]>>> = {
+    consume: new Map(),
+    reserve: new Map(),
+    peek: new Map(),
+  };
+  /** The policy that was consumed last by its name: most callers ask the same one again. */
+  private lastName: string | undefined;
+  private lastBound: readonly BoundPolicy[] = [];
+  private readonly warned = new Set<string>();
+  /** By name: the policies that were bound, for those who look for a policy by its name. */
+  private readonly known = new Map<string, Map<string, BoundPolicy>>();
+  /** Policies whose options without effect are logged. */
+  private readonly checked: Readonly<Record<Exclude<Use, 'peek'>, WeakSet<BoundPolicy>>> = {
+    consume: new WeakSet(),
+    reserve: new WeakSet(),
+  };
+
+  /**
+   * @param keyPrefix how keys begin
+   * @param mayPrefetch whether processes can prefetch tokens from the store
+   */
+  constructor(
+    private readonly named: PolicyParser,
+    private readonly keyPrefix: string,
+    private readonly logger: Pick<Logger, 'warn'>,
+    private readonly mayPrefetch = true,
+  ) {}
+
+  /**
+   * The policies of a call. Logs their options that have no effect on it.
+   *
+   * @param method what was called, for the errors
+   * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
+   */
+  bind(policies: LimiterPolicy | readonly LimiterPolicy[], method: LimiterMethod): readonly BoundPolicy[] {
+    const use = USES[method];
+    if (use === 'consume' && typeof policies === 'string' && policies === this.lastName) return this.lastBound;
+    const names = namesOf(policies);
+    if (names === undefined) return this.usedFor(use, this.bindAll(policies, `${WHERE}.${method}`), true);
+    const known = this.byName[use];
+    let bound = known.get(names);
+    if (bound === undefined) {
+      bound = this.usedFor(use, this.bindAll(policies, `${WHERE}.${method}`), false);
+      known.set(names, bound);
+    }
+    if (use === 'consume' && policies === names) [this.lastName, this.lastBound] = [names, bound];
+    return bound;
+  }
+
+  /** The same policies where nothing is charged: all their options may have an effect elsewhere. */
+  bindAll(policies: LimiterPolicy | readonly LimiterPolicy[], where = WHERE): BoundPolicy[] {
+    const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
+    for (const one of list) if (isIdentity(one)) checkOrder(where.slice(WHERE.length + 1), one, undefined);
+    if (list.length === 0)
+      throw new RateLimitConfigError(where, 'takes at least one policy or name, got none', 'FG_INVALID_POLICY');
+    const bound = list.flatMap((policy, i) =>
+      this.bindOne(policy, list.length === 1 ? where : `${where}, policy ${i + 1} of ${list.length}`),
+    );
+    checkTogether(bound, where);
+    return bound;
+  }
+
+  /** @param isInline whether the code writes some of the policies itself: boot has seen the others */
+  private usedFor(use: Use, policies: readonly BoundPolicy[], isInline: boolean): readonly BoundPolicy[] {
+    if (use === 'peek') return policies;
+    const checked = this.checked[use];
+    for (const policy of policies) {
+      if (checked.has(policy)) continue;
+      checked.add(policy);
+      const { name, scope = SCOPE, skipIf, countIf, settle } = policy;
+      if (skipIf !== undefined) {
+        this.warnWithoutEffect(name, 'a skipIf, which needs a request: RateLimiter charges it all the same');
+      }
+      if (isInline && use === 'consume' && policy.prefetch !== undefined && !this.mayPrefetch) {
+        this.warnWithoutEffect(name, 'prefetch, which needs Redis with its own clock: this store decides each request');
+      }
+      // Who reserves settles by code.
+      if (use === 'consume' && (countIf !== undefined || settle !== undefined)) {
+        const option = countIf === undefined ? 'a settle' : 'a countIf';
+        this.warnWithoutEffect(name, `${option}, which needs a request: call RateLimiter.reserve, and settle that`);
+      }
+      if (scope !== SCOPE) {
+        this.warnWithoutEffect(name, `scope '${scope}', which needs a route: RateLimiter counts it with scope 'app'`);
+      }
+    }
+    return policies;
+  }
+
+  /** The policy, and its candidate if it has one. */
+  private bindOne(policy: LimiterPolicy, where: string): BoundPolicy[] {
+    const parsed = this.named.parse(policy, where);
+    return parsed.candidate === undefined
+      ? [this.bindParsed(parsed, where)]
+      : [this.bindParsed(parsed, where), this.bindParsed(parsed.candidate, where)];
+  }
+
+  private bindParsed(parsed: ParsedPolicy, where: string): BoundPolicy {
+    if (!parsed.named) throw new RateLimitConfigError(where, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
+    let bound = this.bound.get(parsed);
+    if (bound === undefined) {
+      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where);
+      const conflict = this.named.meanings.meet(SCOPE, parsed, WHERE);
+      if (conflict !== undefined) this.warnOnce(conflict);
+      this.bound.set(parsed, bound);
+      this.remember(bound);
+    }
+    return bound;
+  }
+
+  /** Whether a text was a policy's name for `peek` before. */
+  wasPeeked(name: string): boolean {
+    return this.byName.peek.has(name);
+  }
+
+  /** The names of the policies that were bound. */
+  names(): Iterable<string> {
+    return this.known.keys();
+  }
+
+  /** The policies of this name that were bound. */
+  boundTo(name: string): Iterable<BoundPolicy> {
+    return this.known.get(name)?.values() ?? [];
+  }
+
+  private remember(policy: BoundPolicy): void {
+    let sameName = this.known.get(policy.name);
+    if (sameName === undefined) {
+      if (this.known.size >= MAX_KNOWN) return;
+      this.known.set(policy.name, (sameName = new Map()));
+    }
+    if (sameName.size < MAX_SAME_NAME) sameName.set(policy.keyTail, policy);
+  }
+
+  private warnWithoutEffect(policy: string, option: string): void {
+    this.warnOnce(withHelp(`${WHERE}: policy '${policy}' has ${option}`, 'FG_OPTION_WITHOUT_EFFECT'));
+  }
+
+  private warnOnce(message: string): void {
+    if (this.warned.has(message) || this.warned.size >= MAX_WARNINGS) return;
+    this.warned.add(message);
+    this.logger.warn(message);
+  }
+}
+
+/** The names as one text (no name has a line break); undefined when a policy is not given by its name. */
+function namesOf(policies: LimiterPolicy | readonly LimiterPolicy[]): string | undefined {
+  if (typeof policies === 'string') return policies;
+  return Array.isArray(policies) && policies.every((policy) => typeof policy === 'string')
+    ? policies.join('\n')
+    : undefined;
+}

@@ -1,0 +1,399 @@
+import type { Identity } from '../../identity/identity.js';
+import type { RateLimitStats } from '../../metrics/stats.js';
+import type { Monitor } from '../../metrics/monitor.js';
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { candidateName } from '../../policy/candidate.js';
+import type { Decision } from '../../policy/decision.js';
+import { type Answer } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
+import { checkConsumable, checkOptions, hasZoneOfRequest, isConcurrency, names } from './call-arguments.js';
+import { CallCharges, type CallOptions, hasEffect, type MaybeNone, tagOfCall } from './call-charges.js';
+import type { LimitExplanation } from '../explain/explain.js';
+import { type LimitExplainer, isReference, type LimitReference } from '../explain/limit-explainer.js';
+import { checkOrder, tagOf } from '../explain/explain-arguments.js';
+import { Lease } from '../settling/lease.js';
+import type { Leases } from '../settling/leases.js';
+import type { Engine } from '../engine.js';
+import type { CallPolicies, LimiterPolicy } from './call-policies.js';
+import type { Plans } from '../functions/plans.js';
+import type { Reservation } from '../settling/reservation.js';
+import { type ResetState, resetStates } from './reset-states.js';
+import type { LimitTable } from '../explain/table.js';
+import type { TimeZones } from '../functions/time-zones.js';
+import type { WaitingRoom } from '../requests/waiting-room.js';
+
+export type { ResetState } from './reset-states.js';
+
+const CONSUME = 'RateLimiter.consume';
+const CONSUME_SYNC = 'RateLimiter.consumeSync';
+
+/** A handler's class. */
+export interface HandlerClass {
+  readonly name: string;
+  readonly prototype: object;
+}
+
+/** What `RateLimiter.peek` and `reset` look at: policies as in `consume`, or one policy or route by reference. */
+export type LimitTarget = LimiterPolicy | readonly LimiterPolicy[] | LimitReference;
+
+/** The policies of the application's routes, as the framework knows them. */
+export interface RoutePolicySource {
+  /** Where a policy of this name stands on routes. */
+  boundTo(name: string): Iterable<BoundPolicy>;
+}
+
+/** Sets the headers of a decision on a response, as the framework knows it. */
+export interface HeaderSetter {
+  /** @returns false where there is no response that can take them */
+  set(target: object, decision: Decision): boolean;
+}
+
+/**
+ * Decides without HTTP: in queue consumers, jobs and gateways. Its policies need a name, and count across the application
+ * (scope `'app'`): a route whose policy has that scope and name shares their state.
+ *
+ * All methods that count or look take `(policies or route, identity, options)`. Policies that are all `by: 'global'` need no
+ * identity.
+ *
+ * @example
+ * ```ts
+ * const decision = await limiter.consume('emails', { kind: 'user', value: user.id }, { cost: recipients.length });
+ * if (!decision.allowed) await retryIn(decision.retryAfterMs);
+ * ```
+ */
+export class RateLimiter {
+  private readonly callCharges: CallCharges;
+
+  /** @internal The module makes it; inject it. */
+  constructor(
+    private readonly limiter: Engine,
+    private readonly policies: CallPolicies,
+    private readonly routes: RoutePolicySource,
+    private readonly monitor: Monitor,
+    private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
+    plans: Pick<Plans<never>, 'lastKnown'> | undefined,
+    private readonly leases: Leases,
+    private readonly insight: LimitExplainer,
+    private readonly timeZones: Pick<TimeZones<never>, 'look'>,
+    private readonly headers: HeaderSetter,
+  ) {
+    this.callCharges = new CallCharges(limiter, plans);
+  }
+
+  /** Where all policies count all clients together (`by: 'global'`). */
+  consume(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Decision>;
+  /**
+   * Charges every policy, or none.
+   *
+   * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
+   * @param identity the identity to count; null where all policies are `by: 'global'`, which count all clients together
+   * @param options.cost a whole number from 0 (a peek); default the policy's own `cost`, else 1
+   * @param options.timeZone the client's time zone, needed for policies whose time zone is a function
+   * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the identity,
+   *   else the fallback of the module's `plan`, which has `resolve` answer for requests only
+   * @throws {TypeError} when the cost, the plan or the time zone is something else, for a plan or a time zone where no policy asks
+   *   for any, for policies with plans where neither the call nor the module has a plan, for another option, and for a concurrency policy, whose leases `acquire`
+   *   takes; nothing is charged
+   * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
+   * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
+   */
+  consume(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Promise<Decision>;
+  consume(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Promise<Decision> {
+    // Not an async function: its promise would be one more for every decision.
+    try {
+      const decision = this.decide('consume', policies, identity, options);
+      return decision instanceof Promise ? decision : Promise.resolve(decision);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Where all policies count all clients together (`by: 'global'`). */
+  consumeSync(policies: LimiterPolicy | readonly LimiterPolicy[]): Decision;
+  /**
+   * As `consume`, without a promise, for a store that answers at once: `MemoryStore`, or a store of the application whose `consume`
+   * returns no promise. Errors are thrown.
+   *
+   * @throws as `consume` rejects, and {TypeError} where the store answers later, as `RedisStore` does; nothing is charged
+   * @example if (!limiter.consumeSync('events', { kind: 'user', value: user.id }).allowed) return;
+   */
+  consumeSync(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Decision;
+  consumeSync(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Decision {
+    const decision = this.decide('consumeSync', policies, identity, options);
+    if (!isPromise(decision)) return decision;
+    throw this.limiter.answeredLater(decision, CONSUME_SYNC);
+  }
+
+  /** Where all policies count all clients together (`by: 'global'`). */
+  reserve(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Reservation>;
+  /**
+   * Charges every policy, or none, for a cost that is known later: `settle` or `cancel` the reservation then. Until then, and
+   * if nobody settles it, the reserved cost stays charged. Requests that wait in a leaky bucket's queue have a `delayMs` here,
+   * too: the caller waits.
+   *
+   * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
+   * @param identity the identity to count; null where all policies are `by: 'global'`, which count all clients together
+   * @param options.cost what to reserve of each policy: a whole number from 0 (charges nothing, and asks whether cost 1 fits);
+   *   default the policy's own `cost`, else 1
+   * @param options.plan as in `consume`
+   * @param options.timeZone as in `consume`
+   * @throws as `consume` does
+   * @example
+   * const reservation = await limiter.reserve('tokens', { kind: 'user', value: user.id }, { cost: 2_000 });
+   * if (reservation.allowed) await reservation.settle((await answer(prompt)).usage.total);
+   */
+  reserve(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Promise<Reservation>;
+  async reserve(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Promise<Reservation> {
+    if (options !== undefined) checkOptions(options, 'reserve', ['cost', 'plan', 'timeZone']);
+    const bound = this.policies.bind(policies, 'reserve');
+    const where = 'RateLimiter.reserve';
+    checkConsumable(bound, where);
+    const tag = tagOfCall(identity, bound, where);
+    const charges = this.callCharges.make(bound, tag, options?.cost, 'reserve', where, options);
+    return this.limiter.reserve(charges);
+  }
+
+  /** Where all policies count all clients together (`by: 'global'`). */
+  acquire(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Lease>;
+  /**
+   * Charges every policy, or none, and holds the leases of those that are a `concurrency` until `release` is called. Release in
+   * `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
+   *
+   * @param policies one or several, each with a name; at least one of them a `concurrency`
+   * @param options.cost a whole number from 1: as many leases; default the policy's own `cost`, else 1
+   * @param options.plan as in `consume`
+   * @example const lease = await limiter.acquire('exports', { kind: 'user', value: 'rider-1' });
+   */
+  acquire(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Promise<Lease>;
+  async acquire(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string },
+  ): Promise<Lease> {
+    if (options !== undefined) checkOptions(options, 'acquire', ['cost', 'plan', 'timeZone']);
+    const bound = this.policies.bind(policies, 'acquire');
+    const where = 'RateLimiter.acquire';
+    if (!bound.some(isConcurrency)) {
+      throw new TypeError(
+        `${where}: ${names(bound)} has no leases, because it is no concurrency: use RateLimiter.consume`,
+      );
+    }
+    if (options?.cost === 0)
+      throw new TypeError(`${where}: cost must be a whole number from 1, got 0; use RateLimiter.peek`);
+    const tag = tagOfCall(identity, bound, where);
+    const charges = this.callCharges.make(bound, tag, options?.cost, 'take', where, options);
+    const { decision, receipts } = await this.limiter.decide(charges);
+    return new Lease(decision, this.leases.of(receipts));
+  }
+
+  /** Where all policies count all clients together (`by: 'global'`). */
+  peek(target: LimitTarget): Promise<Decision>;
+  /**
+   * What `consume` with cost 1, or a request to a route, would answer, without charging anything: `allowed`, `retryAfterMs` and
+   * `delayMs` are those of cost 1, `remaining` and `resetAfterMs` those of the untouched state. A policy's `skipIf` needs a
+   * request and is not asked.
+   *
+   * @param target policies as in `consume`, or a route as in `explain`: its policies, and those of the module's `middleware` that
+   *   count such an identity. A route that nothing limits has an allowed decision without policies
+   * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
+   * @param options.plan as in `consume`
+   * @param options.timeZone as in `consume`; for a route the default is the zone in which this process has counted the client last,
+   *   else UTC
+   * @throws as `consume` does, and {TypeError} when the class has no such handler, or a function chooses the route's policies
+   * @example const decision = await limiter.peek([RidesController, 'request'], { kind: 'user', value: 'rider-1' });
+   */
+  peek(
+    target: LimitTarget,
+    identity: Identity | string | null,
+    options?: { plan?: string | null; timeZone?: string },
+  ): Promise<Decision>;
+  async peek(
+    target: LimitTarget,
+    identity?: Identity | string | null,
+    options?: { plan?: string | null; timeZone?: string },
+  ): Promise<Decision> {
+    const where = 'RateLimiter.peek';
+    this.checkOrder('peek', target, identity);
+    if (options !== undefined) checkOptions(options, 'peek', ['plan', 'timeZone']);
+    if (typeof target === 'string' ? !this.isRouteName(target) : !isReference(target) || 'policy' in target) {
+      const named = typeof target === 'object' && 'policy' in target ? target.policy : target;
+      const policies = this.policies.bind(named as LimiterPolicy | readonly LimiterPolicy[], 'peek');
+      const tag = tagOfTarget(identity, policies, where);
+      return this.limiter.decision(this.callCharges.make(policies, tag, 0, 'peek', where, options));
+    }
+    const given = isNone(identity) ? undefined : tagOf(identity, where);
+    const policies = this.insight.peekable(target as LimitReference, given, where);
+    if (policies.length === 0) return unlimited();
+    const tag = tagOfTarget(given, policies, where);
+    const known = policies.some(hasZoneOfRequest) ? this.timeZones.look(tag ?? '').zone : undefined;
+    const { plan, timeZone = known } = options ?? {};
+    return this.limiter.decision(this.callCharges.make(policies, tag, 1, 'peek', where, { plan, timeZone }));
+  }
+
+  /** Where all policies count all clients together (`by: 'global'`). */
+  async reset(target: LimitTarget): Promise<readonly ResetState[]>;
+  /**
+   * Clears the states of an identity under policies, wherever policies of these names stand, or under the policies that a request
+   * to a route meets, with those of the module's `middleware`: under the numbers of each plan and in each time zone, with their
+   * blocks and candidates. A state that other routes share is cleared for them, too. Overrides stay.
+   *
+   * A route's policies that count all clients together (`by: 'global'`) are left as they are, unless no identity is given; name
+   * such a policy to clear it.
+   *
+   * @param target policies as in `consume`, also the name of a policy that stands on routes alone, or a route as in `explain`
+   * @param identity as in `peek`
+   * @returns what was cleared, whether anything was counted there or not; nothing for a route that no policy limits
+   * @throws {RateLimitConfigError} for an unknown name or a wrong policy
+   * @throws {TypeError} when the class has no such handler, or a function chooses the route's policies by the request
+   * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
+   */
+  async reset(target: LimitTarget, identity: Identity | string | null): Promise<readonly ResetState[]>;
+  async reset(target: LimitTarget, identity?: Identity | string | null): Promise<readonly ResetState[]> {
+    const where = 'RateLimiter.reset';
+    this.checkOrder('reset', target, identity);
+    const policies = this.resettable(target, !isNone(identity), where);
+    return resetStates(this.limiter, policies, tagOfTarget(identity, policies, where));
+  }
+
+  /**
+   * Which policies limit which handlers, as plain data: for a page of the operators, a review or a test. Handlers without a
+   * limit are in it. What functions choose by the request is not, and the handler says so (`chosen`).
+   *
+   * @example const gaps = limiter.table().routes.filter(({ limited }) => !limited);
+   */
+  table(): LimitTable {
+    return this.insight.table();
+  }
+
+  /**
+   * Why an identity is rejected, or is not: its level, plan and override under each policy, who decides, and when the next request
+   * passes. Charges and counts nothing. A policy's `skipIf` needs a request and is not asked.
+   *
+   * @param target a policy's name; or a route, `[Controller, 'method']` or its name as in `table()`: what a request to it meets, the
+   *   policies of the module's `middleware` first. A name that a policy and a route have is the policy's: `{ policy }` and
+   *   `{ route }` say which is meant. Null: every policy of the application that counts such an identity
+   * @param identity the identity, or its tag such as `'user:rider-1'`
+   * @param options.plan as in `consume`
+   * @param options.timeZone as in `peek` for a route
+   * @throws {RateLimitConfigError} for a wrong identity, an unknown name, or a plan or a time zone where no policy asks for any
+   * @throws {TypeError} when the class has no such handler, or for another option
+   * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: 'rider-1' });
+   */
+  async explain(
+    target: LimitReference | null,
+    identity: Identity | string,
+    options?: { plan?: string | null; timeZone?: string },
+  ): Promise<LimitExplanation> {
+    this.checkOrder('explain', target, identity);
+    if (options !== undefined) checkOptions(options, 'explain', ['plan', 'timeZone']);
+    return this.insight.explain(target, identity, options ?? {});
+  }
+
+  /**
+   * Sets the headers of a decision on the response of a handler that asked for it: those that the guard sets, in the module's
+   * format, and with a rejection `Retry-After` and `Cache-Control: no-store`. Beside the headers of the route's own policies, `X-RateLimit-*` stay
+   * those of the policy with the smallest share left, and the lists of the draft name both. `RateLimitExceededException` sets them by
+   * itself.
+   *
+   * @param target the response of Express, Fastify or Node, as of `@Res({ passthrough: true })`, or the `ExecutionContext`
+   * @param decision of `consume` or `peek`; that of a reservation or a lease is its `decision`
+   * @returns false where the response has been sent, or the context has none
+   * @throws {TypeError} for a target that is neither
+   * @example
+   * const decision = await limiter.consume('emails', user);
+   * limiter.setHeaders(response, decision);
+   */
+  setHeaders(target: object, decision: Decision): boolean {
+    return this.headers.set(target, decision);
+  }
+
+  /**
+   * What this process has counted so far; `RateLimitMetricsModule` makes metrics of it.
+   *
+   * @example const { requests, rejected, store } = limiter.stats();
+   */
+  stats(): RateLimitStats {
+    const { memoryOverflows, prefetch, overrideStats: overrides } = this.limiter;
+    return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows, prefetch, overrides };
+  }
+
+  private checkOrder(method: string, target: unknown, identity: unknown): void {
+    checkOrder(method, target, identity, (text) => this.insight.isPolicy(text) || this.insight.isRoute(text));
+  }
+
+  /** Whether a text names a route, and no policy. */
+  private isRouteName(text: string): boolean {
+    return !this.policies.wasPeeked(text) && !this.insight.isPolicy(text) && this.insight.isRoute(text);
+  }
+
+  private resettable(target: LimitTarget, isOneClient: boolean, where: string): readonly BoundPolicy[] {
+    if (isReference(target)) return this.insight.resettable(target, isOneClient, where);
+    const named = this.policies.bindAll(target, where);
+    const others = named.flatMap(({ name }) => [
+      ...this.routes.boundTo(name),
+      ...this.routes.boundTo(candidateName(name)),
+    ]);
+    return [...named, ...others];
+  }
+
+  private decide(
+    method: 'consume' | 'consumeSync',
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: MaybeNone,
+    options: CallOptions | undefined,
+  ): Answer<Decision> {
+    if (options !== undefined) checkOptions(options, method, ['cost', 'plan', 'timeZone']);
+    const bound = this.policies.bind(policies, method);
+    const where = method === 'consume' ? CONSUME : CONSUME_SYNC;
+    const recent = hasEffect(options) ? undefined : this.callCharges.recentOf(bound, identity);
+    const charges = recent?.charges ?? this.callCharges.ofConsume(bound, identity, options, where);
+    if (method === 'consumeSync') this.limiter.expectAnswersAtOnce(charges, where);
+    return recent === undefined ? this.limiter.decision(charges) : this.limiter.decideRecent(recent);
+  }
+}
+
+function isNone(identity: unknown): identity is null | undefined {
+  return identity === undefined || identity === null;
+}
+
+/** As `tagOfCall`, for an identity or its tag. */
+function tagOfTarget(
+  identity: Identity | string | null | undefined,
+  policies: readonly BoundPolicy[],
+  where: string,
+): string | undefined {
+  return isNone(identity) ? tagOfCall(identity, policies, where) : tagOf(identity, where);
+}
+
+/** The decision where no policy stands: nothing was asked, so its instant is that of this process. */
+function unlimited(): Decision {
+  return { allowed: true, decidedBy: 'store', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
+}

@@ -1,0 +1,240 @@
+import type { HandlerContext } from '../metrics/decision-event.js';
+import type { Monitor } from '../metrics/monitor.js';
+import type { OverrideStats, PrefetchCounts } from '../metrics/stats.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { Decision } from '../policy/decision.js';
+import type { ChargeMode } from '../stores/charge.js';
+import type { ChargeReceipt } from '../stores/receipt.js';
+import { StoreDeadlineError } from '../stores/deadlines.js';
+import { wasStoreAsked } from '../stores/unavailable.js';
+import type { Answer } from '../util/answer.js';
+import { isPromise } from '../util/is-promise.js';
+import type { RecentClient } from './calls/call-charges.js';
+import type { Decider } from './decider.js';
+import type { Execution } from './execution.js';
+import type { Fallback } from './fallback.js';
+import { Judgement, type Receipt } from './judgement.js';
+import { OverridesLayer } from './layers/overrides.js';
+import { ActiveOverrides } from './overrides/active-overrides.js';
+import type { ActiveOverride } from './overrides/override-table.js';
+import { PlainPath } from './plain.js';
+import { chargeOf, type PolicyCharge } from './policy-charge.js';
+import { Reservation } from './settling/reservation.js';
+import { ReservedCharges } from './settling/reserved-charges.js';
+import { type Ruling, UNASKED } from './ruling.js';
+import type { StoreGateway } from './store-gateway.js';
+
+/** A limiter without overrides of its own has nothing to say of them. */
+const NO_LOGGER = { warn: (): void => undefined };
+
+/**
+ * The engine: guard, middleware and `RateLimiter` decide here and nowhere else. A request passes the layers in front of the store,
+ * overrides first. Where these fail, the fallback decides in their place, under the same overrides.
+ */
+export class Engine {
+  /** Receipts to be refunded at the end of this turn of the event loop. */
+  private readonly refunds: ChargeReceipt[] = [];
+  private readonly chain: Decider;
+  /** Undefined where nothing is gained. */
+  private readonly plain: PlainPath | undefined;
+
+  /** @param keyPrefix how keys begin */
+  constructor(
+    private readonly keyPrefix: string,
+    private readonly gateway: StoreGateway,
+    private readonly fallback: Fallback,
+    private readonly monitor: Monitor,
+    private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
+  ) {
+    const { traits, open, chain } = gateway;
+    this.chain = new OverridesLayer(overrides, chain);
+    this.plain = traits.plain && new PlainPath(traits.plain, open, overrides, monitor);
+  }
+
+  /** Decisions of full in-process stores on a state that clients without room share. */
+  get memoryOverflows(): number {
+    return this.gateway.memoryOverflows + this.fallback.memoryOverflows;
+  }
+
+  /** The tokens that this process has charged ahead of demand. */
+  get prefetch(): PrefetchCounts {
+    return this.gateway.prefetch?.counts ?? { prefetched: 0, returned: 0, expired: 0 };
+  }
+
+  /** The overrides that are obeyed. */
+  get overrideStats(): OverrideStats {
+    return { count: this.overrides.size, loaded: this.overrides.loaded };
+  }
+
+  /**
+   * Makes a charge.
+   *
+   * @param identity the identity's tag; a policy that counts all clients together needs none
+   * @throws {TypeError} when the cost is no whole number from 0
+   */
+  charge(policy: BoundPolicy, identity: string, cost: number, mode: ChargeMode = modeOf(policy)): PolicyCharge {
+    return chargeOf(policy, this.keyPrefix, identity, cost, mode);
+  }
+
+  /**
+   * Decides one request: charges every policy, or none.
+   *
+   * @param handler the handler of the request, for `onDecision`
+   * @param execution what the request is a part of, where it has several steps: they have one deadline together
+   * @throws {LimiterUnavailableError} when the store fails and a policy's `onStoreFailure` is `'closed'`
+   */
+  decide(charges: readonly PolicyCharge[], handler?: HandlerContext, execution?: Execution): Answer<Judgement> {
+    return this.judge(charges, itself, handler, execution);
+  }
+
+  /** The decision of `decide` alone. */
+  decision(charges: readonly PolicyCharge[]): Answer<Decision> {
+    return this.judge(charges, decisionAlone, undefined, undefined);
+  }
+
+  /** The decision on a client whose charges are kept. */
+  decideRecent(client: RecentClient): Answer<Decision> {
+    const { plain } = this;
+    if (plain === undefined) return this.decision(client.charges);
+    let decision: Decision | undefined;
+    const since = this.monitor.begin();
+    try {
+      decision = plain.decide(client, since);
+    } catch (error) {
+      return this.fallBack(client.charges, error, undefined, since, undefined).decision;
+    }
+    return decision ?? this.decision(client.charges);
+  }
+
+  /**
+   * Call it before a decision that must not be a promise. Nothing is charged.
+   *
+   * @param where how the error begins
+   * @throws {TypeError} when the store answers with a promise
+   */
+  expectAnswersAtOnce(charges: readonly PolicyCharge[], where: string): void {
+    if (!this.gateway.answersAtOnce(charges)) throw this.gateway.answersLater(where);
+  }
+
+  /** The error of a store that has answered with a promise, and did not before. */
+  answeredLater(decision: PromiseLike<Decision>, where: string): TypeError {
+    decision.then(undefined, () => undefined); // it is counted, and nobody waits for it
+    return this.gateway.answersLater(where);
+  }
+
+  /** @param as what becomes of the judgement: a step of its own would be a promise more */
+  private judge<T>(
+    charges: readonly PolicyCharge[],
+    as: (judgement: Judgement) => T,
+    handler: HandlerContext | undefined,
+    execution: Execution | undefined,
+  ): Answer<T> {
+    const since = this.monitor.begin();
+    let answer: Answer<Ruling>;
+    // Not by `attempt`: every decision passes here, and would pay for its functions.
+    try {
+      answer = this.chain.decide(charges, execution);
+    } catch (error) {
+      return as(this.fallBack(charges, error, handler, since, execution));
+    }
+    if (!isPromise(answer)) return as(this.ruled(charges, answer, handler, since));
+    return answer.then(
+      (ruling) => as(this.ruled(charges, ruling, handler, since)),
+      (error: unknown) => as(this.fallBack(charges, error, handler, since, execution)),
+    );
+  }
+
+  /**
+   * Counts a ruling.
+   *
+   * @throws {LimiterUnavailableError} when it is one
+   */
+  private ruled(
+    charges: readonly PolicyCharge[],
+    ruling: Ruling,
+    handler: HandlerContext | undefined,
+    since: number,
+  ): Judgement {
+    const { monitor } = this;
+    const { source = 'store', asked = charges, overridden, unavailable } = ruling;
+    let counted = charges;
+    if (overridden !== undefined) {
+      const { changed, exempt, blocked } = overridden;
+      if (charges[0]!.mode !== 'peek') monitor.overridden(changed, exempt, blocked);
+      counted = asked.filter((_, i) => ruling.charges[i] !== UNASKED);
+    }
+    if (unavailable !== undefined) {
+      monitor.closed(counted, unavailable.retryAfterMs, handler, since);
+      throw unavailable;
+    }
+    const keeper = source === 'store' ? this.gateway : source === 'local' ? this.fallback : undefined;
+    const judgement = Judgement.of(charges, ruling, keeper);
+    if (source === 'override') monitor.decidedByOverrides(asked, counted, judgement.decision, handler, since);
+    else monitor.decided(counted, judgement.decision, source, handler, since);
+    return judgement;
+  }
+
+  private fallBack(
+    charges: readonly PolicyCharge[],
+    error: unknown,
+    handler: HandlerContext | undefined,
+    since: number,
+    execution: Execution | undefined,
+  ): Judgement {
+    const cause = this.gateway.failure(error);
+    if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
+    if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
+    const fallback: Decider = { decide: (asked) => this.fallback.decide(asked, cause) };
+    const ruling = new OverridesLayer(this.overrides, fallback).decide(charges) as Ruling;
+    return this.ruled(charges, ruling, handler, since);
+  }
+
+  /** Refunds charges at the end of this turn: at most once, best effort, never beyond the limit. */
+  refund(receipts: readonly Receipt[]): void {
+    const made = receipts.flatMap(({ proof }) => (proof.cost > 0 ? proof : []));
+    if (made.length === 0) return;
+    if (this.refunds.length === 0) {
+      setImmediate(() => {
+        // The last slot of a queue goes first, so that the one before it is the last then.
+        this.gateway.refund(this.refunds.splice(0).toSorted((one, other) => other.resetAt - one.resetAt));
+      });
+    }
+    this.refunds.push(...made);
+  }
+
+  /** Decides charges of mode `'reserve'`. Throws as `decide` does. */
+  async reserve(charges: readonly PolicyCharge[]): Promise<Reservation> {
+    const { decision, receipts } = await this.decide(charges);
+    return new Reservation(decision, new ReservedCharges(receipts));
+  }
+
+  /** The policy's state for an identity under the numbers of its override; undefined where there is none of its own. */
+  overriddenCharge(policy: BoundPolicy, identity: string): PolicyCharge | undefined {
+    const variant = this.overrides.variantFor(policy, identity);
+    return variant === policy ? undefined : this.charge(variant, identity, 0, 'peek');
+  }
+
+  /** The override of a policy for an identity that is in force in this process; undefined without one. */
+  overrideOf(policy: BoundPolicy, identity: string): ActiveOverride | undefined {
+    return this.overrides.size === 0 ? undefined : this.overrides.find(policy, identity);
+  }
+
+  /** Forgets the states under the keys, in the store and in the fallback. */
+  async reset(keys: readonly string[]): Promise<void> {
+    this.fallback.reset(keys);
+    await this.gateway.reset(keys);
+  }
+
+  /** Returns the tokens of this process that nothing has used. Requests that come after are still decided. */
+  async close(): Promise<void> {
+    await this.gateway.prefetch?.close();
+  }
+}
+
+const itself = (judgement: Judgement): Judgement => judgement;
+const decisionAlone = ({ decision }: Judgement): Decision => decision;
+
+/** What a policy is asked for a request: one that is settled after the response is reserved. */
+function modeOf({ countIf, settle }: BoundPolicy): ChargeMode {
+  return countIf === undefined && settle === undefined ? 'take' : 'reserve';
+}

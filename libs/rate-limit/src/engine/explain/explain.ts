@@ -1,0 +1,123 @@
+import type { AlgorithmName } from '../../algorithms/algorithm.js';
+import type { PolicyMode, PolicyNumbers } from '../../policy/policy.js';
+import type { OverrideChange } from '../overrides/override.js';
+import type { TableRoute } from './table.js';
+
+/** The override that is in force in this process. Its instants are ISO texts by the store's clock. */
+export interface ExplainedOverride {
+  /** As in `PolicyDecision.override`. */
+  readonly version: number;
+  readonly change: OverrideChange;
+  /** The one place where it holds; null: wherever the policy stands. */
+  readonly scope: string | null;
+  /** Null: it does not end by itself. */
+  readonly expiresAt: string | null;
+  /** Whether the store told when, why and by whom it was set. Where it did not, the next three are null. */
+  readonly isComplete: boolean;
+  readonly setAt: string | null;
+  readonly reason: string | null;
+  readonly author: string | null;
+}
+
+/** What is counted of an identity under one policy. */
+export interface ExplainedLevel {
+  /** The policy's capacity or limit under plan and override; with `decidedBy: 'local'`, this process's share of it. */
+  readonly limit: number;
+  /** `limit` less `remaining`. */
+  readonly used: number;
+  /** Requests of cost 1 that would pass now. */
+  readonly remaining: number;
+  /** Milliseconds until all of the limit is available again, if nothing else happens. */
+  readonly resetAfterMs: number;
+}
+
+/** A block that stands, by `blockFor`. Its instants are ISO texts by the store's clock. */
+export interface ExplainedBlock {
+  /** When the rejection came that began it. */
+  readonly since: string;
+  /** When it ends by itself: rounded up to a millisecond. */
+  readonly until: string;
+}
+
+/**
+ * What a request would meet at a policy:
+ * - `'passes'`
+ * - `'rejected'`: the limit is used up
+ * - `'blocked'`: an override rejects, or a block by `blockFor` (`block` says which)
+ * - `'exempt'`: an override leaves the policy out
+ * - `'would-reject'`: the policy is in shadow, so the request passes; enforced, it would be rejected
+ * - `'unavailable'`: the store does not answer, and `onStoreFailure: 'closed'` answers 503
+ * - `'not-counted'`: the policy does not count identities of this kind
+ */
+export type ExplainedOutcome =
+  'passes' | 'rejected' | 'blocked' | 'exempt' | 'would-reject' | 'unavailable' | 'not-counted';
+
+/** One policy, as an identity finds it now. */
+export interface PolicyExplanation {
+  readonly policy: string;
+  readonly algorithm: AlgorithmName;
+  /** What the state belongs to, as in `ResetState.scope`. */
+  readonly scope: string;
+  /** `'shadow'`: it rejects nobody. */
+  readonly mode: PolicyMode;
+  /** The numbers in force: the policy's own, or those of plan and override. */
+  readonly numbers: PolicyNumbers;
+  /**
+   * Whether requests with such an identity are counted under it here. Null: a function decides by the request (`by`), so that it
+   * cannot be known.
+   */
+  readonly counts: boolean | null;
+  readonly outcome: ExplainedOutcome;
+  /** Whether a request that takes `cost` would not pass now. False for a policy in shadow. */
+  readonly isRejected: boolean;
+  /** The cost that was asked for: the policy's, or 1 where a function of the request says so. */
+  readonly cost: number;
+  /** Null where nothing was asked, or a block hides it: `'blocked'`, `'exempt'`, `'unavailable'`, `'not-counted'`, and `decidedBy: 'open'`. */
+  readonly level: ExplainedLevel | null;
+  /**
+   * The plan whose numbers count; `name` is null for none. `isKnown` is false where this process has not asked for the client's
+   * plan, and shows the module's fallback: another process may know another one. Null where the policy has no plans.
+   */
+  readonly plan: { readonly name: string | null; readonly isKnown: boolean } | null;
+  /**
+   * The time zone whose windows count. `isKnown` is false where this process has counted no request of the client, and shows UTC:
+   * give `timeZone` then. Null where no function says the policy's time zone.
+   */
+  readonly timeZone: { readonly name: string; readonly isKnown: boolean } | null;
+  readonly override: ExplainedOverride | null;
+  /** The block that stands, by `blockFor`; null without one. */
+  readonly block: ExplainedBlock | null;
+  /** Who decides now, as `Decision.decidedBy`; `'closed'` for `'unavailable'`, null for `'not-counted'`. */
+  readonly decidedBy: 'store' | 'local' | 'open' | 'closed' | 'override' | null;
+  /**
+   * Since when requests are rejected: known where an override or a block rejects them. A limit keeps no instant of a rejection, so
+   * it is null for `'rejected'`.
+   */
+  readonly rejectedSince: string | null;
+  /**
+   * Milliseconds until a request passes; 0: it passes now. Null: it never does, or nobody knows. For a policy in shadow, until it
+   * would let one pass.
+   */
+  readonly retryAfterMs: number | null;
+  /** The instant of that, if nothing else happens: ISO text by the store's clock, rounded up to a millisecond. */
+  readonly passesAt: string | null;
+}
+
+/** Why an identity is rejected, or is not. Plain data that can be serialised. */
+export interface LimitExplanation {
+  /** The identity's tag: an API key is a hash in it. */
+  readonly identity: string;
+  /** The instant of the answer by the store's clock, as ISO text. */
+  readonly at: string;
+  /** The route that was asked for; null for all policies. */
+  readonly route: Pick<TableRoute, 'context' | 'handler' | 'route' | 'origin' | 'guarded' | 'chosen'> | null;
+  /** Whether one of the policies rejects. */
+  readonly isRejected: boolean;
+  /**
+   * The next instant at which none of the policies rejects, if nothing else happens; `at` where none does now. Null: never, or
+   * nobody knows, as in each policy.
+   */
+  readonly passesAt: string | null;
+  /** Those that reject come first; else in their order, those of all traffic before the route's own. */
+  readonly policies: readonly PolicyExplanation[];
+}

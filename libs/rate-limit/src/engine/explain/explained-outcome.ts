@@ -1,0 +1,73 @@
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import type { Decision } from '../../policy/decision.js';
+import { LimiterUnavailableError } from '../errors.js';
+import type { ExplainedBlock, ExplainedOutcome, PolicyExplanation } from './explain.js';
+import type { ActiveOverride } from '../overrides/override-table.js';
+
+/** What a request meets at one policy. */
+export interface Met {
+  readonly outcome: ExplainedOutcome;
+  readonly isRejected: boolean;
+  readonly level: PolicyExplanation['level'];
+  readonly decidedBy: PolicyExplanation['decidedBy'];
+  readonly retryAfterMs: number | null;
+  /** Milliseconds until the block that stands ends; undefined without one. */
+  readonly blockedForMs: number | undefined;
+  /** Undefined where no clock was read. */
+  readonly atMs: number | undefined;
+}
+
+/**
+ * What a decision, or the lack of one, means at one policy.
+ *
+ * @param answer undefined: the policy does not count such an identity
+ */
+export function meets(
+  answer: Decision | LimiterUnavailableError | undefined,
+  override: ActiveOverride | undefined,
+): Met {
+  const nothing = {
+    isRejected: false,
+    level: null,
+    decidedBy: null,
+    retryAfterMs: null,
+    blockedForMs: undefined,
+    atMs: undefined,
+  };
+  if (answer === undefined) return { ...nothing, outcome: 'not-counted' };
+  if (answer instanceof LimiterUnavailableError) {
+    return { ...nothing, outcome: 'unavailable', isRejected: true, decidedBy: 'closed' };
+  }
+  const { allowed, policies, shadow, decidedAtMs: atMs } = answer;
+  // A peek is never paid by a prefetch.
+  const decidedBy = answer.decidedBy === 'prefetch' ? 'store' : answer.decidedBy;
+  // One policy was asked. What it says is in either list.
+  const said = policies[0] ?? shadow?.[0];
+  const { retryAfterMs, blockedForMs } = { ...answer, ...said };
+  const met = { isRejected: !allowed, decidedBy, retryAfterMs, blockedForMs, atMs };
+  if (decidedBy === 'override') {
+    return { ...met, level: null, outcome: override?.kind === 'exempt' || allowed ? 'exempt' : 'blocked' };
+  }
+  if (said === undefined) return { ...met, outcome: 'passes', level: null };
+  const rejects = shadow === undefined ? 'rejected' : 'would-reject';
+  // A block says that nothing is left, whatever the limit has left.
+  if (blockedForMs !== undefined) return { ...met, outcome: shadow === undefined ? 'blocked' : rejects, level: null };
+  const outcome = said.allowed ? 'passes' : rejects;
+  const { limit, remaining, resetAfterMs } = said;
+  return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
+}
+
+/** The block that stands. Nothing that is asked during a block makes it longer, so its end says when it began. */
+export function explainedBlock(
+  { block }: Pick<BoundPolicy, 'block'>,
+  { atMs, blockedForMs }: Met,
+): ExplainedBlock | null {
+  if (block === undefined || atMs === undefined || blockedForMs === undefined) return null;
+  const endsMs = atMs + blockedForMs;
+  return { since: new Date(Math.floor(endsMs - block.duration / 1000)).toISOString(), until: isoOf(endsMs) };
+}
+
+/** The first millisecond that is not before the instant: one before it would be too early. */
+export function isoOf(ms: number): string {
+  return new Date(Math.ceil(ms)).toISOString();
+}

@@ -1,0 +1,136 @@
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import type { OnStoreFailure, PlanNumbers, PolicyMode, PolicyNumbers } from '../../policy/policy.js';
+import { givenTerms, type PrefetchOptions } from '../../policy/prefetch.js';
+import { timeZoneFunction } from '../../policy/time-zone-function.js';
+import type { CalendarWindow } from '../../algorithms/calendar.js';
+import type { AlgorithmName } from '../../algorithms/algorithm.js';
+import type { OnMissingIdentity } from '../../identity/identity.js';
+
+const MICROSECONDS = 1000;
+
+/** Where a handler's policies come from. `'skipped'`: `@SkipRateLimit`; `'none'`: it has none, and the module no `defaults`. */
+export type PolicyOrigin = 'method' | 'class' | 'defaults' | 'skipped' | 'none';
+
+/** A policy as plain data. */
+export interface TablePolicy {
+  readonly name: string;
+  readonly algorithm: AlgorithmName;
+  /** The algorithm's own options as they were given, such as `capacity` and `refill`; `timeZone: 'function'` where a function says it. */
+  readonly numbers: PolicyNumbers;
+  /** What its state belongs to: a route such as `'POST /api/rides'`, a controller, or `'app'`. As in `ResetState.scope`. */
+  readonly scope: string;
+  /** The identity that it counts; `'function'` where the application's own function says so. */
+  readonly by: 'client' | 'ip' | 'user' | 'api-key' | 'global' | 'function';
+  readonly onMissingIdentity: OnMissingIdentity;
+  /** What a request takes; `'function'` where a function says so. */
+  readonly cost: number | 'function';
+  /** Whether a function leaves out some requests (`skipIf`). */
+  readonly skips: boolean;
+  /** What requests get while the store cannot decide. */
+  readonly onStoreFailure: OnStoreFailure;
+  /** The numbers of each plan, complete; null without plans. */
+  readonly plans: Readonly<Record<string, PolicyNumbers>> | null;
+  /** How many keys share its state on a Cluster. */
+  readonly shards: number;
+  /** What processes charge ahead of demand, `for` in milliseconds; null without it. */
+  readonly prefetch: PrefetchOptions | null;
+  /** `'shadow'`: it rejects nobody. */
+  readonly mode: PolicyMode;
+  /** The policy that it is the candidate of; null for any other one. */
+  readonly candidateOf: string | null;
+  /** `blockFor` in milliseconds; null without it. */
+  readonly blockForMs: number | null;
+  /** Rejections that begin a block; null without `blockFor`. */
+  readonly blockAfter: number | null;
+}
+
+/** A handler and what limits it. */
+export interface TableRoute {
+  /** What kind of context calls it: `'http'`, `'graphql'`, `'rpc'`, `'ws'` or one of your own. */
+  readonly context: string;
+  /** Class and method, `'RidesController.request'`. */
+  readonly handler: string;
+  /** Its declared method and path without the global prefix, `'POST /rides'`; in other contexts as `handler`. */
+  readonly route: string;
+  readonly origin: PolicyOrigin;
+  /** Whether `RateLimitGuard` stands before it. Without the guard its policies have no effect. */
+  readonly guarded: boolean;
+  /** Whether a function chooses some of its policies by the request: those are not in `policies`. */
+  readonly chosen: boolean;
+  /** Whether any policy can reject its requests: one that is no shadow, apart from those of all traffic. */
+  readonly limited: boolean;
+  /** In their order. */
+  readonly policies: readonly TablePolicy[];
+}
+
+/** What limits all HTTP traffic before it is routed. */
+export interface TableMiddleware {
+  readonly chosen: boolean;
+  readonly policies: readonly TablePolicy[];
+}
+
+/** What limits what, as plain data that can be serialised. */
+export interface LimitTable {
+  readonly middleware: TableMiddleware;
+  /** Every handler, also those that nothing limits. Those of HTTP come first. */
+  readonly routes: readonly TableRoute[];
+  /** The policies of the module's `policies`, as `RateLimiter` charges them. */
+  readonly named: readonly TablePolicy[];
+}
+
+/** What a policy leaves to the module. */
+export interface PolicyDefaults {
+  readonly onStoreFailure: OnStoreFailure;
+  readonly onMissingIdentity: OnMissingIdentity;
+}
+
+/** A handler, as the framework knows it. */
+export interface KnownHandler extends Omit<TableRoute, 'limited' | 'policies'> {
+  readonly policies: readonly BoundPolicy[];
+}
+
+/** A handler as plain data. */
+export function tableRoute(handler: KnownHandler, defaults: PolicyDefaults): TableRoute {
+  const { context, handler: name, route, origin, guarded, chosen } = handler;
+  const policies = handler.policies.map((policy) => tablePolicy(policy, defaults));
+  const limited = guarded && (chosen || policies.some(({ mode }) => mode === 'enforce'));
+  return { context, handler: name, route, origin, guarded, chosen, limited, policies };
+}
+
+/** A policy's numbers as plain data: `'function'` in place of a function that says the time zone. */
+export function plainNumbers(numbers: PlanNumbers): PolicyNumbers {
+  const { window } = numbers;
+  if (timeZoneFunction(window) === undefined) return { ...numbers } as PolicyNumbers;
+  return { ...numbers, window: { ...(window as CalendarWindow), timeZone: 'function' } };
+}
+
+/** A policy as plain data. */
+export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): TablePolicy {
+  const { name, algorithm, numbers, boundTo, by, cost, skipIf, plans, shards, block } = policy;
+  return {
+    name,
+    algorithm: algorithm.name,
+    numbers: plainNumbers(numbers),
+    scope: boundTo,
+    by: typeof by === 'function' ? 'function' : by,
+    onMissingIdentity: policy.onMissingIdentity ?? defaults.onMissingIdentity,
+    cost: typeof cost === 'function' ? 'function' : cost,
+    skips: skipIf !== undefined,
+    onStoreFailure: policy.onStoreFailure ?? defaults.onStoreFailure,
+    plans:
+      plans === undefined
+        ? null
+        : Object.fromEntries([...plans].map(([plan, one]) => [plan, plainNumbers(one.numbers)])),
+    shards,
+    prefetch: givenTerms(policy.prefetch) ?? null,
+    mode: modeOf(policy),
+    candidateOf: policy.candidateOf ?? null,
+    blockForMs: block === undefined ? null : block.duration / MICROSECONDS,
+    blockAfter: block?.after ?? null,
+  };
+}
+
+/** The option `mode` of a policy. */
+export function modeOf({ shadow }: Pick<BoundPolicy, 'shadow'>): PolicyMode {
+  return shadow ? 'shadow' : 'enforce';
+}

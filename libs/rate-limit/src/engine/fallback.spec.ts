@@ -1,0 +1,322 @@
+import { describe, expect, it } from '@jest/globals';
+import { array, assert, constantFrom, integer, nat, oneof, property, record } from 'fast-check';
+import { ALL_ALGORITHMS, rateOf, windowOf } from '../../../../test/support/algorithm-of.js';
+import { policyOf } from '../../../../test/support/arbitrary-policies.js';
+import { expectHolds, expectSame } from '../../../../test/support/expect-same.js';
+import { histories } from '../../../../test/support/property-runs.js';
+import { TestClock } from '../../../../test/support/test-clock.js';
+import type { Algorithm, AlgorithmName } from '../algorithms/algorithm.js';
+import { shareOfLimit } from '../algorithms/capabilities/shares.js';
+import type { PolicyDecision } from '../policy/decision.js';
+import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
+import { decisionOf } from './judgement.js';
+import { chargeOf } from './policy-charge.js';
+import { Fallback } from './fallback.js';
+import { parsePolicy } from '../policy/parse-policy.js';
+import type { Policy } from '../policy/policy.js';
+import { MemoryStore } from '../stores/memory/memory.store.js';
+
+const ORIGIN = 19_900 * 86_400_000_000;
+const AWAY = new Error('the store is away');
+
+/** One process during an outage: its number of processes and its clock are what the test sets. */
+class Outage {
+  readonly clock = new TestClock(ORIGIN);
+  readonly fallback: Fallback;
+
+  constructor(public processes: number) {
+    const options = {
+      onStoreFailure: 'local',
+      localShare: () => this.processes,
+      fallbackMaxBytes: 64_000_000,
+    } as const;
+    this.fallback = new Fallback(options, console, this.clock.read);
+  }
+
+  ask(policy: BoundPolicy, cost = 1, key = 'k'): PolicyDecision {
+    const ruling = this.fallback.decide([chargeOf(policy, 'rl', key, cost, 'take')], AWAY);
+    return decisionOf(ruling.asked!, ruling).policies[0]!;
+  }
+
+  /** How many of cost 1 pass now, one after the other. */
+  drain(policy: BoundPolicy): number {
+    let passed = 0;
+    while (this.ask(policy).allowed) passed++;
+    return passed;
+  }
+}
+
+function bound(policy: Policy): BoundPolicy {
+  return bindPolicy(parsePolicy(policy, 'test'), 'rl', 'app', 'test');
+}
+
+/** Twelve thousand at once, and nothing comes back while a test looks. */
+const DAILY: Readonly<Record<AlgorithmName, Policy>> = {
+  'token-bucket': { algorithm: 'token-bucket', capacity: 12_000, refill: '1/d' },
+  'leaky-bucket': { algorithm: 'leaky-bucket', capacity: 11_999, drain: '1/d' },
+  'fixed-window': { algorithm: 'fixed-window', limit: 12_000, window: '1d' },
+  'sliding-window-log': { algorithm: 'sliding-window-log', limit: 12_000, window: '1d' },
+  'sliding-window-counter': { algorithm: 'sliding-window-counter', limit: 12_000, window: '1d' },
+  concurrency: { algorithm: 'concurrency', limit: 12_000, lease: '1d' },
+};
+
+describe.each(ALL_ALGORITHMS)('a local share that changes during an outage, %s', (name) => {
+  const policy = bound(DAILY[name]);
+
+  it('is one share, while pods go from 12 to 24', () => {
+    const outage = new Outage(12);
+    let passed = 0;
+    for (; outage.processes <= 24; outage.processes++) passed += outage.drain(policy);
+    expect(passed).toBe(1_000);
+  });
+
+  it('is one limit, while the number of processes flips on every request', () => {
+    const outage = new Outage(1);
+    let passed = 0;
+    for (let i = 0; i < 30_000; i++) {
+      outage.processes = [1, 10_000, 7, 12_345.6][i % 4]!; // the last is no number of processes
+      if (outage.ask(policy).allowed) passed++;
+    }
+    // Only the whole limit lets anything pass after the first few: each other share is used up.
+    expect(passed).toBeLessThanOrEqual(12_000);
+    outage.processes = 1;
+    expect(passed + outage.drain(policy)).toBe(12_000);
+  });
+
+  it('is what the new share has left after what was taken', () => {
+    const outage = new Outage(24);
+    for (let i = 0; i < 400; i++) expect(outage.ask(policy).allowed).toBe(true);
+    outage.processes = 12;
+    expect(outage.drain(policy)).toBe(600);
+    outage.processes = 24;
+    expect(outage.drain(policy)).toBe(0);
+  });
+
+  it('is forgotten by a reset, whatever it was', () => {
+    const outage = new Outage(12);
+    outage.drain(policy);
+    outage.processes = 13;
+    expect(outage.ask(policy, 0).remaining).toBe(0);
+    outage.fallback.reset([chargeOf(policy, 'rl', 'k', 1, 'take').key]);
+    outage.processes = 12;
+    expect(outage.drain(policy)).toBe(1_000);
+  });
+});
+
+describe.each<[Policy, number]>([
+  [{ algorithm: 'token-bucket', capacity: 4, refill: 4 }, 1],
+  [{ algorithm: 'leaky-bucket', capacity: 4, drain: 4 }, 2], // one departs, and one waits
+])('a share of a quarter that is first asked at any microsecond: %j', (given, first) => {
+  it.each([0, 1, 2, 3, 4, 5, 6, 7])('%i: admits no other one before a second has passed', (offset) => {
+    const policy = bound(given);
+    const outage = new Outage(4);
+    outage.ask(policy, 0); // the shared time begins
+    outage.clock.now += offset;
+    const begun = outage.clock.now;
+    let passed = outage.drain(policy);
+    outage.clock.now += 4; // a microsecond of the shared time, to which it is rounded against the client
+    passed += outage.drain(policy);
+    expect(passed).toBe(first);
+    outage.clock.now = begun + 999_999;
+    expect(outage.ask(policy).allowed).toBe(false);
+    outage.clock.now = begun + 1_000_004;
+    expect(outage.ask(policy).allowed).toBe(true);
+  });
+});
+
+it.each<Policy>([
+  { algorithm: 'token-bucket', capacity: 24, refill: '24/h' },
+  { algorithm: 'leaky-bucket', capacity: 23, drain: '24/h' },
+])('what a larger share took is not forgotten before a smaller share has paid it: $algorithm', (given) => {
+  const policy = bound(given);
+  const outage = new Outage(1);
+  expect(outage.drain(policy)).toBe(24);
+  outage.processes = 24; // from now on the bucket fills in a day, no longer in an hour
+  for (let minute = 0; minute < 120; minute++) {
+    outage.clock.now += 60_000_000;
+    for (let i = 0; i < 10; i++) outage.ask(policy, 1, `other-${minute}-${i}`); // which sweep what has expired
+  }
+  outage.processes = 1;
+  expect(outage.drain(policy)).toBe(2);
+});
+
+interface Admission {
+  readonly at: number;
+  readonly cost: number;
+  readonly delay: number;
+  /** The share in force. */
+  readonly limit: number;
+  readonly processes: number;
+}
+
+/**
+ * Fails unless what was admitted keeps to the shares that were in force.
+ *
+ * @param elapsed at an instant: the integral of dt / processes since the start, times LCM
+ */
+type Law = (whole: Algorithm, admitted: readonly Admission[], elapsed: (at: number) => bigint) => void;
+
+/** Each of the numbers of processes divides it. */
+const LCM = 210_000n;
+const PROCESSES = [1, 2, 3, 4, 7, 24, 10_000];
+
+const total = (admitted: readonly Admission[]): number => admitted.reduce((sum, { cost }) => sum + cost, 0);
+
+/**
+ * In any interval: the last share's capacity (of a queue: and the one that departs), and what the shares' rates gave
+ * meanwhile. Never more: the shared time is rounded to microseconds against the client.
+ */
+function bucketLaw(extra: number): Law {
+  return (whole, admitted, elapsed) => {
+    const { tokens, microseconds } = rateOf(whole);
+    for (let from = 0; from < admitted.length; from++) {
+      let cost = 0;
+      for (let to = from; to < admitted.length; to++) {
+        cost += admitted[to]!.cost;
+        const paid = (elapsed(admitted[to]!.at) - elapsed(admitted[from]!.at)) * tokens;
+        const most = BigInt(admitted[to]!.limit + extra) * microseconds * LCM + paid;
+        expectHolds(BigInt(cost) * microseconds * LCM <= most, () => ({
+          from: admitted[from],
+          to: admitted[to],
+          cost,
+        }));
+      }
+    }
+  };
+}
+
+/** No two slots closer than the share's rate when the earlier was handed out, and never in another order. */
+const slotLaw: Law = (whole, admitted) => {
+  const { tokens, microseconds } = rateOf(whole);
+  for (let i = 1; i < admitted.length; i++) {
+    const [one, next] = [admitted[i - 1]!, admitted[i]!];
+    const apart = BigInt(next.at + next.delay - one.at - one.delay) + 1n; // each is rounded up to a microsecond
+    const least = BigInt(one.cost) * microseconds * BigInt(one.processes);
+    expectHolds(apart * tokens > least, () => ({ one, next, whole: whole.rate }));
+  }
+};
+
+const logLaw: Law = (whole, admitted) => {
+  const window = windowOf(whole);
+  for (const [i, last] of admitted.entries()) {
+    const sum = total(admitted.slice(0, i + 1).filter(({ at }) => at > last.at - window));
+    expectHolds(sum <= last.limit, () => ({ last, sum }));
+  }
+};
+
+const LAWS: Readonly<Record<AlgorithmName, Law>> = {
+  'token-bucket': bucketLaw(0),
+  'leaky-bucket': (...history) => {
+    bucketLaw(1)(...history);
+    slotLaw(...history);
+  },
+  'fixed-window': (whole, admitted) => {
+    const window = windowOf(whole);
+    for (const last of admitted) {
+      const start = last.at - (last.at % window);
+      const sum = total(admitted.filter((one) => one.at >= start && admitted.indexOf(one) <= admitted.indexOf(last)));
+      expectHolds(sum <= last.limit, () => ({ last, sum }));
+    }
+  },
+  'sliding-window-log': logLaw,
+  // Leases that nobody releases.
+  concurrency: logLaw,
+  'sliding-window-counter': (whole, admitted) => {
+    const window = windowOf(whole);
+    for (const [i, last] of admitted.entries()) {
+      const start = last.at - (last.at % window);
+      const before = admitted.slice(0, i + 1);
+      const current = total(before.filter(({ at }) => at >= start));
+      const previous = total(before.filter(({ at }) => at < start && at >= start - window));
+      const weighted = BigInt(previous) * BigInt(window - (last.at - start));
+      expectHolds(weighted <= BigInt(last.limit - current) * BigInt(window), () => ({ last, current, previous }));
+    }
+  },
+};
+
+const step = record({
+  processes: oneof({ weight: 2, arbitrary: constantFrom(...PROCESSES) }, constantFrom(undefined)), // as it was
+  cost: oneof({ weight: 4, arbitrary: nat(3) }, nat(600)),
+  wait: oneof(nat(3), nat(1_000), nat(3_000_000), nat(3_600_000_000)),
+  times: oneof({ weight: 3, arbitrary: constantFrom(1) }, integer({ min: 2, max: 40 })),
+});
+
+describe('whatever number of processes the function returns', () => {
+  it.each(ALL_ALGORITHMS)('%s: no interval admits more than the shares in force', (name) => {
+    let everAdmitted = 0;
+    assert(
+      property(policyOf(name), array(step, { minLength: 1, maxLength: 40 }), (given, steps) => {
+        const policy = bound(given);
+        const outage = new Outage(1);
+        const { clock } = outage;
+        const changes: { from: number; processes: number }[] = [{ from: ORIGIN, processes: 1 }];
+        const elapsed = (at: number): bigint =>
+          changes.reduce((sum, { from, processes }, i) => {
+            const until = Math.min(at, changes[i + 1]?.from ?? Infinity);
+            return until <= from ? sum : sum + (BigInt(until - from) * LCM) / BigInt(processes);
+          }, 0n);
+        const admitted: Admission[] = [];
+        for (const { processes = outage.processes, cost, wait, times } of steps) {
+          clock.now += wait;
+          outage.processes = processes;
+          changes.push({ from: clock.now, processes });
+          for (let i = 0; i < times; i++) {
+            const limit = shareOfLimit(policy.algorithm.limit, processes, 1);
+            const decision = outage.ask(policy, cost);
+            expectHolds(decision.limit === limit, () => ({ decision, limit }));
+            if (!decision.allowed || cost === 0) continue;
+            admitted.push({ at: clock.now, cost, delay: Math.round(decision.delayMs * 1000), limit, processes });
+          }
+        }
+        everAdmitted += admitted.length;
+        LAWS[name](policy.algorithm, admitted, elapsed);
+      }),
+      histories(),
+    );
+    expect(everAdmitted).toBeGreaterThan(0);
+  });
+
+  // A rejection by a concurrency tells when to ask again, as leases may be released at any time.
+  const exact = ALL_ALGORITHMS.filter((name) => name !== 'concurrency');
+
+  it.each(exact)('%s: a retry passes at the instant it is told, and not a microsecond before', (name) => {
+    const changes = array(record({ processes: constantFrom(...PROCESSES), wait: nat(5_000) }), { maxLength: 6 });
+    assert(
+      property(policyOf(name), changes, integer({ min: 1, max: 3 }), (given, history, cost) => {
+        const policy = bound(given);
+        if (policy.algorithm.limit > 500) return; // drained one by one
+        const outage = new Outage(2);
+        for (const { processes, wait } of history) {
+          outage.processes = processes;
+          for (let i = 0; i < 3; i++) outage.ask(policy);
+          outage.clock.now += wait;
+        }
+        outage.drain(policy);
+        const { retryAfterMs, allowed } = outage.ask(policy, cost);
+        if (allowed || retryAfterMs === null || retryAfterMs > 1e11) return;
+        outage.clock.now += Math.round(retryAfterMs * 1000) - 1;
+        expectHolds(!outage.ask(policy, cost).allowed, () => ({ early: retryAfterMs }));
+        outage.clock.now += 1;
+        expectHolds(outage.ask(policy, cost).allowed, () => ({ late: retryAfterMs }));
+      }),
+      histories(),
+    );
+  });
+
+  it.each(ALL_ALGORITHMS)('%s: a number that stays decides as the whole policy does, where it is 1', (name) => {
+    const steps = array(record({ cost: nat(4), wait: oneof(nat(3), nat(2_000_000)) }), { maxLength: 60 });
+    assert(
+      property(policyOf(name), steps, (given, history) => {
+        const policy = bound(given);
+        const outage = new Outage(1);
+        const store = new MemoryStore({ clock: outage.clock.read });
+        for (const { cost, wait } of history) {
+          outage.clock.now += wait;
+          const charges = [chargeOf(policy, 'rl', 'k', cost, 'take')];
+          expectSame(outage.ask(policy, cost), decisionOf(charges, store.consume(charges)).policies[0]);
+        }
+      }),
+      histories(),
+    );
+  });
+});

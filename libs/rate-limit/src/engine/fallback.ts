@@ -1,0 +1,214 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+import { DividedClock } from '../algorithms/divided-clock.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { OnStoreFailure } from '../policy/policy.js';
+import { monotonicClock } from '../stores/clock.js';
+import { MemoryStore } from '../stores/memory/memory.store.js';
+import {
+  type Charge,
+  type ChargeReceipt,
+  type ChargeSettlement,
+  type Clock,
+  RateLimitStoreError,
+  type SettledCharge,
+  type Verdict,
+} from '../stores/store.js';
+import { shown } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
+import type { Logger } from '../util/logger.js';
+import { adopted, isPromise } from '../util/is-promise.js';
+import { RationedWarning } from '../util/rationed-warning.js';
+import { reasonOf } from '../util/thrown.js';
+import type { ChargeKeeper } from './charge-keeper.js';
+import { LimiterUnavailableError } from './errors.js';
+import { OpenCharges } from './settling/open-charges.js';
+import type { PolicyCharge } from './policy-charge.js';
+import { placesAmong, type Ruling, UNCOUNTED } from './ruling.js';
+
+/** What the fallback is made with; the module's options of the same names. */
+export interface FallbackSettings {
+  readonly onStoreFailure: OnStoreFailure;
+  readonly localShare: number | (() => number | Promise<number>);
+  readonly fallbackMaxBytes: number;
+}
+
+interface Share {
+  readonly processes: number;
+  readonly algorithm: Algorithm;
+}
+
+/** A call of `localShare` that has not settled by then never will, as far as we care: another one may begin. */
+const ABANDONED_MS = 30_000;
+const MICROSECONDS = 1000;
+
+/** More processes than a limit is divided among. */
+export const MAX_PROCESSES = 10_000;
+
+/** Whether a limit can be divided among so many processes. */
+export function isProcessCount(count: unknown): count is number {
+  return Number.isInteger(count) && (count as number) >= 1 && (count as number) <= MAX_PROCESSES;
+}
+
+/**
+ * Decides while the store cannot, as each policy's `onStoreFailure` says: an error, a decision by this process with its share
+ * of the limits, or a free pass.
+ *
+ * The counts of this process outlive the outage until their states mean nothing any more, and they hold for every share: a
+ * store that comes and goes, or a share that changes, hands out no fresh limit. An outage can admit one extra local limit per
+ * process.
+ */
+export class Fallback implements ChargeKeeper {
+  readonly by = 'local';
+  /** What this process has charged without the store, and has not settled. */
+  readonly open = new OpenCharges();
+  private readonly shareFailed: RationedWarning;
+  private readonly local: MemoryStore;
+  private readonly shares = new WeakMap<BoundPolicy, Share>();
+  private readonly time: DividedClock;
+  /** Whether the number of processes stays what it is. */
+  private readonly isFixed: boolean;
+  /** When the call of `localShare` began that has not settled: monotonic milliseconds. */
+  private askedAt = -Infinity;
+
+  constructor(
+    private readonly settings: FallbackSettings,
+    logger: Pick<Logger, 'warn'>,
+    private readonly clock: Clock = monotonicClock,
+  ) {
+    const { localShare, fallbackMaxBytes } = settings;
+    this.shareFailed = new RationedWarning(logger);
+    this.local = new MemoryStore({ clock, maxBytes: fallbackMaxBytes });
+    this.isFixed = typeof localShare === 'number';
+    this.time = new DividedClock(typeof localShare === 'number' ? localShare : 1);
+  }
+
+  /**
+   * Decides in the place of the store. When one of the policies says `'closed'`, the ruling is an error.
+   *
+   * @param cause why the store could not decide
+   */
+  decide(charges: readonly PolicyCharge[], cause: Error): Ruling {
+    this.noteProcesses();
+    const at = Date.now() * MICROSECONDS;
+    const uncounted = charges.map(() => UNCOUNTED);
+    const local: PolicyCharge[] = [];
+    const asked: PolicyCharge[] = [];
+    for (const charge of charges) {
+      const choice = charge.policy.onStoreFailure ?? this.settings.onStoreFailure;
+      // A shadow rejects nobody: it counts nothing then.
+      if (choice === 'closed' && !charge.shadow) {
+        const unavailable = new LimiterUnavailableError('The rate limit could not be checked', { cause });
+        return { allowed: false, at, charges: uncounted, source: 'closed', unavailable };
+      }
+      if (choice !== 'local') {
+        asked.push(charge);
+        continue;
+      }
+      const share = { ...charge, algorithm: this.shareOf(charge.policy), shardKeys: undefined };
+      local.push(share);
+      asked.push(share);
+    }
+    if (local.length === 0) return { allowed: true, at, charges: uncounted, source: 'open' };
+    const verdict = this.open.concerns(local)
+      ? this.open.decide(local, (some) => this.local.consume(some))
+      : this.local.consume(local);
+    const verdicts = placesAmong(asked, local).map((place) => (place < 0 ? UNCOUNTED : verdict.charges[place]!));
+    const source = local.every(({ shadow }) => shadow) ? 'open' : 'local';
+    return { allowed: verdict.allowed, at: verdict.at, charges: verdicts, asked, source };
+  }
+
+  /** Settles reservations that this process has decided. */
+  settle(settlements: readonly ChargeSettlement[]): readonly SettledCharge[] {
+    return this.local.settle(settlements);
+  }
+
+  /** Decides for the share of this process that the lease was taken from. */
+  renew(charges: readonly Charge[]): Verdict {
+    return this.local.consume(charges);
+  }
+
+  checkSettlements(): void {
+    // It can settle all.
+  }
+
+  failure(thrown: unknown): RateLimitStoreError {
+    return new RateLimitStoreError(reasonOf(thrown), { cause: thrown });
+  }
+
+  /** Refunds charges of this process. */
+  refund(receipts: readonly ChargeReceipt[]): void {
+    this.local.refund(receipts);
+  }
+
+  /** Forgets what this process has counted. */
+  reset(keys: readonly string[]): void {
+    this.local.reset(keys);
+    this.open.forget(keys);
+  }
+
+  /** Decisions of the full local store on a state that clients without room share. */
+  get memoryOverflows(): number {
+    return this.local.overflowed;
+  }
+
+  /** The policy's algorithm with this process's share of the limit. */
+  private shareOf(policy: BoundPolicy): Algorithm {
+    const { processes } = this.time;
+    let share = this.shares.get(policy);
+    if (share?.processes !== processes) {
+      const atLeast = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
+      const { algorithm } = policy;
+      // A fixed number of processes gets a bucket with a part of the rate, which is exact; the shared time would be rounded.
+      const part = this.isFixed ? algorithm.shares.of(processes, atLeast) : algorithm.shares.local(this.time, atLeast);
+      share = { processes, algorithm: part };
+      this.shares.set(policy, share);
+    }
+    return share.algorithm;
+  }
+
+  /**
+   * Asks `localShare`. No decision waits for a promise: its value counts once it is there, and only one is under way. If the
+   * function fails or returns no number of processes, its last valid value is kept.
+   */
+  noteProcesses(): void {
+    const { localShare } = this.settings;
+    if (typeof localShare === 'number' || performance.now() - this.askedAt < ABANDONED_MS) return;
+    try {
+      const given: unknown = localShare();
+      if (isPromise(given)) this.await(given);
+      else this.setProcesses(given);
+    } catch (error) {
+      this.shareHasFailed(error);
+    }
+  }
+
+  private await(answer: PromiseLike<unknown>): void {
+    const askedAt = (this.askedAt = performance.now());
+    const settled = (): boolean => {
+      // In the place of one that was abandoned, another one may be under way.
+      const isLast = this.askedAt === askedAt;
+      if (isLast) this.askedAt = -Infinity;
+      return isLast;
+    };
+    adopted(answer)
+      .then((given) => void (settled() && this.setProcesses(given)))
+      .catch((error: unknown) => {
+        settled();
+        this.shareHasFailed(error);
+      });
+  }
+
+  private setProcesses(given: unknown): void {
+    if (!isProcessCount(given)) throw new TypeError(`it must return a whole number from 1, got ${shown(given)}`);
+    this.time.setProcesses(given, this.clock());
+  }
+
+  private shareHasFailed(error: unknown): void {
+    this.shareFailed.warn(
+      withHelp(
+        `localShare failed, the limits are divided by ${this.time.processes}: ${reasonOf(error)}`,
+        'FG_FUNCTION_FAILED',
+      ),
+    );
+  }
+}

@@ -1,0 +1,229 @@
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { shown } from '../../util/config-error.js';
+import { isPromise } from '../../util/is-promise.js';
+import { ownText } from '../../util/own-text.js';
+import { LruMap } from '../../util/lru-map.js';
+import type { UserFunctions } from './user-functions.js';
+
+/** The module's option `plan`, checked. */
+export interface PlanSettings<Context> {
+  readonly resolve: (context: Context) => unknown;
+  readonly cacheForMs: number;
+  readonly fallback: string | undefined;
+}
+
+/** Where a plan came from: see `PlanStats`. */
+export type PlanSource = 'cache' | 'resolver' | 'lastKnown' | 'fallback';
+
+/** Counts what was found. */
+export interface PlanObserver {
+  planFound(source: PlanSource): void;
+}
+
+/** Bounds, and a clock: tests have others. */
+export interface PlanBounds {
+  /** Clients whose plans are kept: those that asked last. */
+  readonly maxClients: number;
+  /** Calls of `resolve` under way. */
+  readonly maxCalls: number;
+  /** Milliseconds of a clock that never steps. */
+  readonly now: () => number;
+}
+
+const BOUNDS: PlanBounds = { maxClients: 50_000, maxCalls: 10_000, now: () => performance.now() };
+
+/** A resolver that has failed for a client is asked about that client again after this time. */
+export const RETRY_MS = 1000;
+/** A call that has not settled by then never will, as far as we care: another one may begin. */
+export const ABANDONED_MS = 30_000;
+/** The share of `cacheFor` after which a request refreshes the plan in the background. */
+export const REFRESH_AFTER = 0.75;
+/** Longer texts are no plan, because no policy can have one of that name. */
+const MAX_NAME = 64;
+
+const WARNING = "plan.resolve of RateLimitModule failed, the client's last known plan or else the fallback counts";
+
+/** One call of `resolve` for a client. */
+interface PlanLookup {
+  readonly since: number;
+  answered: boolean;
+  /** Whether the deadline has passed: nobody waits for the call any more, but its answer is still welcome. */
+  late: boolean;
+  /** Settles with the call or at the deadline, and never rejects. Undefined for a call that has settled at once. */
+  inTime: Promise<void> | undefined;
+}
+
+interface Client {
+  plan: string | undefined;
+  /** Whether `resolve` has ever answered. */
+  known: boolean;
+  refreshAt: number;
+  expiresAt: number;
+  /** No call before that. */
+  retryAt: number;
+  call: PlanLookup | undefined;
+}
+
+/**
+ * Finds the plan of a client, by the tag of the identity that a policy counts, and with it the policy's numbers. Plans are
+ * cached. One call of `resolve` serves all requests of a client, and a request waits for it until the deadline at most.
+ */
+export class Plans<Context> {
+  private readonly clients: LruMap<Client>;
+  /** The calls that have not settled, oldest first. */
+  private readonly calls = new Set<PlanLookup>();
+  private readonly bounds: PlanBounds;
+
+  constructor(
+    private readonly settings: PlanSettings<Context>,
+    private readonly functions: Pick<UserFunctions, 'within' | 'failed'>,
+    private readonly observer: PlanObserver,
+    bounds: Partial<PlanBounds> = {},
+  ) {
+    this.bounds = { ...BOUNDS, ...bounds };
+    this.clients = new LruMap(this.bounds.maxClients);
+  }
+
+  /**
+   * The policy under the plan of the request's client; a promise only where `resolve` has to be waited for.
+   *
+   * @param tag the identity that the policy counts
+   */
+  policyFor(
+    policy: BoundPolicy<Context>,
+    tag: string,
+    context: Context,
+  ): BoundPolicy<Context> | Promise<BoundPolicy<Context>> {
+    const plan = this.planOf(tag, context);
+    return typeof plan === 'object' ? plan.then((later) => underPlan(policy, later)) : underPlan(policy, plan);
+  }
+
+  /** The plan that is known of a client without a request; else the fallback. */
+  lastKnown(tag: string): string | undefined {
+    const client = this.clients.get(tag);
+    if (client === undefined || this.bounds.now() >= client.expiresAt) return this.otherwise(client);
+    this.observer.planFound('cache');
+    return client.plan;
+  }
+
+  /** As `lastKnown`, for somebody who only looks: nothing is counted. `known` is false where it is the fallback. */
+  look(tag: string): { readonly plan: string | undefined; readonly known: boolean } {
+    const { known = false, plan } = this.clients.get(tag) ?? {};
+    return { plan: known ? plan : this.settings.fallback, known };
+  }
+
+  private planOf(tag: string, context: Context): string | undefined | Promise<string | undefined> {
+    const now = this.bounds.now();
+    let client = this.clients.get(tag);
+    if (client !== undefined && now < client.expiresAt) {
+      this.observer.planFound('cache');
+      const { plan } = client;
+      if (now >= client.refreshAt) this.ask(client, context, now);
+      return plan;
+    }
+    if (client === undefined) this.clients.set(ownText(tag), (client = newClient()));
+    const call = this.ask(client, context, now);
+    if (call?.inTime === undefined) return this.found(client, call);
+    const asked = client;
+    return call.inTime.then(() => this.found(asked, call));
+  }
+
+  private found(client: Client, call: PlanLookup | undefined): string | undefined {
+    if (call?.answered !== true) return this.otherwise(client);
+    this.observer.planFound('resolver');
+    return client.plan;
+  }
+
+  private otherwise(client: Client | undefined): string | undefined {
+    const { known = false, plan } = client ?? {};
+    this.observer.planFound(known ? 'lastKnown' : 'fallback');
+    return known ? plan : this.settings.fallback;
+  }
+
+  /** Begins a call for the client, or joins the one under way. Undefined where no answer can be waited for. */
+  private ask(client: Client, context: Context, now: number): PlanLookup | undefined {
+    const { call: before } = client;
+    if (before !== undefined && now - before.since < ABANDONED_MS) return before.late ? undefined : before;
+    if (now < client.retryAt) return undefined;
+    if (before !== undefined) this.calls.delete(before);
+    const call: PlanLookup = { since: now, answered: false, late: false, inTime: undefined };
+    client.call = call;
+    try {
+      this.expectRoom(now);
+      const returned = this.settings.resolve(context);
+      if (!isPromise(returned)) this.answered(client, call, returned);
+      else {
+        this.calls.add(call);
+        this.await(client, call, returned);
+      }
+    } catch (error) {
+      this.failed(client, call, error);
+    }
+    return call;
+  }
+
+  private await(client: Client, call: PlanLookup, returned: PromiseLike<unknown>): void {
+    const settled = Promise.resolve(returned).then(
+      (value) => this.answered(client, call, value),
+      (error: unknown) => this.failed(client, call, error),
+    );
+    call.inTime = this.functions.within(settled).catch((error: unknown) => {
+      call.late = true;
+      this.functions.failed('plan', WARNING, error);
+    });
+  }
+
+  private answered(client: Client, call: PlanLookup, value: unknown): void {
+    if (value !== undefined && value !== null && typeof value !== 'string') {
+      const error = new TypeError(`it must return the name of a plan, or nothing for no plan, got ${shown(value)}`);
+      this.failed(client, call, error);
+      return;
+    }
+    if (!this.ended(client, call)) return;
+    call.answered = true;
+    client.plan = typeof value !== 'string' || value.length > MAX_NAME ? undefined : ownText(value);
+    client.known = true;
+    // From the question on: the answer may have been true when the call began, and no longer.
+    client.expiresAt = call.since + this.settings.cacheForMs;
+    client.refreshAt = call.since + this.settings.cacheForMs * REFRESH_AFTER;
+  }
+
+  private failed(client: Client, call: PlanLookup, error: unknown): void {
+    if (!this.ended(client, call)) return;
+    client.retryAt = this.bounds.now() + RETRY_MS;
+    // A late one was counted at the deadline.
+    if (!call.late) this.functions.failed('plan', WARNING, error);
+  }
+
+  /** Ends a call. False for one in whose place another one has begun. */
+  private ended(client: Client, call: PlanLookup): boolean {
+    this.calls.delete(call);
+    if (client.call !== call) return false;
+    client.call = undefined;
+    return true;
+  }
+
+  /** Calls that never settle must not add up: memory is bounded, and so is what hits a database that hangs. */
+  private expectRoom(now: number): void {
+    if (this.calls.size < this.bounds.maxCalls) return;
+    const [oldest] = this.calls;
+    if (now - oldest!.since < ABANDONED_MS) throw new Error(`${this.calls.size} calls of it are under way`);
+    this.calls.delete(oldest!);
+  }
+}
+
+/** The policy's variant for the plan. The policy itself for no plan, and for one that it does not have. */
+export function underPlan<Context>(policy: BoundPolicy<Context>, plan: string | undefined): BoundPolicy<Context> {
+  return plan === undefined ? policy : (policy.plans?.get(plan) ?? policy);
+}
+
+function newClient(): Client {
+  return {
+    plan: undefined,
+    known: false,
+    refreshAt: 0,
+    expiresAt: -Infinity,
+    retryAt: -Infinity,
+    call: undefined,
+  };
+}

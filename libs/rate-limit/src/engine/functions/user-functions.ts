@@ -1,0 +1,149 @@
+import { Deadlines } from '../../stores/deadlines.js';
+import { withHelp } from '../../util/error-codes.js';
+import type { Logger } from '../../util/logger.js';
+import type { PartOfExecution } from '../execution.js';
+import { adopted, isPromise } from '../../util/is-promise.js';
+import { RationedWarning } from '../../util/rationed-warning.js';
+import { alwaysReadable, readable, reasonOf } from '../../util/thrown.js';
+
+/** The functions that an application gives to policies, as the metrics name them. */
+export type FunctionKind =
+  'policy' | 'identity' | 'cost' | 'timeZone' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list';
+
+/** Counts failures of functions. */
+export interface FunctionObserver {
+  functionFailed(kind: FunctionKind): void;
+}
+
+/** A function of the application took longer than the deadline. */
+export class FunctionTimeoutError extends Error {
+  static {
+    alwaysReadable(this);
+  }
+}
+
+/**
+ * Calls the functions that the application gives. One that throws, rejects or takes longer than the deadline must not be the
+ * outage: its caller goes on without it, the failure is counted, and at most one warning a second is logged.
+ */
+export class UserFunctions {
+  private readonly deadlines: Deadlines;
+  private readonly warnings: RationedWarning;
+
+  /** @param deadlineMs milliseconds that a function may take */
+  constructor(
+    deadlineMs: number,
+    private readonly observer: FunctionObserver,
+    logger: Pick<Logger, 'warn'>,
+  ) {
+    this.deadlines = new Deadlines(deadlineMs);
+    this.warnings = new RationedWarning(logger);
+  }
+
+  /**
+   * What the function returns, or what `otherwise` returns when the function fails.
+   *
+   * @param warning begins the log line: `skipIf of policy 'daily' failed, the request is counted`
+   * @param source the application's function
+   * @param context of the request that it is called for
+   */
+  async call<T>(
+    kind: FunctionKind,
+    warning: string,
+    run: () => T | PromiseLike<T>,
+    otherwise: () => T,
+    source?: object,
+    context?: object,
+  ): Promise<T> {
+    try {
+      const returned = run();
+      return isPromise(returned) ? await this.within(returned, source, context) : returned;
+    } catch (error) {
+      this.failed(kind, warning, error);
+      return otherwise();
+    }
+  }
+
+  /**
+   * The answer, or a failure when it does not come within the deadline.
+   *
+   * @param source what was asked. If it was late in the same execution, only an answer that is there already counts
+   */
+  within<T>(answer: PromiseLike<T>, source?: object, context?: PartOfExecution): Promise<T> {
+    const execution = source === undefined ? undefined : context?.execution;
+    if (execution?.isLate(source!) === true) return this.atOnce(answer);
+    return new Promise((resolve, reject) => {
+      const question = this.deadlines.ask(() => {
+        execution?.noteLate(source!);
+        reject(new FunctionTimeoutError(`it did not settle within ${this.deadlines.ms} ms`));
+      });
+      adopted(answer).then(
+        (value) => {
+          this.deadlines.answered(question);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.deadlines.answered(question);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** What a function answers within the deadline. What it throws is the caller's, in a form that others can read. */
+  async answer<T>(run: () => T | PromiseLike<T>): Promise<T> {
+    try {
+      const returned = run();
+      return isPromise(returned) ? await this.within(returned) : returned;
+    } catch (error) {
+      throw readable(error);
+    }
+  }
+
+  /**
+   * The answer of a step that a subclass of a guard overrides. What the step throws is the request's answer; `otherwise` takes the
+   * place of an answer that does not come within the deadline.
+   *
+   * @param warning as of `call`
+   * @param deadlines how many times the deadline it may take: the functions that it asks have one each
+   */
+  async step<T>(
+    kind: FunctionKind,
+    warning: string,
+    answer: PromiseLike<T>,
+    otherwise: () => T | Promise<T>,
+    deadlines = 1,
+  ): Promise<T> {
+    try {
+      return await this.within(answer);
+    } catch (error) {
+      if (!isTimeout(error)) throw readable(error);
+      if (deadlines > 1) return this.step(kind, warning, answer, otherwise, deadlines - 1);
+      this.failed(kind, warning, error);
+      return otherwise();
+    }
+  }
+
+  private atOnce<T>(answer: PromiseLike<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      adopted(answer).then(resolve, reject);
+      const late = `it did not settle within ${this.deadlines.ms} ms for another field of the operation`;
+      setImmediate(() => reject(new FunctionTimeoutError(late)));
+    });
+  }
+
+  /** Counts a failure and warns of it. */
+  failed(kind: FunctionKind, warning: string, error: unknown): void {
+    this.observer.functionFailed(kind);
+    this.warnings.warn(withHelp(`${warning}: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED'));
+  }
+}
+
+/** `instanceof` throws for a proxy that was revoked. */
+function isTimeout(error: unknown): boolean {
+  try {
+    return error instanceof FunctionTimeoutError;
+  } catch {
+    return false;
+  }
+}

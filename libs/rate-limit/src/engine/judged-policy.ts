@@ -1,0 +1,56 @@
+import type { PolicyDecision } from '../policy/decision.js';
+import type { PolicyCharge } from './policy-charge.js';
+
+/** What one policy said, with the charge that it said it to. */
+export class JudgedPolicy implements PolicyDecision {
+  // Private by the language: callers compare and print decisions.
+  readonly #charge: PolicyCharge;
+  // Declared only: a decision without an override, a plan or a block has no such property.
+  declare readonly override?: number;
+  declare readonly plan?: string;
+  declare readonly blockedForMs?: number;
+  declare readonly estimated?: true;
+
+  constructor(
+    readonly policy: string,
+    readonly algorithm: PolicyDecision['algorithm'],
+    readonly limit: number,
+    readonly allowed: boolean,
+    readonly remaining: number,
+    readonly resetAfterMs: number,
+    readonly retryAfterMs: number | null,
+    readonly delayMs: number,
+    charge: PolicyCharge,
+    override: number | undefined,
+    plan: string | undefined,
+    blockedForMs: number | undefined,
+    estimated?: true,
+  ) {
+    this.#charge = charge;
+    if (override !== undefined) this.override = override;
+    if (plan !== undefined) this.plan = plan;
+    if (blockedForMs !== undefined) this.blockedForMs = blockedForMs;
+    if (estimated !== undefined) this.estimated = estimated;
+  }
+
+  static charge(decision: PolicyDecision): PolicyCharge | undefined {
+    return #charge in decision ? decision.#charge : undefined;
+  }
+}
+
+/**
+ * The charge that a policy's decision is about: it has the policy's numbers, which the decision leaves out. Undefined for a
+ * decision that an application has put together itself.
+ */
+export function chargeOfDecision(decision: PolicyDecision): PolicyCharge | undefined {
+  return JudgedPolicy.charge(decision);
+}
+
+/**
+ * Whether the policy has too little left, and what is missing may be refunded or released at any time. What prefetched tokens have
+ * paid is an estimate of another kind.
+ */
+export function isRefundable(decision: PolicyDecision): boolean {
+  if (decision.estimated !== true) return false;
+  return !decision.allowed || (decision.remaining === 0 && chargeOfDecision(decision)?.mode === 'reserve');
+}

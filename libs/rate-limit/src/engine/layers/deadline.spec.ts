@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import { chargesFor, once } from '../../../../../test/support/asked-decider.js';
+import { Deadlines, StoreDeadlineError } from '../../stores/deadlines.js';
+import { MemoryStore } from '../../stores/memory/memory.store.js';
+import type { RateLimitStore, Verdict } from '../../stores/store.js';
+import { traitsOf } from '../../stores/traits.js';
+import { StoreUnavailableError } from '../../stores/unavailable.js';
+import { Execution } from '../execution.js';
+import { type StoreDecider, withinDeadline } from './deadline.js';
+
+const asked = chargesFor([once('policy')]);
+const VERDICT: Verdict = {
+  allowed: true,
+  at: 1_700_000_000_000_000,
+  charges: [{ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 }],
+};
+
+function over(consume: () => unknown, more: Partial<RateLimitStore> = {}): StoreDecider {
+  const store = { consume: consume as RateLimitStore['consume'], reset: () => undefined, ...more };
+  return withinDeadline(store, traitsOf(store), new Deadlines(5));
+}
+
+describe('the deadline of a store', () => {
+  it('fails a request that the store does not answer in time', async () => {
+    const decider = over(async () => new Promise(() => undefined));
+    await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
+  });
+
+  it('makes no promise for a store that answers at once', () => {
+    expect(over(() => VERDICT).decide(asked)).toEqual(VERDICT);
+  });
+
+  it.each([undefined, {}, { ...VERDICT, charges: [] }, { ...VERDICT, charges: [{}] }])(
+    'fails a request that an application answers with %j',
+    async (answer) => {
+      expect(() => over(() => answer).decide(asked)).toThrow('its answer is no verdict');
+      await expect(over(async () => answer).decide(asked)).rejects.toThrow('its answer is no verdict');
+    },
+  );
+
+  it('takes nothing from an application but the verdict', () => {
+    expect(over(() => ({ ...VERDICT, source: 'override', asked: [] })).decide(asked)).toEqual(VERDICT);
+  });
+
+  it('asks no store about a policy that it does not know', () => {
+    const shadows = chargesFor([{ ...once('policy'), mode: 'shadow' }]);
+    expect(() => over(() => VERDICT).decide(shadows)).toThrow(`the store does not know mode: 'shadow'`);
+    expect(over(() => VERDICT, { supports: ['shadow'] }).decide(shadows)).toEqual(VERDICT);
+  });
+
+  it('does not ask again for an operation that has missed the deadline', () => {
+    const execution = new Execution();
+    execution.missedDeadline = new StoreDeadlineError('late');
+    let calls = 0;
+    const decider = over(() => {
+      calls++;
+      return VERDICT;
+    });
+    expect(() => decider.decide(asked, execution)).toThrow(new StoreUnavailableError('late', false));
+    expect(calls).toBe(0);
+  });
+
+  it('leaves a store in this process as it is', () => {
+    const store = new MemoryStore();
+    const decider = withinDeadline(store, traitsOf(store), new Deadlines(5));
+    expect([decider.decide(asked), decider.decide(asked)]).toMatchObject([{ allowed: true }, { allowed: false }]);
+  });
+});

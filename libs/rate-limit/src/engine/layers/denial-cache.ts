@@ -1,0 +1,138 @@
+import { sameCharges, takes } from '../../stores/charge.js';
+import type { Denials, KnownDenial } from '../../stores/observers.js';
+import type { Charge, Verdict } from '../../stores/store.js';
+import { flatten } from '../../util/own-text.js';
+import { LruMap } from '../../util/lru-map.js';
+import { later } from '../ruling.js';
+
+interface Denial extends KnownDenial {
+  readonly charges: readonly Charge[];
+  /** Monotonic milliseconds at which the answer came in, and until which it is certain. */
+  readonly receivedAt: number;
+  readonly certainUntil: number;
+}
+
+/** Denials kept at most: those of the clients that go on asking. */
+const MAX_DENIALS = 50_000;
+/** Charges of these denials at most: a request can have 32. */
+const MAX_CHARGES = 100_000;
+/** Resets known by their keys. Beyond them, every denial that was sent before is asked again. */
+const MAX_RESETS = 10_000;
+/** The clocks of this process and of the store run apart by less than the rest to 1. */
+const DRIFT = 0.998;
+
+/**
+ * Keeps the rejections that are certain, so that the store is not asked for them again. After a store has rejected a request,
+ * no charge makes the same request pass before its `retryAfter`. A reset, a refund, a lost state or a stepping clock can: so a
+ * denial is kept for a second at most. A client far over its limit then costs its process one look-up, and Redis nothing.
+ *
+ * The verdict is the store's. `remaining` stands as of the question; `resetAfter` and `retryAfter` count down from the answer.
+ */
+export class DenialCache implements Denials {
+  /** By the key of a charge that was rejected. */
+  private readonly denials: LruMap<Denial>;
+  /** By key: monotonic milliseconds of its last reset. A denial that was sent before is not certain any more. */
+  private readonly resets = new Map<string, number>();
+  /** The same for all keys. */
+  private resetAt = -Infinity;
+
+  /**
+   * @param maxMs milliseconds that a denial is kept at most
+   * @param monotonicMs milliseconds of a clock that never steps
+   * @param maxDenials denials kept at most; the cache reserves their memory
+   */
+  constructor(
+    private readonly maxMs: number,
+    private readonly monotonicMs: () => number = () => performance.now(),
+    maxDenials = MAX_DENIALS,
+  ) {
+    this.denials = new LruMap(maxDenials, { max: MAX_CHARGES, of: ({ charges }) => charges.length });
+  }
+
+  /** The certain rejection of a request; undefined when the store has to be asked. */
+  find(charges: readonly Charge[]): Verdict | undefined {
+    return this.findSent(charges)?.verdict;
+  }
+
+  /** As `find`, with the time at which the store was asked: a denial derived from this one must not last longer. */
+  findSent(charges: readonly Charge[]): KnownDenial | undefined {
+    for (let i = 0; i < charges.length; i++) {
+      const denial = this.denials.get(charges[i]!.key);
+      // Only the same request is certain: cost 2 can be rejected where cost 1 is not.
+      if (denial === undefined || !sameCharges(denial.charges, charges)) continue;
+      const now = this.monotonicMs();
+      if (now < denial.certainUntil && !this.isReset(denial)) {
+        return { verdict: countedDown(denial, now), sentAt: denial.sentAt };
+      }
+    }
+    return undefined;
+  }
+
+  /**
+   * Notes a verdict if it is a rejection.
+   *
+   * @param sentAt monotonic milliseconds at which the store was asked
+   * @param under the key of the charge under which the denial is kept, one at a time; default the first one that rejected
+   */
+  note(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
+    if (!verdict.allowed && !mayCount(charges, verdict)) this.keep(charges, verdict, sentAt, under);
+  }
+
+  /**
+   * Forgets the denials that depend on keys that were reset, also those under another key of their request, and those whose
+   * answer is still under way.
+   */
+  forget(keys: readonly string[]): void {
+    const now = this.monotonicMs();
+    for (const key of keys) {
+      this.denials.delete(key);
+      this.resets.delete(key); // so that the map's order is that of the resets
+      this.resets.set(key, now);
+    }
+    for (const [key, at] of this.resets) {
+      // A denial that was sent earlier than that is not certain any more in any case.
+      if (at + this.maxMs >= now && this.resets.size <= MAX_RESETS) break;
+      if (at + this.maxMs >= now) this.resetAt = at;
+      this.resets.delete(key);
+    }
+  }
+
+  private isReset({ charges, sentAt }: Denial): boolean {
+    if (sentAt <= this.resetAt) return true;
+    if (this.resets.size === 0) return false;
+    return charges.some(({ key }) => sentAt <= (this.resets.get(key) ?? -Infinity));
+  }
+
+  /** Keeps a denial until the first of the rejecting policies could allow the request: until then all of them reject it. */
+  private keep(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void {
+    // A lease can be released at any time.
+    if (verdict.charges.some(({ allowed }, i) => !allowed && charges[i]!.algorithm.lease !== undefined)) return;
+    const rejecting = verdict.charges.filter(({ allowed }) => !allowed);
+    // When a block ends, a policy that rejects for longer counts rejections again.
+    const ends = rejecting.map(({ retryAfter, blockedFor = Infinity }) => Math.min(retryAfter, blockedFor) / 1000);
+    const certainMs = Math.min(this.maxMs, ...ends) * DRIFT;
+    const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
+    for (const charge of charges) flatten(charge.key);
+    this.denials.set(key, {
+      charges,
+      verdict,
+      sentAt,
+      receivedAt: this.monotonicMs(),
+      certainUntil: sentAt + certainMs,
+    });
+  }
+}
+
+/** Whether a block may have to count the next rejection: the store has to see it then. Once all are closed, none counts. */
+function mayCount(charges: readonly Charge[], verdict: Verdict): boolean {
+  for (let i = 0; i < charges.length; i++) {
+    const charge = charges[i]!;
+    if (charge.block !== undefined && takes(charge) && verdict.charges[i]!.blockedFor === undefined) return true;
+  }
+  return false;
+}
+
+function countedDown({ verdict, receivedAt }: Denial, now: number): Verdict {
+  const elapsed = Math.floor((now - receivedAt) * 1000);
+  return { allowed: false, at: verdict.at + elapsed, charges: verdict.charges.map((known) => later(known, elapsed)) };
+}

@@ -1,0 +1,28 @@
+import { type Answer, andThen } from '../../util/answer.js';
+import type { Decider } from '../decider.js';
+import type { DenialCache } from './denial-cache.js';
+import type { Execution } from '../execution.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import type { Ruling } from '../ruling.js';
+
+/** Answers with the rejections that are certain. The inner decider is asked about all other requests. */
+export class DenialsLayer implements Decider {
+  /** @param notes whether rejections are noted here; false for a store that notes its own, with the time of each call */
+  constructor(
+    private readonly denials: DenialCache,
+    private readonly notes: boolean,
+    private readonly inner: Decider,
+  ) {}
+
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<Ruling> {
+    const denied = this.denials.find(charges);
+    if (denied !== undefined) return { ...denied, source: 'denial-cache' };
+    if (!this.notes) return this.inner.decide(charges, execution);
+    const sentAt = performance.now();
+    return andThen(this.inner.decide(charges, execution), (ruling) => {
+      // A store that rejects without a rejecting policy says nothing that could be kept.
+      if (!ruling.allowed && ruling.charges.some(({ allowed }) => !allowed)) this.denials.note(charges, ruling, sentAt);
+      return ruling;
+    });
+  }
+}

@@ -1,0 +1,20 @@
+import type { Answer } from '../../util/answer.js';
+import type { Decider } from '../decider.js';
+import type { Execution } from '../execution.js';
+import type { OpenCharges } from '../settling/open-charges.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import type { Ruling } from '../ruling.js';
+
+/** Marks what is an estimate, because charges of this process are open that a settlement may refund. */
+export class EstimatesLayer implements Decider {
+  constructor(
+    private readonly open: OpenCharges,
+    private readonly inner: Decider,
+  ) {}
+
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<Ruling> {
+    return this.open.concerns(charges)
+      ? this.open.decide(charges, (asked) => this.inner.decide(asked, execution))
+      : this.inner.decide(charges, execution);
+  }
+}

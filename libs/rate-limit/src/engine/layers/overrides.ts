@@ -1,0 +1,44 @@
+import { type Answer, andThen } from '../../util/answer.js';
+import type { Decider } from '../decider.js';
+import type { Execution } from '../execution.js';
+import type { ActiveOverrides, OverriddenRequest } from '../overrides/active-overrides.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import { placesAmong, type Ruling, UNASKED } from '../ruling.js';
+
+const MICROSECONDS = 1000;
+
+/**
+ * Obeys the overrides of clients. A charge gets the numbers of its override, and one of which the client is exempt is left out. An
+ * override that blocks the client rejects the request, and the inner decider is not asked.
+ */
+export class OverridesLayer implements Decider {
+  constructor(
+    private readonly active: ActiveOverrides,
+    private readonly inner: Decider,
+  ) {}
+
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<Ruling> {
+    const { active, inner } = this;
+    const overridden = active.size === 0 ? undefined : active.apply(charges);
+    if (overridden === undefined) return inner.decide(charges, execution);
+    const { all, asked, blocks, counts } = overridden;
+    if (blocks.size === 0 && asked.length > 0) {
+      return andThen(inner.decide(asked, execution), (ruling) => amongAll(overridden, ruling));
+    }
+    const verdicts = all.map((_, i) => blocks.get(i) ?? UNASKED);
+    const at = active.nowMs() * MICROSECONDS;
+    return { allowed: blocks.size === 0, at, charges: verdicts, source: 'override', asked: all, overridden: counts };
+  }
+}
+
+/** The ruling on the charges that were asked, as one on all charges of the request. */
+function amongAll(overridden: OverriddenRequest, ruling: Ruling): Ruling {
+  const { all, asked, counts } = overridden;
+  const places = placesAmong(all, asked);
+  return {
+    ...ruling,
+    charges: places.map((place) => (place < 0 ? UNASKED : ruling.charges[place]!)),
+    asked: places.map((place, i) => (place < 0 ? all[i]! : (ruling.asked ?? asked)[place]!)),
+    overridden: counts,
+  };
+}

@@ -1,0 +1,64 @@
+import type { Algorithm } from '../../../algorithms/algorithm.js';
+import type { ChargeVerdict, Verdict } from '../../../stores/store.js';
+
+/** The clocks of this process and of the store run apart by less than the rest to 1. */
+export const DRIFT = 0.998;
+/** The next prefetch is asked for so long before the end: a part of the prefetch's time, or this many times what the last answer took. */
+const LEAD = 0.05;
+const ANSWERS = 3;
+const MOST_LEAD = 0.5;
+const MICROSECONDS = 1000;
+
+/** The tokens that one call has charged ahead of demand. */
+export interface PrefetchedTokens {
+  /** The tokens that are left. */
+  left: number;
+  /** All of its tokens, but those that go on as another prefetch. */
+  granted: number;
+  /** Of the tokens that were taken: those of requests that the store has still to decide on. */
+  pending: number;
+  /** What the rest of it goes on as. */
+  heir?: PrefetchedTokens;
+  /** The instant of the prefetch by the store's clock, in microseconds. */
+  readonly at: number;
+  /** `at` plus the verdict's `resetAfter`: identifies a window. */
+  readonly resetAt: number;
+  /** Monotonic milliseconds until which tokens may be used, and from which on the next prefetch is due. */
+  readonly endsAt: number;
+  readonly renewAt: number;
+  /** Whether its tokens can be used, and given back: until it is settled. */
+  isOpen: boolean;
+}
+
+/**
+ * The prefetch that a call has brought; undefined if it brought none. Time counts from sending: the store decided later, so its own
+ * time of the prefetch is not over.
+ *
+ * @param cost what was charged, of a window
+ * @param sentAt monotonic milliseconds at which the store was asked
+ * @param now monotonic milliseconds at which it answered
+ */
+export function tokensOf(
+  { algorithm, length }: { readonly algorithm: Algorithm; readonly length: number },
+  { allowed, at, charges: [charge] }: Verdict,
+  cost: number,
+  sentAt: number,
+  now: number,
+): PrefetchedTokens | undefined {
+  const granted = grantedBy(algorithm, allowed, charge!, cost);
+  if (granted <= 0) return undefined;
+  const resetAt = at + charge!.resetAfter;
+  const prefetch = { left: granted, granted, pending: 0, at, resetAt, isOpen: true };
+  if (algorithm.prefetch?.kind !== 'charged') {
+    const lead = Math.min(length * MOST_LEAD, Math.max(length * LEAD, (now - sentAt) * ANSWERS));
+    const endsAt = sentAt + length * DRIFT;
+    return { ...prefetch, endsAt, renewAt: endsAt - lead };
+  }
+  const left = algorithm.prefetch.usableFor(charge!.resetAfter) / MICROSECONDS;
+  return { ...prefetch, endsAt: sentAt + left * DRIFT, renewAt: Infinity };
+}
+
+function grantedBy(algorithm: Algorithm, allowed: boolean, { receipt }: ChargeVerdict, cost: number): number {
+  if (!allowed) return 0;
+  return algorithm.prefetch?.kind === 'charged' ? cost : (receipt?.stamp?.[0] ?? 0);
+}

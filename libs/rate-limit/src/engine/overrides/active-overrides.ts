@@ -1,0 +1,173 @@
+import { variantOf } from '../../policy/variants.js';
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import type { OverrideRecord } from '../../stores/override-log.js';
+import { withHelp } from '../../util/error-codes.js';
+import type { Logger } from '../../util/logger.js';
+import { reasonOf } from '../../util/thrown.js';
+import type { ChargeVerdict } from '../../stores/store.js';
+import { chargeOf, type PolicyCharge } from '../policy-charge.js';
+import type { OverriddenCounts } from '../ruling.js';
+import { type ActiveOverride, numbersOf, OverrideTable } from './override-table.js';
+
+/** A request of which some charge has an override. */
+export interface OverriddenRequest {
+  /** All charges: with other numbers where an override has them. */
+  readonly all: readonly PolicyCharge[];
+  /** The charges whose states are asked: not those of an exempt client, or of a shadow that would block. */
+  readonly asked: readonly PolicyCharge[];
+  /** By a charge's place in `all`: the verdict of an override that blocks the client. */
+  readonly blocks: ReadonlyMap<number, ChargeVerdict>;
+  readonly counts: OverriddenCounts;
+}
+
+/** Messages about overrides that cannot be in force, each of which is logged once. */
+const MAX_SAID = 100;
+
+/**
+ * The overrides that this process obeys. A decision looks here, and nowhere else: it asks no store about overrides.
+ */
+export class ActiveOverrides {
+  /** How many there are: a decision without any compares this number, and no more. */
+  size = 0;
+  /** Whether the overrides were read at least once. */
+  loaded = false;
+  private table = new OverrideTable();
+  /** Differs after every change: a charge that found nothing need not look again until then. */
+  private edition = 1;
+  private offsetMs = 0;
+  private readonly said = new Set<string>();
+
+  /** @param processMs milliseconds of this process's clock, which `sync` relates to the store's */
+  constructor(
+    private readonly logger: Pick<Logger, 'warn'>,
+    private readonly processMs: () => number = () => performance.now(),
+  ) {}
+
+  /** Milliseconds since 1970 by the store's clock, as far as this process knows it. */
+  nowMs(): number {
+    return this.processMs() + this.offsetMs;
+  }
+
+  /**
+   * Notes the store's clock.
+   *
+   * @param nowMs what the store has answered
+   * @param sentAtMs when it was asked, by the process's clock
+   */
+  sync(nowMs: number, sentAtMs = this.processMs()): void {
+    const receivedAtMs = this.processMs();
+    this.offsetMs = nowMs - (sentAtMs + receivedAtMs) / 2;
+  }
+
+  /** The process's clock, for `sync`. */
+  readProcessMs(): number {
+    return this.processMs();
+  }
+
+  /** Takes over a change. */
+  put(record: OverrideRecord): void {
+    this.edition++;
+    if (!this.table.put(record)) this.sayUnreadable(record);
+    this.size = this.table.size;
+  }
+
+  /** Takes over all overrides in place of those that were known. */
+  replace(records: readonly OverrideRecord[]): void {
+    this.table = new OverrideTable();
+    this.edition++;
+    for (const record of records) this.put(record);
+    this.size = this.table.size;
+  }
+
+  /** Forgets the overrides that have ended. */
+  removeEnded(): void {
+    this.table.removeEnded(this.nowMs());
+    this.size = this.table.size;
+  }
+
+  /** The override of a policy for an identity that is in force; undefined without one. */
+  find(policy: BoundPolicy, identity: string): ActiveOverride | undefined {
+    const override = this.table.find(policy, identity);
+    if (override === undefined || override.endsAtMs === 0 || override.endsAtMs > this.nowMs()) return override;
+    this.table.remove({ identity: policy.globalKey === undefined ? identity : undefined }, override);
+    this.size = this.table.size;
+    return this.find(policy, identity); // the one of all scopes may be behind it
+  }
+
+  /** The request as the overrides want it; undefined where they change nothing. */
+  apply(charges: readonly PolicyCharge[]): OverriddenRequest | undefined {
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i]!;
+      if (charge.overridesSeen === this.edition) continue;
+      if (this.find(charge.policy, charge.identity) !== undefined) return this.applyFrom(charges);
+      charge.overridesSeen = this.edition;
+    }
+    return undefined;
+  }
+
+  /** The policy with the numbers of an override for this identity; the policy itself without one. */
+  variantFor(policy: BoundPolicy, identity: string): BoundPolicy {
+    const override = this.find(policy, identity);
+    return override?.kind === 'numbers' ? this.variant(policy, override) : policy;
+  }
+
+  private applyFrom(charges: readonly PolicyCharge[]): OverriddenRequest {
+    const all: PolicyCharge[] = [];
+    const asked: PolicyCharge[] = [];
+    const blocks = new Map<number, ChargeVerdict>();
+    let [exempt, changed] = [0, 0];
+    for (const charge of charges) {
+      const override = this.find(charge.policy, charge.identity);
+      const counted = charge.shadow ? 0 : 1;
+      const { policy, identity, cost, mode } = charge;
+      if (override === undefined) asked.push(charge);
+      else if (override.kind === 'exempt') exempt += counted;
+      else if (override.kind === 'numbers') {
+        changed += counted;
+        const own = chargeOf(this.variant(policy, override), policy.keyPrefix, identity, cost, mode, override.version);
+        asked.push(own);
+        all.push(own);
+        continue;
+      } else if (!charge.shadow) {
+        // A shadow rejects nobody: a change of the policy's mode may have come after the override.
+        blocks.set(all.length, blockUntil(override.endsAtMs === 0 ? Infinity : override.endsAtMs - this.nowMs()));
+        all.push({ ...charge, override: override.version });
+        continue;
+      }
+      all.push(charge);
+    }
+    return { all, asked, blocks, counts: { changed, exempt, blocked: blocks.size } };
+  }
+
+  /** Numbers that another version of the application has set may not fit the policy of this one: it stays as it is then. */
+  private variant(policy: BoundPolicy, override: ActiveOverride): BoundPolicy {
+    override.variants ??= new WeakMap();
+    let variant = override.variants.get(policy);
+    if (variant === undefined) {
+      try {
+        variant = variantOf(policy, numbersOf(override));
+      } catch (error) {
+        variant = policy;
+        this.sayOnce(`An override is not in force here: ${reasonOf(error)}`);
+      }
+      override.variants.set(policy, variant);
+    }
+    return variant;
+  }
+
+  private sayUnreadable({ version }: OverrideRecord): void {
+    this.sayOnce(`The override of version ${version} is not in force here: this version cannot read it`);
+  }
+
+  private sayOnce(message: string): void {
+    if (this.said.has(message) || this.said.size >= MAX_SAID) return;
+    this.said.add(message);
+    this.logger.warn(withHelp(message, 'FG_OVERRIDES_UNKNOWN'));
+  }
+}
+
+/** @param ms Infinity: it does not end by itself */
+function blockUntil(ms: number): ChargeVerdict {
+  const left = ms * 1000;
+  return { allowed: false, remaining: 0, resetAfter: left === Infinity ? 0 : left, retryAfter: left, delay: 0 };
+}

@@ -1,0 +1,163 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { MissedAnswerError, type OverrideLog, type OverrideRecord } from '../../stores/override-log.js';
+import { withHelp } from '../../util/error-codes.js';
+import type { Logger } from '../../util/logger.js';
+import { reasonOf } from '../../util/thrown.js';
+import type { ActiveOverrides } from './active-overrides.js';
+import { overrideId, readBody } from './override-text.js';
+
+/** Milliseconds between two questions: with the way of both, every process obeys within a second. */
+const INTERVAL_MS = 400;
+/** Overrides that are read at once: Redis is busy with them for about a millisecond. */
+const PAGE = 1000;
+/** Milliseconds after which a question is given up whose answer may never come. */
+const LOST_MS = 10_000;
+/** Milliseconds that the boot waits for the overrides. */
+const BOOT_PATIENCE_MS = 1000;
+
+/**
+ * Keeps a process's overrides up to date: asks every 400 ms for the version of the last change, and reads what has changed
+ * since. There is one question at a time, and it keeps no process alive.
+ *
+ * While the store does not answer, the last known overrides stay in force.
+ */
+export class OverrideWatch {
+  private known = '';
+  private timer: NodeJS.Timeout | undefined;
+  private stopped = false;
+  private asking = false;
+  /** Changes that this process made while it was asking: an answer from before must not undo them. */
+  private readonly ahead = new Map<string, OverrideRecord>();
+  /** Versions of changes that this process made and has not read again: a Redis without them has lost them. */
+  private unconfirmed = new Set<number>();
+  /** The last problem that the log has named. */
+  private said = '';
+
+  constructor(
+    private readonly log: OverrideLog,
+    private readonly active: ActiveOverrides,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Reads the overrides, and goes on asking. It waits for the first answer, but not long, and does not fail. */
+  async start(): Promise<void> {
+    if (!this.log.shared) {
+      this.active.loaded = true;
+      return;
+    }
+    const first = this.run();
+    await Promise.race([first, delay(BOOT_PATIENCE_MS, undefined, { ref: false })]);
+    if (!this.active.loaded) this.sayProblem(new Error('it does not answer yet'));
+  }
+
+  stop(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+  }
+
+  /** Obeys a change of this process at once. */
+  changed(record: OverrideRecord, nowMs: number, sentAtMs: number): void {
+    this.active.sync(nowMs, sentAtMs);
+    this.active.put(record);
+    this.active.removeEnded();
+    this.unconfirmed.add(record.version);
+    if (this.asking) this.ahead.set(idOf(record), record);
+  }
+
+  private async run(): Promise<void> {
+    this.asking = true;
+    let soon = false;
+    try {
+      soon = await this.ask();
+      if (!this.stopped) this.sayWell();
+    } catch (error) {
+      if (!this.stopped) this.sayProblem(error);
+      // A question on a lost connection may never be answered. The others wait for it, so that they do not pile up.
+      if (error instanceof MissedAnswerError) {
+        await Promise.race([error.settled, delay(LOST_MS, undefined, { ref: false })]);
+      }
+    }
+    this.asking = false;
+    this.ahead.clear();
+    if (!this.stopped) this.timer = setTimeout(() => void this.run(), soon ? 0 : INTERVAL_MS).unref();
+  }
+
+  /** @returns whether there is more to read */
+  private async ask(): Promise<boolean> {
+    const { active, log } = this;
+    const sentAt = active.readProcessMs();
+    const { nowMs, version, reload, records } = await log.poll(this.known);
+    if (this.stopped) return false;
+    active.sync(nowMs, sentAt);
+    if (reload) return this.load(version);
+    for (const record of records) {
+      if (!((this.ahead.get(idOf(record))?.version ?? 0) > record.version)) active.put(record);
+      this.unconfirmed.delete(record.version);
+      this.known = String(record.version);
+    }
+    active.removeEnded();
+    if (this.known !== version) return records.length > 0 || this.load(version);
+    return this.unconfirmed.size > this.unconfirmedAhead().size && this.load(version);
+  }
+
+  /** Reads all overrides. Changes that come meanwhile are read again: they are later than `version`. */
+  private async load(version: string): Promise<boolean> {
+    // Where nothing was ever changed, nothing is to be read, and the Redis user may lack the rights to.
+    const all = version === '0' ? [] : await this.readAll();
+    if (this.stopped) return false;
+    this.active.removeEnded();
+    const before = this.active.size;
+    this.active.replace([...all, ...this.ahead.values()]);
+    this.active.removeEnded();
+    const lost = before - this.active.size;
+    if (this.active.loaded && lost > 0) {
+      this.logger.warn(
+        withHelp(
+          `All overrides were read again, and there are ${lost} less (${this.active.size} in force): Redis may have lost some`,
+          'FG_OVERRIDES_UNKNOWN',
+        ),
+      );
+    }
+    this.known = version;
+    this.unconfirmed = this.unconfirmedAhead();
+    return false;
+  }
+
+  private async readAll(): Promise<OverrideRecord[]> {
+    const all: OverrideRecord[] = [];
+    for (let after = 0; ;) {
+      const { records } = await this.log.page(after, PAGE);
+      if (records.length === 0) return all;
+      for (const record of records) all.push(record);
+      after = records.at(-1)!.version;
+    }
+  }
+
+  /** Those that were made after the question was asked, so that the answer need not have them. */
+  private unconfirmedAhead(): Set<number> {
+    const ahead = Array.from(this.ahead.values(), ({ version }) => version);
+    return new Set(ahead.filter((version) => this.unconfirmed.has(version)));
+  }
+
+  /** Once for an outage. The store itself says that Redis is unavailable: it matters here only until the first answer. */
+  private sayProblem(error: unknown): void {
+    const problem = reasonOf(error);
+    if (this.active.loaded ? this.said === problem || (error as Error).name !== 'ReplyError' : this.said !== '') return;
+    this.said = problem;
+    const state = this.active.loaded
+      ? `The last known overrides stay in force (${this.active.size})`
+      : 'No overrides are in force';
+    this.logger.warn(withHelp(`${state} until Redis tells which there are: ${problem}`, 'FG_OVERRIDES_UNKNOWN'));
+  }
+
+  private sayWell(): void {
+    this.active.loaded = true;
+    if (this.said !== '') this.logger.log(`Overrides are read from Redis: ${this.active.size} in force`);
+    this.said = '';
+  }
+}
+
+function idOf(record: OverrideRecord): string {
+  const body = readBody(record);
+  return body === undefined ? '' : overrideId(body);
+}

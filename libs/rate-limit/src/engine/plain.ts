@@ -1,0 +1,84 @@
+import type { Monitor } from '../metrics/monitor.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { Decision } from '../policy/decision.js';
+import { type Charge, tellsShortfall } from '../stores/charge.js';
+import type { PlainStore, PlainVerdict } from '../stores/memory/plain.js';
+import type { RateLimitStore } from '../stores/store.js';
+import type { RecentClient } from './calls/call-charges.js';
+import { JudgedPolicy } from './judged-policy.js';
+import { MICROSECONDS, milliseconds } from './judgement.js';
+import type { StoreDecider } from './layers/deadline.js';
+import type { OpenCharges } from './settling/open-charges.js';
+import type { ActiveOverrides } from './overrides/active-overrides.js';
+import type { PolicyCharge } from './policy-charge.js';
+
+/** Whether a charge rejects the request by itself, needs nothing for a settlement, and has no block and no lease. */
+export function isPlain(charge: Charge): boolean {
+  const { shadow, block, algorithm } = charge;
+  return !tellsShortfall(charge) && shadow !== true && block === undefined && algorithm.lease === undefined;
+}
+
+/** Asks a store in this process: about a single plain charge in the short way, which takes a tenth less of a guard's time. */
+export function plainFirst(store: RateLimitStore, plain: PlainStore): StoreDecider {
+  return {
+    decide(charges) {
+      const charge = charges[0]!;
+      return charges.length === 1 && charge.mode !== 'peek' && isPlain(charge)
+        ? plain.consumePlain(undefined, charge, charge.algorithm, charge.cost)
+        : store.consume(charges);
+    },
+  };
+}
+
+/**
+ * The fast path of `RateLimiter.consume` and `consumeSync` over `MemoryStore`: a client whose only charge is plain and kept costs one
+ * look at the state, and one decision. There it takes half the time of the layers.
+ */
+export class PlainPath {
+  constructor(
+    private readonly store: PlainStore,
+    private readonly open: OpenCharges,
+    private readonly overrides: ActiveOverrides,
+    private readonly monitor: Monitor,
+  ) {}
+
+  /**
+   * @param since of the monitor
+   * @returns undefined where the layers have to decide: an override or an open charge concerns the client
+   * @throws what the store fails with
+   */
+  decide(client: RecentClient, since: number): Decision | undefined {
+    const { charges, plain, policies } = client;
+    if (plain === undefined || this.open.isOpen(plain)) return undefined;
+    if (this.overrides.size !== 0 && this.overrides.apply(charges) !== undefined) return undefined;
+    const { monitor } = this;
+    // With many clients the memory of a charge is far, and that of its policy is near.
+    const policy = policies[0]!;
+    const verdict = this.store.consumePlain(client, plain, policy.algorithm, policy.cost as number);
+    return monitor.decidedPlain(charges, policy, decisionOf(plain, policy, verdict), since);
+  }
+}
+
+/** The charge itself is not read. */
+function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVerdict): Decision {
+  const { name, algorithm, plan } = policy;
+  const { allowed, remaining } = verdict;
+  const retryAfterMs = milliseconds(verdict.retryAfter);
+  const delayMs = verdict.delay / MICROSECONDS;
+  const said = new JudgedPolicy(
+    name,
+    algorithm.name,
+    algorithm.limit,
+    allowed,
+    remaining,
+    verdict.resetAfter / MICROSECONDS,
+    retryAfterMs,
+    delayMs,
+    charge,
+    undefined,
+    plan,
+    undefined,
+  );
+  const decidedAtMs = verdict.at / MICROSECONDS;
+  return { allowed, decidedBy: 'store', policies: [said], retryAfterMs, delayMs, decidedAtMs };
+}

@@ -1,0 +1,67 @@
+import type { BlockAlgorithm } from '../algorithms/block.js';
+import { globalTag } from '../identity/identity-tag.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import { keyOf } from '../policy/key.js';
+import type { BlockCharge, Charge, ChargeMode } from '../stores/charge.js';
+import { shown } from '../util/config-error.js';
+
+/** What one request asks of one policy, from the moment it is made until the decision. */
+export interface PolicyCharge extends Charge {
+  readonly policy: BoundPolicy;
+  /** The identity's tag. */
+  readonly identity: string;
+  readonly mode: ChargeMode;
+  /** The version of the override whose numbers the policy has. */
+  readonly override?: number | undefined;
+  /** The edition of the overrides in which none was found for this charge: charges are used again. */
+  overridesSeen?: number;
+  readonly shadow: boolean;
+}
+
+/**
+ * Makes a charge.
+ *
+ * @param prefix how keys begin
+ * @param identity the identity's tag
+ * @param override the version of the override whose numbers the policy has
+ * @throws {TypeError} when the cost is no whole number from 0
+ */
+export function chargeOf(
+  policy: BoundPolicy,
+  prefix: string,
+  identity: string,
+  cost: number,
+  mode: ChargeMode,
+  override?: number,
+): PolicyCharge {
+  if (!Number.isSafeInteger(cost) || cost < 0) {
+    throw new TypeError(`the cost of policy '${policy.name}' must be a whole number from 0, got ${shown(cost)}`);
+  }
+  return {
+    policy,
+    identity,
+    key: policy.globalKey ?? keyOf(prefix, identity, policy.keyTail),
+    algorithm: policy.algorithm,
+    cost,
+    mode,
+    policyKey: policy.keyTail,
+    global: policy.globalKey !== undefined,
+    shardKeys: policy.shardKeys,
+    override,
+    overridesSeen: 0,
+    shadow: policy.shadow,
+    block: policy.block === undefined ? undefined : blockOf(policy, policy.block, prefix, identity, cost, mode),
+  };
+}
+
+function blockOf(
+  { blockTail, globalKey, name, shadow }: BoundPolicy,
+  algorithm: BlockAlgorithm,
+  prefix: string,
+  identity: string,
+  cost: number,
+  mode: ChargeMode,
+): BlockCharge {
+  const tag = globalKey === undefined ? identity : globalTag(name);
+  return { key: keyOf(prefix, tag, blockTail!), algorithm, cost: cost > 0 && mode !== 'peek' ? 1 : 0, shadow };
+}

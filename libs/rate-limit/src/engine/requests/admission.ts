@@ -1,0 +1,224 @@
+import type { HandlerContext } from '../../metrics/decision-event.js';
+import type { Decision } from '../../policy/decision.js';
+import { peekOf } from '../../stores/charge.js';
+import { type Answer, andThen, attempt } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
+import type { Exchange } from './exchange.js';
+import { Judgement } from '../judgement.js';
+import type { Engine } from '../engine.js';
+import type { CallCharges, PendingCharges } from '../settling/pending-charges.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import type { Remainder, RequestRecord } from './request-record.js';
+import type { WaitingRoom } from './waiting-room.js';
+
+/** How a request's framework answers it. */
+export interface Transport<Context> {
+  /** Sets the headers of an allowed or a rejected request. */
+  decided(context: Context, decision: Decision): void;
+  /** Answers a rejected request, by throwing. */
+  reject(context: Context, decision: Decision): Answer<boolean>;
+  /** Answers a request that the limiter could not decide on, or not keep waiting, by throwing. */
+  failed(context: Context, error: unknown): never;
+  /** The life of the request. Asked for where the request waits, holds leases or is settled. */
+  exchange(context: Context): Exchange;
+}
+
+/**
+ * The way of one request from its charges to its answer: it reserves a place in the waiting room, asks the limiter, sets
+ * headers, and waits for a departure slot. What needs no waiting is not awaited: every request would pay for the promise.
+ */
+export class Admission<Context extends HandlerContext> {
+  constructor(
+    private readonly limiter: Engine,
+    private readonly waitingRoom: WaitingRoom,
+    private readonly transport: Transport<Context>,
+    private readonly pending: PendingCharges,
+  ) {}
+
+  /**
+   * @param record what the request was charged before
+   * @throws what the transport throws
+   */
+  admit(context: Context, charges: readonly PolicyCharge[], record: RequestRecord): Answer<boolean> {
+    return record.isFresh
+      ? this.queue(context, charges, record, undefined, undefined)
+      : this.admitRest(context, charges, record);
+  }
+
+  /** Admits a step of a request by what its policies have said before, and asks those that have not been asked. */
+  private admitRest(context: Context, charges: readonly PolicyCharge[], record: RequestRecord): Answer<boolean> {
+    const underWay = record.underWay(charges);
+    if (underWay !== undefined) return underWay.then(() => this.admitRest(context, charges, record));
+    const rejection = record.rejection(charges);
+    if (rejection !== undefined) return this.transport.reject(context, rejection);
+    const failure = record.failure(charges);
+    if (failure !== undefined) return this.transport.failed(context, failure);
+    const shared = this.pending.join(() => this.transport.exchange(context).call, charges, record);
+    const remainder = record.remainder(charges);
+    const departures = record.departures(charges);
+    const answer = remainder.charges.length === 0 || this.queue(context, remainder.charges, record, remainder, shared);
+    if (remainder.charges.length === 0 && shared !== undefined) this.transport.exchange(context).onEnd(shared);
+    if (departures.length === 0) return answer;
+    const departed = Promise.all(departures).catch((error: unknown) => this.leave(context, error));
+    return Promise.all([answer, departed]).then(([admitted]) => admitted);
+  }
+
+  /** Reserves a place before the store charges a request that may have to wait, and releases it at the end. */
+  private queue(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    record: RequestRecord,
+    remainder: Remainder | undefined,
+    shared: CallCharges | undefined,
+  ): Answer<boolean> {
+    let queued: PolicyCharge | undefined;
+    for (let i = 0; i < charges.length && queued === undefined; i++) {
+      if (charges[i]!.algorithm.delays && !charges[i]!.shadow) queued = charges[i];
+    }
+    if (queued === undefined) return this.decide(context, charges, record, remainder, shared);
+    const { waitingRoom } = this;
+    const client = queued.global === true ? undefined : queued.identity;
+    try {
+      waitingRoom.reserve(client);
+    } catch (error) {
+      shared?.left();
+      return this.transport.failed(context, error);
+    }
+    let answer: Answer<boolean> | undefined;
+    try {
+      answer = this.decide(context, charges, record, remainder, shared);
+    } finally {
+      if (!isPromise(answer)) waitingRoom.release(client);
+    }
+    return isPromise(answer) ? answer.finally(() => waitingRoom.release(client)) : answer;
+  }
+
+  private decide(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    record: RequestRecord,
+    remainder: Remainder | undefined,
+    shared: CallCharges | undefined,
+  ): Answer<boolean> {
+    let judged: Answer<Judgement>;
+    // Not by `attempt`: every request passes here, and would pay for its functions.
+    try {
+      judged = this.ask(context, charges, record, remainder);
+    } catch (error) {
+      return this.fail(context, charges, error, record, shared);
+    }
+    if (judged instanceof Judgement) return this.conclude(context, charges, judged, record, remainder, shared);
+    const answer = judged.then(
+      (judgement) => this.conclude(context, charges, judgement, record, remainder, shared),
+      (error: unknown) => this.fail(context, charges, error, record, shared),
+    );
+    // After the outcome is noted, and before the wait for a departure slot.
+    record.decides(charges, judged);
+    return answer;
+  }
+
+  private ask(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    record: RequestRecord,
+    remainder: Remainder | undefined,
+  ): Answer<Judgement> {
+    const judgement = this.limiter.decide(charges, context, record.execution);
+    if (remainder?.hasDifference !== true) return judgement;
+    return andThen(judgement, (known) => this.forWholeCost(known, remainder, record));
+  }
+
+  private conclude(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    judgement: Judgement,
+    record: RequestRecord,
+    remainder: Remainder | undefined,
+    shared: CallCharges | undefined,
+  ): Answer<boolean> {
+    const whole = remainder?.whole ?? charges;
+    record.decided(whole, judgement);
+    const { decision } = judgement;
+    const { allowed } = decision;
+    if (!allowed) shared?.left();
+    const held = allowed ? this.hold(context, charges, judgement, record, shared) : undefined;
+    // None where all policies are 'open' without the store, or in shadow: there is nothing to say.
+    if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
+    if (!allowed) return this.transport.reject(context, decision);
+    return decision.delayMs === 0 || this.wait(context, whole, judgement, record, held);
+  }
+
+  /** Keeps what the request does not have for good until it has ended: its leases, and what is settled. */
+  private hold(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    judgement: Judgement,
+    record: RequestRecord,
+    shared: CallCharges | undefined,
+  ): CallCharges | undefined {
+    let exchange: Exchange | undefined;
+    const call = (): object => (exchange = this.transport.exchange(context)).call;
+    const held = this.pending.hold(call, charges, judgement, record, shared);
+    if (held !== undefined) (exchange ?? this.transport.exchange(context)).onEnd(held);
+    return held;
+  }
+
+  private fail(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    error: unknown,
+    record: RequestRecord,
+    shared: CallCharges | undefined,
+  ): never {
+    shared?.left();
+    record.failed(charges, error);
+    return this.transport.failed(context, error);
+  }
+
+  /**
+   * The decision on a request that lacks a difference in cost. A rejection gets the `retryAfterMs` of the whole cost: a retry is
+   * charged by the middleware first, so that of the difference alone would be too early.
+   */
+  private forWholeCost(judgement: Judgement, { whole }: Remainder, record: RequestRecord): Answer<Judgement> {
+    const { allowed, decidedBy } = judgement.decision;
+    if (allowed || decidedBy !== 'store') return judgement;
+    const peeks = whole.map((charge) => peekOf(charge));
+    return attempt(
+      () => this.limiter.decide(peeks, undefined, record.execution),
+      (peeked) => (peeked.decision.decidedBy === 'store' ? judgement.refinedBy(peeked) : judgement),
+      // Where the store has just become unavailable, its earlier answer is the best there is.
+      () => judgement,
+    );
+  }
+
+  /**
+   * A request that leaves the queue frees its departure slot if no request stands behind it. Its other charges stay: asking
+   * and hanging up is not free.
+   */
+  private async wait(
+    context: Context,
+    charges: readonly PolicyCharge[],
+    judgement: Judgement,
+    record: RequestRecord,
+    held: CallCharges | undefined,
+  ): Promise<boolean> {
+    try {
+      const departure = this.waitingRoom.wait(judgement.decision.delayMs, this.transport.exchange(context).client);
+      record.departs(charges, departure);
+      await departure;
+      return true;
+    } catch (error) {
+      // Of other decisions there is nothing to refund here, and a settlement may.
+      if (judgement.decision.decidedBy === 'store' && held?.claimSlots() !== false) {
+        this.limiter.refund(judgement.receipts.filter(({ proof }) => proof.algorithm.delays));
+      }
+      return this.leave(context, error);
+    }
+  }
+
+  /** Rejects a request that was charged: its handler is not called. */
+  private leave(context: Context, error: unknown): never {
+    this.transport.exchange(context).abandon();
+    return this.transport.failed(context, error);
+  }
+}

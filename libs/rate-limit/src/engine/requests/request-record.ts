@@ -1,0 +1,224 @@
+import type { Decision } from '../../policy/decision.js';
+import { LimiterUnavailableError } from '../errors.js';
+import { Execution } from '../execution.js';
+import type { Judgement } from '../judgement.js';
+import { ChargeHistory } from '../explain/charge-history.js';
+import { PendingCharge } from '../settling/pending-charge.js';
+import type { PolicyCharge } from '../policy-charge.js';
+
+const RECORD = Symbol('rate limit');
+
+interface RecordedRequest {
+  [RECORD]?: RequestRecord;
+}
+
+/** What a step of a request has yet to charge. */
+export interface Remainder {
+  /** The difference in cost where the same policy has charged the request before. */
+  readonly charges: readonly PolicyCharge[];
+  /** The same charges with their whole cost. */
+  readonly whole: readonly PolicyCharge[];
+  /** Whether one of them is a difference. */
+  readonly hasDifference: boolean;
+}
+
+/**
+ * What one request was charged so far, and what its policies have said. The middleware and the guards of its handlers share it, and
+ * so do the handlers of one operation, which run side by side: each policy decides once. It is kept on the request: a WeakSet of
+ * all requests is a burden to the garbage collector.
+ *
+ * Most requests pass one guard: what the policies have said is sorted when a second one asks.
+ */
+export class RequestRecord extends Execution {
+  /** What the first step was charged, with the whole cost. */
+  private firstCharges: readonly PolicyCharge[] | undefined;
+  private first: Judgement | undefined;
+  private sorted: ChargeHistory | undefined;
+  /** By key: the decisions that are under way. Each settles once its outcome is noted, and never rejects. */
+  private readonly deciding: Map<string, Promise<void>> | undefined;
+  private shown: Judgement | undefined;
+  private pendingCharges: PendingCharge[] | undefined;
+  /** The handlers whose guard the request has passed. Most requests have one. */
+  private handler: object | undefined;
+  private others: Set<object> | undefined;
+  /** What the module's lists said of the address. */
+  listed: 'allow' | 'block' | 'neither' | undefined;
+
+  /**
+   * @param sideBySide whether several steps of the request may be decided at once, such as the fields of an operation
+   * @param whole the execution that the request is a part of; default the request itself
+   */
+  constructor(
+    sideBySide = false,
+    private readonly whole?: Execution,
+  ) {
+    super();
+    this.deciding = sideBySide ? new Map() : undefined;
+  }
+
+  get execution(): Execution {
+    return this.whole ?? this;
+  }
+
+  /** The record of a request. One that is dispatched again keeps it. */
+  static of(request: object): RequestRecord {
+    return ((request as RecordedRequest)[RECORD] ??= new RequestRecord());
+  }
+
+  /**
+   * Whether a guard sees the request for the first time before a handler. A guard that is bound twice counts a request once; a
+   * handler that passes the request on with `next()` hides no other.
+   *
+   * @param handler stands for the handler, and its class
+   */
+  isFirstGuard(handler: object): boolean {
+    if (this.handler === undefined) {
+      this.handler = handler;
+      return true;
+    }
+    if (this.handler === handler || this.others?.has(handler) === true) return false;
+    (this.others ??= new Set()).add(handler);
+    return true;
+  }
+
+  /** Whether no policy has said anything so far, and none is asked. */
+  get isFresh(): boolean {
+    return this.isBlank && (this.deciding === undefined || this.deciding.size === 0);
+  }
+
+  private get isBlank(): boolean {
+    return this.firstCharges === undefined && this.sorted === undefined;
+  }
+
+  private get outcomes(): ChargeHistory {
+    if (this.sorted !== undefined) return this.sorted;
+    this.sorted = new ChargeHistory();
+    if (this.firstCharges !== undefined) this.note(this.firstCharges, this.first!);
+    return this.sorted;
+  }
+
+  /** What a policy has charged the request and is not known for good yet, or was settled; undefined where there is none. */
+  pendingOf(charge: PolicyCharge): PendingCharge | undefined {
+    return this.pendingCharges?.find((pending) => pending.isOf(charge));
+  }
+
+  /** The pending charge of a policy, begun anew where there is none or the one before was settled. */
+  pending(charge: PolicyCharge): PendingCharge {
+    const known = this.pendingOf(charge);
+    if (known !== undefined && known.finalCost === undefined) return known;
+    const pending = new PendingCharge(charge, known);
+    const others = this.pendingCharges?.filter((one) => one !== known);
+    this.pendingCharges = others === undefined ? [pending] : [...others, pending];
+    return pending;
+  }
+
+  /** A decision under way on one of the charges: its outcome may settle theirs. */
+  underWay(charges: readonly PolicyCharge[]): Promise<void> | undefined {
+    if (this.deciding === undefined || this.deciding.size === 0) return undefined;
+    for (const { key } of charges) {
+      const deciding = this.deciding.get(key);
+      if (deciding !== undefined) return deciding;
+    }
+    return undefined;
+  }
+
+  /** @param concluded a decision on the charges, once its outcome is noted */
+  decides(charges: readonly PolicyCharge[], concluded: Promise<unknown>): void {
+    const { deciding } = this;
+    if (deciding === undefined) return;
+    const end = (): void => charges.forEach(({ key }) => deciding.delete(key));
+    const ended = concluded.then(end, end);
+    for (const { key } of charges) deciding.set(key, ended);
+  }
+
+  /** The rejection that a step has to get, because the same policies have rejected the request before. */
+  rejection(charges: readonly PolicyCharge[]): Decision | undefined {
+    return this.outcomes.rejection(charges);
+  }
+
+  /** The failure that a step has to get, because the same policies could not be decided without the store before. */
+  failure(charges: readonly PolicyCharge[]): LimiterUnavailableError | undefined {
+    return this.outcomes.failure(charges);
+  }
+
+  /**
+   * What a step has yet to charge: the difference in cost where the same policy has charged the request before, all of the
+   * cost elsewhere.
+   */
+  remainder(charges: readonly PolicyCharge[]): Remainder {
+    const left: PolicyCharge[] = [];
+    const whole: PolicyCharge[] = [];
+    let hasDifference = false;
+    for (const charge of charges) {
+      const before = this.costBefore(charge);
+      if (before !== undefined && charge.cost <= before) continue;
+      hasDifference ||= before !== undefined && before > 0;
+      left.push(before === undefined ? charge : { ...charge, cost: charge.cost - before });
+      whole.push(charge);
+    }
+    return { charges: left, whole, hasDifference };
+  }
+
+  /** The waits for departure slots of the charges that were made before. */
+  departures(charges: readonly PolicyCharge[]): Promise<void>[] {
+    return charges.flatMap((charge) => this.outcomes.passed(charge)?.departure ?? []);
+  }
+
+  /**
+   * Notes what the policies have said.
+   *
+   * @param charges those that were judged, with their whole cost
+   */
+  decided(charges: readonly PolicyCharge[], judgement: Judgement): void {
+    // A rejection is valid for a time that begins now: it is sorted at once.
+    if (this.isBlank && judgement.decision.allowed) {
+      this.firstCharges = charges;
+      this.first = judgement;
+    } else this.note(charges, judgement);
+  }
+
+  private note(charges: readonly PolicyCharge[], judgement: Judgement): void {
+    const { outcomes } = this;
+    const { decision } = judgement;
+    for (const [i, charge] of charges.entries()) {
+      const judged = judgement.at(i);
+      if (decision.allowed) {
+        // A shadow that the request does not fit has said so: a dearer step does not ask it again.
+        const wasAsked = judged !== undefined && (judged.verdict.allowed || !charge.shadow);
+        outcomes.notePassed(charge, wasAsked ? decision.decidedBy : 'open', judged?.charge.policy.algorithm);
+      } else if (judged?.verdict.allowed === false && !charge.shadow) outcomes.noteRejected(charge, judged, decision);
+    }
+  }
+
+  /** Notes that the charges wait for their departure slot. */
+  departs(charges: readonly PolicyCharge[], departure: Promise<void>): void {
+    for (const charge of charges) {
+      const passed = charge.algorithm.delays ? this.outcomes.passed(charge) : undefined;
+      if (passed !== undefined) passed.departure = departure;
+    }
+  }
+
+  /** Notes that the charges could not be decided. */
+  failed(charges: readonly PolicyCharge[], error: unknown): void {
+    if (error instanceof LimiterUnavailableError) this.outcomes.noteFailed(charges, error);
+  }
+
+  /** The decision together with the earlier ones, which count down since. */
+  withEarlier(judgement: Judgement): Decision {
+    this.shown = this.shown === undefined ? judgement : judgement.after(this.shown);
+    return this.shown.decision;
+  }
+
+  /** The cost that the same policy has charged under the same key; undefined where it has not been asked. */
+  private costBefore(charge: PolicyCharge): number | undefined {
+    const passed = this.outcomes.passed(charge);
+    const pending = this.pendingOf(charge);
+    // A cost that never fits has to be rejected for good, which only all of it is.
+    if (charge.cost > (passed?.maxCost ?? 0)) return undefined;
+    // Where the store is not needed for one cost, it is not for a larger one.
+    if (passed?.decidedBy === 'open') return charge.cost;
+    // What was settled is charged again.
+    if (pending === undefined || pending.leases.length > 0) return pending?.finalCost ?? passed?.charge.cost;
+    return pending.finalCost ?? pending.total;
+  }
+}

@@ -1,0 +1,54 @@
+import type { DecisionSource } from '../metrics/decision-event.js';
+import type { ChargeVerdict, Verdict } from '../stores/store.js';
+import type { LimiterUnavailableError } from './errors.js';
+import type { PolicyCharge } from './policy-charge.js';
+
+/** How many charges overrides have changed: shadows are in neither of the first two. */
+export interface OverriddenCounts {
+  readonly changed: number;
+  readonly exempt: number;
+  readonly blocked: number;
+}
+
+/** A verdict on the charges of one request, and what it comes from. */
+export interface Ruling extends Verdict {
+  /** Default: the store. */
+  readonly source?: DecisionSource;
+  /** The charges with the numbers that decided, where these are others than those asked: as many, in the same order. */
+  readonly asked?: readonly PolicyCharge[];
+  /** What overrides have changed. */
+  readonly overridden?: OverriddenCounts;
+  /** The error that a request gets in place of a decision: its `source` is `'closed'`. */
+  readonly unavailable?: LimiterUnavailableError;
+}
+
+const NOTHING = { allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 } as const;
+
+/** Of a charge that was left out: an override exempts its client, or rejects the request for another one. */
+export const UNASKED: ChargeVerdict = { ...NOTHING };
+
+/** Of a charge that passed uncounted, while the store was unavailable. */
+export const UNCOUNTED: ChargeVerdict = { ...NOTHING };
+
+/** Whether a state was asked about the charge. */
+export function wasCounted(verdict: ChargeVerdict): boolean {
+  return verdict !== UNASKED && verdict !== UNCOUNTED;
+}
+
+/** The place of each charge of a request among those that were asked, which are in the same order; -1 of one that was not. */
+export function placesAmong(all: readonly PolicyCharge[], asked: readonly PolicyCharge[]): readonly number[] {
+  let next = 0;
+  return all.map((charge) => (charge === asked[next] ? next++ : -1));
+}
+
+/** The verdict some microseconds later, if nothing has happened since. The level that its shortfall has seen is old by then. */
+export function later(given: ChargeVerdict, elapsed: number): ChargeVerdict {
+  const { shortfall: _, ...verdict } = given;
+  const { resetAfter, retryAfter, blockedFor } = verdict;
+  return {
+    ...verdict,
+    resetAfter: Math.max(0, resetAfter - elapsed),
+    retryAfter: Math.max(0, retryAfter - elapsed),
+    ...(blockedFor !== undefined && { blockedFor: Math.max(0, blockedFor - elapsed) }),
+  };
+}

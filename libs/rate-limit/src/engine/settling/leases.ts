@@ -1,0 +1,165 @@
+import { processTimer, type Timer } from '../../stores/timer.js';
+import type { Verdict } from '../../stores/store.js';
+import { attempt } from '../../util/answer.js';
+import { withHelp } from '../../util/error-codes.js';
+import type { Logger } from '../../util/logger.js';
+import { RationedWarning } from '../../util/rationed-warning.js';
+import type { Receipt } from '../judgement.js';
+
+/** A lease is renewed this often before it ends: two renewals may be lost. */
+const RENEWALS = 4;
+const MICROSECONDS = 1000;
+
+/** One policy's lease of a request. */
+interface Lease {
+  /** When it ends, as its keeper last said it. */
+  receipt: Receipt;
+  /** The round of its group in which it was taken or last renewed. */
+  round: number;
+  isRenewing: boolean;
+  isReleased: boolean;
+}
+
+/** The leases of one length that requests hold. */
+interface Group {
+  readonly held: Set<Lease>;
+  round: number;
+  isArmed: boolean;
+}
+
+/** A lease of one request. */
+export interface HeldLease {
+  /** The place of its charge among those of its request. */
+  readonly index: number;
+  /** Renews it from now on: its release is certain to come. */
+  readonly keep: () => void;
+  /** Renews it no longer, until it is kept again: it ends by itself. */
+  readonly lapse: () => void;
+  /** Releases it. Only the first call does anything. */
+  readonly release: () => void;
+}
+
+/**
+ * The leases that the requests of this process hold: renews those that last, and releases each once. There is one timer for each
+ * length of leases, whatever the number of requests.
+ *
+ * A renewal that fails is tried again, as long as the request lasts. If the lease has ended meanwhile, the renewal takes another
+ * one as soon as one is free, and until then its request does not count: so the store never counts more than the limit.
+ */
+export class Leases {
+  /** By length in microseconds. */
+  private readonly groups = new Map<number, Group>();
+  private readonly ended: RationedWarning;
+
+  /** @param timer the store's own where its clock is not that of the process */
+  constructor(
+    logger: Pick<Logger, 'warn'>,
+    private readonly timer: Timer = processTimer,
+  ) {
+    this.ended = new RationedWarning(logger);
+  }
+
+  /** How many leases are renewed. */
+  get size(): number {
+    let size = 0;
+    for (const { held } of this.groups.values()) size += held.size;
+    return size;
+  }
+
+  /** The leases among the receipts of a request. */
+  of(receipts: readonly Receipt[]): readonly HeldLease[] {
+    return receipts.flatMap((receipt): HeldLease[] => {
+      if (receipt.charge.algorithm.lease === undefined) return [];
+      const lease: Lease = { receipt, round: 0, isRenewing: false, isReleased: false };
+      return [
+        {
+          index: receipt.index,
+          keep: () => this.keep(lease),
+          lapse: () => void this.groupOf(lease).held.delete(lease),
+          release: () => this.release(lease),
+        },
+      ];
+    });
+  }
+
+  private keep(lease: Lease): void {
+    if (lease.isReleased) return;
+    const group = this.groupOf(lease);
+    lease.round = group.round;
+    group.held.add(lease);
+    if (!group.isArmed) this.arm(lease.receipt.proof.algorithm.lease!.length, group);
+  }
+
+  private release(lease: Lease): void {
+    if (lease.isReleased) return;
+    lease.isReleased = true;
+    this.groupOf(lease).held.delete(lease);
+    // Its end is not known before the renewal is answered.
+    if (!lease.isRenewing) this.free(lease);
+  }
+
+  private free({ receipt: { keeper, proof } }: Lease): void {
+    keeper.refund([proof]);
+  }
+
+  private groupOf({ receipt }: Lease): Group {
+    const length = receipt.proof.algorithm.lease!.length;
+    let group = this.groups.get(length);
+    if (group === undefined) this.groups.set(length, (group = { held: new Set(), round: 0, isArmed: false }));
+    return group;
+  }
+
+  /** Begins a round. The timer stands still while nothing is held. */
+  private arm(length: number, group: Group): void {
+    group.isArmed = true;
+    this.timer(
+      length / RENEWALS / MICROSECONDS,
+      () => {
+        group.isArmed = false;
+        if (group.held.size === 0) return;
+        group.round++;
+        // A lease of this round is younger than a part: its turn is at the next one.
+        for (const lease of group.held) if (lease.round < group.round - 1) this.renew(lease, group);
+        this.arm(length, group);
+      },
+      true,
+    );
+  }
+
+  private renew(lease: Lease, group: Group): void {
+    if (lease.isRenewing) return;
+    lease.isRenewing = true;
+    const { charge, proof, keeper } = lease.receipt;
+    const algorithm = proof.algorithm.lease!.renewal(proof.resetAt);
+    // A renewal is no request: it begins no block and is not stopped by one, and a shadow's has to fit.
+    const charges = [{ ...charge, algorithm, shadow: false, block: undefined }];
+    void attempt<Verdict, void>(
+      () => keeper.renew(charges),
+      (verdict) => this.renewed(lease, verdict, group.round),
+      (error) => {
+        keeper.failure(error); // logs it, unless the store has said that it is unavailable
+        this.renewed(lease);
+      },
+    );
+  }
+
+  /** @param verdict undefined: the store has not answered */
+  private renewed(lease: Lease, verdict?: Verdict, round = lease.round): void {
+    lease.isRenewing = false;
+    const { receipt } = lease;
+    if (verdict?.allowed === true) {
+      const { at, charges } = verdict;
+      lease.receipt = { ...receipt, proof: { ...receipt.proof, at, resetAt: at + charges[0]!.resetAfter } };
+      lease.round = round;
+    } else if (verdict !== undefined) {
+      this.ended.warn(
+        withHelp(
+          `A lease of policy '${receipt.charge.policy.name}' ended before it was renewed, and none is free: its request is not counted ` +
+            `until one is`,
+          'FG_LEASE_ENDED',
+        ),
+      );
+    }
+    if (lease.isReleased) this.free(lease);
+  }
+}

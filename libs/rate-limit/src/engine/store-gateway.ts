@@ -1,0 +1,192 @@
+import { peekOf } from '../stores/charge.js';
+import type { Deadlines } from '../stores/deadlines.js';
+import {
+  type Charge,
+  type ChargeReceipt,
+  type ChargeSettlement,
+  type RateLimitStore,
+  RateLimitStoreError,
+  type SettledCharge,
+  type Verdict,
+} from '../stores/store.js';
+import { type StoreTraits, traitsOf } from '../stores/traits.js';
+import { StoreUnavailableError } from '../stores/unavailable.js';
+import type { Answer } from '../util/answer.js';
+import { adopted, isPromise } from '../util/is-promise.js';
+import { withHelp } from '../util/error-codes.js';
+import type { Logger } from '../util/logger.js';
+import { RationedWarning } from '../util/rationed-warning.js';
+import { readable, reasonOf } from '../util/thrown.js';
+import type { ChargeKeeper } from './charge-keeper.js';
+import type { DenialCache } from './layers/denial-cache.js';
+import type { Decider } from './decider.js';
+import { type StoreDecider, withinDeadline } from './layers/deadline.js';
+import { DenialsLayer } from './layers/denials.js';
+import { EstimatesLayer } from './layers/estimates.js';
+import { OpenCharges } from './settling/open-charges.js';
+import { PrefetchLayer } from './layers/prefetch/prefetch.js';
+
+/** The store as the limiter uses it. */
+export interface GatewaySettings {
+  readonly store: RateLimitStore;
+  readonly deadlines: Deadlines;
+  /** The rejections that are certain and are not asked again. */
+  readonly denials?: DenialCache | undefined;
+  /** Milliseconds of a clock that never steps, for prefetched tokens; default the process's. */
+  readonly monotonicMs?: (() => number) | undefined;
+}
+
+/** The store, with the layers that the configuration needs in front of it, and its calls beside decisions. */
+export class StoreGateway implements ChargeKeeper {
+  readonly by = 'store';
+  readonly traits: StoreTraits;
+  /** Decides: prefetched tokens first, then denials, then the store. What the configuration does not need is not there. */
+  readonly chain: Decider;
+  /** The tokens that this process has taken ahead; undefined where it decides nothing without the store. */
+  readonly prefetch: PrefetchLayer | undefined;
+  /** What this process has charged in the store, and has not settled. */
+  readonly open = new OpenCharges((keys) => this.denials?.forget(keys));
+  private readonly store: RateLimitStore;
+  private readonly deadlines: Deadlines;
+  private readonly denials: DenialCache | undefined;
+  private readonly innermost: StoreDecider;
+  private readonly failures: RationedWarning;
+  /** Whether the store answers without a promise. Undefined: it has not been asked yet. */
+  private atOnce: boolean | undefined;
+
+  constructor({ store, deadlines, denials, monotonicMs }: GatewaySettings, logger: Pick<Logger, 'warn'>) {
+    const traits = (this.traits = traitsOf(store));
+    this.store = store;
+    this.deadlines = deadlines;
+    this.denials = denials;
+    this.atOnce = traits.answersAtOnce;
+    this.failures = new RationedWarning(logger);
+    this.innermost = withinDeadline(store, traits, deadlines);
+    let chain: Decider = new EstimatesLayer(this.open, this.innermost);
+    if (denials !== undefined) chain = new DenialsLayer(denials, !traits.notesDenials, chain);
+    if (traits.prefetch) {
+      chain = this.prefetch = new PrefetchLayer({
+        inner: chain,
+        store: this.innermost,
+        refund: (receipts) => this.refund(receipts),
+        monotonicMs,
+        timer: store.timer,
+      });
+    }
+    this.chain = chain;
+  }
+
+  /** Decisions of a full `MemoryStore` on a state that clients without room share. */
+  get memoryOverflows(): number {
+    return this.traits.overflowed?.() ?? 0;
+  }
+
+  renew(charges: readonly Charge[]): Answer<Verdict> {
+    return this.innermost.decide(charges);
+  }
+
+  /**
+   * Whether the store answers without a promise. A store of the application shows it when it is asked first, by charges of cost 0;
+   * while it fails, it counts as one that does.
+   */
+  answersAtOnce(charges: readonly Charge[]): boolean {
+    this.atOnce ??= this.tryAnswer(charges);
+    return this.atOnce !== false;
+  }
+
+  /** The error of a store that answers with a promise. */
+  answersLater(where: string): TypeError {
+    const { server } = this.traits;
+    const store = server === undefined ? 'the store' : `the store is ${server}, which`;
+    return new TypeError(`${where}: ${store} answers later, so there is no decision yet: use RateLimiter.consume`);
+  }
+
+  /** Undefined where the store fails: its failure is that of the decision. */
+  private tryAnswer(charges: readonly Charge[]): boolean | undefined {
+    try {
+      const answer = this.store.consume(charges.map((charge) => ({ ...peekOf(charge), cost: 0 })));
+      if (!isPromise(answer)) return true;
+      adopted(answer).then(undefined, () => undefined);
+      return false;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Forgets the states within the deadline. A failure is the caller's. */
+  async reset(keys: readonly string[]): Promise<void> {
+    this.prefetch?.reset(keys);
+    this.open.forget(keys);
+    try {
+      await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
+    } finally {
+      this.denials?.forget(keys); // a reset that failed may have been carried out
+    }
+  }
+
+  /** Refunds without waiting. A refund that is lost stays charged. */
+  refund(receipts: readonly ChargeReceipt[]): void {
+    const failed = (error: unknown): void =>
+      this.failures.warn(withHelp(`The store refunded nothing: ${reasonOf(error)}`, 'FG_STORE_UNAVAILABLE'));
+    try {
+      const refunded = this.store.refund?.(receipts);
+      if (isPromise(refunded)) adopted(refunded).then(undefined, failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** @throws {TypeError} when the store would have to charge more than was reserved, and has no `settle` */
+  checkSettlements(settlements: readonly ChargeSettlement[]): void {
+    if (this.traits.settles) return;
+    const more = settlements.find(({ receipt, finalCost }) => finalCost > receipt.cost);
+    if (more === undefined) return;
+    throw new TypeError(
+      `${more.receipt.cost} was reserved, and ${more.finalCost} cannot be charged: the store has no method settle ` +
+        '(see RateLimitStore)',
+    );
+  }
+
+  /**
+   * Settles reservations within the deadline.
+   *
+   * @throws what the store fails with, or that it was too slow (what it settles later stays settled)
+   */
+  async settle(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
+    try {
+      if (!this.traits.settles) return await this.refundParts(settlements);
+      const answer = this.store.settle!(settlements);
+      const settled = await (isPromise(answer) && !this.traits.keepsDeadline
+        ? this.deadlines.within(adopted(answer))
+        : answer);
+      if (settled?.length !== settlements.length) throw new TypeError('its answer is no settlement');
+      return settled;
+    } finally {
+      this.denials?.forget(settlements.map(({ receipt }) => receipt.key)); // a refund lets requests pass
+    }
+  }
+
+  /** Refunds what was reserved beyond the final costs. A store that cannot refund settles nothing. */
+  private async refundParts(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
+    const { store, traits } = this;
+    if (!traits.refunds) return settlements.map(() => undefined);
+    const parts = settlements.map(({ receipt, finalCost }) => ({ ...receipt, cost: receipt.cost - finalCost }));
+    await this.deadlines.within(Promise.resolve(store.refund!(parts.filter(({ cost }) => cost > 0))));
+    return settlements.map(() => ({ refunded: null, charged: 0 }));
+  }
+
+  /**
+   * The store's failure as one kind of error. At most one warning a second is logged.
+   *
+   * @param task what the store could not do
+   */
+  failure(thrown: unknown, task = 'decide'): RateLimitStoreError {
+    // A store of the application may throw anything.
+    const known = readable(thrown);
+    const error = known instanceof Error ? known : new Error(reasonOf(known));
+    if (error instanceof StoreUnavailableError && error.isLogged) return error;
+    this.failures.warn(withHelp(`The store could not ${task}: ${reasonOf(error)}`, 'FG_STORE_UNAVAILABLE'));
+    if (error instanceof RateLimitStoreError) return error;
+    return new RateLimitStoreError(`the store failed: ${reasonOf(error)}`, { cause: thrown });
+  }
+}

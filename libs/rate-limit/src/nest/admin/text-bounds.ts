@@ -1,0 +1,18 @@
+import { MAX_TAG_BYTES } from '../../identity/identity-tag.js';
+import { TEXTS } from '../../engine/overrides/override-checks.js';
+
+/**
+ * The most characters of each text that the endpoints take. What they do with a text takes a time that grows with its length at
+ * most, so that no body keeps the event loop from other requests.
+ */
+export const TEXT_BOUNDS = {
+  ...TEXTS,
+  /** Of an identity's value; nothing longer fits the headers of a request to Node. */
+  identity: 16_384,
+  tag: MAX_TAG_BYTES,
+  kind: 16,
+  route: 1024,
+  plan: 64,
+  timeZone: 64,
+  expiresIn: 100,
+} as const;

@@ -1,0 +1,69 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { algorithmEntry } from '../../algorithms/algorithms.js';
+import { type LimitableHandler, limitableHandlers } from '../boot-checks.js';
+import { isChooser } from '../policy-choices.js';
+import { RateLimitRuntime } from '../rate-limit.runtime.js';
+import { sourcesOf } from '../route-sources.js';
+import type { PolicySource } from '../types.js';
+import { CALL_INTERCEPTOR } from './call.interceptor.js';
+
+/**
+ * Binds the interceptor for outcomes to the handlers whose policies need it, and to no other: a request that uses none pays
+ * nothing. It binds while Nest makes the providers: routes and message handlers read the metadata later.
+ */
+@Injectable()
+export class CallBinder {
+  constructor(
+    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
+    @Inject(DiscoveryService) discovery: DiscoveryService,
+    @Inject(MetadataScanner) scanner: MetadataScanner,
+  ) {
+    for (const limitable of limitableHandlers(discovery, scanner, runtime.contexts)) {
+      if (this.isNeededFor(limitable)) bind(limitable.handler);
+    }
+  }
+
+  private isNeededFor({ type, handler, adapter }: LimitableHandler): boolean {
+    const { defaults, policies } = this.runtime.options;
+    return sourcesOf(type, handler, defaults).sources.some(({ source }) =>
+      needsInterceptor(source, adapter.type, policies),
+    );
+  }
+}
+
+/**
+ * Whether a policy asks what its handlers return or throw, or waits for their end in a context where only an interceptor sees it. A
+ * function may choose one of the module's policies.
+ */
+function needsInterceptor(
+  source: PolicySource,
+  context: string,
+  policies: Readonly<Record<string, PolicySource>> = {},
+): boolean {
+  if (isChooser(source)) return context !== 'http' || Object.values(policies).some(isSettled);
+  const policy = typeof source === 'string' ? policies[source] : source;
+  if (isSettled(policy)) return true;
+  // The end of an HTTP request is that of its response.
+  return context !== 'http' && algorithmEntry((policy as PolicyLike | undefined)?.algorithm)?.leases === true;
+}
+
+/** A policy before it is checked. */
+interface PolicyLike {
+  readonly algorithm?: unknown;
+  readonly countIf?: unknown;
+  readonly settle?: unknown;
+}
+
+function isSettled(policy: PolicySource | undefined): boolean {
+  const { countIf, settle } = (policy ?? {}) as PolicyLike;
+  return countIf !== undefined || settle !== undefined;
+}
+
+/** First of the method's own interceptors, so that it sees all of what they do. */
+function bind(handler: object): void {
+  const bound = (Reflect.getMetadata(INTERCEPTORS_METADATA, handler) as readonly unknown[] | undefined) ?? [];
+  if (bound.includes(CALL_INTERCEPTOR)) return;
+  Reflect.defineMetadata(INTERCEPTORS_METADATA, [CALL_INTERCEPTOR, ...bound], handler);
+}

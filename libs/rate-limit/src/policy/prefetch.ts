@@ -1,0 +1,109 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+import type { AlgorithmDefinition } from '../algorithms/algorithms.js';
+import { type Duration, durationToMicroseconds } from '../algorithms/duration.js';
+import { nameShown, shown } from '../util/config-error.js';
+
+/**
+ * Lets each process take tokens for its busy clients ahead of demand, and decide on its own while they last. The limit holds all
+ * the same. Needs Redis with its own clock.
+ *
+ * @example { for: '100ms', max: 200 }
+ */
+export interface PrefetchOptions {
+  /**
+   * How far ahead: milliseconds, or text such as `'100ms'`, from 10 ms to 1 min. Of a token bucket it is how long a prefetch lasts, and
+   * the capacity should be at least four times what all processes use in that time. Prefetches of windows last until the window ends.
+   */
+  readonly for: Duration;
+  /** The tokens of one prefetch at most: a whole number from 2 to 1,000,000. */
+  readonly max: number;
+}
+
+/** `PrefetchOptions` that were checked. */
+export interface PrefetchTerms {
+  /** Microseconds. */
+  readonly length: number;
+  readonly max: number;
+}
+
+const SHORTEST = 10_000;
+const LONGEST = 60_000_000;
+const FEWEST = 2;
+const MOST = 1_000_000;
+/** A prefetch takes at most this part of what is left. */
+const PART = 4;
+const EXAMPLE = `{ for: '100ms', max: 200 }`;
+
+/**
+ * The option `prefetch` of a policy; undefined without it.
+ *
+ * @param fail throws what is wrong with it
+ */
+export function readPrefetch(
+  { prefetch, candidate }: { readonly prefetch?: unknown; readonly candidate?: unknown },
+  { name, withPrefetch, whyNoPrefetch }: AlgorithmDefinition,
+  fail: (problem: string) => never,
+): PrefetchTerms | undefined {
+  if (prefetch === undefined) return undefined;
+  if (withPrefetch === undefined)
+    return fail(`prefetch is not for a ${name}: ${whyNoPrefetch ?? 'it cannot prefetch tokens'}`);
+  if (candidate !== undefined) {
+    return fail('prefetch does not go with candidate, which asks the store about each request: leave one of them out');
+  }
+  if (typeof prefetch !== 'object' || prefetch === null || Array.isArray(prefetch)) {
+    return fail(`prefetch must be an object such as ${EXAMPLE}, got ${shown(prefetch)}`);
+  }
+  const { for: time, max, ...rest } = prefetch as Readonly<Record<string, unknown>>;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined)
+    fail(`prefetch has no option ${nameShown(unknown)}: it must have for and max, as in ${EXAMPLE}`);
+  const length = durationToMicroseconds(time);
+  if (length === undefined || length < SHORTEST || length > LONGEST) {
+    return fail(
+      `prefetch.for must be milliseconds or a duration such as '100ms', from ${SHORTEST / 1000} ms to ${LONGEST / 1000} ms, got ${shown(time)}`,
+    );
+  }
+  if (!Number.isInteger(max) || (max as number) < FEWEST || (max as number) > MOST) {
+    return fail(`prefetch.max must be a whole number from ${FEWEST} to ${MOST}, got ${shown(max)}`);
+  }
+  return { length, max: max as number };
+}
+
+/** The terms as a policy gives them. */
+export function givenTerms(terms: PrefetchTerms | undefined): PrefetchOptions | undefined {
+  return terms && { for: terms.length / 1000, max: terms.max };
+}
+
+/** Why a policy cannot prefetch tokens; undefined when it can, or need not. */
+export function whyNotPrefetched(policy: {
+  readonly prefetch: PrefetchTerms | undefined;
+  readonly shards: number;
+  readonly shadow: boolean;
+  readonly block: unknown;
+  readonly countIf: unknown;
+  readonly settle: unknown;
+  readonly cost: unknown;
+}): string | undefined {
+  if (policy.prefetch === undefined) return undefined;
+  const { cost, prefetch } = policy;
+  if (typeof cost === 'number' && cost > prefetch.max) {
+    return `prefetch.max must be the cost of a request at least, which is ${cost}, got ${prefetch.max}`;
+  }
+  if (policy.shards > 1)
+    return 'prefetch does not go with shards: choose prefetch for a busy state, it spares Redis more';
+  if (policy.block !== undefined)
+    return 'prefetch does not go with blockFor: a block has to hold in all processes at once';
+  if (policy.shadow) return `prefetch does not go with mode: 'shadow': add it when the policy is enforced`;
+  if (policy.countIf !== undefined || policy.settle !== undefined) {
+    const option = policy.countIf === undefined ? 'settle' : 'countIf';
+    return `prefetch does not go with ${option}: what is settled after the response has to be charged by the store`;
+  }
+  return undefined;
+}
+
+/** That a policy's prefetch has no effect, because its limit is small; undefined where it has one. */
+export function prefetchWithoutEffect({ limit }: Algorithm, cost: unknown): string | undefined {
+  const needed = PART * Math.max(FEWEST, typeof cost === 'number' ? cost : 1);
+  if (limit >= needed) return undefined;
+  return `prefetch has no effect with a limit of ${limit}: a prefetch takes at most a quarter of what is left, so it needs ${needed}`;
+}

@@ -1,0 +1,99 @@
+import { RateLimitConfigError } from '../util/config-error.js';
+import { withHelp } from '../util/error-codes.js';
+import type { ParsedPolicy } from './parse-policy.js';
+
+interface Claim {
+  readonly policy: ParsedPolicy;
+  /** How error messages begin. */
+  readonly where: string;
+}
+
+/** States that are known. Functions of requests may name any number. */
+const MAX_STATES = 10_000;
+
+/**
+ * The policy that each state belongs to. Two policies of one name and scope count under one key when only their limits differ,
+ * because a window's key does not carry its limit: one policy would then spend what the other admits.
+ */
+export class StateClaims {
+  private readonly claims = new Map<string, Claim>();
+  /** Of calendar windows, by state without its zone: one whose zone is that of the request, and one whose zone is fixed. */
+  private readonly calendars = new Map<string, { ofRequest?: Claim; fixed?: Claim }>();
+  private readonly warned = new Set<string>();
+
+  /**
+   * @param scope as it stands in keys
+   * @param where how error messages begin
+   * @throws {RateLimitConfigError} when another policy counts under the same keys, naming both
+   */
+  claim(scope: string, policy: ParsedPolicy, where: string): void {
+    const conflict = this.conflict(stateOf(scope, policy), scope, policy, where);
+    if (conflict !== undefined) throw new RateLimitConfigError(where, conflict, 'FG_SHARED_STATE');
+  }
+
+  /**
+   * The same for a policy that code or a function names at run time. Its limit may depend on the request, so this method does
+   * not throw.
+   *
+   * @returns a warning, once for each state
+   */
+  meet(scope: string, policy: ParsedPolicy, where: string): string | undefined {
+    const state = stateOf(scope, policy);
+    if (this.claims.size >= MAX_STATES && !this.claims.has(state)) return undefined;
+    const conflict = this.conflict(state, scope, policy, where);
+    if (conflict === undefined || this.warned.has(state)) return undefined;
+    this.warned.add(state);
+    return withHelp(`${where}: ${conflict}`, 'FG_SHARED_STATE');
+  }
+
+  private conflict(state: string, scope: string, policy: ParsedPolicy, where: string): string | undefined {
+    const claim = { policy, where };
+    const known = this.claims.get(state) ?? this.ofAnotherZone(state, claim);
+    if (known === undefined) {
+      this.claims.set(state, claim);
+      return undefined;
+    }
+    if (sameMeaning(known.policy, policy)) return undefined;
+    return (
+      `policy '${policy.name}' is ${described(policy)}, but '${policy.name}' of ${known.where} is ${described(known.policy)}, ` +
+      `and both count under one key (scope '${scope}'): give one of them another name, or both the same numbers`
+    );
+  }
+
+  /** A policy in the time zone of the request meets all those in fixed zones: some request may be of that zone. */
+  private ofAnotherZone(state: string, claim: Claim): Claim | undefined {
+    const { numbers, timeZone } = claim.policy;
+    if (typeof numbers.window !== 'object') return undefined;
+    const anyZone = state.slice(0, state.lastIndexOf('@'));
+    let known = this.calendars.get(anyZone);
+    if (known === undefined) this.calendars.set(anyZone, (known = {}));
+    if (timeZone === undefined) known.fixed ??= claim;
+    else known.ofRequest ??= claim;
+    return timeZone === undefined ? known.ofRequest : known.fixed;
+  }
+}
+
+/** Whether two policies that count under one key count the same way there, whatever a request costs. */
+export function sameMeaning(one: ParsedPolicy, other: ParsedPolicy): boolean {
+  if (one.algorithm === other.algorithm && one.shadow === other.shadow && one.block === other.block) {
+    return one.shards === other.shards;
+  }
+  return stateOf('', one) === stateOf('', other) && described(one) === described(other);
+}
+
+/** What a key says of a policy. Two policies that are equal in it share a state. */
+function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
+  return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
+}
+
+function described({ algorithm, shards, plans, shadow, block }: ParsedPolicy): string {
+  const all = [...(plans ?? [])].map(([plan, one]) => `${plan} (${one.algorithm.describe()})`).toSorted();
+  const more = [
+    algorithm.describe(),
+    ...(shards > 1 ? [`shards ${shards}`] : []),
+    ...(all.length > 0 ? [`plans ${all.join(', ')}`] : []),
+    ...(shadow ? [`mode 'shadow'`] : []),
+    ...(block ? [`blockFor ${block.duration / 1000} ms, blockAfter ${block.after}`] : []),
+  ];
+  return `a ${algorithm.name} (${more.join(', ')})`;
+}

@@ -1,0 +1,101 @@
+import { isWhole } from '../../../algorithms/algorithm.js';
+import { copyOf, type Found, type FoundBlock, judge } from '../../judge.js';
+import type { Denials } from '../../observers.js';
+import { RateLimitStoreError } from '../../store.js';
+import { type PendingRequest, rejectAll } from './pending-request.js';
+import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
+import type { Row } from './row.js';
+import { stampLength } from './wire.js';
+
+/**
+ * Checks that a reply is the program's: as long as the rows need, and each number one that the program can send.
+ *
+ * @param now the instant that was sent as ARGV[1]; undefined: Redis's clock
+ * @param maxSkew ARGV[2], in microseconds
+ * @param byNode whether one node of a Cluster was asked, which may leave requests undecided
+ * @throws {UnusableReplyError}
+ */
+export function checkReply(
+  rows: readonly Row[],
+  reply: unknown,
+  now: number | undefined,
+  maxSkew: number,
+  byNode: boolean,
+): asserts reply is readonly number[] {
+  if (!Array.isArray(reply) || !isInstant(reply[0], now)) throw new UnusableReplyError(reply);
+  let offset = 1;
+  for (const { first } of rows) {
+    if (failureOf(reply[offset]) !== undefined || (byNode && reply[offset] === ELSEWHERE)) {
+      offset++;
+      continue;
+    }
+    const { charges } = first;
+    for (let i = 0; i < charges.length; i++) {
+      const { algorithm, block } = charges[i]!;
+      if (!algorithm.wire.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
+      offset += algorithm.wire.replyLength;
+      for (const end = offset + stampLength(charges[i]!); offset < end; offset++) {
+        if (!isWhole(reply[offset], 0)) throw new UnusableReplyError(reply);
+      }
+      if (block === undefined) continue;
+      if (!block.algorithm.wire.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
+      offset += block.algorithm.wire.replyLength;
+    }
+  }
+  if (offset !== reply.length) throw new UnusableReplyError(reply);
+}
+
+/**
+ * Answers the requests of every row from the program's checked reply.
+ *
+ * @param sentAt when the rows were sent, for `denials`
+ * @returns the rows that the node did not decide, in their order; undefined when it decided all
+ */
+export function answerRows(
+  rows: readonly Row[],
+  reply: readonly number[],
+  denials: Denials | undefined,
+  sentAt: number,
+): Row[] | undefined {
+  const at = reply[0]!;
+  let offset = 1;
+  let undecided: Row[] | undefined;
+  for (const row of rows) {
+    const { first } = row;
+    if (reply[offset] === ELSEWHERE) {
+      offset++;
+      undecided ??= [];
+      undecided.push(row);
+      continue;
+    }
+    const { charges } = first;
+    const failure = failureOf(reply[offset]);
+    if (failure !== undefined) {
+      offset++;
+      rejectAll(first, new RateLimitStoreError(failure));
+      continue;
+    }
+    const found: Found[] = [];
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i]!;
+      const level = charge.algorithm.wire.decode(reply, offset);
+      offset += charge.algorithm.wire.replyLength;
+      let stamp: readonly number[] | undefined;
+      const length = stampLength(charge);
+      if (length > 0) stamp = reply.slice(offset, (offset += length));
+      let block: FoundBlock | undefined;
+      if (charge.block !== undefined) {
+        block = { charge: charge.block, level: charge.block.algorithm.wire.decode(reply, offset) };
+        offset += charge.block.algorithm.wire.replyLength;
+      }
+      found.push({ charge, level, block, stamp });
+    }
+    for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
+      const before = pending.keepsLevels === true ? found.map(copyOf) : undefined;
+      const verdict = judge(found, at);
+      denials?.note(charges, verdict, sentAt);
+      pending.resolve(verdict, before);
+    }
+  }
+  return undecided;
+}

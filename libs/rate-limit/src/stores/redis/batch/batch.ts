@@ -1,0 +1,269 @@
+import { bytesPerCost } from '../../../algorithms/capabilities/footprint.js';
+import type { Denials } from '../../observers.js';
+import { type BlockCharge, type Charge, sameCharges, takes, tellsShortfall } from '../../charge.js';
+import { answerRows, checkReply } from './answers.js';
+import { type PendingRequest, rejectAll } from './pending-request.js';
+import { PROGRAM, type ScriptCall } from './programs.js';
+import { Row } from './row.js';
+import { leanCall, leanProgramOf, placesOf, policyText, textOf } from './wire.js';
+
+/** A charge, or the block that stands behind it in its row. */
+type AnyCharge = Charge | BlockCharge;
+
+/** A key of a batch. A class for the reason that `StoreRequest` gives. */
+class KeyEntry {
+  /**
+   * @param algorithm that of all its requests
+   * @param row the last one that touched the key
+   */
+  constructor(
+    readonly number: number,
+    readonly algorithm: AnyCharge['algorithm'],
+    public row: Row,
+  ) {}
+}
+
+/** On the wire a policy and a key have 7 bits each (the policy's 7th: another charge follows), and a count has 14. */
+const MAX_POLICIES = 63;
+const MAX_KEYS = 127;
+const MAX_COUNT = 2 ** 14 - 1;
+const MORE = 64;
+/** Rows of a batch: few enough that Redis decides one batch while Node writes the next. */
+export const MAX_ROWS = 32;
+/** Entries that a batch adds to logs at most: each takes Redis 0.8 us, during which all other clients wait. */
+const MAX_ENTRIES = 1_000;
+
+/**
+ * Requests that go to Redis in one EVALSHA. Identical requests become one row with a count, as long as no other row has
+ * touched their keys since: the order of requests on a key decides their answers.
+ *
+ * The headers of lua/program.lua and lua/lean.lua describe the wire.
+ */
+export class Batch {
+  private rows: Row[] = [];
+  /** Empty, as the two below, until there is a second row: one row needs none of them. */
+  private keys: Map<string, KeyEntry> | undefined;
+  private policies: AnyCharge[] = [];
+  /** ARGV[4] without the counts, which are known at the end: 4 numbers for each charge of each row. */
+  private codes: number[] = [];
+  /** Entries that it adds to logs. */
+  private entries = 0;
+
+  /** The number of requests. */
+  get size(): number {
+    let size = 0;
+    for (const { count } of this.rows) size += count;
+    return size;
+  }
+
+  /** Adds a request; false when it does not fit. */
+  add(pending: PendingRequest, maxRows = MAX_ROWS): boolean {
+    const { charges } = pending;
+    const entries = entriesOf(charges);
+    if (this.entries + entries > MAX_ENTRIES && this.rows.length > 0) return false;
+    const { rows } = this;
+    const before = rows.length === 1 ? rows[0] : this.keys?.get(charges[0]!.key)?.row;
+    if (before !== undefined && this.repeats(before, charges)) {
+      before.last.next = pending;
+      before.last = pending;
+      before.count++;
+      this.entries += entries;
+      return true;
+    }
+    if (rows.length > 0) {
+      const keys = this.registered();
+      const isFull = rows.length >= maxRows || lacksPlaces(keys.size, this.policies.length, charges);
+      if (isFull || mixes(keys, charges)) return false;
+    }
+    const row = new Row(pending);
+    rows.push(row);
+    this.entries += entries;
+    if (this.keys !== undefined) this.register(row, this.keys);
+    return true;
+  }
+
+  /**
+   * The call that decides the batch.
+   *
+   * @param now the instant at which the program decides; undefined: Redis's clock
+   * @param maxSkew in microseconds; 0 with Redis's clock
+   */
+  encode(now: number | undefined, maxSkew: number): ScriptCall {
+    return this.encodeLean(now, maxSkew) ?? this.encodeRows(now, maxSkew);
+  }
+
+  /** As `encode`, of a lean program; undefined if the batch needs more than that. */
+  encodeLean(now: number | undefined, maxSkew: number): ScriptCall | undefined {
+    const { rows } = this;
+    const program = leanProgramOf(rows[0]!.first.charges);
+    if (program === undefined) return undefined;
+    if (rows.length > 1) {
+      const keys = this.registered().size;
+      const isOfOnePolicy = this.policies.length === 1 && this.codes.length === 4 * rows.length;
+      if (!isOfOnePolicy || keys !== rows.length) return undefined;
+    }
+    return leanCall(program, rows, now, maxSkew);
+  }
+
+  /** As `encode`, of the program that decides any batch. */
+  encodeRows(now: number | undefined, maxSkew: number): ScriptCall {
+    const keys = [...this.registered().keys()];
+    const { codes } = this;
+    let at = 0;
+    for (const { first, count } of this.rows) {
+      const end = at + 4 * placesOf(first.charges);
+      for (; at < end; at += 4) {
+        codes[at + 2] = count >>> 7;
+        codes[at + 3] = count & 127;
+      }
+    }
+    const policies = this.policies.map((charge) => policyText(charge, now));
+    const args = [...keys, textOf(now), String(maxSkew), `[${policies.join()}]`, String.fromCharCode(...codes), ''];
+    return { program: PROGRAM, keys: keys.length, args };
+  }
+
+  /**
+   * Checks that a reply is the program's.
+   *
+   * @param now as of `checkReply`
+   * @param maxSkew as of `checkReply`
+   * @param byNode as of `checkReply`; default false
+   * @throws {UnusableReplyError}
+   */
+  check(reply: unknown, now: number | undefined, maxSkew: number, byNode = false): asserts reply is readonly number[] {
+    if (this.rows.length === 0) return; // forgotten: no request reads the reply
+    checkReply(this.rows, reply, now, maxSkew, byNode);
+  }
+
+  /**
+   * Answers every request from the program's checked reply. The batch keeps those alone that the node did not decide.
+   *
+   * @returns the requests that the node did not decide, in their order, which stay in the batch; undefined when it decided all
+   */
+  settle(
+    reply: readonly number[],
+    denials: Denials | undefined,
+    sentAt: number,
+  ): readonly PendingRequest[] | undefined {
+    const undecided = answerRows(this.rows, reply, denials, sentAt);
+    // The batch itself may be old by now: it lets go of its rows for the reason that `StoreRequest` gives.
+    this.keys = undefined;
+    if (undecided === undefined) {
+      this.rows.length = 0;
+      return undefined;
+    }
+    this.rows = undecided;
+    return this.requests();
+  }
+
+  /** The requests that have no answer yet, in their order. */
+  requests(): readonly PendingRequest[] {
+    const requests: PendingRequest[] = [];
+    for (const { first } of this.rows) {
+      for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
+        requests.push(pending);
+      }
+    }
+    return requests;
+  }
+
+  /** Answers every request with the same failure. */
+  fail(error: Error): void {
+    for (const { first } of this.rows) rejectAll(first, error);
+  }
+
+  /** Drops every request after all have failed: the client may hold this batch for as long as the reply is missing. */
+  forget(): void {
+    this.rows = [];
+    this.keys = undefined;
+    this.policies = [];
+    this.codes = [];
+  }
+
+  /** Whether a request repeats a row, and no other row has touched its keys since. */
+  private repeats(row: Row, charges: readonly Charge[]): boolean {
+    if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
+    const { keys } = this;
+    if (keys === undefined) return true; // it is the only row
+    for (let i = 0; i < charges.length; i++) {
+      const { key, block } = charges[i]!;
+      if (i > 0 && keys.get(key)!.row !== row) return false;
+      if (block !== undefined && keys.get(block.key)!.row !== row) return false;
+    }
+    return true;
+  }
+
+  /** The keys of all rows, which have their codes then. */
+  private registered(): Map<string, KeyEntry> {
+    let { keys } = this;
+    if (keys === undefined) {
+      keys = this.keys = new Map();
+      for (const row of this.rows) this.register(row, keys);
+    }
+    return keys;
+  }
+
+  private register(row: Row, keys: Map<string, KeyEntry>): void {
+    const { charges } = row.first;
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i]!;
+      const { block } = charge;
+      const more = i < charges.length - 1 ? MORE : 0;
+      if (block === undefined) {
+        this.codes.push(this.policyNumber(charge) + more, numberOf(charge, row, keys), 0, 1);
+      } else {
+        this.codes.push(this.policyNumber(charge) + MORE, numberOf(charge, row, keys), 0, 1);
+        this.codes.push(this.policyNumber(block) + more, numberOf(block, row, keys), 0, 1);
+      }
+    }
+  }
+
+  private policyNumber(charge: AnyCharge): number {
+    const { policies } = this;
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!;
+      if (policy.algorithm !== charge.algorithm || policy.cost !== charge.cost) continue;
+      if (policy.shadow !== charge.shadow) continue;
+      if (takes(policy) === takes(charge) && tellsShortfall(policy) === tellsShortfall(charge)) return i + 1;
+    }
+    return policies.push(charge);
+  }
+}
+
+/** The number of a key in its batch. */
+function numberOf({ key, algorithm }: AnyCharge, row: Row, keys: Map<string, KeyEntry>): number {
+  let entry = keys.get(key);
+  if (entry === undefined) {
+    entry = new KeyEntry(keys.size + 1, algorithm, row);
+    keys.set(key, entry);
+  }
+  entry.row = row;
+  return entry.number;
+}
+
+/** Whether the wire has no numbers left for the request's keys and policies, if all are new. */
+function lacksPlaces(keys: number, policies: number, charges: readonly Charge[]): boolean {
+  const length = placesOf(charges);
+  return keys + length > MAX_KEYS || policies + length > MAX_POLICIES;
+}
+
+/** Whether a key is there with another algorithm: the meaning of its state would depend on the algorithm that reads it. */
+function mixes(keys: ReadonlyMap<string, KeyEntry>, charges: readonly Charge[]): boolean {
+  for (let i = 0; i < charges.length; i++) {
+    const { key, algorithm, block } = charges[i]!;
+    const entry = keys.get(key);
+    if (entry !== undefined && entry.algorithm !== algorithm) return true;
+    const blocked = block && keys.get(block.key);
+    if (blocked !== undefined && blocked.algorithm !== block!.algorithm) return true;
+  }
+  return false;
+}
+
+/** Entries that an allowed request adds to logs. */
+function entriesOf(charges: readonly Charge[]): number {
+  let entries = 0;
+  for (let i = 0; i < charges.length; i++) {
+    if (bytesPerCost(charges[i]!.algorithm) > 0 && takes(charges[i]!)) entries += charges[i]!.cost;
+  }
+  return entries;
+}

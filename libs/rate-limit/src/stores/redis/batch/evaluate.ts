@@ -1,0 +1,33 @@
+import type { Deadlines, Question } from '../../deadlines.js';
+import type { Program } from './programs.js';
+import type { RedisClient } from '../clients/redis-client.js';
+import { inOurWords } from '../clients/client-failure.js';
+
+/**
+ * Runs a program: by its hash, and by its text where Redis has lost it. The call is sent again only then, because Redis has run
+ * nothing. After any other error, sending again could charge twice.
+ *
+ * @param question once it has expired, nothing is sent again: its requests have their answers, and a late charge would be for nothing
+ * @throws {Error} what the client rejects with; its own errors in words for an operator
+ */
+export async function evaluate(
+  client: Pick<RedisClient, 'evalsha' | 'eval'>,
+  { sha1, text }: Program,
+  keys: number,
+  args: readonly string[],
+  question?: Question,
+  deadlines?: Deadlines,
+): Promise<unknown> {
+  try {
+    return await client.evalsha(sha1, keys, ...args);
+  } catch (error) {
+    const failure = inOurWords(error);
+    if (!failure.message.startsWith('NOSCRIPT')) throw failure;
+    if (question !== undefined && deadlines?.sendAgain(question) === false) throw failure;
+  }
+  try {
+    return await client.eval(text, keys, ...args);
+  } catch (error) {
+    throw inOurWords(error);
+  }
+}

@@ -1,0 +1,32 @@
+import { hash } from 'node:crypto';
+import { DECISIONS, LEAN as LEAN_TEXTS, OVERRIDES as OVERRIDES_TEXT } from './programs.generated.js';
+
+/** A Lua program. */
+export interface Program {
+  readonly text: string;
+  /** By which Redis knows it. */
+  readonly sha1: string;
+}
+
+/** A program's call. */
+export interface ScriptCall {
+  readonly program: Program;
+  /** How many of `args` are keys. */
+  readonly keys: number;
+  readonly args: readonly string[];
+}
+
+/** lua/program.lua, which decides any batch. */
+export const PROGRAM: Program = programOf(DECISIONS);
+
+/** The programs of lua/lean.lua, by the algorithm: they decide rows of one charge each, all of one policy. */
+export const LEAN: ReadonlyMap<string, Program> = new Map(
+  Object.entries(LEAN_TEXTS).map(([algorithm, text]) => [algorithm, programOf(text)]),
+);
+
+/** lua/overrides.lua. */
+export const OVERRIDES: Program = programOf(OVERRIDES_TEXT);
+
+function programOf(text: string): Program {
+  return { text, sha1: hash('sha1', text) };
+}

@@ -1,0 +1,67 @@
+import type { Deadlines, Question } from '../../deadlines.js';
+import type { ChargeSettlement, Clock, SettledCharge } from '../../store.js';
+import type { Batch } from './batch.js';
+import { evaluate } from './evaluate.js';
+import { PROGRAM, type ScriptCall } from './programs.js';
+import type { RedisClient } from '../clients/redis-client.js';
+import { readSettled, settlementArguments } from './settlements.js';
+import { textOf } from './wire.js';
+
+export interface ScriptSettings {
+  /** Undefined: Redis decides by its own clock. */
+  readonly clock: Clock | undefined;
+  /** Microseconds. */
+  readonly maxSkew: number;
+  readonly deadlines: Deadlines | undefined;
+}
+
+/** The Lua programs on a client. The headers of lua/program.lua and lua/lean.lua describe the wire. */
+export class Script {
+  private readonly clock: Clock | undefined;
+  /** Microseconds. */
+  private readonly maxSkew: number;
+  private readonly deadlines: Deadlines | undefined;
+
+  constructor(
+    private readonly client: RedisClient,
+    { clock, maxSkew, deadlines }: ScriptSettings,
+  ) {
+    this.clock = clock;
+    this.maxSkew = maxSkew;
+    this.deadlines = deadlines;
+  }
+
+  /**
+   * Runs a program once for a batch, and returns its checked reply.
+   *
+   * @param question the batch's question to `Deadlines`: once it has expired, nothing is sent again
+   * @throws {UnusableReplyError} when the reply is not the program's
+   * @throws what the client rejects with
+   */
+  async decide(batch: Batch, question?: Question): Promise<readonly number[]> {
+    const now = this.clock?.();
+    const reply = await this.run(batch.encode(now, this.maxSkew), question);
+    batch.check(reply, now, this.maxSkew);
+    return reply;
+  }
+
+  /**
+   * Settles charges whose keys share a slot: all of them, or none. It is sent again only where Redis has run nothing.
+   *
+   * @param question as of `decide`
+   * @throws {RateLimitStoreError} when a key cannot be read
+   * @throws {UnusableReplyError} when the reply is not the program's
+   * @throws what the client rejects with
+   */
+  async settle(settlements: readonly ChargeSettlement[], question?: Question): Promise<SettledCharge[]> {
+    const keys = settlements.map(({ receipt }) => receipt.key);
+    const now = this.clock?.();
+    const args = [...keys, textOf(now), String(this.maxSkew), ...settlementArguments(settlements, now)];
+    const reply = await this.run({ program: PROGRAM, keys: keys.length, args }, question);
+    return readSettled(settlements, reply, now);
+  }
+
+  private run({ program, keys, args }: ScriptCall, question: Question | undefined): Promise<unknown> {
+    return evaluate(this.client, program, keys, args, question, this.deadlines);
+  }
+}

@@ -1,0 +1,89 @@
+import type { WireFormat } from '../../../algorithms/wire/wire-format.js';
+import { askedCost, type BlockCharge, type Charge, takes, tellsShortfall } from '../../charge.js';
+import { wallClock } from '../../clock.js';
+import { LEAN, type Program, type ScriptCall } from './programs.js';
+import type { Row } from './row.js';
+
+/**
+ * An algorithm's numbers on the wire.
+ *
+ * @param now the instant at which the program decides, about; undefined: by Redis's clock
+ */
+export function wireOf(wire: WireFormat, now: number | undefined): readonly number[] {
+  return wire.numbersAt?.(now ?? wallClock()) ?? wire.numbers;
+}
+
+const leanNumbers = new WeakMap<readonly number[], readonly string[]>();
+
+/** How many numbers an algorithm has, and these: ARGV[3] and on of its lean program. */
+function leanNumbersOf(wire: WireFormat, now: number | undefined): readonly string[] {
+  const numbers = wireOf(wire, now);
+  const isConstant = numbers === wire.numbers;
+  let texts = isConstant ? leanNumbers.get(numbers) : undefined;
+  if (texts === undefined) {
+    texts = [String(numbers.length), ...numbers.map(String)];
+    if (isConstant) leanNumbers.set(numbers, texts);
+  }
+  return texts;
+}
+
+/** ARGV[1] of the program. */
+export function textOf(now: number | undefined): string {
+  return now === undefined ? 'redis' : String(now);
+}
+
+/** How many numbers of the reply are for the receipt of a reservation, or for a shortfall. */
+export function stampLength(charge: Charge | BlockCharge): number {
+  return tellsShortfall(charge) ? ((charge as Charge).algorithm.refunds?.stamps?.length ?? 0) : 0;
+}
+
+/** The charges of a row, blocks included. */
+export function placesOf(charges: readonly Charge[]): number {
+  let places = charges.length;
+  for (let i = 0; i < charges.length; i++) if (charges[i]!.block !== undefined) places++;
+  return places;
+}
+
+/** The lean program that can decide a request with these charges; undefined if none can. */
+export function leanProgramOf(charges: readonly Charge[]): Program | undefined {
+  const charge = charges[0]!;
+  if (charges.length > 1 || charge.block !== undefined || charge.shadow === true) return undefined;
+  return stampLength(charge) > 0 ? undefined : LEAN.get(charge.algorithm.wire.program);
+}
+
+/**
+ * The call of a lean program for rows of one charge each, whose charges differ in their keys alone. The header of lua/lean.lua
+ * describes the wire.
+ *
+ * @param program as of `leanProgramOf`
+ * @param now as of `Batch.encode`
+ * @param maxSkew as of `Batch.encode`
+ */
+export function leanCall(program: Program, rows: readonly Row[], now: number | undefined, maxSkew: number): ScriptCall {
+  const charge = rows[0]!.first.charges[0]!;
+  const [ask, take] = [askedCost(charge), takes(charge) ? charge.cost : 0];
+  const args: string[] = [];
+  let counts = '';
+  for (let i = 0; i < rows.length; i++) {
+    const { first, count } = rows[i]!;
+    args.push(first.charges[0]!.key);
+    if (count > 1) counts ||= countsOf(rows);
+  }
+  const asked = now === undefined && ask === 1 && take === 1 ? '' : `${textOf(now)} ${maxSkew} ${ask} ${take}`;
+  args.push(asked, counts, ...leanNumbersOf(charge.algorithm.wire, now));
+  return { program, keys: rows.length, args };
+}
+
+function countsOf(rows: readonly Row[]): string {
+  return String.fromCharCode(...rows.flatMap(({ count }) => [count >>> 7, count & 127]));
+}
+
+/** The JSON of a charge's policy in ARGV[3] of the program. */
+export function policyText(charge: Charge | BlockCharge, now: number | undefined): string {
+  const { wire } = charge.algorithm;
+  const take = takes(charge) ? charge.cost : 0;
+  const shadow = charge.shadow === true ? 'shadow:' : '';
+  const reserve = stampLength(charge) > 0 ? ',1' : '';
+  const numbers = wireOf(wire, now).join();
+  return `["${shadow}${wire.program}",${askedCost(charge)},${take},${numbers}${reserve}]`;
+}

@@ -1,0 +1,73 @@
+import { RateLimitConfigError, shown } from '../../../util/config-error.js';
+import { withinLoopTime } from '../../loop-timer.js';
+import { inOurWords } from './client-failure.js';
+import type { OwnedRedisClient } from './redis-client.js';
+import type { RedisConnectionOptions } from './redis-options.js';
+
+const WHERE = 'RateLimitModule, redis';
+const PATIENCE_MS = 1000;
+
+/** Redis does not give the connection the database that was asked for. Keys would lie in database 0, beside those of others. */
+export class DatabaseRefusedError extends Error {
+  constructor(
+    readonly database: number,
+    cause: Error,
+  ) {
+    super(`Redis refuses database ${database}: ${cause.message}`, { cause });
+  }
+
+  /** The same as an error that stops the boot. */
+  forBoot(): RateLimitConfigError {
+    return new RateLimitConfigError(
+      WHERE,
+      `${this.message}. Give a database that is there (redis.conf, databases), and its user the right +select; a Cluster has ` +
+        `database 0 alone`,
+      'FG_REDIS_DATABASE',
+    );
+  }
+}
+
+/**
+ * Checks the database that a URL or ioredis options name. ioredis reads what is no number as none, and stays in database 0.
+ *
+ * @throws {RateLimitConfigError} for anything but a whole number from 0
+ */
+export function checkDatabase(redis: string | RedisConnectionOptions): void {
+  if (typeof redis !== 'string') return checkNumber(redis.db);
+  const { pathname, searchParams } = new URL(redis);
+  const given = pathname.length > 1 ? pathname.slice(1) : (searchParams.get('db') ?? '0');
+  if (/^\d{1,9}$/.test(given)) return;
+  // A password whose slash is not escaped ends up in the path, so the path is not shown.
+  throw new RateLimitConfigError(
+    WHERE,
+    `the path of the URL must be the number of a database, as in redis://host:6379/1. In a password, / is written %2F`,
+    'FG_REDIS_DATABASE',
+  );
+}
+
+function checkNumber(db: unknown): void {
+  if (db === undefined || db === null || (Number.isSafeInteger(db) && (db as number) >= 0)) return;
+  if (typeof db === 'string' && /^\d{1,9}$/.test(db)) return;
+  throw new RateLimitConfigError(
+    WHERE,
+    `db must be the number of a database, a whole number from 0, got ${shown(db)}`,
+    'FG_REDIS_DATABASE',
+  );
+}
+
+/**
+ * Asks Redis for the client's database once more. ioredis has asked at the connection; where Redis refused, it goes on in database 0.
+ *
+ * @throws {DatabaseRefusedError} when Redis refuses
+ * @throws {Error} when it does not answer
+ */
+export async function expectDatabase(client: OwnedRedisClient): Promise<void> {
+  const { db } = (client as { readonly options?: RedisConnectionOptions }).options ?? {};
+  if (client.isCluster === true || client.select === undefined || !db) return;
+  try {
+    await withinLoopTime(PATIENCE_MS, client.select(db));
+  } catch (error) {
+    const failure = inOurWords(error);
+    throw failure.name === 'ReplyError' ? new DatabaseRefusedError(db, failure) : failure;
+  }
+}

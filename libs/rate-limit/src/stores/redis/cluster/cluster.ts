@@ -1,0 +1,82 @@
+import type { Charge } from '../../charge.js';
+import type { Logger } from '../../../util/logger.js';
+import { Batcher } from '../batch/batcher.js';
+import { StoreRequest } from '../batch/pending-request.js';
+import type { Script, ScriptSettings } from '../batch/script.js';
+import type { NodesOfClient, OwnedRedisClient, RedisClient } from '../clients/redis-client.js';
+import type { HealthListeners } from '../connection/health.js';
+import type { Nodes } from '../connection/nodes.js';
+import type { Probe } from '../connection/probe.js';
+import type { Decider, DeciderSettings, Topology } from '../topology.js';
+import { ClusterNodes } from './cluster-nodes.js';
+import { CrossSlot } from './cross-slot.js';
+import { NodeLanes } from './node-lanes.js';
+import { NodeScript } from './node-script.js';
+import { ClusterRouting } from './routing.js';
+import { ShardSpread } from './shard-spread.js';
+import { SlotRequests } from './slot-requests.js';
+
+/** A client that belongs to the store. */
+export interface OwnedCluster {
+  readonly client: OwnedRedisClient;
+  readonly probeKey: (number: number) => string;
+  readonly logger: Logger;
+}
+
+/** The nodes of a Cluster: requests go by node where the servers let them, and otherwise by slot. */
+export class Cluster extends ClusterRouting implements Topology {
+  declare readonly lanes: NodeLanes;
+  private readonly owned: OwnedCluster | undefined;
+
+  constructor(client: RedisClient & NodesOfClient, script: Script, settings: ScriptSettings, owned?: OwnedCluster) {
+    const keyPrefix = client.options?.keyPrefix ?? '';
+    const lanes = new NodeLanes(client, {
+      script: new NodeScript(keyPrefix, settings),
+      keyPrefix,
+      probeKey: owned?.probeKey,
+      logger: owned?.logger,
+    });
+    super(client, keyPrefix, script, lanes);
+    this.owned = owned;
+    owned?.client.on('ready', () => lanes.probeAll());
+  }
+
+  watch(probe: Probe, deadlineMs: number, listeners: HealthListeners): Nodes | undefined {
+    return this.owned && new ClusterNodes(this.owned.client, this, probe, deadlineMs, listeners);
+  }
+
+  decider(settings: DeciderSettings): Decider {
+    const { availability, deadlines, denials, refund } = settings;
+    const { owned } = this;
+    const cork = (): (() => void) => this.lanes.cork();
+    const batcher: Batcher = new Batcher({
+      ...settings,
+      routing: this,
+      settlesLate: true,
+      cork,
+      undecided: { ask: (requests, question) => slotRequests.ask(requests, question) },
+    });
+    const crossSlot: CrossSlot = new CrossSlot({
+      routing: this,
+      add: (pending) => batcher.add(pending),
+      refund,
+      deadlines,
+      denials,
+      turn: () => batcher.turn,
+      spread: owned && new ShardSpread(owned.client, this, owned.logger),
+    });
+    const slotRequests: SlotRequests = new SlotRequests({ ...settings, routing: this, crossSlot, cork });
+    return {
+      decide: (charges) => {
+        const unavailable =
+          availability.check(charges) &&
+          // Without the node of a shadow the others still decide.
+          availability.check(charges.filter(({ shadow }: Charge) => shadow !== true));
+        if (unavailable !== undefined) throw unavailable;
+        if (this.isCrossSlot(charges)) return crossSlot.decide(charges);
+        return new Promise((resolve, reject) => batcher.add(new StoreRequest(charges, resolve, reject)));
+      },
+      flush: batcher.flush,
+    };
+  }
+}

@@ -1,0 +1,120 @@
+import { withHelp } from '../../../util/error-codes.js';
+import type { Logger } from '../../../util/logger.js';
+
+/** Time between two comparisons. */
+const INTERVAL_MS = 10_000;
+/** The wall clock is read in whole milliseconds. */
+const RESOLUTION_MS = 1;
+/** An answer of this precision that shows no skew counts as well, even if half of maxSkewMs is less. */
+const PRECISE_MS = 10;
+
+type State = 'well' | 'near' | 'beyond';
+
+export interface ClockSkewSettings {
+  readonly maxSkewMs: number;
+  /** Sends `TIME` to Redis: seconds and microseconds. */
+  readonly time: () => Promise<unknown>;
+  readonly logger: Pick<Logger, 'warn' | 'log'>;
+  /** Milliseconds since 1970 by this process's clock. */
+  readonly wallMs?: () => number;
+  /** Milliseconds of a clock that never steps. */
+  readonly monotonicMs?: () => number;
+}
+
+/**
+ * Compares this process's clock with Redis's, for `clock: 'app'`. It warns before the skew between processes can exceed
+ * `maxSkewMs`: if each process is within half of `maxSkewMs` of Redis's clock, no two processes are further apart than that.
+ *
+ * Redis reads its clock at some instant of the round trip. This uncertainty counts neither as skew nor as its absence, so a slow
+ * answer changes nothing.
+ */
+export class ClockSkew {
+  private readonly logger: Pick<Logger, 'warn' | 'log'>;
+  private readonly wallMs: () => number;
+  private readonly monotonicMs: () => number;
+  private state: State = 'well';
+  private saidForbidden = false;
+
+  constructor(private readonly settings: ClockSkewSettings) {
+    this.logger = settings.logger;
+    this.wallMs = settings.wallMs ?? Date.now;
+    this.monotonicMs = settings.monotonicMs ?? (() => performance.now());
+  }
+
+  /** Compares once. Never rejects: the store's breaker reports a Redis that does not answer. */
+  async check(): Promise<void> {
+    const since = this.monotonicMs();
+    let reply: unknown;
+    try {
+      reply = await this.settings.time();
+    } catch (error) {
+      this.forbidden(error as Error);
+      return;
+    }
+    const halfMs = (this.monotonicMs() - since) / 2;
+    const redisMs = msOf(reply);
+    if (redisMs === undefined) return;
+    this.judge(this.wallMs() - halfMs - redisMs, halfMs + RESOLUTION_MS);
+  }
+
+  private judge(aheadMs: number, uncertainMs: number): void {
+    const { maxSkewMs } = this.settings;
+    const [least, most] = [Math.abs(aheadMs) - uncertainMs, Math.abs(aheadMs) + uncertainMs];
+    const was = this.state;
+    if (least > maxSkewMs) this.state = 'beyond';
+    else if (least > maxSkewMs / 2) this.state = was === 'beyond' && most > maxSkewMs ? 'beyond' : 'near';
+    else if (most <= maxSkewMs / 2 || (least <= 0 && uncertainMs <= PRECISE_MS)) this.state = 'well';
+    if (this.state === was) return;
+    const skew = `The clock of this process is ${Math.round(Math.abs(aheadMs))} ms ${aheadMs < 0 ? 'behind' : 'ahead of'} Redis's clock`;
+    if (this.state === 'well') {
+      this.logger.log(`${skew}: within half of maxSkewMs (${maxSkewMs} ms) again`);
+    } else if (this.state === 'near') {
+      this.logger.warn(
+        withHelp(
+          `${skew}, more than half of maxSkewMs (${maxSkewMs} ms): two processes may differ by more than maxSkewMs`,
+          'FG_CLOCKS_DIFFER',
+        ),
+      );
+    } else {
+      this.logger.warn(
+        withHelp(`${skew}, more than maxSkewMs (${maxSkewMs} ms): limits may admit too much`, 'FG_CLOCKS_DIFFER'),
+      );
+    }
+  }
+
+  private forbidden({ message }: Error): void {
+    if (this.saidForbidden || !message.startsWith('NOPERM')) return;
+    this.saidForbidden = true;
+    this.logger.warn(
+      withHelp(
+        `The clock of this process is not compared with Redis's clock, which needs the right +time: ${message}`,
+        'FG_CLOCKS_DIFFER',
+      ),
+    );
+  }
+}
+
+/** A connection whose clock can be asked. */
+interface TimeConnection {
+  time?(): Promise<unknown>;
+  on(event: 'ready' | 'close', listener: () => void): unknown;
+}
+
+/** Compares the clocks when the connection is ready, and every 10 s while it lasts. */
+export function watchClock(connection: TimeConnection, maxSkewMs: number, logger: Logger): void {
+  if (typeof connection.time !== 'function') return;
+  const skew = new ClockSkew({ maxSkewMs, logger, time: () => connection.time!() });
+  let timer: NodeJS.Timeout | undefined;
+  connection.on('ready', () => {
+    clearInterval(timer);
+    void skew.check();
+    timer = setInterval(() => void skew.check(), INTERVAL_MS).unref();
+  });
+  connection.on('close', () => clearInterval(timer));
+}
+
+function msOf(reply: unknown): number | undefined {
+  if (!Array.isArray(reply) || reply.length !== 2) return undefined;
+  const ms = Number(reply[0]) * 1000 + Number(reply[1]) / 1000;
+  return Number.isFinite(ms) ? ms : undefined;
+}

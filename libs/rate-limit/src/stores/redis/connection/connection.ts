@@ -1,0 +1,200 @@
+import { RateLimitConfigError } from '../../../util/config-error.js';
+import { withHelp } from '../../../util/error-codes.js';
+import type { Charge } from '../../charge.js';
+import { withinLoopTime } from '../../loop-timer.js';
+import { RateLimitStoreError } from '../../store.js';
+import type { StoreUnavailableError } from '../../unavailable.js';
+import type { Availability } from '../batch/availability.js';
+import type { Lane } from '../batch/lane.js';
+import { ConnectionWatchdog } from './connection-watchdog.js';
+import { DatabaseRefusedError, expectDatabase } from '../clients/database.js';
+import { Health, type HealthListeners } from './health.js';
+import { backoff, opensItself } from '../clients/open-redis.js';
+import type { Nodes } from './nodes.js';
+import type { Probe } from './probe.js';
+import type { OwnedRedisClient } from '../clients/redis-client.js';
+import type { RedisConnectionOptions } from '../clients/redis-options.js';
+import { inOurWords, isDisconnection } from '../clients/client-failure.js';
+
+/** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
+const BOOT_PATIENCE_MS = 1000;
+const CLOSE_PATIENCE_MS = 500;
+/** The same for a boot that needs Redis: a server may still read its data. */
+export const REQUIRED_PATIENCE_MS = 10_000;
+/** The longest back-off: the cause that ended the attempts may last. */
+const AGAIN = Infinity;
+
+/**
+ * The connection of a client that the store opened: connects at boot, closes at shutdown, and keeps requests from a Redis that
+ * does not answer. A breaker and a watchdog watch it; on a Cluster each node has its own.
+ */
+export class Connection implements Availability {
+  private readonly health: Health;
+  /** Undefined on a Cluster: each node has its own. */
+  private readonly watchdog: ConnectionWatchdog | undefined;
+  /** The connection's last error. The `close` event does not repeat it. */
+  private lastError = '';
+  private closed = false;
+  /** While the boot waits for a Redis that has to be there. */
+  private isRequired = false;
+
+  /**
+   * @param nodes of a Cluster; undefined: one server, or Sentinel
+   * @param deadlineMs milliseconds that an answer may take
+   */
+  constructor(
+    private readonly client: OwnedRedisClient,
+    private readonly probe: Probe,
+    private readonly nodes: Nodes | undefined,
+    deadlineMs: number,
+    private readonly listeners: HealthListeners,
+  ) {
+    this.health = new Health({ ...listeners, probe: () => this.ask() });
+    if (nodes === undefined) {
+      const { options = {} } = client as { options?: RedisConnectionOptions };
+      this.watchdog = new ConnectionWatchdog(client, deadlineMs, opensItself(options));
+    }
+    client.on('error', (error) => (this.lastError = inOurWords(error).message || error.name));
+    client.on('close', () => this.disconnected());
+    client.on('ready', () => this.health.probeNow());
+    client.on('end', () => this.connectAgain());
+  }
+
+  check(charges: readonly Charge[]): StoreUnavailableError | undefined {
+    if (!this.health.isUnavailable && this.client.status !== 'ready') this.disconnected();
+    return this.health.unavailable ?? this.nodes?.check(charges);
+  }
+
+  checkLane(lane: Lane): StoreUnavailableError | undefined {
+    return this.nodes?.checkLane(lane);
+  }
+
+  answered(lane: Lane): void {
+    if (this.nodes === undefined) this.health.answered();
+    else this.nodes.answered(lane);
+  }
+
+  failed(error: Error, lane: Lane): RateLimitStoreError {
+    if (this.nodes !== undefined) return this.nodes.failed(error, lane);
+    if (error instanceof RateLimitStoreError) this.watchdog?.missedDeadline();
+    if (isDisconnection(error)) this.disconnected();
+    else this.health.failed(error);
+    return this.health.failureOf(error);
+  }
+
+  /**
+   * Succeeds when Redis is unavailable, too: the client keeps trying, and until then requests go by `onStoreFailure`.
+   *
+   * @param required asks for a decision: with it, the boot stops unless Redis can decide
+   * @throws {RateLimitConfigError} when Redis refuses the database, or cannot decide and has to; the connection is closed then
+   */
+  async open(required?: Probe): Promise<void> {
+    this.isRequired = required !== undefined;
+    try {
+      await this.connected(this.isRequired ? REQUIRED_PATIENCE_MS : BOOT_PATIENCE_MS);
+      await expectDatabase(this.client);
+      if (required !== undefined) await withinLoopTime(REQUIRED_PATIENCE_MS, this.askAll(required));
+    } catch (error) {
+      const isRefused = error instanceof DatabaseRefusedError;
+      const reason = inOurWords(error).message;
+      if (!isRefused && !this.isRequired) return this.trip(reason);
+      await this.close();
+      throw isRefused ? error.forBoot() : requiredError(reason);
+    }
+    this.isRequired = false;
+    await this.warnOfEviction();
+  }
+
+  /** Rejects with the connection's own error, which says more than that of `connect`. */
+  private async connected(patienceMs: number): Promise<void> {
+    try {
+      await withinLoopTime(patienceMs, this.client.connect());
+    } catch (error) {
+      throw this.lastError === '' ? error : new Error(this.lastError, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.health.close();
+    this.nodes?.close();
+    try {
+      await withinLoopTime(CLOSE_PATIENCE_MS, this.client.quit());
+    } catch {
+      // The client was not connected, or Redis does not answer.
+    }
+    this.client.disconnect(); // also after a quit: only this ends the connections that watch Sentinels for failovers
+  }
+
+  private disconnected(): void {
+    this.trip(this.lastError || 'the connection was closed');
+  }
+
+  /**
+   * Connects again after ioredis has given up for good, which it does when its connector fails: Sentinel announces a failover
+   * while ioredis looks for the master, `sentinelRetryStrategy` ends, or a connector of the application rejects.
+   */
+  private connectAgain(): void {
+    if (this.closed || this.nodes !== undefined) return;
+    this.disconnected();
+    const again = (): void => {
+      if (!this.closed) this.client.connect().catch(() => undefined);
+    };
+    setTimeout(again, backoff(AGAIN)).unref();
+  }
+
+  private trip(reason: string): void {
+    // The boot stops, and says why: requests do not go by anything.
+    if (this.isRequired) {
+      this.lastError = reason;
+      return;
+    }
+    this.health.trip(reason);
+    this.lastError = '';
+  }
+
+  /** On a Cluster the connection is there once the nodes are known, and each node has its own probe. */
+  private async ask(): Promise<void> {
+    if (this.nodes === undefined) {
+      // A Redis that comes later, or comes back, may lack the database.
+      await expectDatabase(this.client).catch((error: Error) => {
+        if (error instanceof DatabaseRefusedError) this.health.restate(error.message);
+        throw error;
+      });
+      await this.probe.ask(this.probe.keyOf(0), this.watchdog);
+    } else if (this.client.status !== 'ready') throw new Error('no node is connected');
+  }
+
+  /** Asks the server, or each node that has slots. */
+  private askAll(probe: Probe): Promise<void> {
+    return this.nodes === undefined ? probe.ask(probe.keyOf(0), undefined) : this.nodes.askAll(probe);
+  }
+
+  /** A Redis that evicts keys resets limits without an error. */
+  private async warnOfEviction(): Promise<void> {
+    let memory: string;
+    try {
+      memory = await withinLoopTime(BOOT_PATIENCE_MS, this.client.info('memory'));
+    } catch {
+      return; // INFO may be forbidden
+    }
+    const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(memory) ?? [];
+    if (policy === 'noeviction') return;
+    this.listeners.logger.warn(
+      withHelp(
+        `Redis may evict keys, which resets limits: maxmemory-policy should be noeviction, is ${policy}`,
+        'FG_REDIS_EVICTS',
+      ),
+    );
+  }
+}
+
+/** The error of a boot that needs Redis. */
+export function requiredError(reason: string): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'RateLimitModule, redis',
+    `Redis cannot decide: ${reason.replace(/\.$/, '')}. The boot stops, because connect is 'required'; with connect: 'retry' each ` +
+      `process would go by onStoreFailure until Redis decides`,
+    'FG_REDIS_REQUIRED',
+  );
+}

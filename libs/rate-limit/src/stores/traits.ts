@@ -1,0 +1,63 @@
+import type { OverrideLog } from './override-log.js';
+import type { RateLimitStore } from './store.js';
+import type { PlainStore } from './memory/plain.js';
+
+/** What a store can do, and how it answers: all that the engine knows of it. */
+export interface StoreTraits {
+  /** Whether it knows policies with `mode: 'shadow'`, and with `blockFor`. */
+  readonly shadow: boolean;
+  readonly block: boolean;
+  /** Whether processes can charge tokens ahead of demand. All of them have its clock then. */
+  readonly prefetch: boolean;
+  /** Why a store that could does not. */
+  readonly whyNoPrefetch?: string | undefined;
+  /** Whether it refunds charges, and settles reservations at a higher cost. */
+  readonly refunds: boolean;
+  readonly settles: boolean;
+  /** Whether it answers without a promise; undefined: its first answer shows it. */
+  readonly answersAtOnce: boolean | undefined;
+  /** Whether it is in this process, so that it is never unavailable. */
+  readonly isLocal: boolean;
+  /** Whether it keeps the deadline by itself, and answers with verdicts that need no check. */
+  readonly keepsDeadline: boolean;
+  /** Whether it notes its rejections in the denial cache by itself. */
+  readonly notesDenials: boolean;
+  /** The server behind it, for messages. */
+  readonly server?: string | undefined;
+  /** Decides single plain charges faster; undefined: nothing is gained. */
+  readonly plain?: PlainStore | undefined;
+  /** Where overrides are kept beside its states, under keys with these last parts. Undefined: it has no place for them. */
+  readonly overrideLog?: ((keyOf: (part: string) => string) => OverrideLog) | undefined;
+  /** Forgets all states. Undefined: others may use them, too. */
+  readonly clear?: (() => void) | undefined;
+  /** Decisions on a state that clients without room share. */
+  readonly overflowed?: (() => number) | undefined;
+}
+
+/** The traits of a store: its own, and what the methods and `supports` of an application's store tell. */
+export function traitsOf(store: RateLimitStore): StoreTraits {
+  const { supports = [] } = store;
+  return {
+    shadow: supports.includes('shadow'),
+    block: supports.includes('block'),
+    prefetch: supports.includes('prefetch'),
+    refunds: store.refund !== undefined,
+    settles: store.settle !== undefined,
+    answersAtOnce: undefined,
+    isLocal: false,
+    keepsDeadline: false,
+    notesDenials: false,
+    ...store.traits,
+  };
+}
+
+/** Why a store cannot decide a policy: it would enforce a shadow, or not block. Undefined when it can. */
+export function lackOf(
+  traits: Pick<StoreTraits, 'shadow' | 'block'>,
+  { shadow, block }: { readonly shadow?: boolean; readonly block?: unknown },
+): string | undefined {
+  const missing = shadow === true && !traits.shadow ? 'shadow' : 'block';
+  if (missing === 'block' && (block === undefined || traits.block)) return undefined;
+  const option = missing === 'shadow' ? `mode: 'shadow'` : 'blockFor';
+  return `the store does not know ${option}: use MemoryStore or RedisStore, or have your store's supports include '${missing}'`;
+}

@@ -1,0 +1,2 @@
+-- A leaky bucket charges as a token bucket does: see algorithms/leaky-bucket.lua.
+--- @include "token-bucket.lua"

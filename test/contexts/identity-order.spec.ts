@@ -1,0 +1,114 @@
+import { type CanActivate, Controller, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
+import { Int, Query, Resolver } from '@nestjs/graphql';
+import { MessagePattern } from '@nestjs/microservices';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { describe, expect, it, jest } from '@jest/globals';
+import {
+  type IdentityResolver,
+  ipIdentity,
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  RateLimitModule,
+} from 'nestjs-floodgate';
+import { type HttpApp, start } from '../support/http-app.js';
+import { DRIVERS as GRAPHQL, startGraphql } from './support/graphql-app.js';
+import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
+
+jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
+
+const IDENTITY: readonly IdentityResolver[] = [
+  { kind: 'user', resolve: (context) => context.switchToHttp().getRequest<{ user?: { id: string } }>().user?.id },
+  ipIdentity(),
+];
+const POLICY: Policy = { name: 'rider', algorithm: 'fixed-window', limit: 2, window: '1h', by: 'user' };
+
+const warnings = (http: HttpApp): string[] => http.logs.of('warn');
+const missing = (http: HttpApp): unknown => http.app.get(RateLimiter).stats().missingIdentities;
+
+/** Sets the user of a GraphQL operation, or of a gateway's client. */
+@Injectable()
+class AuthGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const [client, , graphql] =
+      context.getArgs<
+        [{ user?: object }, unknown, { req?: { user?: object }; reply?: { request: { user?: object } } } | undefined]
+      >();
+    const of = context.getType<string>() === 'graphql' ? (graphql?.req ?? graphql?.reply?.request) : client;
+    of!.user = { id: 'ada' };
+    return true;
+  }
+}
+
+describe.each(GRAPHQL)('authentication after the rate limit, with %s', (driver) => {
+  it('is found at boot, and proven by operations', async () => {
+    @Resolver()
+    @UseGuards(AuthGuard)
+    class Riders {
+      @Query(() => Int)
+      @RateLimit(POLICY)
+      rider(): number {
+        return 1;
+      }
+    }
+    const imports = [RateLimitModule.forRoot({ identity: IDENTITY })];
+    await using app = await startGraphql(driver, { imports, providers: [Riders] });
+    expect(warnings(app.http)).toEqual([
+      expect.stringContaining(
+        "Riders.rider: policy 'rider' counts by 'user', but the rate limit's guard runs before AuthGuard",
+      ),
+    ]);
+    const answers = [];
+    for (let i = 0; i < 3; i++) answers.push(await app.ask('{ rider }'));
+    expect(answers.map(({ errors = [] }) => errors.length)).toEqual([0, 0, 1]);
+    expect(missing(app.http)).toEqual([{ policy: 'rider', requests: 3 }]);
+    expect(warnings(app.http).slice(1)).toEqual([
+      expect.stringContaining(
+        "Riders.rider: policy 'rider' counted the address of a request whose user was found later",
+      ),
+    ]);
+  });
+});
+
+describe.each(DRIVERS)('authentication after the rate limit, over %s', (driver) => {
+  it('is found at boot, and proven by the clients that are known later', async () => {
+    @WebSocketGateway()
+    class Chat {
+      @SubscribeMessage('say')
+      @UseGuards(AuthGuard)
+      @RateLimit(POLICY)
+      say(): object {
+        return { event: 'said', data: 1 };
+      }
+    }
+    await using app = await SocketApp.start(driver, Chat, { identity: IDENTITY });
+    expect(warnings(app.http)).toEqual([
+      expect.stringContaining(
+        "Chat.say: policy 'rider' counts by 'user', but the rate limit's guard runs before AuthGuard",
+      ),
+    ]);
+    const clients = [await app.connect(), await app.connect()];
+    for (const client of clients) expect(await ask(client, 'say')).toMatchObject({ event: 'said' });
+    expect(missing(app.http)).toEqual([{ policy: 'rider', requests: 2 }]);
+    expect(warnings(app.http).slice(1)).toEqual([
+      expect.stringContaining("Chat.say: policy 'rider' counted the address of a request whose user was found later"),
+    ]);
+  });
+});
+
+it('is found at boot for message handlers', async () => {
+  @Controller()
+  class Messages {
+    @MessagePattern('ride')
+    @UseGuards(AuthGuard)
+    @RateLimit(POLICY)
+    ride(): void {}
+  }
+  const imports = [RateLimitModule.forRoot({ identity: IDENTITY })];
+  await using http = await start('Express', { imports, controllers: [Messages] });
+  expect(warnings(http)).toEqual([
+    expect.stringContaining(
+      "Messages.ride: policy 'rider' counts by 'user', but the rate limit's guard runs before AuthGuard",
+    ),
+  ]);
+});

@@ -1,0 +1,79 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from 'nestjs-floodgate';
+import type { CapturedLogs } from '../../support/http-app.js';
+import type { Work } from './stage.js';
+
+/** When a client leaves. */
+export type Moment = 'guard' | 'identity' | 'plan' | 'policy' | 'store' | 'queue' | 'handler' | 'stream' | 'answer';
+
+/**
+ * How a client leaves:
+ * - `FIN`: its connection closes in order; `RST`: its connection is reset
+ * - `RST_STREAM`, `cancel`: of HTTP/2 and gRPC, while the connection stays
+ * - `close`: a WebSocket's own closing handshake
+ * - `namespace`: of socket.io, while the connection stays
+ * - `complete`: of graphql-ws, while the WebSocket stays
+ * - `stays`: it does not; for what has to be over without it
+ */
+export type Way = 'FIN' | 'RST' | 'RST_STREAM' | 'cancel' | 'close' | 'namespace' | 'complete' | 'stays';
+
+/** After these the connection lives on. */
+export const KEEPING: readonly Way[] = ['RST_STREAM', 'cancel', 'namespace', 'complete', 'stays'];
+
+/** A request under way. Nothing of it rejects. */
+export interface Sent {
+  /** Settles when the client can leave; default at once. */
+  readonly ready?: Promise<unknown>;
+  /** Settles with the first part of a streamed answer. */
+  readonly first: Promise<unknown>;
+  /** Settles with the whole answer. */
+  readonly done: Promise<unknown>;
+}
+
+/** One client, with one request at a time. */
+export interface Client {
+  send(work: Work): Sent;
+  /** Leaves at once. */
+  leave(way: Way): void;
+}
+
+/** What a test knows of the ending of each request; `value` and the like are left out where they are open. */
+export interface Ending {
+  readonly status?: number | undefined;
+  readonly value?: unknown;
+  readonly error?: unknown;
+  readonly aborted?: boolean;
+}
+
+/** A running application. */
+export interface Served extends AsyncDisposable {
+  readonly app: Pick<INestApplicationContext, 'get'>;
+  readonly logs: CapturedLogs;
+  /** A client whose connection, where one lives on, has been used before. */
+  client(way: Way): Promise<Client>;
+  /** How many clients the server has seen leave. */
+  departed(): number;
+  /** The listeners on all objects of the server that outlive a request. */
+  listeners(): number;
+}
+
+/** One way to reach an application. */
+export interface Transport {
+  readonly name: string;
+  /** What its handlers return. */
+  readonly value: unknown;
+  readonly ways: readonly Way[];
+  /** The moments that it does not have, or not with one way to leave, and why. */
+  readonly without: Partial<Readonly<Record<Moment | `${Moment} by ${Way}`, string>>>;
+  /** The clients of a test, where a crowd of them takes too long. */
+  readonly clients?: number;
+  /** The ways to leave of which only the end of a running handler tells; default none. */
+  readonly endsWithHandler?: readonly Way[];
+  /** The ways to leave of which a server hears nothing where the request was answered before; default none. */
+  readonly leavesUnseen?: readonly Way[];
+  /** Errors that the framework logs of each client that leaves. */
+  readonly noise?: RegExp;
+  /** How each request ends. */
+  ending(moment: Moment, way: Way): Ending;
+  open(options: RateLimitModuleOptions & RateLimitModuleExtras, work: Work): Promise<Served>;
+}

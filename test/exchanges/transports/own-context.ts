@@ -1,0 +1,125 @@
+import { getEventListeners } from 'node:events';
+import { Injectable, SetMetadata, UseGuards } from '@nestjs/common';
+import { ExternalContextCreator } from '@nestjs/core';
+import { clientOf, type ContextAdapter, RateLimitModule } from 'nestjs-floodgate';
+import { start } from '../../support/http-app.js';
+import { GatedGuard, Limited, stage, type Work } from '../support/stage.js';
+import type { Client, Moment, Sent, Transport, Way } from '../support/transport.js';
+import { endingOfHandler } from './ws.js';
+
+const DONE = 'done';
+const Job = SetMetadata('job', true);
+
+/** Where jobs come from: it may hang up. */
+class Sender {
+  private readonly controller = new AbortController();
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  hangUp(): void {
+    this.controller.abort();
+  }
+}
+
+@Injectable()
+@UseGuards(GatedGuard)
+class Jobs {
+  @Job
+  @Limited('work')
+  work(_from: Sender): unknown {
+    return stage.work();
+  }
+
+  @Job
+  @Limited('planned')
+  planned(_from: Sender): unknown {
+    return stage.work();
+  }
+
+  @Job
+  @Limited('chosen')
+  chosen(_from: Sender): unknown {
+    return stage.work();
+  }
+
+  @Job
+  @Limited('queue')
+  queue(_from: Sender): unknown {
+    return stage.work();
+  }
+}
+
+const JOBS: ContextAdapter = {
+  type: 'job',
+  handlers: 'a job',
+  place: 'providers',
+  isHandler: (_, handler) => Reflect.hasMetadata('job', handler),
+  request: () => ({ headers: {} }),
+};
+
+class JobClient implements Client {
+  readonly sender = new Sender();
+
+  constructor(private readonly call: (work: Work, from: Sender) => Promise<unknown>) {}
+
+  send(work: Work): Sent {
+    const done = this.call(work, this.sender).catch(() => undefined);
+    return { first: done, done };
+  }
+
+  leave(way: Way): void {
+    if (way !== 'stays') this.sender.hangUp();
+  }
+}
+
+function jobs(name: string, adapter: ContextAdapter, more: Pick<Transport, 'ways' | 'without'>): Transport {
+  return {
+    name,
+    value: DONE,
+    ...more,
+    ending: endingOfHandler(DONE),
+    async open(options) {
+      const imports = [RateLimitModule.forRoot({ ...options, contexts: [adapter] })];
+      const http = await start('Express', { imports, providers: [Jobs] });
+      const creator = http.app.get(ExternalContextCreator);
+      const instance = http.app.get(Jobs);
+      const call = (work: Work, sender: Sender): Promise<unknown> => {
+        const none = undefined;
+        const handler = instance[work as keyof Jobs] as (...args: unknown[]) => unknown;
+        return creator.create(instance, handler, work, none, none, none, none, none, 'job')(sender);
+      };
+      const clients: JobClient[] = [];
+      return {
+        app: http.app,
+        logs: http.logs,
+        async client() {
+          const client = new JobClient(call);
+          clients.push(client);
+          return client;
+        },
+        departed: () => clients.filter(({ sender }) => sender.signal.aborted).length,
+        listeners: () => clients.flatMap(({ sender }) => getEventListeners(sender.signal, 'abort')).length,
+        [Symbol.asyncDispose]: () => http.close(),
+      };
+    },
+  };
+}
+
+const NO_STREAM = 'the application answers its jobs as a whole';
+const NO_CLIENT = 'its adapter names nothing that closes';
+const MOMENTS: readonly Moment[] = ['guard', 'identity', 'plan', 'policy', 'store', 'queue', 'handler'];
+
+/** An application's own context whose adapter says what closes when a client leaves. */
+export const jobsOfClients = jobs(
+  'an own context with clients',
+  { ...JOBS, client: (context) => clientOf(context.getArgByIndex<Sender>(0).signal) },
+  { ways: ['FIN', 'stays'], without: { stream: NO_STREAM } },
+);
+
+/** One without: a job ends with its handler. */
+export const jobsAlone = jobs('an own context without clients', JOBS, {
+  ways: ['stays'],
+  without: { ...Object.fromEntries(MOMENTS.map((moment) => [moment, NO_CLIENT])), stream: NO_STREAM },
+});

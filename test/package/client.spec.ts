@@ -1,0 +1,83 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { build } from 'esbuild';
+import { Application, CLIENT, LIBRARY } from './support/packed.js';
+
+jest.setTimeout(60_000); // starts processes
+
+/** The first snippet of libs/client/README.md, as it is packed. */
+const SNIPPET = /^```ts[^\n]*\n(.*?)^```$/ms.exec(CLIENT.textOf('README.md'))![1]!;
+/** Bytes of the client in a page, minified and compressed. */
+const MOST_BYTES = 9_000;
+
+const FORMATS = ['mjs', 'cjs'] as const;
+const loaded = (format: string, name = CLIENT.name): string =>
+  format === 'mjs' ? `await import('${name}')` : `require('${name}')`;
+
+let alone: Application;
+
+beforeAll(() => {
+  alone = new Application([], CLIENT);
+});
+afterAll(() => alone.delete());
+
+describe('floodgate-client, in an application without Nest', () => {
+  it('depends on no package', () => {
+    for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies']) {
+      expect(CLIENT.manifest).not.toHaveProperty(kind);
+    }
+  });
+
+  it.each(FORMATS)('waits and retries: %s', async (format) => {
+    const code = `
+      const { createServer } = require('node:http');
+      const { rateLimitFetch, RateLimitWaitError } = ${loaded(format)};
+      const answers = [429, 200];
+      const server = createServer((_, response) => {
+        response.writeHead(answers.shift(), { 'Content-Type': 'application/json' }).end('{"retry_after_ms":20}');
+      });
+      server.listen(0, '127.0.0.1', async () => {
+        const waits = [];
+        const limited = rateLimitFetch({ onWait: ({ status }) => waits.push(status) });
+        const { status } = await limited('http://127.0.0.1:' + server.address().port);
+        console.log(status, waits.join(), RateLimitWaitError.name);
+        server.close();
+        server.closeAllConnections();
+      });`;
+    const require = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+    const file = alone.write(`waits.${format}`, format === 'mjs' ? require + code : code);
+    expect(await alone.run(file)).toBe('200 429 RateLimitWaitError\n');
+  });
+
+  it('runs the snippet of its README', async () => {
+    const stub = `globalThis.fetch = async (url, { method }) => (console.log(method, url), new Response('{}'));\n`;
+    expect(await alone.run(alone.write('readme.mjs', stub + SNIPPET))).toBe(
+      'POST https://api.example.com/rides\n200\n',
+    );
+  });
+
+  it('is small in a page', async () => {
+    const { errors, warnings, outputFiles } = await build({
+      entryPoints: [alone.write('page.mjs', `globalThis.client = await import('${CLIENT.name}');`)],
+      absWorkingDir: alone.folder,
+      bundle: true,
+      minify: true,
+      write: false,
+      platform: 'browser',
+      format: 'esm',
+      logLevel: 'silent',
+    });
+    expect([errors, warnings]).toEqual([[], []]);
+    expect(gzipSync(outputFiles[0]!.contents).byteLength).toBeLessThan(MOST_BYTES);
+  });
+});
+
+it.each(FORMATS)('nestjs-floodgate/client exports the same: %s', async (format) => {
+  const names = async (application: Application, name: string): Promise<string> =>
+    application.run(
+      application.write(`names.${format}`, `console.log(Object.keys(${loaded(format, name)}).toSorted().join());`),
+    );
+  const library = new Application([]);
+  expect(await names(library, LIBRARY.nameOf('client'))).toBe(await names(alone, CLIENT.name));
+  library.delete();
+});

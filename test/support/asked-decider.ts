@@ -1,0 +1,31 @@
+import type { Decider } from '../../libs/rate-limit/src/engine/decider.js';
+import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
+import type { Ruling } from '../../libs/rate-limit/src/engine/ruling.js';
+import { bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
+import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
+import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import type { ChargeMode } from '../../libs/rate-limit/src/stores/charge.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+
+/** A decider behind a layer: a `MemoryStore` whose clock stands still, and what it was asked. */
+export class AskedDecider implements Decider {
+  readonly asked: (readonly PolicyCharge[])[] = [];
+  readonly store = new MemoryStore({ clock: () => 1_700_000_000_000_000 });
+
+  decide(charges: readonly PolicyCharge[]): Ruling {
+    this.asked.push(charges);
+    return this.store.consume(charges);
+  }
+}
+
+/** One charge of each policy, for one identity. */
+export function chargesFor(policies: readonly Policy[], mode: ChargeMode = 'take'): PolicyCharge[] {
+  return policies.map((policy) =>
+    chargeOf(bindPolicy(parsePolicy(policy, 'test'), 'rl', 'app', 'test'), 'rl', 'user:ada', 1, mode),
+  );
+}
+
+/** A policy of one request a day. */
+export function once(name: string): Policy {
+  return { name, algorithm: 'fixed-window', limit: 1, window: '1d' };
+}

@@ -1,0 +1,3 @@
+import { needs } from './needs.js';
+
+export default needs('long');

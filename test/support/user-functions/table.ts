@@ -1,0 +1,136 @@
+/** One function that an application gives to the library. docs/failures.md has the same texts. */
+export interface UserFunction {
+  /** Where it is given. */
+  readonly of: string;
+  /** Whether it may answer with a promise: `'not awaited'`, it may, and nothing waits for it. */
+  readonly promise: 'yes' | 'no' | 'not awaited';
+  /** What happens when it throws or rejects. */
+  readonly fails: string;
+  /** What happens when it does not settle within `deadlineMs`. Default as `fails`. */
+  readonly hangs?: string;
+  /** What happens when it returns what it should not. Default as `fails`. */
+  readonly nonsense?: string;
+}
+
+const COUNTED = 'the request is counted';
+const STAYS = 'the charge stays as it is';
+const UNLISTED = 'the address counts as not in the list';
+const LOGGED = 'the log says so';
+const ERROR = 'a logged 500, and nothing is charged';
+const ANSWER = 'its error is the answer to the request';
+const CALL = 'its error is that of the call';
+const NOTHING = 'nothing';
+const THROTTLER = '`ThrottlerModule`';
+const ADAPTER = 'an adapter of `contexts`';
+
+/** Every function that an application gives to the library, by its name. `test/e2e/user-functions.spec.ts` proves each line. */
+export const USER_FUNCTIONS = {
+  choose: {
+    of: 'a policy',
+    promise: 'yes',
+    fails: 'its `fallback` takes its place, else the `defaults`; without either the request passes uncounted',
+    nonsense: 'the same; without a fallback and `defaults` a logged 500, and nothing is charged',
+  },
+  by: { of: 'a policy', promise: 'yes', fails: 'the request follows `onMissingIdentity`', nonsense: ERROR },
+  cost: { of: 'a policy', promise: 'yes', fails: 'the request costs 1', nonsense: ERROR },
+  skipIf: { of: 'a policy', promise: 'yes', fails: COUNTED },
+  timeZone: { of: 'a policy', promise: 'yes', fails: 'the request counts in UTC' },
+  countIf: { of: 'a policy', promise: 'yes', fails: STAYS },
+  settle: { of: 'a policy', promise: 'yes', fails: STAYS },
+  resolve: {
+    of: 'a resolver of `identity`',
+    promise: 'yes',
+    fails: 'the request follows `onMissingIdentity`',
+    nonsense: ERROR,
+  },
+  'plan.resolve': { of: 'the module', promise: 'yes', fails: 'the last known plan counts, else the `fallback`' },
+  allowList: { of: 'the module', promise: 'yes', fails: UNLISTED },
+  blockList: { of: 'the module', promise: 'yes', fails: UNLISTED },
+  problem: { of: 'the module', promise: 'yes', fails: 'the answer has the standard members' },
+  localShare: { of: 'the module', promise: 'not awaited', fails: 'its last valid value counts' },
+  onDecision: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
+  onStoreStateChange: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
+  consume: { of: 'a `store` of your own', promise: 'yes', fails: '`onStoreFailure` decides' },
+  shouldSkip: {
+    of: 'a subclass of `RateLimitGuard`',
+    promise: 'yes',
+    fails: ANSWER,
+    hangs: COUNTED,
+    nonsense: COUNTED,
+  },
+  identityTag: {
+    of: 'a subclass of `RateLimitGuard`',
+    promise: 'yes',
+    fails: ANSWER,
+    hangs: 'the request follows `onMissingIdentity`',
+    nonsense: ERROR,
+  },
+  setHeaders: {
+    of: 'a subclass of `RateLimitGuard`',
+    promise: 'not awaited',
+    fails: `${ANSWER}, or of a promise in the log`,
+    hangs: NOTHING,
+    nonsense: NOTHING,
+  },
+  refuse: {
+    of: 'a subclass of `RateLimitGuard`',
+    promise: 'yes',
+    fails: ANSWER,
+    hangs: 'the request gets the 429 of the library',
+    nonsense: 'the request gets the 429 of the library',
+  },
+  request: { of: ADAPTER, promise: 'no', fails: CALL },
+  operation: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: 'the call fails, or is an operation' },
+  opened: { of: ADAPTER, promise: 'yes', fails: CALL, hangs: 'the call waits: it has no deadline', nonsense: NOTHING },
+  toError: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: 'the call fails with it' },
+  client: { of: ADAPTER, promise: 'no', fails: CALL },
+  ends: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: "as `'handler'`" },
+  author: { of: '`RateLimitAdminModule`', promise: 'yes', fails: 'a logged 500, and nothing is changed' },
+  logger: {
+    of: 'the application',
+    promise: 'not awaited',
+    fails: 'the line is lost',
+    hangs: NOTHING,
+    nonsense: NOTHING,
+  },
+  'skipIf of a throttler': {
+    of: THROTTLER,
+    promise: 'yes',
+    fails: ANSWER,
+    hangs: COUNTED,
+    nonsense: 'what is true skips',
+  },
+  getTracker: {
+    of: THROTTLER,
+    promise: 'yes',
+    fails: ANSWER,
+    hangs: 'the request counts by its address',
+    nonsense: 'a logged 500, or its text is the tracker',
+  },
+  generateKey: {
+    of: THROTTLER,
+    promise: 'yes',
+    fails: ANSWER,
+    hangs: 'the request counts by its handler and tracker',
+    nonsense: ERROR,
+  },
+  limit: { of: THROTTLER, promise: 'yes', fails: ANSWER, hangs: 'the request passes without it', nonsense: ERROR },
+  errorMessage: { of: THROTTLER, promise: 'yes', fails: ANSWER, hangs: 'the default message', nonsense: 'any answer' },
+  throwThrottlingException: {
+    of: 'a subclass of `ThrottlerGuard`',
+    promise: 'yes',
+    fails: ANSWER,
+    hangs: 'the default answer',
+    nonsense: 'the request passes, as with @nestjs/throttler',
+  },
+  partition: { of: '`rateLimitFetch`', promise: 'no', fails: CALL },
+  onWait: {
+    of: '`rateLimitFetch`',
+    promise: 'not awaited',
+    fails: `${CALL}, of a promise nothing`,
+    hangs: NOTHING,
+    nonsense: NOTHING,
+  },
+} as const satisfies Readonly<Record<string, UserFunction>>;
+
+export type UserFunctionName = keyof typeof USER_FUNCTIONS;

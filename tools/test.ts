@@ -1,0 +1,97 @@
+// `npm test` and `npm run test:all`: the checks and the build, then the tests in as few runs as their clocks allow.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+
+/** By its whole address: the loader takes a relative `.js` for TypeScript. */
+const CONFIG = new URL('../jest.config.js', import.meta.url).href;
+const { TIMED } = (await import(CONFIG)) as { readonly TIMED: readonly string[] };
+const WORKERS = availableParallelism();
+
+/** A script of package.json and its arguments. */
+type Command = readonly [script: string, ...args: string[]];
+
+/** Without these, the tests would only repeat what is wrong. They run side by side. */
+const CHECKS: readonly Command[] = [['lint'], ['format:check'], ['typecheck'], ['build']];
+
+/** A command that runs tests, and its option for the file of its result, in which the counts have Jest's names. */
+interface Run {
+  readonly command: Command;
+  readonly option?: string;
+}
+
+/** The tests that measure real time run alone. */
+function runsOf(timed: readonly string[]): Readonly<Record<string, Run>> {
+  return {
+    test: { command: ['jest', '--ignoreProjects', ...TIMED, `--maxWorkers=${WORKERS}`] },
+    timed: { command: ['jest', '--selectProjects', ...timed, '--maxWorkers=1'] },
+  };
+}
+
+/** What `npm run test:all` adds. Each check of the chaos run, consumer and scenario of a bench counts as a test. */
+const MORE: Readonly<Record<string, Run>> = {
+  browser: { command: ['test:browser'] },
+  chaos: { command: ['test:chaos', '--minutes', '1', '--seed', '1'], option: '--json' },
+  consumers: { command: ['test:consumers', '--ci'], option: '--json' },
+  bench: { command: ['bench', '--smoke'], option: '--results' },
+  'bench-cluster': { command: ['bench:cluster', '--smoke'], option: '--results' },
+  'bench-outage': { command: ['bench:outage', '--smoke'], option: '--results' },
+};
+
+const started = performance.now();
+
+function report(name: string, failed: boolean, since: number): void {
+  const seconds = (from: number): string => `${Math.round((performance.now() - from) / 1000)} s`;
+  console.log(`\n${name}: ${failed ? 'FAILED' : 'passed'} after ${seconds(since)}, ${seconds(started)} in all\n`);
+}
+
+/** Shows the output at once, or when the command has ended. Returns whether it failed. */
+async function npm([script, ...args]: Command, stdio: 'inherit' | 'pipe'): Promise<boolean> {
+  const child = spawn('npm', ['run', '--silent', script, '--', ...args], { stdio: ['ignore', stdio, stdio] });
+  const output = [child.stdout, child.stderr].map(async (stream) => (stream === null ? '' : text(stream)));
+  const [code] = (await once(child, 'close')) as [number | null];
+  process.stdout.write((await Promise.all(output)).join(''));
+  return code !== 0;
+}
+
+async function check(): Promise<boolean> {
+  const since = performance.now();
+  const failed = await Promise.all(CHECKS.map((command) => npm(command, 'pipe')));
+  const names = CHECKS.filter((_, i) => failed[i]).map(([name]) => name);
+  report(names.length === 0 ? 'check and build' : names.join(', '), names.length > 0, since);
+  return names.length === 0;
+}
+
+/** Runs all, whether the ones before it failed or not: one failure should not hide another. */
+async function test(runs: Readonly<Record<string, Run>>, given: readonly string[], results?: string): Promise<boolean> {
+  const failures: string[] = [];
+  for (const [name, { command, option }] of Object.entries(runs)) {
+    const since = performance.now();
+    const file = results === undefined ? undefined : join(resolve(results), `${name}.json`);
+    const told = file === undefined ? [] : option === undefined ? ['--json', '--outputFile', file] : [option, file];
+    const failed = await npm([...command, ...told, ...given], 'inherit');
+    report(name, failed, since);
+    if (failed) failures.push(name);
+  }
+  if (failures.length > 0) console.log(`Failed: ${failures.join(', ')}`);
+  return failures.length === 0;
+}
+
+async function main([mode, ...options]: readonly string[]): Promise<boolean> {
+  if (mode === '--all') {
+    process.env['LONG_TESTS'] = '1';
+    const { values } = parseArgs({ args: options, options: { results: { type: 'string' } } });
+    const [checked, tested] = [await check(), await test({ ...runsOf(TIMED), ...MORE }, [], values.results)];
+    return checked && tested;
+  }
+  const given = process.argv.slice(2);
+  return (
+    (await check()) &&
+    test(runsOf(TIMED.filter((name) => name !== 'long')), given.length > 0 ? [...given, '--passWithNoTests'] : [])
+  );
+}
+
+process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1;
