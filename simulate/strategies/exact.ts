@@ -25,7 +25,7 @@ export function cluster(masters: number): Strategy {
   };
 }
 
-/** The same, with as many shards of a global limit as there are masters. */
+/** A Cluster with as many shards of a global limit as there are masters. */
 export function shardedCluster(masters: number): Strategy {
   return {
     name: `shards${masters}`,

@@ -85,7 +85,7 @@ export function comparison(results: Results): Table {
   };
 }
 
-/** The same surge on another system, for comparison. */
+/** The surge on another system, for comparison. */
 function reported({ before, after }: Results): Table {
   const row = (name: string, text: (value: number) => string, here: readonly number[], there: readonly number[]) => [
     name,

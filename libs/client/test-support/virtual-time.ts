@@ -22,7 +22,7 @@ export class VirtualTime implements ClientTime {
 
   readonly now = (): number => this.ms;
   readonly wallNow = (): number => this.startedAtMs + this.ms;
-  /** The same clock in whole microseconds, for a store. */
+  /** The clock in whole microseconds, for a store. */
   readonly clock = (): number => Math.floor(this.ms * 1000);
 
   readonly setTimer = (run: () => void, ms: number): (() => void) => {
@@ -37,7 +37,7 @@ export class VirtualTime implements ClientTime {
     return this.tasks.length;
   }
 
-  /** As the platform's fetch, with the body already read: while it is on the way, the clock stands still. */
+  /** A fetch with the body already read: while it is on the way, the clock stands still. */
   readonly fetch: typeof fetch = async (input, init) => {
     this.onTheWay++;
     try {

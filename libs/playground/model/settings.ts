@@ -64,7 +64,7 @@ export function readSetting(name: SettingName, text: string): number | string {
   return readNumber(RANGES[name], text);
 }
 
-/** As `readSetting`, for the requests of a burst. */
+/** Reads the requests of a burst from a link. */
 export function readSize(text: string): number | string {
   return readNumber({ label: 'A burst', unit: 'requests', min: 1, max: MAX_BURST, step: 1, factor: 1 }, text);
 }

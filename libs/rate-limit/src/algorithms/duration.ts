@@ -13,7 +13,7 @@ export function durationToMicroseconds(duration: unknown): number | undefined {
 
 /** `ms` reads a minute where others read a month. */
 export const MINUTE_OR_MONTH = /^\s*[\d.]+\s*M\s*$/;
-/** As many characters as `ms` reads. */
+/** Characters that `ms` reads at most. */
 const LONGEST_TEXT = 100;
 
 function parse(text: string): number | undefined {

@@ -20,7 +20,7 @@ export class OptionProblem extends TypeError {}
 
 /** One algorithm as a policy names it: the line of the list in `algorithms.ts`. */
 export interface AlgorithmDefinition {
-  /** As in `algorithm: 'token-bucket'`, and the name of the file in `lua/algorithms/`. */
+  /** The name in `algorithm: 'token-bucket'`, and of the file in `lua/algorithms/`. */
   readonly name: string;
   /** The options beside those of every policy. */
   readonly options: readonly string[];
@@ -28,7 +28,7 @@ export interface AlgorithmDefinition {
   readonly leases?: boolean;
   /** Checks the options and makes the algorithm. */
   readonly create: (options: OptionReader) => Algorithm;
-  /** The same algorithm where pods prefetch tokens for `length` microseconds. Without it a policy has no prefetch. */
+  /** Makes the variant whose pods prefetch tokens for `length` microseconds. Without it a policy has no prefetch. */
   readonly withPrefetch?: (algorithm: Algorithm, length: number) => Algorithm;
   /** Why there is no `withPrefetch`, as in `prefetch is not for a leaky-bucket: <why>`. */
   readonly whyNoPrefetch?: string;

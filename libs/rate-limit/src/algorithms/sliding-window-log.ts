@@ -8,7 +8,7 @@ import { upTo } from './up-to.js';
 import { SlidingWindowLogWire } from './wire/sliding-window-log.js';
 
 export const MAX_LIMIT = 1_000_000;
-/** As LARGEST in the Lua file: one request adds an entry for each unit of its cost. */
+/** Equals LARGEST in the Lua file: one request adds an entry for each unit of its cost. */
 export const MAX_COST = 1_000;
 
 /** `{ algorithm: 'sliding-window-log', limit, window }` */

@@ -131,7 +131,7 @@ const NAMES = { type: 'array', items: STRING };
 const ESTIMATED = { estimated: { type: 'boolean', enum: [true] } };
 const SECONDS = { type: 'integer', minimum: 1 };
 
-/** As http/bodies.ts. */
+/** The schema of the bodies in http/bodies.ts. */
 function bodySchema(status: RejectionStatus, orNull: OrNull): Schema {
   const members: Readonly<Record<RejectionStatus, Members>> = {
     429: {
@@ -149,7 +149,7 @@ function bodySchema(status: RejectionStatus, orNull: OrNull): Schema {
   return required({ statusCode: { type: 'integer', enum: [status] }, ...members[status] });
 }
 
-/** As http/problem.ts. */
+/** The schema of the problems in http/problem.ts. */
 function problemSchema(status: RejectionStatus, orNull: OrNull): Schema {
   const { type, title } = {
     429: PROBLEM_TYPES.quotaExceeded,

@@ -19,7 +19,7 @@ interface Problem {
   /** A URI that names the type of the problem. */
   readonly type: string;
   readonly title: string;
-  /** As the status of the response. */
+  /** The status of the response. */
   readonly status: number;
   readonly detail: string;
 }

@@ -105,7 +105,7 @@ export class Monitor {
   }
 
   /**
-   * As `decided`, for one charge without a shadow that the store has decided, of no handler.
+   * Counts a decision of the store on one charge without a shadow and without a handler.
    *
    * @param policy of the charge: with many clients the memory of the charge is far
    */

@@ -96,7 +96,7 @@ function named(byName: Map<string, Tally>, { name, algorithm: { name: algorithm 
   return tally;
 }
 
-/** As if the policy were enforced: a request that it would have rejected is not allowed. */
+/** Counts a shadow as if it were enforced: a request that it would have rejected is not allowed. */
 function countShadow(tally: Tally, allowed: boolean, fits: boolean): void {
   if (!fits) tally.rejected++;
   else if (allowed) tally.allowed++;

@@ -14,12 +14,12 @@ export interface RateLimitStats {
   readonly rejected: number;
   /** Requests that got a 503, because the store could not decide and `onStoreFailure` was `'closed'`. */
   readonly unavailable: number;
-  /** The same requests by the source of their decision; the sum is `requests`. */
+  /** Requests by the source of their decision; the sum is `requests`. */
   readonly sources: Readonly<Record<DecisionSource, number>>;
   /** The decisions of each policy, in the order of their first use. */
   readonly policies: readonly PolicyStats[];
   /**
-   * The same of the policies in shadow, as if each were enforced: `allowed` passed and fit, `rejected` would have been rejected
+   * The decisions of the policies in shadow, as if each were enforced: `allowed` passed and fit, `rejected` would have been rejected
    * by it. None of them counts in the fields above.
    */
   readonly shadows: readonly PolicyStats[];
@@ -126,7 +126,7 @@ export interface PlanStats {
   readonly resolver: number;
   /** Misses: `resolve` failed or took too long, or code asked without a request. The client's earlier plan counted. */
   readonly lastKnown: number;
-  /** The same for clients whose plan was not known. */
+  /** Misses of clients whose plan was not known: the `fallback` counted. */
   readonly fallback: number;
 }
 

@@ -55,7 +55,7 @@ interface InVain {
   readonly type: Type;
   /** Undefined where it stands on the class. */
   readonly handler: Handler | undefined;
-  /** As `Jobs.send`. */
+  /** The place in messages, such as `Jobs.send`. */
   readonly name: string;
 }
 

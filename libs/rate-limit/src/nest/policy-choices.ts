@@ -34,7 +34,7 @@ export function withoutConflicts(choices: readonly Choice[], site: string): read
 }
 
 /**
- * The policies of a request, in their order. A fallback stands back from a policy that it cannot stand beside: functions that
+ * The policies of a request, in their order. A fallback is dropped when it conflicts with another policy: functions that
  * fail together must not turn into an error.
  */
 export function standingTogether(choices: readonly Choice[]): BoundPolicy[] {
@@ -47,7 +47,7 @@ export function standingTogether(choices: readonly Choice[]): BoundPolicy[] {
   });
 }
 
-/** As `checkTogether` demands it of two policies. */
+/** Whether two policies pass `checkTogether`. */
 export function canStandTogether(one: BoundPolicy, other: BoundPolicy): boolean {
   const delays = ({ algorithm, shadow }: BoundPolicy): boolean => algorithm.delays && !shadow;
   return one.name !== other.name && !(delays(one) && delays(other));

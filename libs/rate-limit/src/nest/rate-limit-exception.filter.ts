@@ -93,7 +93,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
       .catch((error: unknown) => new RateLimitLogger().error(error));
   }
 
-  /** As text: for an object the platforms choose a content type of their own. */
+  /** Sends text: for an object the platforms choose a content type of their own. */
   private send(exception: Answered, host: ArgumentsHost, body: string): void {
     const { httpAdapter } = this.adapterHost;
     const response: unknown = host.getArgByIndex(1);

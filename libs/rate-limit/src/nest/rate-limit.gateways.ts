@@ -182,7 +182,7 @@ function handled(context: ExecutionContextHost, returned: unknown): unknown {
   );
 }
 
-/** As in Nest's own contexts, a guard that returns false rejects. */
+/** Rejects where the guard returns false, as Nest does in its own contexts. */
 async function admit(guard: RateLimitGuard, context: ExecutionContextHost): Promise<void> {
   if (!(await guard.canActivate(context))) throw new ForbiddenException('Forbidden resource');
 }

@@ -109,7 +109,7 @@ export class RateLimitModule extends ConfigurableModuleClass {
     return super.forRoot(options);
   }
 
-  /** As `forRoot`, with options from a factory or a class. `guard` stands beside the factory. */
+  /** Takes the options of `forRoot` from a factory or a class. `guard` stands beside the factory. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     return super.forRootAsync(options);
   }

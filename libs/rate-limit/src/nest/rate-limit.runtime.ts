@@ -66,7 +66,7 @@ const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
 export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   readonly [RUNTIME] = THIS_COPY;
   readonly engine: Engine;
-  /** The same engine without metrics and `onDecision`: for charges that are no decision on a request. */
+  /** The engine without metrics and `onDecision`: for charges that are no decision on a request. */
   readonly unobserved: Engine;
   readonly limiter: RateLimiter;
   readonly overrides: RateLimitOverrides;

@@ -19,7 +19,7 @@ export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
   readonly keyTail: string;
   /** The one key of a policy that counts all clients together; undefined for the others. */
   readonly globalKey: string | undefined;
-  /** As `keyTail`, of its block; undefined without one. */
+  /** The part of its block's keys after the identity; undefined without a block. */
   readonly blockTail: string | undefined;
   /** The keys of its shards; undefined where the state is not split. */
   readonly shardKeys: readonly string[] | undefined;
@@ -85,8 +85,8 @@ export function inTimeZone<Context>(bound: BoundPolicy<Context>, timeZone: strin
 }
 
 /**
- * As `keyTail`, in every time zone that Node.js lists, and in those that were met; none where the zone is fixed. It makes no policies:
- * those of a few hundred zones would hold the process up.
+ * The key tails in every time zone that Node.js lists, and in those that were met; none where the zone is fixed. It makes no policies:
+ * making those of a few hundred zones would block the event loop.
  */
 export function keyTailsInAllZones(bound: BoundPolicy): readonly string[] {
   if (bound.timeZone === undefined) return [];

@@ -59,7 +59,7 @@ export interface ParsedPolicy<Context = never> {
   readonly candidateOf: string | undefined;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
-  /** The same policy with the numbers of each plan; undefined where all clients get the same. */
+  /** The variant with the numbers of each plan; undefined where all clients get the same. */
   readonly plans: ReadonlyMap<string, ParsedPolicy<Context>> | undefined;
   /** The plan whose numbers these are; undefined for the policy's own. */
   readonly plan: string | undefined;
@@ -174,7 +174,7 @@ export function parsePolicy<Context>(
 }
 
 /**
- * The same policy with other numbers of its algorithm.
+ * Parses a policy's variant with other numbers of its algorithm.
  *
  * @param change the numbers that differ
  * @throws {RateLimitConfigError} as `parsePolicy` does

@@ -296,7 +296,7 @@ export interface PolicyNumbers {
   readonly lease?: Duration;
 }
 
-/** As `PolicyNumbers`, for a plan: its time zone may be that of the request, too. */
+/** The numbers of a plan. Its time zone may depend on the request. */
 export type PlanNumbers<Context = never> = Omit<PolicyNumbers, 'window'> & {
   readonly window?: Duration | PolicyCalendar<Context>;
 };

@@ -32,8 +32,8 @@ export class StateClaims {
   }
 
   /**
-   * The same for a policy that code or a function names at run time. Its limit may depend on the request, so this method does
-   * not throw.
+   * Claims the state of a policy that code or a function names at run time. Its limit may depend on the request, so this
+   * method does not throw.
    *
    * @returns a warning, once for each state
    */

@@ -12,7 +12,7 @@ const MAX_VARIANTS = 256;
 const VARIANTS = new WeakMap<BoundPolicy, LruMap<BoundPolicy>>();
 
 /**
- * The same policy with other numbers of its algorithm: for a plan, or for an override. Name, scope, identity, cost, shards and
+ * The variant of a policy with other numbers of its algorithm: for a plan, or for an override. Name, scope, identity, cost, shards and
  * all else stay. A bucket's key carries its numbers, so a changed bucket begins full; a window of the same length goes on
  * counting.
  *

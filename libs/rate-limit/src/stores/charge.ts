@@ -58,7 +58,7 @@ export function tellsShortfall({ mode, shortfall }: Pick<Charge, 'cost' | 'mode'
   return mode === 'reserve' || shortfall === true;
 }
 
-/** The same charge as a peek, which makes no block either. */
+/** Turns a charge into a peek, which makes no block either. */
 export function peekOf<C extends Charge>(charge: C): C {
   const { block } = charge;
   const peek = { ...charge, mode: 'peek', block: block === undefined ? undefined : { ...block, cost: 0 } } as const;

@@ -11,7 +11,7 @@ export interface Found {
   level: unknown;
   /** What the receipt of a reservation, or a shortfall, needs beside the level. */
   stamp?: readonly number[] | undefined;
-  /** The same of its block, where the charge has one. */
+  /** The charge's block and its level, where the charge has one. */
   readonly block?: FoundBlock | undefined;
 }
 
@@ -77,7 +77,7 @@ function receiptOf({ charge, stamp }: Found, level: unknown, at: number, resetAf
   return { key, algorithm, cost, at, resetAt: at + resetAfter, stamp: algorithm.refunds?.stamps?.of(level, stamp) };
 }
 
-/** As `judgeOne`. While the block lasts, nothing is charged and no rejection counts. */
+/** Judges a charge with a block. While the block lasts, nothing is charged and no rejection counts. */
 function judgeBlocked(found: Found, block: FoundBlock, allowed: boolean, at: number): ChargeVerdict {
   const wasOpen = isOpen(block);
   const { charge, level, stamp } = found;

@@ -36,7 +36,7 @@ export class ThrottlerModule {
     return definition({ provide: getOptionsToken(), useValue: options });
   }
 
-  /** As `forRoot`, with options from a factory or a class. */
+  /** Takes the options of `forRoot` from a factory or a class. */
   static forRootAsync(options: ThrottlerAsyncOptions): DynamicModule {
     const { imports = [], useFactory, useClass, useExisting, inject = [] } = options;
     const provide = getOptionsToken();

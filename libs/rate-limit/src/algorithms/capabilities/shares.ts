@@ -6,7 +6,7 @@ export interface Shares {
   /** Whether a policy can split its state into shards that decide independently. */
   readonly shardable: boolean;
   /**
-   * The same algorithm with one process's equal part of the limit and of the rate.
+   * The algorithm with one process's equal part of the limit and of the rate.
    *
    * @param atLeast the smallest limit of a part, where the whole limit has as much
    */

@@ -92,7 +92,7 @@ export class CallPolicies {
     return bound;
   }
 
-  /** The same policies where nothing is charged: all their options may have an effect elsewhere. */
+  /** Binds policies where nothing is charged: all their options may have an effect elsewhere. */
   bindAll(policies: LimiterPolicy | readonly LimiterPolicy[], where = WHERE): BoundPolicy[] {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
     for (const one of list) if (isIdentity(one)) checkOrder(where.slice(WHERE.length + 1), one, undefined);

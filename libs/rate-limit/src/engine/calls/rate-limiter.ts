@@ -119,8 +119,8 @@ export class RateLimiter {
   /** Where all policies count all clients together (`by: 'global'`). */
   consumeSync(policies: LimiterPolicy | readonly LimiterPolicy[]): Decision;
   /**
-   * As `consume`, without a promise, for a store that answers at once: `MemoryStore`, or a store of the application whose `consume`
-   * returns no promise. Errors are thrown.
+   * Decides without a promise. Works with stores that answer synchronously: `MemoryStore`, or a store of the application whose
+   * `consume` returns no promise. Errors are thrown.
    *
    * @throws as `consume` rejects, and {TypeError} where the store answers later, as `RedisStore` does; nothing is charged
    * @example if (!limiter.consumeSync('events', { kind: 'user', value: user.id }).allowed) return;
@@ -384,7 +384,7 @@ function isNone(identity: unknown): identity is null | undefined {
   return identity === undefined || identity === null;
 }
 
-/** As `tagOfCall`, for an identity or its tag. */
+/** The identity tag of a call that takes an identity or its tag. */
 function tagOfTarget(
   identity: Identity | string | null | undefined,
   policies: readonly BoundPolicy[],

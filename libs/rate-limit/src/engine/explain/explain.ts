@@ -5,7 +5,7 @@ import type { TableRoute } from './table.js';
 
 /** The override that is in force in this process. Its instants are ISO texts by the store's clock. */
 export interface ExplainedOverride {
-  /** As in `PolicyDecision.override`. */
+  /** The number in `PolicyDecision.override`. */
   readonly version: number;
   readonly change: OverrideChange;
   /** The one place where it holds; null: wherever the policy stands. */

@@ -106,7 +106,7 @@ export class Plans<Context> {
     return client.plan;
   }
 
-  /** As `lastKnown`, for somebody who only looks: nothing is counted. `known` is false where it is the fallback. */
+  /** The plan that is known of a client, without counting the look-up. `known` is false where it is the fallback. */
   look(tag: string): { readonly plan: string | undefined; readonly known: boolean } {
     const { known = false, plan } = this.clients.get(tag) ?? {};
     return { plan: known ? plan : this.settings.fallback, known };

@@ -18,7 +18,7 @@ const MAX_DENIALS = 50_000;
 const MAX_CHARGES = 100_000;
 /** Resets known by their keys. Beyond them, every denial that was sent before is asked again. */
 const MAX_RESETS = 10_000;
-/** The clocks of this process and of the store run apart by less than the rest to 1. */
+/** The clocks of this process and of the store drift apart by at most 1 - DRIFT. */
 const DRIFT = 0.998;
 
 /**
@@ -33,7 +33,7 @@ export class DenialCache implements Denials {
   private readonly denials: LruMap<Denial>;
   /** By key: monotonic milliseconds of its last reset. A denial that was sent before is not certain any more. */
   private readonly resets = new Map<string, number>();
-  /** The same for all keys. */
+  /** Monotonic milliseconds of the last reset of all keys. */
   private resetAt = -Infinity;
 
   /**
@@ -54,7 +54,7 @@ export class DenialCache implements Denials {
     return this.findSent(charges)?.verdict;
   }
 
-  /** As `find`, with the time at which the store was asked: a denial derived from this one must not last longer. */
+  /** The certain rejection, with the time at which the store was asked: a denial derived from this one must not last longer. */
   findSent(charges: readonly Charge[]): KnownDenial | undefined {
     for (let i = 0; i < charges.length; i++) {
       const denial = this.denials.get(charges[i]!.key);

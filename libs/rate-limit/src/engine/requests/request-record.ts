@@ -16,7 +16,7 @@ interface RecordedRequest {
 export interface Remainder {
   /** The difference in cost where the same policy has charged the request before. */
   readonly charges: readonly PolicyCharge[];
-  /** The same charges with their whole cost. */
+  /** The charges with their whole cost. */
   readonly whole: readonly PolicyCharge[];
   /** Whether one of them is a difference. */
   readonly hasDifference: boolean;

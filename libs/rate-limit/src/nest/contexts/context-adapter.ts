@@ -109,7 +109,7 @@ export interface ContextAdapter {
   toError?(exception: RateLimitException, context: ExecutionContext): unknown;
   /**
    * Answers an exception that a handler has thrown by itself, after `RateLimiter.consume` for example. What an exception filter of
-   * the context returns or throws. Default: Nest goes on as without a filter.
+   * the context returns or throws. Default: Nest handles it without this filter.
    */
   caught?(exception: RateLimitException, host: ArgumentsHost): unknown;
 }

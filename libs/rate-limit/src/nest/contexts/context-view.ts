@@ -27,7 +27,7 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     private readonly trusts: () => TrustsHop,
   ) {}
 
-  /** The same call with the request as it is by now: some adapters put it together of what they find at the moment. */
+  /** The view of this call with its present request: some adapters build the request from what they find at the moment. */
   renewed(): ContextView {
     return new ContextView(this.context, this.adapter, this.record, this.trusts);
   }

@@ -19,7 +19,7 @@ export function expectParentheses(decorator: string, args: readonly unknown[], r
   throw new RateLimitConfigError(place, `${decorator} needs its parentheses: ${right}`, 'FG_DECORATOR');
 }
 
-/** As `RidesController.list`. */
+/** The place in messages, such as `RidesController.list`. */
 export function placeOf(target: object, property: string | symbol | undefined): string {
   const owner = typeof target === 'function' ? target.name : target.constructor.name;
   return property === undefined ? owner : `${owner}.${String(property)}`;

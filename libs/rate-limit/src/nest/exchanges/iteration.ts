@@ -7,7 +7,7 @@ export interface IterationListener {
 }
 
 /**
- * The same iteration, of which a listener hears; undefined for a value that cannot be iterated. It ends when its consumer stops,
+ * Wraps an iteration so that a listener learns its end; undefined for a value that cannot be iterated. It ends when its consumer stops,
  * and does not wait for the source to agree: a generator that awaits something takes a `return()` only afterwards.
  */
 export function tracked(value: unknown, listener: IterationListener): AsyncIterableIterator<unknown> | undefined {

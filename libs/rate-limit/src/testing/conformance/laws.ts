@@ -29,7 +29,7 @@ export function lawsOf(tables: Tables): Laws {
   );
 }
 
-/** The same law for each of some names. */
+/** One law for each of some names. */
 export function eachOf<Name extends string>(
   names: readonly Name[],
   title: (name: Name) => string,

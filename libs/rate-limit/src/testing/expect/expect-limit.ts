@@ -31,11 +31,11 @@ export interface ExpectLimitOptions {
 export interface AdmittedBurst extends Promise<void> {
   /** In a second exactly `count` more requests pass. A bucket admits them evenly. */
   perSecond(count: number): Promise<void>;
-  /** As `perSecond`, in a minute. */
+  /** In a minute exactly `count` more requests pass. */
   perMinute(count: number): Promise<void>;
-  /** As `perSecond`, in an hour. */
+  /** In an hour exactly `count` more requests pass. */
   perHour(count: number): Promise<void>;
-  /** As `perSecond`, in 24 hours. */
+  /** In 24 hours exactly `count` more requests pass. */
   perDay(count: number): Promise<void>;
   /**
    * The whole burst passes again in each such period: a window, or the time in which an empty bucket fills.

@@ -8,7 +8,7 @@ const MICROSECONDS = 1000;
 
 /** How a limit renews itself, as the test expects it. */
 export interface Renewal {
-  /** As the test writes it, such as `1 second`. */
+  /** The text in failures, such as `1 second`. */
   readonly text: string;
   readonly microseconds: number;
 }

@@ -1,7 +1,7 @@
 import type { Algorithm } from '../../../algorithms/algorithm.js';
 import type { ChargeVerdict, Verdict } from '../../../stores/store.js';
 
-/** The clocks of this process and of the store run apart by less than the rest to 1. */
+/** The clocks of this process and of the store drift apart by at most 1 - DRIFT. */
 export const DRIFT = 0.998;
 /** The next prefetch is asked for so long before the end: a part of the prefetch's time, or this many times what the last answer took. */
 const LEAD = 0.05;
@@ -17,7 +17,7 @@ export interface PrefetchedTokens {
   granted: number;
   /** Of the tokens that were taken: those of requests that the store has still to decide on. */
   pending: number;
-  /** What the rest of it goes on as. */
+  /** The prefetch that inherits the remaining tokens. */
   heir?: PrefetchedTokens;
   /** The instant of the prefetch by the store's clock, in microseconds. */
   readonly at: number;

@@ -92,7 +92,7 @@ export class Batch {
     return this.encodeLean(now, maxSkew) ?? this.encodeRows(now, maxSkew);
   }
 
-  /** As `encode`, of a lean program; undefined if the batch needs more than that. */
+  /** The call of a lean program; undefined if the batch needs more than that. */
   encodeLean(now: number | undefined, maxSkew: number): ScriptCall | undefined {
     const { rows } = this;
     const program = leanProgramOf(rows[0]!.first.charges);
@@ -105,7 +105,7 @@ export class Batch {
     return leanCall(program, rows, now, maxSkew);
   }
 
-  /** As `encode`, of the program that decides any batch. */
+  /** The call of the program that decides any batch. */
   encodeRows(now: number | undefined, maxSkew: number): ScriptCall {
     const keys = [...this.registered().keys()];
     const { codes } = this;

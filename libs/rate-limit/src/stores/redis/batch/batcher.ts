@@ -71,7 +71,7 @@ class InFlightBatch {
   constructor(readonly lane: Lane) {}
 }
 
-/** As the lane does. */
+/** Asks the lane itself. */
 export const byLane = (lane: Lane, batch: Batch, question: Question | undefined): Promise<readonly number[]> =>
   lane.decide(batch, question);
 
@@ -84,7 +84,7 @@ export class Batcher {
   private open = new Map<Lane, InFlightBatch>();
   /** The requests of this turn. */
   private waiting = 0;
-  /** Those that had come when the event loop's turn ended in which the first one came; undefined unless they linger. */
+  /** Requests that arrived in the first turn; undefined unless they linger. */
   private early: number | undefined;
   /** Batches that were sent and not answered. */
   private inFlight = 0;

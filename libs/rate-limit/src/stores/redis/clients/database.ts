@@ -16,7 +16,7 @@ export class DatabaseRefusedError extends Error {
     super(`Redis refuses database ${database}: ${cause.message}`, { cause });
   }
 
-  /** The same as an error that stops the boot. */
+  /** The error that stops the boot. */
   forBoot(): RateLimitConfigError {
     return new RateLimitConfigError(
       WHERE,

@@ -35,7 +35,7 @@ export interface CrossSlotSettings {
   readonly refund: (receipts: readonly ChargeReceipt[]) => void;
   readonly deadlines: Deadlines | undefined;
   readonly denials: Denials | undefined;
-  /** As of `Shards`. */
+  /** The turn of the event loop: requests of one turn ask the same shard. Default: see `Shards`. */
   readonly turn?: () => number;
   readonly spread?: ShardSpread | undefined;
 }

@@ -16,7 +16,7 @@ const MAX_PROBE_KEYS = 4096;
 const PATIENCE_MS = 1000;
 /** Milliseconds until a node is probed again that did not answer. */
 const RETRY_MS = 1000;
-/** The same for a server that forbids undeclared keys; doubled each time. An operator may grant the right meanwhile. */
+/** Milliseconds until a server that forbids undeclared keys is probed again; doubled each time. An operator may grant the right meanwhile. */
 const FORBIDDEN_MS = 10_000;
 const MAX_FORBIDDEN_MS = 300_000;
 

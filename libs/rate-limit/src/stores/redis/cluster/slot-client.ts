@@ -24,7 +24,7 @@ export interface CrossSlotRequest {
   readonly charged: Receipt[];
   /** The answer at the deadline, once the request is rejected. */
   rejection?: Verdict;
-  /** The same, once it is allowed and only shadows have yet to answer. */
+  /** The answer at the deadline, once the request is allowed and only shadows have yet to answer. */
   allowance?: Verdict;
 }
 

@@ -16,7 +16,7 @@ export interface SlotRequestsSettings {
   readonly deadlines: Deadlines | undefined;
   readonly denials: Denials | undefined;
   readonly observer: StoreObserver | undefined;
-  /** As of `BatcherSettings`. */
+  /** Holds the sockets back until the returned function is called. */
   readonly cork: () => () => void;
 }
 

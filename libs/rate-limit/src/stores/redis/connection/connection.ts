@@ -19,7 +19,7 @@ import { inOurWords, isDisconnection } from '../clients/client-failure.js';
 /** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
 const BOOT_PATIENCE_MS = 1000;
 const CLOSE_PATIENCE_MS = 500;
-/** The same for a boot that needs Redis: a server may still read its data. */
+/** How long a boot that needs Redis waits: a server may still read its data. */
 export const REQUIRED_PATIENCE_MS = 10_000;
 /** The longest back-off: the cause that ended the attempts may last. */
 const AGAIN = Infinity;
