@@ -4,7 +4,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/algorithm.js';
-import { DividedClock } from '../../../libs/rate-limit/src/algorithms/divided-clock.js';
 import { WaitingRoom } from '../../../libs/rate-limit/src/engine/requests/waiting-room.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { Fallback } from '../../../libs/rate-limit/src/engine/fallback.js';
@@ -158,10 +157,6 @@ const procedures = {
       1,
       1,
     ]);
-    for (const name of ['token-bucket', 'leaky-bucket'] as const) {
-      const share = algorithmOf(SMALL_POLICIES[name]).shares.local(new DividedClock(7), 1);
-      kinds.push([`${name}, a share`, share, 66_000, 1, 1]);
-    }
     const log = algorithmOf(LOG);
     for (const charges of [10, 64, 100, 333, 1_000]) kinds.push([`log of ${charges}`, log, 3_000, charges, 1]);
     kinds.push(['log at once', log, 3_000, 1, 1_000]);

@@ -5,7 +5,6 @@ import { DebtOverdraft } from './capabilities/overdraft.js';
 import type { GrantedPrefetch, TokenSettlement } from './capabilities/prefetch.js';
 import type { Shares } from './capabilities/shares.js';
 import type { Stamps } from './refunds/refunds.js';
-import type { DividedClock } from './divided-clock.js';
 import { PrefetchBucketRefunds } from './refunds/prefetch-bucket.js';
 import { PrefetchBucketWire } from './wire/prefetch-bucket.js';
 import type { TokenBucket } from './token-bucket.js';
@@ -212,10 +211,6 @@ class PrefetchBucketShares implements Shares {
 
   of(processes: number, atLeast: number): Algorithm {
     return this.bucket.of(processes, atLeast);
-  }
-
-  local(time: DividedClock, atLeast: number): Algorithm {
-    return this.bucket.local(time, atLeast);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Algorithm } from './algorithm.js';
 import { Bucket } from './bucket.js';
-import { BucketShares } from './bucket-share.js';
+import { BucketShares } from './capabilities/bucket-shares.js';
 import { PrefetchBucket } from './prefetch-bucket.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readRate } from './options.js';
 import type { ExactRate } from './rate.js';

@@ -60,7 +60,13 @@ const DAILY: Readonly<Record<AlgorithmName, Policy>> = {
   concurrency: { algorithm: 'concurrency', limit: 12_000, lease: '1d' },
 };
 
-describe.each(ALL_ALGORITHMS)('a local share that changes during an outage, %s', (name) => {
+/** What one process admits at once of a limit that is divided among so many. */
+const shareOf = (policy: BoundPolicy, processes: number): number => new Outage(processes).drain(policy);
+
+const BUCKETS: readonly AlgorithmName[] = ['token-bucket', 'leaky-bucket'];
+const COUNTED_ON = ALL_ALGORITHMS.filter((name) => !BUCKETS.includes(name));
+
+describe.each(COUNTED_ON)('a local share that changes during an outage, %s', (name) => {
   const policy = bound(DAILY[name]);
 
   it('is one share, while pods go from 12 to 24', () => {
@@ -91,53 +97,50 @@ describe.each(ALL_ALGORITHMS)('a local share that changes during an outage, %s',
     outage.processes = 24;
     expect(outage.drain(policy)).toBe(0);
   });
+});
 
-  it('is forgotten by a reset, whatever it was', () => {
+describe.each(BUCKETS)('a local share that changes during an outage, %s', (name) => {
+  const policy = bound(DAILY[name]);
+
+  it('is one share more for each change, while pods go from 12 to 24', () => {
     const outage = new Outage(12);
-    outage.drain(policy);
-    outage.processes = 13;
-    expect(outage.ask(policy, 0).remaining).toBe(0);
-    outage.fallback.reset([chargeOf(policy, 'rl', 'k', 1, 'take').key]);
+    for (; outage.processes <= 24; outage.processes++) {
+      expect(outage.drain(policy)).toBe(shareOf(policy, outage.processes));
+    }
+  });
+
+  it('is one share for each number, while the number of processes flips on every request', () => {
+    const outage = new Outage(1);
+    let passed = 0;
+    for (let i = 0; i < 60_000; i++) {
+      outage.processes = [1, 10_000, 7, 12_345.6][i % 4]!; // the last is no number of processes
+      if (outage.ask(policy).allowed) passed++;
+    }
+    expect(passed).toBe([1, 10_000, 7].reduce((sum, processes) => sum + shareOf(policy, processes), 0));
+  });
+
+  it('is what it had left, where the number comes back', () => {
+    const outage = new Outage(24);
+    for (let i = 0; i < 400; i++) expect(outage.ask(policy).allowed).toBe(true);
     outage.processes = 12;
-    expect(outage.drain(policy)).toBe(1_000);
+    outage.drain(policy);
+    outage.processes = 24;
+    expect(outage.drain(policy)).toBe(shareOf(policy, 24) - 400);
   });
 });
 
-describe.each<[Policy, number]>([
-  [{ algorithm: 'token-bucket', capacity: 4, refill: 4 }, 1],
-  [{ algorithm: 'leaky-bucket', capacity: 4, drain: 4 }, 2], // one departs, and one waits
-])('a share of a quarter that is first asked at any microsecond: %j', (given, first) => {
-  it.each([0, 1, 2, 3, 4, 5, 6, 7])('%i: admits no other one before a second has passed', (offset) => {
-    const policy = bound(given);
-    const outage = new Outage(4);
-    outage.ask(policy, 0); // the shared time begins
-    outage.clock.now += offset;
-    const begun = outage.clock.now;
-    let passed = outage.drain(policy);
-    outage.clock.now += 4; // a microsecond of the shared time, to which it is rounded against the client
-    passed += outage.drain(policy);
-    expect(passed).toBe(first);
-    outage.clock.now = begun + 999_999;
-    expect(outage.ask(policy).allowed).toBe(false);
-    outage.clock.now = begun + 1_000_004;
-    expect(outage.ask(policy).allowed).toBe(true);
-  });
-});
-
-it.each<Policy>([
-  { algorithm: 'token-bucket', capacity: 24, refill: '24/h' },
-  { algorithm: 'leaky-bucket', capacity: 23, drain: '24/h' },
-])('what a larger share took is not forgotten before a smaller share has paid it: $algorithm', (given) => {
-  const policy = bound(given);
-  const outage = new Outage(1);
-  expect(outage.drain(policy)).toBe(24);
-  outage.processes = 24; // from now on the bucket fills in a day, no longer in an hour
-  for (let minute = 0; minute < 120; minute++) {
-    outage.clock.now += 60_000_000;
-    for (let i = 0; i < 10; i++) outage.ask(policy, 1, `other-${minute}-${i}`); // which sweep what has expired
+it.each(ALL_ALGORITHMS)('a local share is forgotten by a reset, whatever it was, %s', (name) => {
+  const policy = bound(DAILY[name]);
+  const outage = new Outage(12);
+  outage.drain(policy);
+  outage.processes = 13;
+  outage.drain(policy);
+  expect(outage.ask(policy, 0).remaining).toBe(0);
+  outage.fallback.reset([chargeOf(policy, 'rl', 'k', 1, 'take').key]);
+  for (const processes of [13, 12]) {
+    outage.processes = processes;
+    expect(outage.ask(policy, 0).remaining).toBeGreaterThan(0);
   }
-  outage.processes = 1;
-  expect(outage.drain(policy)).toBe(2);
 });
 
 interface Admission {
@@ -149,52 +152,51 @@ interface Admission {
   readonly processes: number;
 }
 
-/**
- * Fails unless what was admitted keeps to the shares that were in force.
- *
- * @param elapsed at an instant: the integral of dt / processes since the start, times LCM
- */
-type Law = (whole: Algorithm, admitted: readonly Admission[], elapsed: (at: number) => bigint) => void;
+/** Fails unless what was admitted keeps to the shares that were in force. */
+type Law = (whole: Algorithm, admitted: readonly Admission[]) => void;
 
-/** Each of the numbers of processes divides it. */
-const LCM = 210_000n;
 const PROCESSES = [1, 2, 3, 4, 7, 24, 10_000];
 
 const total = (admitted: readonly Admission[]): number => admitted.reduce((sum, { cost }) => sum + cost, 0);
 
-/**
- * In any interval: the last share's capacity (of a queue: and the one that departs), and what the shares' rates gave
- * meanwhile. Never more: the shared time is rounded to microseconds against the client.
- */
-function bucketLaw(extra: number): Law {
-  return (whole, admitted, elapsed) => {
+/** Applies a law to what was admitted under each number of processes: a bucket has a state for each. */
+const eachNumber = (law: (whole: Algorithm, admitted: readonly Admission[], processes: bigint) => void): Law => {
+  return (whole, admitted) => {
+    for (const processes of PROCESSES) {
+      const some = admitted.filter((one) => one.processes === processes);
+      law(whole, some, BigInt(processes));
+    }
+  };
+};
+
+/** In any interval: the share's capacity (of a queue: and the one that departs), and what the share's rate gave meanwhile. */
+const bucketLaw = (extra: number): Law =>
+  eachNumber((whole, admitted, processes) => {
     const { tokens, microseconds } = rateOf(whole);
     for (let from = 0; from < admitted.length; from++) {
       let cost = 0;
       for (let to = from; to < admitted.length; to++) {
         cost += admitted[to]!.cost;
-        const paid = (elapsed(admitted[to]!.at) - elapsed(admitted[from]!.at)) * tokens;
-        const most = BigInt(admitted[to]!.limit + extra) * microseconds * LCM + paid;
-        expectHolds(BigInt(cost) * microseconds * LCM <= most, () => ({
+        const paid = BigInt(admitted[to]!.at - admitted[from]!.at) * tokens;
+        const most = BigInt(admitted[to]!.limit + extra) * microseconds * processes + paid;
+        expectHolds(BigInt(cost) * microseconds * processes <= most, () => ({
           from: admitted[from],
           to: admitted[to],
           cost,
         }));
       }
     }
-  };
-}
+  });
 
-/** No two slots closer than the share's rate when the earlier was handed out, and never in another order. */
-const slotLaw: Law = (whole, admitted) => {
+/** No two slots closer than the share's rate, and never in another order. */
+const slotLaw: Law = eachNumber((whole, admitted, processes) => {
   const { tokens, microseconds } = rateOf(whole);
   for (let i = 1; i < admitted.length; i++) {
     const [one, next] = [admitted[i - 1]!, admitted[i]!];
     const apart = BigInt(next.at + next.delay - one.at - one.delay) + 1n; // each is rounded up to a microsecond
-    const least = BigInt(one.cost) * microseconds * BigInt(one.processes);
-    expectHolds(apart * tokens > least, () => ({ one, next, whole: whole.rate }));
+    expectHolds(apart * tokens > BigInt(one.cost) * microseconds * processes, () => ({ one, next, whole: whole.rate }));
   }
-};
+});
 
 const logLaw: Law = (whole, admitted) => {
   const window = windowOf(whole);
@@ -249,17 +251,10 @@ describe('whatever number of processes the function returns', () => {
         const policy = bound(given);
         const outage = new Outage(1);
         const { clock } = outage;
-        const changes: { from: number; processes: number }[] = [{ from: ORIGIN, processes: 1 }];
-        const elapsed = (at: number): bigint =>
-          changes.reduce((sum, { from, processes }, i) => {
-            const until = Math.min(at, changes[i + 1]?.from ?? Infinity);
-            return until <= from ? sum : sum + (BigInt(until - from) * LCM) / BigInt(processes);
-          }, 0n);
         const admitted: Admission[] = [];
         for (const { processes = outage.processes, cost, wait, times } of steps) {
           clock.now += wait;
           outage.processes = processes;
-          changes.push({ from: clock.now, processes });
           for (let i = 0; i < times; i++) {
             const limit = shareOfLimit(policy.algorithm.limit, processes, 1);
             const decision = outage.ask(policy, cost);
@@ -269,7 +264,7 @@ describe('whatever number of processes the function returns', () => {
           }
         }
         everAdmitted += admitted.length;
-        LAWS[name](policy.algorithm, admitted, elapsed);
+        LAWS[name](policy.algorithm, admitted);
       }),
       histories(),
     );

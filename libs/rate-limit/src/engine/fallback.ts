@@ -1,5 +1,4 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { DividedClock } from '../algorithms/divided-clock.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { OnStoreFailure } from '../policy/policy.js';
 import { monotonicClock } from '../stores/clock.js';
@@ -35,6 +34,8 @@ export interface FallbackSettings {
 interface Share {
   readonly processes: number;
   readonly algorithm: Algorithm;
+  /** What its keys end with: states of another rate are not its own. */
+  readonly keySuffix: string;
 }
 
 /** A call of `localShare` that has not settled by then never will, as far as we care: another one may begin. */
@@ -53,9 +54,11 @@ export function isProcessCount(count: unknown): count is number {
  * Decides while the store cannot, as each policy's `onStoreFailure` says: an error, a decision by this process with its share
  * of the limits, or a free pass.
  *
- * The counts of this process outlive the outage until their states mean nothing any more, and they hold for every share: a
- * store that comes and goes, or a share that changes, hands out no fresh limit. An outage can admit one extra local limit per
- * process.
+ * The counts of this process outlive the outage until their states mean nothing any more: a store that comes and goes hands out
+ * no fresh limit. An outage can admit one extra local limit per process.
+ *
+ * Windows and leases count on when the number of processes changes. A bucket's state depends on its rate, so each number has a
+ * state of its own: all processes together admit at most one whole limit more for each change.
  */
 export class Fallback implements ChargeKeeper {
   readonly by = 'local';
@@ -64,22 +67,21 @@ export class Fallback implements ChargeKeeper {
   private readonly shareFailed: RationedWarning;
   private readonly local: MemoryStore;
   private readonly shares = new WeakMap<BoundPolicy, Share>();
-  private readonly time: DividedClock;
-  /** Whether the number of processes stays what it is. */
-  private readonly isFixed: boolean;
+  private processes: number;
+  /** What keys have ended with, to reset them. */
+  private readonly keySuffixes = new Set(['']);
   /** When the call of `localShare` began that has not settled: monotonic milliseconds. */
   private askedAt = -Infinity;
 
   constructor(
     private readonly settings: FallbackSettings,
     logger: Pick<Logger, 'warn'>,
-    private readonly clock: Clock = monotonicClock,
+    clock: Clock = monotonicClock,
   ) {
     const { localShare, fallbackMaxBytes } = settings;
     this.shareFailed = new RationedWarning(logger);
     this.local = new MemoryStore({ clock, maxBytes: fallbackMaxBytes });
-    this.isFixed = typeof localShare === 'number';
-    this.time = new DividedClock(typeof localShare === 'number' ? localShare : 1);
+    this.processes = typeof localShare === 'number' ? localShare : 1;
   }
 
   /**
@@ -104,7 +106,8 @@ export class Fallback implements ChargeKeeper {
         asked.push(charge);
         continue;
       }
-      const share = { ...charge, algorithm: this.shareOf(charge.policy), shardKeys: undefined };
+      const { algorithm, keySuffix } = this.shareOf(charge.policy);
+      const share = { ...charge, key: charge.key + keySuffix, algorithm, shardKeys: undefined };
       local.push(share);
       asked.push(share);
     }
@@ -142,8 +145,9 @@ export class Fallback implements ChargeKeeper {
 
   /** Forgets what this process has counted. */
   reset(keys: readonly string[]): void {
-    this.local.reset(keys);
-    this.open.forget(keys);
+    const all = keys.flatMap((key) => Array.from(this.keySuffixes, (suffix) => key + suffix));
+    this.local.reset(all);
+    this.open.forget(all);
   }
 
   /** Decisions of the full local store on a state that clients without room share. */
@@ -152,18 +156,18 @@ export class Fallback implements ChargeKeeper {
   }
 
   /** The policy's algorithm with this process's share of the limit. */
-  private shareOf(policy: BoundPolicy): Algorithm {
-    const { processes } = this.time;
+  private shareOf(policy: BoundPolicy): Share {
+    const { processes } = this;
     let share = this.shares.get(policy);
     if (share?.processes !== processes) {
       const atLeast = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
-      const { algorithm } = policy;
-      // A fixed number of processes gets a bucket with a part of the rate, which is exact; the shared time would be rounded.
-      const part = this.isFixed ? algorithm.shares.of(processes, atLeast) : algorithm.shares.local(this.time, atLeast);
-      share = { processes, algorithm: part };
+      const algorithm = policy.algorithm.shares.of(processes, atLeast);
+      const keySuffix = algorithm.rate === policy.algorithm.rate ? '' : `/${processes}`;
+      this.keySuffixes.add(keySuffix);
+      share = { processes, algorithm, keySuffix };
       this.shares.set(policy, share);
     }
-    return share.algorithm;
+    return share;
   }
 
   /**
@@ -200,13 +204,13 @@ export class Fallback implements ChargeKeeper {
 
   private setProcesses(given: unknown): void {
     if (!isProcessCount(given)) throw new TypeError(`it must return a whole number from 1, got ${shown(given)}`);
-    this.time.setProcesses(given, this.clock());
+    this.processes = given;
   }
 
   private shareHasFailed(error: unknown): void {
     this.shareFailed.warn(
       withHelp(
-        `localShare failed, the limits are divided by ${this.time.processes}: ${reasonOf(error)}`,
+        `localShare failed, the limits are divided by ${this.processes}: ${reasonOf(error)}`,
         'FG_FUNCTION_FAILED',
       ),
     );

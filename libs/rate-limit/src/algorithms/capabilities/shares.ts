@@ -1,5 +1,4 @@
 import type { Algorithm } from '../algorithm.js';
-import type { DividedClock } from '../divided-clock.js';
 
 /** How an algorithm is divided among processes, or among shards. */
 export interface Shares {
@@ -11,13 +10,6 @@ export interface Shares {
    * @param atLeast the smallest limit of a part, where the whole limit has as much
    */
   of(processes: number, atLeast: number): Algorithm;
-  /**
-   * One process's part for states that outlive a change of the number of processes: a charge under one share counts under the
-   * next, unit by unit.
-   *
-   * @param atLeast the smallest limit of a part, where the whole limit has as much
-   */
-  local(time: DividedClock, atLeast: number): Algorithm;
 }
 
 /** An equal part of a limit, rounded down: at least `atLeast`, at most the whole limit. */
@@ -35,9 +27,5 @@ export class LimitShares implements Shares {
 
   of(processes: number, atLeast: number): Algorithm {
     return processes === 1 ? this.whole : this.whole.withLimit(shareOfLimit(this.whole.limit, processes, atLeast));
-  }
-
-  local({ processes }: DividedClock, atLeast: number): Algorithm {
-    return this.of(processes, atLeast);
   }
 }
