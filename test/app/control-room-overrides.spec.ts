@@ -176,11 +176,13 @@ describe('the control room', () => {
       await rideOf(services[0], 'rider-1');
     }
     await delay(500);
+    const since = performance.now();
     await using stream = await LiveStream.open(services[0].url);
     await until('a tick', 2000, () => stream.ticks.length > 0);
     const states = (): unknown[] => stream.ticks.map((tick) => ridesOf(tick)!.state);
     await delay(4000);
     expect(new Set(states().map((state) => JSON.stringify(state))).size).toBe(1);
-    expect(stream.ticks.length).toBeLessThanOrEqual(7);
+    // One heartbeat a second, also where a busy machine makes the seconds longer.
+    expect(stream.ticks.length).toBeLessThanOrEqual(3 + (performance.now() - since) / 1000);
   });
 });
