@@ -1,4 +1,4 @@
--- Decides rows of one charge each, all of one policy, each on a key of its own, without a shadow, a block or a stamp. It answers and
+-- Decides rows of one charge each, all of one policy, each on a key of its own, without a shadow, a block or a refund marker. It answers and
 -- writes exactly as program.lua does for these rows, in less time: without JSON and without lists of policies and charges.
 --
 -- The bundler makes one such program for each file of lean/, whose name stands in the place of ALGORITHM.

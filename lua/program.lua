@@ -6,13 +6,13 @@
 -- ARGV[2]  the skew: how much further ahead a stored instant may lie than its algorithm can have put it; 0 with the Redis clock
 -- ARGV[3]  the policies as JSON, at most 63: [[algorithm, ask, take, the algorithm's numbers ...], ...]
 --          ask: the cost that has to fit, from 1; take: the cost that an allowed request is charged, 0 for a peek
---          A reservation's policy ends with 1 where the algorithm has a stamp: its reply is longer.
+--          A reservation's policy ends with 1 where the algorithm has a refund marker: its reply is longer.
 --          algorithm 'shadow:token-bucket': the charge is made if the request is allowed and it fits, and rejects nobody
 --          algorithm 'block': the block of the charge before it, which counts that charge's rejections
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
 --          identical requests in a row (high, low; the same in all charges of a request)
 -- ARGV[5]  only to settle charges, with an empty ARGV[4]: as JSON, one for each key, [[at, reset at, cost, final cost,
---          overdraft, the stamp ...], ...]; the key's policy stands at the same place in ARGV[3]. Else '' or nothing
+--          overdraft, the refund marker ...], ...]; the key's policy stands at the same place in ARGV[3]. Else '' or nothing
 -- ARGV[6 ...] for a node of a Cluster: the other keys
 -- returns  now; then for each request the numbers that describe the level of each of its charges before the request. A request
 --          whose key holds a foreign type or an unreadable state, or lies on another node, gets one number instead: FOREIGN,

@@ -84,7 +84,7 @@ function bucket.charge(debt, policy, times, rejected, reply, k)
   return debt + times * policy[3] * policy[5]
 end
 
--- As a token bucket refunds, above the debt of the prefetches. The debt before a charge without a stamp is known, but not their part in it.
+-- As a token bucket refunds, above the debt of the prefetches. The debt before a charge without a refund marker is known, but not their part in it.
 bucket.refund = refundBucket and function(debt, policy, cost, settlement, k)
   local prefetched = ((youngs[k] or 0) + (olds[k] or 0)) * policy[5]
   if not settlement[6] then settlement[6], settlement[7] = 0, 0 end

@@ -58,7 +58,7 @@ local refund = settling and function(debt, policy, cost, settlement, k)
   local at, resetAt, charged, before, total = settlement[1], settlement[2], settlement[3], settlement[6], settlement[7]
   tails = tails or {}
   local tail = tails[k] or { refunded = 0, keep = 0 }
-  -- Without a stamp the debt before is known from `resetAt`, which is rounded up.
+  -- Without a refund marker the debt before is known from `resetAt`, which is rounded up.
   before = before or max(0, (resetAt - at) * p - (p - 1) - charged * q)
   total = total or 0
   if tail.refunded < total and tail.refunded < MOST then return nil end -- the state began anew

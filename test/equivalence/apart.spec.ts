@@ -91,7 +91,12 @@ function withoutKeys(verdicts: readonly Verdict[]): unknown[] {
     ...verdict,
     charges: verdict.charges.map(({ receipt, ...charge }) => ({
       ...charge,
-      receipt: receipt && { at: receipt.at, resetAt: receipt.resetAt, cost: receipt.cost, stamp: receipt.stamp },
+      receipt: receipt && {
+        at: receipt.at,
+        resetAt: receipt.resetAt,
+        cost: receipt.cost,
+        refundMarker: receipt.refundMarker,
+      },
     })),
   }));
 }

@@ -235,7 +235,7 @@ describe('the lean program answers and writes as the program that decides any ba
     },
   );
 
-  it('is asked for rows of one policy without shadow, block or stamp, each on a key of its own', () => {
+  it('is asked for rows of one policy without shadow, block or refundMarker, each on a key of its own', () => {
     const algorithm = algorithmOf(SMALL_POLICIES['token-bucket']);
     const window = algorithmOf(SMALL_POLICIES['fixed-window']);
     const isLean = (...requests: Charge[][]): boolean => {

@@ -101,7 +101,7 @@ async function giveToBoth({ capacity, refill, phase, stepsBack, steps }: History
         settles && prefetch !== undefined ? prefetches.splice(prefetches.indexOf(prefetch), 1)[0] : undefined;
       const charge: Charge = { key, algorithm: algorithm.prefetch.charge(amount, settled), cost: 1, mode: 'reserve' };
       const { at, allowed, charges } = await consume(charge);
-      const [granted] = charges[0]!.receipt!.stamp!;
+      const [granted] = charges[0]!.receipt!.refundMarker!;
       expectHolds(allowed && at === now && granted! <= amount, () => ({ allowed, at, now, granted, amount }));
       prefetches.push({ at, granted: granted!, used: 0 });
       seen.prefetched += granted!;

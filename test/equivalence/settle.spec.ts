@@ -75,14 +75,14 @@ describe('the comparison with the counterfactual', () => {
     [
       'does not count the refunds that came between',
       (due) =>
-        (state, now, cost, { stamp, ...charge }) =>
-          due({ ...state, tail: undefined }, now, cost, { ...charge, stamp: [stamp![0]!, 0] }),
+        (state, now, cost, { refundMarker, ...charge }) =>
+          due({ ...state, tail: undefined }, now, cost, { ...charge, refundMarker: [refundMarker![0]!, 0] }),
     ],
     [
       'refunds no more than the cost less what refilled since',
       (due) =>
-        (state, now, cost, { stamp, ...charge }) =>
-          due(state, now, cost, { ...charge, stamp: [0, stamp![1]!] }),
+        (state, now, cost, { refundMarker, ...charge }) =>
+          due(state, now, cost, { ...charge, refundMarker: [0, refundMarker![1]!] }),
     ],
   ])(
     'finds a bucket that %s',

@@ -4,7 +4,7 @@ import type { Footprint } from './capabilities/footprint.js';
 import { DebtOverdraft } from './capabilities/overdraft.js';
 import type { GrantedPrefetch, TokenSettlement } from './capabilities/prefetch.js';
 import type { Shares } from './capabilities/shares.js';
-import type { Stamps } from './refunds/refunds.js';
+import type { RefundMarkers } from './refunds/refunds.js';
 import { PrefetchBucketRefunds } from './refunds/prefetch-bucket.js';
 import { PrefetchBucketWire } from './wire/prefetch-bucket.js';
 import type { TokenBucket } from './token-bucket.js';
@@ -248,7 +248,7 @@ class PrefetchCharge extends PrefetchBucket {
       granted,
       used,
     ]);
-    this.refunds = new PrefetchBucketRefunds(this, bucket, new GrantStamps(this));
+    this.refunds = new PrefetchBucketRefunds(this, bucket, new GrantRefundMarkers(this));
   }
 
   override fits(): boolean {
@@ -265,8 +265,8 @@ class PrefetchCharge extends PrefetchBucket {
   }
 }
 
-/** The stamp of a grant is how many tokens it has granted. It is no reservation: nothing is settled by its receipt. */
-class GrantStamps implements Stamps<PrefetchLevel, PrefetchState> {
+/** The refund marker of a grant is how many tokens it has granted. It is no reservation: nothing is settled by its receipt. */
+class GrantRefundMarkers implements RefundMarkers<PrefetchLevel, PrefetchState> {
   readonly length = 0;
 
   constructor(private readonly grant: PrefetchCharge) {}

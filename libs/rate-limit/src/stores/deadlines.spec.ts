@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { histories } from '../../../../test/support/property-runs.js';
-import { Deadlines, type LoopTime, type Question } from './deadlines.js';
+import { Deadlines, type LoopTime, type PendingDeadline } from './deadlines.js';
 
 const MS = 50;
 
@@ -18,7 +18,7 @@ interface Arrival {
 interface Asked {
   readonly at: number;
   readonly latencyMs: number | undefined;
-  question?: Question;
+  deadline?: PendingDeadline;
   answered: boolean;
   /** How long it had been open when it expired. */
   expiredAfterMs?: number;
@@ -92,11 +92,11 @@ function played(arrivals: readonly Arrival[]): { asked: Asked[]; loop: VirtualLo
     const at = loop.now();
     const one: Asked = { at, latencyMs, answered: false };
     asked.push(one);
-    const question = deadlines.ask(() => (one.expiredAfterMs = loop.now() - at));
+    const deadline = deadlines.ask(() => (one.expiredAfterMs = loop.now() - at));
     if (latencyMs === undefined) return;
     loop.at(at + latencyMs, () => {
       one.answered = true;
-      deadlines.answered(question);
+      deadlines.answered(deadline);
     });
   };
   for (const each of arrivals) {
@@ -108,14 +108,14 @@ function played(arrivals: readonly Arrival[]): { asked: Asked[]; loop: VirtualLo
     });
   }
   loop.run();
-  const { first } = deadlines as unknown as { first: Question | undefined };
+  const { first } = deadlines as unknown as { first: PendingDeadline | undefined };
   return { asked, loop, left: first === undefined ? 0 : 1 };
 }
 
 describe('Deadlines, however long callbacks keep the event loop busy', () => {
   const scenarios = fc.array(arrival, { minLength: 1, maxLength: 40 });
 
-  it('expire no question whose answer is ready in time', () => {
+  it('expire no call whose answer is ready in time', () => {
     fc.assert(
       fc.property(scenarios, (arrivals) => {
         const inTime = played(arrivals).asked.filter(({ latencyMs = Infinity }) => latencyMs < MS);
@@ -125,7 +125,7 @@ describe('Deadlines, however long callbacks keep the event loop busy', () => {
     );
   });
 
-  it('expire every unanswered question a few turns after its deadline, and keep none', () => {
+  it('expire every unanswered call a few turns after its deadline, and keep none', () => {
     fc.assert(
       fc.property(scenarios, (arrivals) => {
         const { asked, loop, left } = played(arrivals);
@@ -141,7 +141,7 @@ describe('Deadlines, however long callbacks keep the event loop busy', () => {
   });
 });
 
-describe('a question that is to be sent again', () => {
+describe('a call that is to be sent again', () => {
   function open(): { loop: VirtualLoop; deadlines: Deadlines } {
     const loop = new VirtualLoop();
     return { loop, deadlines: new Deadlines(MS, loop) };
@@ -151,8 +151,8 @@ describe('a question that is to be sent again', () => {
     const { loop, deadlines } = open();
     let expiredAt: number | undefined;
     loop.at(0, () => {
-      const question = deadlines.ask(() => (expiredAt = loop.now()));
-      loop.at(1, () => expect(deadlines.sendAgain(question)).toBe(true));
+      const deadline = deadlines.ask(() => (expiredAt = loop.now()));
+      loop.at(1, () => expect(deadlines.sendAgain(deadline)).toBe(true));
       loop.compute(500);
     });
     loop.run();
@@ -163,8 +163,8 @@ describe('a question that is to be sent again', () => {
     const { loop, deadlines } = open();
     let again: boolean | undefined;
     loop.at(0, () => {
-      const question = deadlines.ask(() => undefined);
-      loop.at(2 * MS, () => (again = deadlines.sendAgain(question)));
+      const deadline = deadlines.ask(() => undefined);
+      loop.at(2 * MS, () => (again = deadlines.sendAgain(deadline)));
     });
     loop.run();
     expect(again).toBe(false);
@@ -174,8 +174,8 @@ describe('a question that is to be sent again', () => {
     const { loop, deadlines } = open();
     let expiredAt: number | undefined;
     loop.at(0, () => {
-      const question = deadlines.ask(() => (expiredAt = loop.now()));
-      loop.at(40, () => expect(deadlines.sendAgain(question)).toBe(true));
+      const deadline = deadlines.ask(() => (expiredAt = loop.now()));
+      loop.at(40, () => expect(deadlines.sendAgain(deadline)).toBe(true));
     });
     loop.run();
     expect(expiredAt).toBe(MS);

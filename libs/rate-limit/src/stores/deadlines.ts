@@ -3,15 +3,15 @@ import { RateLimitStoreError } from './store.js';
 /** The store gave no answer in time. */
 export class StoreDeadlineError extends RateLimitStoreError {}
 
-/** A question to the store that waits for its answer. */
-export interface Question {
+/** The deadline of a call to the store that waits for its answer. */
+export interface PendingDeadline {
   /** The deadline: milliseconds of the monotonic clock. */
   expiresAt: number;
-  /** Reports the missed deadline. Undefined once the question is answered or expired. */
+  /** Reports the missed deadline. Undefined once the call is answered or the deadline has passed. */
   fail: ((error: RateLimitStoreError) => void) | undefined;
-  /** The neighbours in the list of open questions, oldest first. */
-  previous: Question | undefined;
-  next: Question | undefined;
+  /** The neighbours in the list of pending deadlines, oldest first. */
+  previous: PendingDeadline | undefined;
+  next: PendingDeadline | undefined;
 }
 
 /** The time of the event loop. Tests replace it. */
@@ -31,19 +31,19 @@ const LOOP: LoopTime = {
 };
 
 /**
- * Fails questions that are not answered in time. All have the same time, so one timer serves them in their order.
+ * Fails calls that are not answered in time. All have the same time, so one timer serves them in their order.
  *
  * A stall of the event loop delays the timer and the reading of answers alike. So when the timer fires, two turns of the loop
- * first read the answers that are ready. Then the questions expire that were overdue when the timer fired. Questions that become
+ * first read the answers that are ready. Then the calls expire that were overdue when the timer fired. Calls that become
  * overdue during these turns get a timer and two turns of their own: their answers may not have been read yet.
  *
  * One poll phase reads every answer that was ready when it began: libuv takes up to 48 x 1,024 events in a phase, and
  * microtasks and ticks run after each. The second turn completes an answer that the first one read in part.
  */
 export class Deadlines {
-  /** The open questions, as a linked list: an answered one leaves at once, even while older ones stay open. */
-  private first: Question | undefined;
-  private last: Question | undefined;
+  /** The pending deadlines, as a linked list: that of an answered call leaves at once, even while older ones stay open. */
+  private first: PendingDeadline | undefined;
+  private last: PendingDeadline | undefined;
   /** Whether the timer, or the turns after it, are under way. */
   private armed = false;
 
@@ -53,50 +53,50 @@ export class Deadlines {
     private readonly loop: LoopTime = LOOP,
   ) {}
 
-  /** Begins a question. Calls `fail` unless `answered` is called in time. */
-  ask(fail: (error: RateLimitStoreError) => void): Question {
+  /** Begins a call. Calls `fail` unless `answered` is called in time. */
+  ask(fail: (error: RateLimitStoreError) => void): PendingDeadline {
     const expiresAt = this.loop.now() + this.ms;
-    const question: Question = { expiresAt, fail, previous: undefined, next: undefined };
-    this.append(question);
+    const deadline: PendingDeadline = { expiresAt, fail, previous: undefined, next: undefined };
+    this.append(deadline);
     if (!this.armed) this.arm(this.ms);
-    return question;
+    return deadline;
   }
 
   /** The answer, or a rejection when there is none in time. */
   within<T>(answer: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const question = this.ask(reject);
+      const deadline = this.ask(reject);
       void answer.then(
         (value) => {
-          this.answered(question);
+          this.answered(deadline);
           resolve(value);
         },
         (error: unknown) => {
-          this.answered(question);
+          this.answered(deadline);
           reject(error);
         },
       );
     });
   }
 
-  /** Ends a question. Does nothing if it has expired. */
-  answered(question: Question): void {
-    if (question.fail === undefined) return;
-    question.fail = undefined;
-    this.remove(question);
+  /** Ends the deadline of an answered call. Does nothing if it has passed. */
+  answered(deadline: PendingDeadline): void {
+    if (deadline.fail === undefined) return;
+    deadline.fail = undefined;
+    this.remove(deadline);
   }
 
   /**
-   * Whether a question may be sent again: only until it expires. An overdue question that is still open gets a new deadline: a
+   * Whether a call may be sent again: only until its deadline. An overdue call that is still open gets a new deadline: a
    * stall of the event loop has delayed it, not the store.
    */
-  sendAgain(question: Question): boolean {
-    if (question.fail === undefined) return false;
+  sendAgain(deadline: PendingDeadline): boolean {
+    if (deadline.fail === undefined) return false;
     const now = this.loop.now();
-    if (question.expiresAt > now) return true;
-    this.remove(question);
-    question.expiresAt = now + this.ms;
-    this.append(question);
+    if (deadline.expiresAt > now) return true;
+    this.remove(deadline);
+    deadline.expiresAt = now + this.ms;
+    this.append(deadline);
     return true;
   }
 
@@ -111,15 +111,15 @@ export class Deadlines {
     else this.loop.turn(() => this.loop.turn(() => this.expire(now)));
   };
 
-  /** @param firedAt when the timer fired: a later reading of the clock would expire questions that were asked since */
+  /** @param firedAt when the timer fired: a later reading of the clock would expire calls that were sent since */
   private expire(firedAt: number): void {
-    let question = this.first;
-    while (question !== undefined && question.expiresAt <= firedAt) {
-      const { fail } = question;
-      question.fail = undefined;
-      this.remove(question);
+    let deadline = this.first;
+    while (deadline !== undefined && deadline.expiresAt <= firedAt) {
+      const { fail } = deadline;
+      deadline.fail = undefined;
+      this.remove(deadline);
       fail!(new StoreDeadlineError(`the store gave no answer within ${this.ms} ms`));
-      question = this.first;
+      deadline = this.first;
     }
     this.rearm(this.loop.now());
   }
@@ -129,20 +129,20 @@ export class Deadlines {
     else this.arm(Math.max(1, Math.ceil(this.first.expiresAt - now)));
   }
 
-  private append(question: Question): void {
-    question.previous = this.last;
-    if (this.last === undefined) this.first = question;
-    else this.last.next = question;
-    this.last = question;
+  private append(deadline: PendingDeadline): void {
+    deadline.previous = this.last;
+    if (this.last === undefined) this.first = deadline;
+    else this.last.next = deadline;
+    this.last = deadline;
   }
 
-  /** Unlinks a question on both sides: an old object that points at a young one keeps it from young garbage collections. */
-  private remove(question: Question): void {
-    const { previous, next } = question;
+  /** Unlinks a deadline on both sides: an old object that points at a young one keeps it from young garbage collections. */
+  private remove(deadline: PendingDeadline): void {
+    const { previous, next } = deadline;
     if (previous === undefined) this.first = next;
     else previous.next = next;
     if (next === undefined) this.last = previous;
     else next.previous = previous;
-    question.previous = question.next = undefined;
+    deadline.previous = deadline.next = undefined;
   }
 }

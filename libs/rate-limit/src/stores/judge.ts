@@ -10,7 +10,7 @@ export interface Found {
   readonly charge: Charge;
   level: unknown;
   /** What the receipt of a reservation, or a shortfall, needs beside the level. */
-  stamp?: readonly number[] | undefined;
+  refundMarker?: readonly number[] | undefined;
   /** The charge's block and its level, where the charge has one. */
   readonly block?: FoundBlock | undefined;
 }
@@ -38,8 +38,8 @@ export function judgeRejected(found: readonly Found[], at: number): Verdict {
 }
 
 /** A copy that a decision can move on. */
-export function copyOf({ charge, level, block, stamp }: Found): Found {
-  return { charge, level, block: block && { ...block }, stamp };
+export function copyOf({ charge, level, block, refundMarker }: Found): Found {
+  return { charge, level, block: block && { ...block }, refundMarker };
 }
 
 function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdict {
@@ -72,18 +72,25 @@ function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
   return shortfall === undefined ? verdict : { ...verdict, shortfall };
 }
 
-function receiptOf({ charge, stamp }: Found, level: unknown, at: number, resetAfter: number): ChargeReceipt {
+function receiptOf({ charge, refundMarker }: Found, level: unknown, at: number, resetAfter: number): ChargeReceipt {
   const { key, algorithm, cost } = charge;
-  return { key, algorithm, cost, at, resetAt: at + resetAfter, stamp: algorithm.refunds?.stamps?.of(level, stamp) };
+  return {
+    key,
+    algorithm,
+    cost,
+    at,
+    resetAt: at + resetAfter,
+    refundMarker: algorithm.refunds?.markers?.of(level, refundMarker),
+  };
 }
 
 /** Judges a charge with a block. While the block lasts, nothing is charged and no rejection counts. */
 function judgeBlocked(found: Found, block: FoundBlock, allowed: boolean, at: number): ChargeVerdict {
   const wasOpen = isOpen(block);
-  const { charge, level, stamp } = found;
-  const verdict = judgeOne({ charge, level, stamp }, false, at);
+  const { charge, level, refundMarker } = found;
+  const verdict = judgeOne({ charge, level, refundMarker }, false, at);
   if (wasOpen && verdict.allowed) {
-    const plain = { charge, level, stamp };
+    const plain = { charge, level, refundMarker };
     const judged = judgeOne(plain, allowed, at);
     found.level = plain.level;
     return judged;

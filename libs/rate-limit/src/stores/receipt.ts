@@ -12,7 +12,7 @@ export interface ChargeReceipt {
   /** `at` plus the verdict's `resetAfter`: identifies the window, or the departure slot, of the charge. */
   readonly resetAt: number;
   /** What the algorithm keeps of the state before a reservation: a refund without it may be smaller. */
-  readonly stamp?: readonly number[] | undefined;
+  readonly refundMarker?: readonly number[] | undefined;
 }
 
 /** What a charge comes to in the end. */

@@ -16,12 +16,12 @@ class Shortfall implements ChargeShortfall {
   }
 
   fitsWithout(open: readonly ChargeReceipt[]): boolean {
-    const { charge, stamp } = this.#found;
+    const { charge, refundMarker } = this.#found;
     const { algorithm, key } = charge;
     // The receipts of a sharded policy are of all its shards.
     const own = open.filter((receipt) => receipt.key === key);
     if (own.length === 0 || algorithm.refunds === undefined) return false;
-    return algorithm.fits(algorithm.refunds.without(this.#level, own, this.#at, stamp), askedCost(charge));
+    return algorithm.fits(algorithm.refunds.without(this.#level, own, this.#at, refundMarker), askedCost(charge));
   }
 }
 

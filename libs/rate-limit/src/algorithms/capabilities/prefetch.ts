@@ -39,7 +39,7 @@ export interface GrantedPrefetch {
   readonly kind: 'granted';
   /**
    * The algorithm whose charge grants up to `want` tokens to a pod, and settles an earlier prefetch of this pod. It always fits,
-   * and the stamp of its receipt is how many tokens it has granted.
+   * and the refund marker of its receipt is how many tokens it has granted.
    */
   charge(want: number, settled?: TokenSettlement): Algorithm;
 }

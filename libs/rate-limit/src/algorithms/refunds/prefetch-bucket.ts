@@ -1,7 +1,7 @@
 import type { Instant } from '../bucket.js';
 import type { PrefetchBucket, PrefetchLevel, PrefetchState } from '../prefetch-bucket.js';
 import type { TokenBucket } from '../token-bucket.js';
-import type { ChargeMark, Refunds, Stamps } from './refunds.js';
+import type { ChargeMark, Refunds, RefundMarkers } from './refunds.js';
 
 /**
  * Refunds above the debt of the prefetched tokens: below that debt the bucket could never refill. Tokens that were prefetched since
@@ -13,7 +13,7 @@ export class PrefetchBucketRefunds implements Refunds<PrefetchLevel, PrefetchSta
   constructor(
     private readonly prefetched: PrefetchBucket,
     private readonly bucket: TokenBucket,
-    readonly stamps: Stamps<PrefetchLevel, PrefetchState> = new PrefetchBucketStamps(prefetched, bucket),
+    readonly markers: RefundMarkers<PrefetchLevel, PrefetchState> = new PrefetchBucketRefundMarkers(prefetched, bucket),
   ) {
     this.unit = bucket.refunds.unit;
   }
@@ -24,7 +24,7 @@ export class PrefetchBucketRefunds implements Refunds<PrefetchLevel, PrefetchSta
     const above: Instant = { at: 0, ticks: 0 };
     if (state.tail !== undefined) above.tail = { ...state.tail };
     bucket.write(level.debt - prefetched.debtOfPrefetched(level), now, above);
-    const refunded = bucket.refunds.refund(above, now, cost, withStamp(charge));
+    const refunded = bucket.refunds.refund(above, now, cost, withMarker(charge));
     if (refunded === 0) return 0;
     state.tail = above.tail!;
     prefetched.write({ ...level, debt: level.debt - refunded }, now, state);
@@ -35,15 +35,15 @@ export class PrefetchBucketRefunds implements Refunds<PrefetchLevel, PrefetchSta
     level: PrefetchLevel,
     charges: readonly ChargeMark[],
     now: number,
-    stamp: readonly number[] | undefined,
+    refundMarker: readonly number[] | undefined,
   ): PrefetchLevel {
     const floor = this.prefetched.debtOfPrefetched(level);
-    const above = this.bucket.refunds.without(level.debt - floor, charges.map(withStamp), now, stamp);
+    const above = this.bucket.refunds.without(level.debt - floor, charges.map(withMarker), now, refundMarker);
     return { ...level, debt: floor + above };
   }
 }
 
-class PrefetchBucketStamps implements Stamps<PrefetchLevel, PrefetchState> {
+class PrefetchBucketRefundMarkers implements RefundMarkers<PrefetchLevel, PrefetchState> {
   readonly length = 1;
 
   constructor(
@@ -52,19 +52,19 @@ class PrefetchBucketStamps implements Stamps<PrefetchLevel, PrefetchState> {
   ) {}
 
   read(state: PrefetchState | undefined, now: number): readonly number[] {
-    return this.bucket.refunds.stamps.read(state, now);
+    return this.bucket.refunds.markers.read(state, now);
   }
 
   of(level: PrefetchLevel, numbers?: readonly number[]): readonly number[] {
-    return this.bucket.refunds.stamps.of(level.debt - this.prefetched.debtOfPrefetched(level), numbers);
+    return this.bucket.refunds.markers.of(level.debt - this.prefetched.debtOfPrefetched(level), numbers);
   }
 
   hold(state: PrefetchState | undefined, now: number): void {
-    this.bucket.refunds.stamps.hold(state, now);
+    this.bucket.refunds.markers.hold(state, now);
   }
 }
 
-/** The debt before a charge without a stamp is known, but not the part of the prefetched tokens in it. */
-function withStamp(charge: ChargeMark): ChargeMark {
-  return charge.stamp === undefined ? { ...charge, stamp: [0, 0] } : charge;
+/** The debt before a charge without a refund marker is known, but not the part of the prefetched tokens in it. */
+function withMarker(charge: ChargeMark): ChargeMark {
+  return charge.refundMarker === undefined ? { ...charge, refundMarker: [0, 0] } : charge;
 }

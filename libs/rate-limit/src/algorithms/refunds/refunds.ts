@@ -7,7 +7,7 @@ export interface ChargeMark {
   /** `at` plus `resetAfter` right after the charge: identifies the window or slot of the charge. */
   readonly resetAt: number;
   /** What `Stamps.of` returned. Without it a refund may be smaller. */
-  readonly stamp?: readonly number[] | undefined;
+  readonly refundMarker?: readonly number[] | undefined;
 }
 
 /** How charges are taken back. An algorithm without it keeps what it has charged. */
@@ -15,7 +15,7 @@ export interface Refunds<Level = unknown, State = unknown> {
   /** How many of the parts that `refund` returns are a unit of cost. A bucket refunds ticks. */
   readonly unit: number;
   /** What the receipts of reservations keep, where `resetAt` does not tell enough. */
-  readonly stamps?: Stamps<Level, State>;
+  readonly markers?: RefundMarkers<Level, State>;
   /**
    * Takes `cost` of a charge out of `state`, in place, as far as the limit allows: other requests may have been decided since.
    * `state` must not be ahead.
@@ -28,13 +28,18 @@ export interface Refunds<Level = unknown, State = unknown> {
    * The level that is left when these charges are refunded as a whole, one after the other, from the last one on.
    *
    * @param charges in the order of their `resetAt`
-   * @param stamp the numbers of a reply that a reservation's receipt needs, or `Stamps.read` of the state
+   * @param refundMarker the numbers of a reply that a reservation's receipt needs, or `RefundMarkers.read` of the state
    */
-  without(level: Level, charges: readonly ChargeMark[], now: number, stamp: readonly number[] | undefined): Level;
+  without(
+    level: Level,
+    charges: readonly ChargeMark[],
+    now: number,
+    refundMarker: readonly number[] | undefined,
+  ): Level;
 }
 
 /** What a reservation's receipt keeps of the state before its charge. */
-export interface Stamps<Level = unknown, State = unknown> {
+export interface RefundMarkers<Level = unknown, State = unknown> {
   /** How many more numbers of a reply from Redis the receipt needs. */
   readonly length: number;
   /** What those numbers are for a state in memory. */

@@ -1,16 +1,16 @@
 import type { Instant } from '../bucket.js';
 import type { TokenBucket } from '../token-bucket.js';
 import { carriedTail, countRefund, refundedBy, refundedSince, totalWith } from './refund-history.js';
-import type { ChargeMark, Refunds, Stamps } from './refunds.js';
+import type { ChargeMark, Refunds, RefundMarkers } from './refunds.js';
 
 /** Refunds ticks: the refill may have paid off a part of a token. Later refunds depend on the total of those before. */
 export class TokenBucketRefunds implements Refunds<number, Instant> {
   readonly unit: number;
-  readonly stamps: Stamps<number, Instant>;
+  readonly markers: RefundMarkers<number, Instant>;
 
   constructor(private readonly bucket: TokenBucket) {
     this.unit = bucket.ticksPerToken;
-    this.stamps = new TokenBucketStamps(bucket);
+    this.markers = new TokenBucketRefundMarkers(bucket);
   }
 
   refund(state: Instant, now: number, cost: number, charge: ChargeMark): number {
@@ -56,9 +56,9 @@ export class TokenBucketRefunds implements Refunds<number, Instant> {
    */
   private owedWithout(refunded: number, now: number, cost: number, charge: ChargeMark): number {
     const { ticksPerMicrosecond: p, ticksPerToken: q } = this.bucket;
-    // Without a stamp the debt before is known from `resetAt`, which is rounded up.
+    // Without a refund marker the debt before is known from `resetAt`, which is rounded up.
     const known = Math.max(0, (charge.resetAt - charge.at) * p - (p - 1) - charge.cost * q);
-    const [before, total] = (charge.stamp ?? [known, 0]) as [number, number];
+    const [before, total] = (charge.refundMarker ?? [known, 0]) as [number, number];
     const since = refundedSince(total, refunded);
     if (since === undefined) return 0;
     const passed = Math.max(0, now - charge.at) * p;
@@ -67,7 +67,7 @@ export class TokenBucketRefunds implements Refunds<number, Instant> {
 }
 
 /** The debt before the charge, and the total of refunded ticks at that time. */
-class TokenBucketStamps implements Stamps<number, Instant> {
+class TokenBucketRefundMarkers implements RefundMarkers<number, Instant> {
   readonly length = 1;
 
   constructor(private readonly bucket: TokenBucket) {}

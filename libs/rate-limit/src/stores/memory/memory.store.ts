@@ -158,7 +158,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
       // Of an allowed request, only a shadow is not charged.
       const charged = verdict.allowed && verdict.charges[i]!.allowed && takes(charges[i]!);
       if (charged || this.isAhead(one, now)) this.write(one, now);
-      if (charged && tellsShortfall(charges[i]!)) charges[i]!.algorithm.refunds?.stamps?.hold(one.entry?.state, now);
+      if (charged && tellsShortfall(charges[i]!)) charges[i]!.algorithm.refunds?.markers?.hold(one.entry?.state, now);
     }
     for (let i = 0; i < held.length; i++) if (held[i]!.block !== undefined) this.writeBlock(held[i]!.block!, held, now);
     this.entries.tidy(now); // after the last write: a forgotten entry must not be written
@@ -234,7 +234,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
     const { charge, entry } = held;
     if (entry !== undefined) this.entries.touch(entry, charge.algorithm);
     held.level = charge.algorithm.read(entry?.state, now, this.maxSkew);
-    if (tellsShortfall(charge)) held.stamp = charge.algorithm.refunds?.stamps?.read(entry?.state, now);
+    if (tellsShortfall(charge)) held.refundMarker = charge.algorithm.refunds?.markers?.read(entry?.state, now);
     if (held.block !== undefined) this.readBlock(held.block, now);
   }
 

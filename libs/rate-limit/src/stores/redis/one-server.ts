@@ -10,7 +10,7 @@ export class OneServer implements Topology {
   private readonly lane: Lane;
 
   constructor(script: Script) {
-    this.lane = { node: undefined, decide: (batch, question) => script.decide(batch, question) };
+    this.lane = { node: undefined, decide: (batch, deadline) => script.decide(batch, deadline) };
   }
 
   laneOf(): Lane {

@@ -139,7 +139,7 @@ export class RedisStore implements RateLimitStore {
       availability: this.availability,
       decide:
         unanswered &&
-        ((lane, batch, question) => unanswered.call(lane, batch.size, () => lane.decide(batch, question))),
+        ((lane, batch, deadline) => unanswered.call(lane, batch.size, () => lane.decide(batch, deadline))),
       deadlines,
       denials,
       observer,
@@ -202,16 +202,16 @@ export class RedisStore implements RateLimitStore {
     const unavailable = availability.checkLane(lane);
     if (unavailable !== undefined) return Promise.reject(unavailable);
     return new Promise((resolve, reject) => {
-      const question = deadlines?.ask((error) => reject(availability.failed(error, lane)));
-      this.call(lane, settlements.length, () => this.script.settle(settlements, question)).then(
+      const deadline = deadlines?.ask((error) => reject(availability.failed(error, lane)));
+      this.call(lane, settlements.length, () => this.script.settle(settlements, deadline)).then(
         (settled) => {
-          if (question !== undefined) deadlines?.answered(question);
+          if (deadline !== undefined) deadlines?.answered(deadline);
           availability.answered(lane);
           resolve(settled);
         },
         (error: Error) => {
-          const late = question !== undefined && question.fail === undefined;
-          if (question !== undefined) deadlines?.answered(question);
+          const late = deadline !== undefined && deadline.fail === undefined;
+          if (deadline !== undefined) deadlines?.answered(deadline);
           if (!late) reject(availability.failed(error, lane));
         },
       );

@@ -60,5 +60,5 @@ export function tokensOf(
 
 function grantedBy(algorithm: Algorithm, allowed: boolean, { receipt }: ChargeVerdict, cost: number): number {
   if (!allowed) return 0;
-  return algorithm.prefetch?.kind === 'charged' ? cost : (receipt?.stamp?.[0] ?? 0);
+  return algorithm.prefetch?.kind === 'charged' ? cost : (receipt?.refundMarker?.[0] ?? 0);
 }

@@ -5,7 +5,7 @@ import { RateLimitStoreError } from '../../store.js';
 import { type PendingRequest, rejectAll } from './pending-request.js';
 import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
 import type { Row } from './row.js';
-import { stampLength } from './wire.js';
+import { refundMarkerLength } from './wire.js';
 
 /**
  * Checks that a reply is the program's: as long as the rows need, and each number one that the program can send.
@@ -34,7 +34,7 @@ export function checkReply(
       const { algorithm, block } = charges[i]!;
       if (!algorithm.wire.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
       offset += algorithm.wire.replyLength;
-      for (const end = offset + stampLength(charges[i]!); offset < end; offset++) {
+      for (const end = offset + refundMarkerLength(charges[i]!); offset < end; offset++) {
         if (!isWhole(reply[offset], 0)) throw new UnusableReplyError(reply);
       }
       if (block === undefined) continue;
@@ -80,15 +80,15 @@ export function answerRows(
       const charge = charges[i]!;
       const level = charge.algorithm.wire.decode(reply, offset);
       offset += charge.algorithm.wire.replyLength;
-      let stamp: readonly number[] | undefined;
-      const length = stampLength(charge);
-      if (length > 0) stamp = reply.slice(offset, (offset += length));
+      let refundMarker: readonly number[] | undefined;
+      const length = refundMarkerLength(charge);
+      if (length > 0) refundMarker = reply.slice(offset, (offset += length));
       let block: FoundBlock | undefined;
       if (charge.block !== undefined) {
         block = { charge: charge.block, level: charge.block.algorithm.wire.decode(reply, offset) };
         offset += charge.block.algorithm.wire.replyLength;
       }
-      found.push({ charge, level, block, stamp });
+      found.push({ charge, level, block, refundMarker });
     }
     for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
       const before = pending.keepsLevels === true ? found.map(copyOf) : undefined;

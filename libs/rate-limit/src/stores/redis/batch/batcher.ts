@@ -1,4 +1,4 @@
-import type { Deadlines, Question } from '../../deadlines.js';
+import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Denials, StoreObserver } from '../../observers.js';
 import type { Availability } from './availability.js';
 import { Batch, MAX_ROWS } from './batch.js';
@@ -34,14 +34,14 @@ const MAX_ROWS_OF_SEVERAL = 2 * MAX_ROWS;
 
 /** Takes requests that a call has left undecided. */
 export interface UndecidedRequests {
-  /** @param question that of the call: the deadline stays the same */
-  ask(requests: readonly PendingRequest[], question: Question | undefined): Promise<void>;
+  /** @param deadline of the call: it stays the same */
+  ask(requests: readonly PendingRequest[], deadline: PendingDeadline | undefined): Promise<void>;
 }
 
 export interface BatcherSettings {
   /** Runs the program for a batch of a lane, and returns its checked reply. Default: as the lane does. */
   readonly decide?:
-    ((lane: Lane, batch: Batch, question: Question | undefined) => Promise<readonly number[]>) | undefined;
+    ((lane: Lane, batch: Batch, deadline: PendingDeadline | undefined) => Promise<readonly number[]>) | undefined;
   readonly routing: Routing;
   readonly availability: Availability;
   /** Undefined: a batch waits as long as the client does. */
@@ -62,7 +62,7 @@ export interface BatcherSettings {
 /** A batch that takes requests, or waits for its answer. */
 class InFlightBatch {
   /** Asked with the first request, so that a wait for others counts. */
-  question: Question | undefined = undefined;
+  deadline: PendingDeadline | undefined = undefined;
   wasSent = false;
   isLate = false;
 
@@ -72,8 +72,8 @@ class InFlightBatch {
 }
 
 /** Asks the lane itself. */
-export const byLane = (lane: Lane, batch: Batch, question: Question | undefined): Promise<readonly number[]> =>
-  lane.decide(batch, question);
+export const byLane = (lane: Lane, batch: Batch, deadline: PendingDeadline | undefined): Promise<readonly number[]> =>
+  lane.decide(batch, deadline);
 
 /**
  * Collects the requests of one turn of the event loop, and sends them as batches: one open batch for each lane. With `linger`,
@@ -182,7 +182,7 @@ export class Batcher {
   private begin(lane: Lane): InFlightBatch {
     const { availability, deadlines, settlesLate } = this.settings;
     const call = new InFlightBatch(lane);
-    call.question = deadlines?.ask((error) => {
+    call.deadline = deadlines?.ask((error) => {
       const { batch, wasSent } = call;
       call.isLate = true;
       if (wasSent) this.inFlight--; // Redis may never answer
@@ -203,26 +203,26 @@ export class Batcher {
       settlesLate,
       undecided: others,
     } = this.settings;
-    const { lane, batch, question } = call;
+    const { lane, batch, deadline } = call;
     // A stall of the event loop may have taken the time while the requests waited: Redis gets all of it.
-    if (question !== undefined && deadlines?.sendAgain(question) === false) return;
+    if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) return;
     const sentAt = performance.now();
     call.wasSent = true;
     this.inFlight++;
     observer?.batch(batch.size);
     let undecided: readonly PendingRequest[] | undefined;
     try {
-      const reply = await decide(lane, batch, question);
+      const reply = await decide(lane, batch, deadline);
       availability.answered(lane);
       if (!call.isLate || settlesLate) undecided = batch.settle(reply, denials, sentAt);
     } catch (error) {
       if (error instanceof NotRunError) undecided = batch.requests();
       else if (!call.isLate) batch.fail(availability.failed(error as Error, lane));
     }
-    if (undecided !== undefined && !call.isLate) await others?.ask(undecided, question);
+    if (undecided !== undefined && !call.isLate) await others?.ask(undecided, deadline);
     // oxlint-disable-next-line typescript/no-unnecessary-condition -- the deadline may have fallen meanwhile
     if (call.isLate) return;
     this.inFlight--;
-    if (question !== undefined) deadlines?.answered(question);
+    if (deadline !== undefined) deadlines?.answered(deadline);
   }
 }

@@ -1,4 +1,4 @@
-import type { Deadlines, Question } from '../../deadlines.js';
+import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Program } from './programs.js';
 import type { RedisClient } from '../clients/redis-client.js';
 import { inOurWords } from '../clients/client-failure.js';
@@ -7,7 +7,7 @@ import { inOurWords } from '../clients/client-failure.js';
  * Runs a program: by its hash, and by its text where Redis has lost it. The call is sent again only then, because Redis has run
  * nothing. After any other error, sending again could charge twice.
  *
- * @param question once it has expired, nothing is sent again: its requests have their answers, and a late charge would be for nothing
+ * @param deadline once it has expired, nothing is sent again: its requests have their answers, and a late charge would be for nothing
  * @throws {Error} what the client rejects with; its own errors in words for an operator
  */
 export async function evaluate(
@@ -15,7 +15,7 @@ export async function evaluate(
   { sha1, text }: Program,
   keys: number,
   args: readonly string[],
-  question?: Question,
+  deadline?: PendingDeadline,
   deadlines?: Deadlines,
 ): Promise<unknown> {
   try {
@@ -23,7 +23,7 @@ export async function evaluate(
   } catch (error) {
     const failure = inOurWords(error);
     if (!failure.message.startsWith('NOSCRIPT')) throw failure;
-    if (question !== undefined && deadlines?.sendAgain(question) === false) throw failure;
+    if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) throw failure;
   }
   try {
     return await client.eval(text, keys, ...args);

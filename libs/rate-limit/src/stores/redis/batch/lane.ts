@@ -1,4 +1,4 @@
-import type { Question } from '../../deadlines.js';
+import type { PendingDeadline } from '../../deadlines.js';
 import type { Charge } from '../../charge.js';
 import type { Batch } from './batch.js';
 
@@ -7,7 +7,7 @@ export interface Lane {
   /** The node of the Cluster behind it, as the client knows it now; undefined for one server, and where no node is known. */
   readonly node: string | undefined;
   /** Runs the program for a batch, and returns its checked reply. */
-  decide(batch: Batch, question: Question | undefined): Promise<readonly number[]>;
+  decide(batch: Batch, deadline: PendingDeadline | undefined): Promise<readonly number[]>;
 }
 
 /** Decides which requests may share a batch: those of one lane. */

@@ -75,10 +75,10 @@ describe('Script', () => {
     const tasks: (() => void)[] = [];
     const later = (task: () => void): void => void tasks.push(task);
     const deadlines = new Deadlines(50, { now: () => now, later, turn: later });
-    const question = deadlines.ask(() => undefined);
+    const deadline = deadlines.ask(() => undefined);
     now = 50;
     for (let i = 0; i < 3; i++) for (const task of tasks.splice(0)) task();
-    await expect(script(on, { deadlines }).decide(batch(), question)).rejects.toThrow('NOSCRIPT');
+    await expect(script(on, { deadlines }).decide(batch(), deadline)).rejects.toThrow('NOSCRIPT');
     expect(on.calls).toHaveLength(1);
   });
 
@@ -93,7 +93,7 @@ describe('Script', () => {
 
   describe('a settlement', () => {
     const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 5, refill: 1 });
-    const receipt = { key: 'a', algorithm, cost: 3, at: NOW - 5, resetAt: NOW, stamp: [7, 8] };
+    const receipt = { key: 'a', algorithm, cost: 3, at: NOW - 5, resetAt: NOW, refundMarker: [7, 8] };
     const args = [
       1,
       'a',

@@ -1,4 +1,4 @@
-import type { Deadlines, Question } from '../../deadlines.js';
+import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { ChargeSettlement, Clock, SettledCharge } from '../../store.js';
 import type { Batch } from './batch.js';
 import { evaluate } from './evaluate.js';
@@ -34,13 +34,13 @@ export class Script {
   /**
    * Runs a program once for a batch, and returns its checked reply.
    *
-   * @param question the batch's question to `Deadlines`: once it has expired, nothing is sent again
+   * @param deadline of the batch: once it has expired, nothing is sent again
    * @throws {UnusableReplyError} when the reply is not the program's
    * @throws what the client rejects with
    */
-  async decide(batch: Batch, question?: Question): Promise<readonly number[]> {
+  async decide(batch: Batch, deadline?: PendingDeadline): Promise<readonly number[]> {
     const now = this.clock?.();
-    const reply = await this.run(batch.encode(now, this.maxSkew), question);
+    const reply = await this.run(batch.encode(now, this.maxSkew), deadline);
     batch.check(reply, now, this.maxSkew);
     return reply;
   }
@@ -48,20 +48,20 @@ export class Script {
   /**
    * Settles charges whose keys share a slot: all of them, or none. It is sent again only where Redis has run nothing.
    *
-   * @param question as of `decide`
+   * @param deadline once it has expired, nothing is sent again
    * @throws {RateLimitStoreError} when a key cannot be read
    * @throws {UnusableReplyError} when the reply is not the program's
    * @throws what the client rejects with
    */
-  async settle(settlements: readonly ChargeSettlement[], question?: Question): Promise<SettledCharge[]> {
+  async settle(settlements: readonly ChargeSettlement[], deadline?: PendingDeadline): Promise<SettledCharge[]> {
     const keys = settlements.map(({ receipt }) => receipt.key);
     const now = this.clock?.();
     const args = [...keys, textOf(now), String(this.maxSkew), ...settlementArguments(settlements, now)];
-    const reply = await this.run({ program: PROGRAM, keys: keys.length, args }, question);
+    const reply = await this.run({ program: PROGRAM, keys: keys.length, args }, deadline);
     return readSettled(settlements, reply, now);
   }
 
-  private run({ program, keys, args }: ScriptCall, question: Question | undefined): Promise<unknown> {
-    return evaluate(this.client, program, keys, args, question, this.deadlines);
+  private run({ program, keys, args }: ScriptCall, deadline: PendingDeadline | undefined): Promise<unknown> {
+    return evaluate(this.client, program, keys, args, deadline, this.deadlines);
   }
 }

@@ -12,8 +12,8 @@ export function settlementArguments(settlements: readonly ChargeSettlement[], no
   const policies = settlements.map(({ receipt: { algorithm, cost } }) => {
     return `["${algorithm.wire.program}",${cost || 1},${cost},${wireOf(algorithm.wire, now).join()}]`;
   });
-  const charges = settlements.map(({ receipt: { at, resetAt, cost, stamp = [] }, finalCost, overdraft }) => {
-    return `[${[at, resetAt, cost, finalCost, overdraft, ...stamp].join()}]`;
+  const charges = settlements.map(({ receipt: { at, resetAt, cost, refundMarker = [] }, finalCost, overdraft }) => {
+    return `[${[at, resetAt, cost, finalCost, overdraft, ...refundMarker].join()}]`;
   });
   return [`[${policies.join()}]`, '', `[${charges.join()}]`];
 }

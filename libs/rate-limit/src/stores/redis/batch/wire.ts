@@ -33,8 +33,8 @@ export function textOf(now: number | undefined): string {
 }
 
 /** How many numbers of the reply are for the receipt of a reservation, or for a shortfall. */
-export function stampLength(charge: Charge | BlockCharge): number {
-  return tellsShortfall(charge) ? ((charge as Charge).algorithm.refunds?.stamps?.length ?? 0) : 0;
+export function refundMarkerLength(charge: Charge | BlockCharge): number {
+  return tellsShortfall(charge) ? ((charge as Charge).algorithm.refunds?.markers?.length ?? 0) : 0;
 }
 
 /** The charges of a row, blocks included. */
@@ -48,7 +48,7 @@ export function placesOf(charges: readonly Charge[]): number {
 export function leanProgramOf(charges: readonly Charge[]): Program | undefined {
   const charge = charges[0]!;
   if (charges.length > 1 || charge.block !== undefined || charge.shadow === true) return undefined;
-  return stampLength(charge) > 0 ? undefined : LEAN.get(charge.algorithm.wire.program);
+  return refundMarkerLength(charge) > 0 ? undefined : LEAN.get(charge.algorithm.wire.program);
 }
 
 /**
@@ -83,7 +83,7 @@ export function policyText(charge: Charge | BlockCharge, now: number | undefined
   const { wire } = charge.algorithm;
   const take = takes(charge) ? charge.cost : 0;
   const shadow = charge.shadow === true ? 'shadow:' : '';
-  const reserve = stampLength(charge) > 0 ? ',1' : '';
+  const reserve = refundMarkerLength(charge) > 0 ? ',1' : '';
   const numbers = wireOf(wire, now).join();
   return `["${shadow}${wire.program}",${askedCost(charge)},${take},${numbers}${reserve}]`;
 }

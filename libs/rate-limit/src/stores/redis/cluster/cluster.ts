@@ -54,7 +54,7 @@ export class Cluster extends ClusterRouting implements Topology {
       routing: this,
       settlesLate: true,
       cork,
-      undecided: { ask: (requests, question) => slotRequests.ask(requests, question) },
+      undecided: { ask: (requests, deadline) => slotRequests.ask(requests, deadline) },
     });
     const crossSlot: CrossSlot = new CrossSlot({
       routing: this,

@@ -1,6 +1,6 @@
 import { withHelp } from '../../../util/error-codes.js';
 import type { Logger } from '../../../util/logger.js';
-import type { Question } from '../../deadlines.js';
+import type { PendingDeadline } from '../../deadlines.js';
 import { withinLoopTime } from '../../loop-timer.js';
 import { Batch } from '../batch/batch.js';
 import { NotRunError } from '../batch/not-run-error.js';
@@ -46,12 +46,12 @@ export class NodeLane implements Lane {
    *
    * @throws as `NodeScript.decide`
    */
-  async decide(batch: Batch, question?: Question): Promise<readonly number[]> {
+  async decide(batch: Batch, deadline?: PendingDeadline): Promise<readonly number[]> {
     if (this.node === undefined || !isWritable(this.connection)) {
       throw new NotRunError('the connection was replaced', false);
     }
     try {
-      return await this.script.decide(batch, this.connection, question);
+      return await this.script.decide(batch, this.connection, deadline);
     } catch (error) {
       if (error instanceof NotRunError && error.forbidden) this.forbid(this, error);
       throw error;

@@ -1,4 +1,4 @@
-import type { Deadlines, Question } from '../../deadlines.js';
+import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Batch } from '../batch/batch.js';
 import { evaluate } from '../batch/evaluate.js';
 import { NotRunError } from '../batch/not-run-error.js';
@@ -29,19 +29,23 @@ export class NodeScript {
   /**
    * Runs the program once for a batch, and returns its checked reply. The requests that it leaves undecided are `ELSEWHERE`.
    *
-   * @param question as of `Script.decide`
+   * @param deadline of the batch: once it has expired, nothing is sent again
    * @throws {NotRunError} when nothing was run
    * @throws {UnusableReplyError} when the reply is not the program's
    * @throws what the connection rejects with
    */
-  async decide(batch: Batch, connection: ClusterNodeConnection, question?: Question): Promise<readonly number[]> {
+  async decide(
+    batch: Batch,
+    connection: ClusterNodeConnection,
+    deadline?: PendingDeadline,
+  ): Promise<readonly number[]> {
     const { clock, maxSkew } = this.settings;
     const now = clock?.();
     const call = batch.encode(now, maxSkew);
     let reply: unknown;
     try {
       const args = this.argumentsOf(call, connection);
-      reply = await evaluate(connection, call.program, 1, args, question, this.deadlines);
+      reply = await evaluate(connection, call.program, 1, args, deadline, this.deadlines);
     } catch (error) {
       const { message } = error as Error;
       if (NOT_RUN.test(message)) throw new NotRunError(message, message.startsWith('UNDECLARED'));

@@ -1,4 +1,4 @@
-import type { Deadlines, Question } from '../../deadlines.js';
+import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Denials, StoreObserver } from '../../observers.js';
 import type { Availability } from '../batch/availability.js';
 import type { Lane } from '../batch/lane.js';
@@ -27,11 +27,11 @@ export class SlotRequests {
   /**
    * Answers each request once, and resolves then. Never rejects.
    *
-   * @param question that of the batch which the node left undecided: the deadline stays the same
+   * @param deadline of the batch which the node left undecided: it stays the same
    */
-  async ask(requests: readonly PendingRequest[], question: Question | undefined): Promise<void> {
+  async ask(requests: readonly PendingRequest[], deadline: PendingDeadline | undefined): Promise<void> {
     const { deadlines, routing } = this.settings;
-    if (question !== undefined && deadlines?.sendAgain(question) === false) return;
+    if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) return;
     const open = new Map<Lane, Batch>();
     const batches: [lane: Lane, batch: Batch][] = [];
     const uncork = this.settings.cork();
@@ -39,7 +39,7 @@ export class SlotRequests {
     for (const pending of requests) {
       const { charges } = pending;
       if (routing.hasSeveralSlots(charges)) {
-        answers.push(this.decideInTurn(pending, question));
+        answers.push(this.decideInTurn(pending, deadline));
         continue;
       }
       const lane = routing.laneOfKey(charges[0]!.key);
@@ -51,38 +51,38 @@ export class SlotRequests {
       batches.push([lane, batch]);
       open.set(lane, batch);
     }
-    for (const [lane, batch] of batches) answers.push(this.send(lane, batch, question));
+    for (const [lane, batch] of batches) answers.push(this.send(lane, batch, deadline));
     uncork();
     await Promise.all(answers);
   }
 
-  private async send(lane: Lane, batch: Batch, question: Question | undefined): Promise<void> {
+  private async send(lane: Lane, batch: Batch, deadline: PendingDeadline | undefined): Promise<void> {
     const { decide = byLane, availability, denials, observer } = this.settings;
     const sentAt = performance.now();
     observer?.batch(batch.size);
     try {
-      const reply = await decide(lane, batch, question);
+      const reply = await decide(lane, batch, deadline);
       availability.answered(lane);
       batch.settle(reply, denials, sentAt); // after the deadline, too: a request that was charged late is refunded
     } catch (error) {
-      if (!isOver(question)) batch.fail(availability.failed(error as Error, lane));
+      if (!isOver(deadline)) batch.fail(availability.failed(error as Error, lane));
     }
   }
 
   /** Decides a request whose keys lie in several slots. */
-  private async decideInTurn({ charges, resolve, reject }: PendingRequest, question?: Question): Promise<void> {
+  private async decideInTurn({ charges, resolve, reject }: PendingRequest, deadline?: PendingDeadline): Promise<void> {
     const { crossSlot } = this.settings;
     try {
       const verdict = await crossSlot.decide(charges);
-      if (isOver(question)) crossSlot.refund(charges, verdict);
+      if (isOver(deadline)) crossSlot.refund(charges, verdict);
       else resolve(verdict, undefined);
     } catch (error) {
-      if (!isOver(question)) reject(error as Error);
+      if (!isOver(deadline)) reject(error as Error);
     }
   }
 }
 
-/** Whether the requests of a question have their answer, the missed deadline. */
-function isOver(question: Question | undefined): boolean {
-  return question !== undefined && question.fail === undefined;
+/** Whether the deadline was missed, which is the answer of its requests. */
+function isOver(deadline: PendingDeadline | undefined): boolean {
+  return deadline !== undefined && deadline.fail === undefined;
 }
