@@ -13,8 +13,14 @@ export type {
   ExplainedOverride,
   LimitExplanation,
   PolicyExplanation,
-} from './engine/explain/explain.js';
-export type { LimitTable, PolicyOrigin, TableMiddleware, TablePolicy, TableRoute } from './engine/explain/table.js';
+} from './engine/explain/explanation.js';
+export type {
+  LimitTable,
+  PolicyOrigin,
+  TableMiddleware,
+  TablePolicy,
+  TableRoute,
+} from './engine/explain/limit-table.js';
 export { RateLimitOverrides } from './engine/overrides/rate-limit-overrides.js';
 export { OverrideConflictError, TooManyOverridesError } from './engine/overrides/errors.js';
 export type {

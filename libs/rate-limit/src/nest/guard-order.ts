@@ -53,7 +53,7 @@ export class GuardOrder implements OnModuleInit {
       this.find(handler, found);
     }
     for (const finding of found.values()) logger.warn(withHelp(messageOf(finding), 'FG_IDENTITY_LATE'));
-    for (const policy of this.runtime.middleware?.always ?? []) {
+    for (const policy of this.runtime.middleware?.unconditional ?? []) {
       const reads = this.readsOf(policy);
       if (reads !== undefined) logger.warn(withHelp(messageOfMiddleware(policy, reads), 'FG_IDENTITY_LATE'));
     }
@@ -65,7 +65,7 @@ export class GuardOrder implements OnModuleInit {
     const { before, after } = orderOf(this.application, type, handler, adapter.type);
     const guard = after.find(authenticates);
     if (guard === undefined || before.length > 0) return;
-    for (const policy of route.always) {
+    for (const policy of route.unconditional) {
       const reads = this.readsOf(policy);
       if (reads === undefined) continue;
       const key = `${guard.name}\n${policy.name}\n${reads}`;

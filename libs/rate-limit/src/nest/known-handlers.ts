@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { HandlerDirectory } from '../engine/explain/limit-explainer.js';
 import type { HandlerClass } from '../engine/calls/rate-limiter.js';
-import type { KnownHandler } from '../engine/explain/table.js';
+import type { KnownHandler } from '../engine/explain/limit-table.js';
 import { type LimitableHandler, limitableHandlers } from './boot-checks.js';
 import type { Contexts } from './contexts/contexts.js';
 import { handlerNameOf } from './route.js';
@@ -27,8 +27,8 @@ export class KnownHandlers implements HandlerDirectory {
   ) {}
 
   get middleware(): { readonly chosen: boolean; readonly policies: readonly BoundPolicy[] } {
-    const { given, always = [] } = this.beforeRouting ?? { given: [] };
-    return { chosen: given === undefined, policies: always };
+    const { staticPolicies, unconditional = [] } = this.beforeRouting ?? { staticPolicies: [] };
+    return { chosen: staticPolicies === undefined, policies: unconditional };
   }
 
   /** Anew at each call: modules can be loaded later. */
@@ -57,8 +57,8 @@ export class KnownHandlers implements HandlerDirectory {
       route: this.routes.placeOf(type, handler),
       origin: sourcesOf(type, handler, this.defaults).origin,
       guarded: this.isGuarded(type, handler),
-      chosen: route !== undefined && route.given === undefined,
-      policies: route?.always ?? [],
+      chosen: route !== undefined && route.staticPolicies === undefined,
+      policies: route?.unconditional ?? [],
     };
   }
 }

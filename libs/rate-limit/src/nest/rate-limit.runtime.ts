@@ -275,14 +275,14 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       if (policy.candidate !== undefined) this.monitor.policies.of(policy.candidate);
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
-    for (const policy of this.middleware?.given ?? []) {
+    for (const policy of this.middleware?.staticPolicies ?? []) {
       this.expectSupport(policy, 'RateLimitModule, middleware');
       this.warnOfUnit(policy, 'RateLimitModule, middleware');
     }
     for (const { type, handler, name, adapter } of handlers) {
       const route = this.routes.of(type, handler);
       for (const policy of route?.fixed ?? []) this.expect(policy, name);
-      for (const policy of route?.given ?? []) {
+      for (const policy of route?.staticPolicies ?? []) {
         this.expectSupport(policy, name);
         this.warnOfUnit(policy, name);
       }

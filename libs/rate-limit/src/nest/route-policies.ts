@@ -33,9 +33,9 @@ export interface Route {
   /** The policies of a request; a promise only where a function chooses one. */
   readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
   /** The policies without a request, when no function chooses them. A `skipIf` may leave one of them out. */
-  readonly given: readonly BoundPolicy[] | undefined;
+  readonly staticPolicies: readonly BoundPolicy[] | undefined;
   /** Those that no function chooses: all of them, or those that stand beside what functions choose. */
-  readonly always: readonly BoundPolicy[];
+  readonly unconditional: readonly BoundPolicy[];
 }
 
 /** Where policies stand. */
@@ -183,7 +183,12 @@ export class RoutePolicies implements RoutePolicySource {
     );
     checkTogether(given, text);
     if (!sources.some(({ source }) => isChooser(source))) {
-      return { fixed: given.every(isFixed) ? given : undefined, policies: () => given, given, always: given };
+      return {
+        fixed: given.every(isFixed) ? given : undefined,
+        policies: () => given,
+        staticPolicies: given,
+        unconditional: given,
+      };
     }
     this.hasChoosers = true;
     const choices = sources.map(({ source, site, without }) => {
@@ -194,8 +199,8 @@ export class RoutePolicies implements RoutePolicySource {
     });
     return {
       fixed: undefined,
-      given: undefined,
-      always: given,
+      staticPolicies: undefined,
+      unconditional: given,
       policies: async (context) => {
         const chosen = await allInOrder(choices.map(async (choose) => choose(context)));
         const policies = standingTogether(withoutConflicts(chosen, text));

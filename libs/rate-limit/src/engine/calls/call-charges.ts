@@ -4,7 +4,7 @@ import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
 import type { ChargeMode } from '../../stores/charge.js';
 import type { EntryHandle } from '../../stores/memory/entry.js';
 import { shown } from '../../util/config-error.js';
-import { flatten, ownText } from '../../util/own-text.js';
+import { flatten, ownText } from '../../util/flat-text.js';
 import { checkConsumable, checkPlan, checkTimeZone, costOf } from './call-arguments.js';
 import type { Engine } from '../engine.js';
 import type { PolicyCharge } from '../policy-charge.js';

@@ -8,7 +8,7 @@ import { type Answer } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { checkConsumable, checkOptions, hasZoneOfRequest, isConcurrency, names } from './call-arguments.js';
 import { CallCharges, type CallOptions, hasEffect, type MaybeNone, tagOfCall } from './call-charges.js';
-import type { LimitExplanation } from '../explain/explain.js';
+import type { LimitExplanation } from '../explain/explanation.js';
 import { type LimitExplainer, isReference, type LimitReference } from '../explain/limit-explainer.js';
 import { checkOrder, tagOf } from '../explain/explain-arguments.js';
 import { Lease } from '../settling/lease.js';
@@ -18,7 +18,7 @@ import type { CallPolicies, LimiterPolicy } from './call-policies.js';
 import type { Plans } from '../functions/plans.js';
 import type { Reservation } from '../settling/reservation.js';
 import { type ResetState, resetStates } from './reset-states.js';
-import type { LimitTable } from '../explain/table.js';
+import type { LimitTable } from '../explain/limit-table.js';
 import type { TimeZones } from '../functions/time-zones.js';
 import type { WaitingRoom } from '../requests/waiting-room.js';
 

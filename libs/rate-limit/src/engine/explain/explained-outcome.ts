@@ -1,7 +1,7 @@
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Decision } from '../../policy/decision.js';
 import { LimiterUnavailableError } from '../errors.js';
-import type { ExplainedBlock, ExplainedOutcome, PolicyExplanation } from './explain.js';
+import type { ExplainedBlock, ExplainedOutcome, PolicyExplanation } from './explanation.js';
 import type { ActiveOverride } from '../overrides/override-table.js';
 
 /** What a request meets at one policy. */

@@ -5,7 +5,7 @@ import type { Decision } from '../../policy/decision.js';
 import type { OverrideLog, OverrideRecord } from '../../stores/override-log.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { LimiterUnavailableError } from '../errors.js';
-import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explain.js';
+import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explanation.js';
 import { explainedBlock, isoOf, meets } from './explained-outcome.js';
 import { checkExplainedPlan, explainedZone, tagOf, unknownName } from './explain-arguments.js';
 import type { Engine } from '../engine.js';
@@ -22,7 +22,7 @@ import {
   type PolicyDefaults,
   tablePolicy,
   tableRoute,
-} from './table.js';
+} from './limit-table.js';
 import type { TimeZones } from '../functions/time-zones.js';
 
 /** A route: its class and method, or its name as in `TableRoute.route` or `TableRoute.handler`. */

@@ -1,7 +1,7 @@
 import { timeZoneNamed } from '../../algorithms/calendar.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
 import { shown } from '../../util/config-error.js';
-import { ownText } from '../../util/own-text.js';
+import { ownText } from '../../util/flat-text.js';
 import { LruMap } from '../../util/lru-map.js';
 import type { UserFunctions } from './user-functions.js';
 

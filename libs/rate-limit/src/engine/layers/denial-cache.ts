@@ -1,7 +1,7 @@
 import { sameCharges, takes } from '../../stores/charge.js';
-import type { Denials, KnownDenial } from '../../stores/observers.js';
+import type { Denials, KnownDenial } from '../../stores/denials.js';
 import type { Charge, Verdict } from '../../stores/store.js';
-import { flatten } from '../../util/own-text.js';
+import { flatten } from '../../util/flat-text.js';
 import { LruMap } from '../../util/lru-map.js';
 import { later } from '../ruling.js';
 

@@ -1,7 +1,7 @@
 import { type Charge, reserves, takes } from '../../stores/charge.js';
 import type { ChargeReceipt, ChargeVerdict, Verdict } from '../../stores/store.js';
 import { type Answer, attempt } from '../../util/answer.js';
-import { flatten } from '../../util/own-text.js';
+import { flatten } from '../../util/flat-text.js';
 
 /** Microseconds after which a rejected request may ask again, where what it lacks may be refunded or released at any time. */
 export const ESTIMATED_RETRY = 1_000_000;

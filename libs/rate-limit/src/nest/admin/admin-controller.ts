@@ -15,11 +15,11 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { PARAMTYPES_METADATA } from '@nestjs/common/constants.js';
-import type { LimitExplanation } from '../../engine/explain/explain.js';
+import type { LimitExplanation } from '../../engine/explain/explanation.js';
 import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../engine/overrides/override.js';
 import type { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
 import type { RateLimiter, ResetState } from '../../engine/calls/rate-limiter.js';
-import type { LimitTable } from '../../engine/explain/table.js';
+import type { LimitTable } from '../../engine/explain/limit-table.js';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
 import { answered, noOverride, storeAnswered } from './answers.js';
 import {

@@ -149,13 +149,13 @@ interface Defaults {
   readonly onMissingIdentity: OnMissingIdentity;
 }
 
-function addRejections(rejections: Rejections, { given }: Route, defaults: Defaults): void {
+function addRejections(rejections: Rejections, { staticPolicies }: Route, defaults: Defaults): void {
   const add = (status: RejectionStatus, names: readonly string[]): void => {
     const known = rejections.get(status);
     if (known === undefined) rejections.set(status, new Set(names));
     else for (const name of names) known.add(name);
   };
-  const policies: readonly Partial<BoundPolicy>[] = given?.filter(({ shadow }) => !shadow) ?? [{}];
+  const policies: readonly Partial<BoundPolicy>[] = staticPolicies?.filter(({ shadow }) => !shadow) ?? [{}];
   if (policies.length === 0) return;
   const names = (of: readonly Partial<BoundPolicy>[]): string[] => of.flatMap(({ name }) => name ?? []);
   const unavailable = policies.filter(

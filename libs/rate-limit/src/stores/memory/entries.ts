@@ -1,5 +1,5 @@
 import { bytesPerCost } from '../../algorithms/capabilities/footprint.js';
-import { flatten } from '../../util/own-text.js';
+import { flatten } from '../../util/flat-text.js';
 import { askedCost, takes } from '../charge.js';
 import { Activity, askedOnce } from './activity.js';
 import { bytesOf, type Entry, type Held, isHeld, type KeptAlgorithm } from './entry.js';

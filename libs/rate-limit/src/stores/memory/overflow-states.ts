@@ -1,4 +1,4 @@
-import { flatten } from '../../util/own-text.js';
+import { flatten } from '../../util/flat-text.js';
 import type { Charge } from '../charge.js';
 import { bytesOf, type Entry, type Held, isHeld } from './entry.js';
 

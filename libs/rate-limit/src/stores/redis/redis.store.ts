@@ -2,7 +2,7 @@ import { shown } from '../../util/config-error.js';
 import type { Logger } from '../../util/logger.js';
 import { checkClock, checkMaxSkew, DEFAULT_SKEW_MS, wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
-import type { Denials, StoreObserver } from '../observers.js';
+import type { Denials, StoreObserver } from '../denials.js';
 import type {
   Charge,
   ChargeReceipt,

@@ -1,6 +1,6 @@
 import type { Charge } from '../charge.js';
 import type { Deadlines } from '../deadlines.js';
-import type { Denials, StoreObserver } from '../observers.js';
+import type { Denials, StoreObserver } from '../denials.js';
 import type { ChargeReceipt, Verdict } from '../store.js';
 import type { Availability } from './batch/availability.js';
 import type { BatcherSettings } from './batch/batcher.js';

@@ -5,7 +5,7 @@ import type { ChargeReceipt, ChargeVerdict, Verdict } from '../../../stores/stor
 import { processTimer, type Timer } from '../../../stores/timer.js';
 import { type Answer, attempt } from '../../../util/answer.js';
 import { isPromise } from '../../../util/is-promise.js';
-import { flatten } from '../../../util/own-text.js';
+import { flatten } from '../../../util/flat-text.js';
 import { LruMap } from '../../../util/lru-map.js';
 import type { Decider } from '../../decider.js';
 import type { Execution } from '../../execution.js';

@@ -1,6 +1,6 @@
 import { isWhole } from '../../../algorithms/algorithm.js';
 import { copyOf, type Found, type FoundBlock, judge } from '../../judge.js';
-import type { Denials } from '../../observers.js';
+import type { Denials } from '../../denials.js';
 import { RateLimitStoreError } from '../../store.js';
 import { type PendingRequest, rejectAll } from './pending-request.js';
 import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';

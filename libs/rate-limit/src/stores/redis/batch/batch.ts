@@ -1,5 +1,5 @@
 import { bytesPerCost } from '../../../algorithms/capabilities/footprint.js';
-import type { Denials } from '../../observers.js';
+import type { Denials } from '../../denials.js';
 import { type BlockCharge, type Charge, sameCharges, takes, tellsShortfall } from '../../charge.js';
 import { answerRows, checkReply } from './answers.js';
 import { type PendingRequest, rejectAll } from './pending-request.js';

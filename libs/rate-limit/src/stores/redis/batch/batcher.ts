@@ -1,5 +1,5 @@
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
-import type { Denials, StoreObserver } from '../../observers.js';
+import type { Denials, StoreObserver } from '../../denials.js';
 import type { Availability } from './availability.js';
 import { Batch, MAX_ROWS } from './batch.js';
 import type { Linger } from './linger.js';

@@ -1,7 +1,7 @@
 import { wallClock } from '../../clock.js';
 import type { Deadlines } from '../../deadlines.js';
 import { judgeRejected } from '../../judge.js';
-import type { Denials } from '../../observers.js';
+import type { Denials } from '../../denials.js';
 import { receiptsOf } from '../../receipt.js';
 import { isSharded, peekOf } from '../../charge.js';
 import { type Charge, type ChargeReceipt, type ChargeVerdict, RateLimitStoreError, type Verdict } from '../../store.js';

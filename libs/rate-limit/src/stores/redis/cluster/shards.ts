@@ -1,5 +1,5 @@
 import type { Algorithm } from '../../../algorithms/algorithm.js';
-import type { Denials } from '../../observers.js';
+import type { Denials } from '../../denials.js';
 import { shortfallOfAny } from '../../shortfall.js';
 import { type Charge, RateLimitStoreError } from '../../store.js';
 import type { ShardSpread } from './shard-spread.js';

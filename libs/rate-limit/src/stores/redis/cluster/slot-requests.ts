@@ -1,5 +1,5 @@
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
-import type { Denials, StoreObserver } from '../../observers.js';
+import type { Denials, StoreObserver } from '../../denials.js';
 import type { Availability } from '../batch/availability.js';
 import type { Lane } from '../batch/lane.js';
 import { type BatcherSettings, byLane } from '../batch/batcher.js';

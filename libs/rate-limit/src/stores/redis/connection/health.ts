@@ -3,7 +3,7 @@ import type { Logger } from '../../../util/logger.js';
 import { notify } from '../../../util/notify.js';
 import { reasonOf } from '../../../util/thrown.js';
 import type { RateLimitStoreError } from '../../store.js';
-import type { StoreObserver } from '../../observers.js';
+import type { StoreObserver } from '../../denials.js';
 import type { StoreStateChange } from '../../store-state.js';
 import { Breaker } from './breaker.js';
 import { isDisconnection } from '../clients/client-failure.js';

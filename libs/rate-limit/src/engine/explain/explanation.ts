@@ -1,7 +1,7 @@
 import type { AlgorithmName } from '../../algorithms/algorithm.js';
 import type { PolicyMode, PolicyNumbers } from '../../policy/policy.js';
 import type { OverrideChange } from '../overrides/override.js';
-import type { TableRoute } from './table.js';
+import type { TableRoute } from './limit-table.js';
 
 /** The override that is in force in this process. Its instants are ISO texts by the store's clock. */
 export interface ExplainedOverride {
