@@ -28,6 +28,32 @@ export function trustsHopOf(host: HttpAdapterHost): TrustsHop {
   return trustsHop(host.httpAdapter.getInstance<{ get(name: string): unknown }>().get('trust proxy fn'));
 }
 
+interface WithRouter {
+  readonly router?: { readonly stack?: readonly { readonly name?: string }[] };
+}
+
+interface WithHooks {
+  addHook(name: 'onReady', hook: () => Promise<void>): unknown;
+  hasRequestDecorator(name: string): boolean;
+}
+
+/**
+ * Calls `found` at boot if the platform has a middleware or plugin of CORS. Express shows it by the middleware's name. Fastify loads
+ * the plugin after Nest has started its modules, and then shows the plugin's decorator.
+ */
+export function findCors({ httpAdapter }: HttpAdapterHost, found: () => void): void {
+  const platform: unknown = httpAdapter?.getType?.();
+  if (platform === 'express') {
+    const { router } = httpAdapter.getInstance<WithRouter>();
+    if (router?.stack?.some(({ name }) => name === 'corsMiddleware') === true) found();
+  } else if (platform === 'fastify') {
+    const instance = httpAdapter.getInstance<WithHooks>();
+    instance.addHook('onReady', async () => {
+      if (instance.hasRequestDecorator('corsPreflightEnabled')) found();
+    });
+  }
+}
+
 /** Fastify keeps the options it was made with under a symbol; its public `initialConfig` leaves `trustProxy` out. */
 function fastifyOptions(instance: object): { readonly trustProxy?: unknown } | undefined {
   const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === 'fastify.options');

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
@@ -6,9 +6,9 @@ import { withHelp } from '../util/error-codes.js';
 import { isPromise } from '../util/is-promise.js';
 import { readable, reasonOf } from '../util/thrown.js';
 import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from './application-guard.js';
-import { ApplicationCors } from './cors.js';
 import { beforeRouting, type Middleware } from './before-routing.js';
 import { BEFORE_ROUTING } from './exchanges/call.js';
+import { findCors } from './platform.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from './route-policies.js';
@@ -22,10 +22,9 @@ export const PLAIN_GUARD = Symbol('RateLimitGuard of the middleware');
  * subclass of `RateLimitGuard` skips, sets headers and rejects here as it does on routes.
  */
 @Injectable()
-export class RateLimitMiddleware implements OnModuleInit {
+export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap {
   private guard: RateLimitGuard | undefined;
   private unplaced: unknown;
-  private readonly cors: ApplicationCors;
 
   private readonly use = (policies: Route, ...[request, response, next]: Parameters<Middleware>): void => {
     let passed: boolean | Promise<boolean>;
@@ -35,7 +34,7 @@ export class RateLimitMiddleware implements OnModuleInit {
       this.guard ??= this.guardOfApplication();
       passed = this.guard.limitUnlessListed(policies, context);
     } catch (error) {
-      this.reject(request, response, next, error);
+      next(asError(error));
       return;
     }
     if (!isPromise(passed)) {
@@ -44,26 +43,24 @@ export class RateLimitMiddleware implements OnModuleInit {
     }
     passed.then(
       () => next(),
-      (error: unknown) => this.reject(request, response, next, error),
+      (error: unknown) => next(asError(error)),
     );
   };
 
   constructor(
     @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
-    @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
+    @Inject(HttpAdapterHost) private readonly adapterHost: HttpAdapterHost,
     @Inject(PLAIN_GUARD) private readonly plainGuard: RateLimitGuard,
     @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
     BEFORE_ROUTING.add(this.use);
-    this.cors = new ApplicationCors(runtime.functions);
     const { middleware } = runtime;
     if (middleware === undefined) return;
     const limit: Middleware = (request, response, next) => this.use(middleware, request, response, next);
     // A testing module gets its adapter late: the middleware is placed as soon as there is one.
     adapterHost.init$.subscribe(() => {
       const { httpAdapter } = adapterHost;
-      if (httpAdapter) this.cors.watch(httpAdapter);
       // An application context has none.
       if (httpAdapter && !beforeRouting(httpAdapter, limit)) this.unplaced = httpAdapter.getType();
     });
@@ -80,9 +77,18 @@ export class RateLimitMiddleware implements OnModuleInit {
     );
   }
 
-  /** With the headers of CORS, which comes later: a browser lets its page read the rejection then. */
-  private reject(...[request, response, next, error]: [...Parameters<Middleware>, unknown]): void {
-    this.cors.answer(request, response, () => next(asError(error)));
+  /** `enableCors` may come after the modules have started. */
+  onApplicationBootstrap(): void {
+    if (this.runtime.middleware === undefined) return;
+    findCors(this.adapterHost, () => {
+      new RateLimitLogger().warn(
+        withHelp(
+          'RateLimitModule, middleware: it rejects before CORS sets its headers, so a page of another origin sees a network error in the ' +
+            'place of the 429. Limit by the guard what such pages call, or let CORS run first',
+          'FG_CORS',
+        ),
+      );
+    });
   }
 
   /**

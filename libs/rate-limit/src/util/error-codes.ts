@@ -30,6 +30,7 @@ export const ERROR_CODES = [
   'FG_TRUST_PROXY',
   'FG_REDIS_OPTION_IGNORED',
   'FG_QUEUE_TOO_LONG',
+  'FG_CORS',
   'FG_POLICY_NUMBERS',
   // Warnings at run time.
   'FG_FORWARDED_HEADER',
