@@ -61,7 +61,7 @@ export type {
 } from './metrics/stats.js';
 export { RateLimitAdminModule, type RateLimitAdminOptions } from './nest/admin/rate-limit-admin.module.js';
 export type { RateLimitExceededBody } from './http/bodies.js';
-export type { HeaderFormat } from './http/headers.js';
+export { RATE_LIMIT_HEADERS, type HeaderFormat } from './http/headers.js';
 export type {
   RateLimitAddressBlockedProblem,
   RateLimitExceededProblem,

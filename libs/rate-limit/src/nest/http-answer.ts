@@ -1,6 +1,5 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import type { besideEarlier } from '../http/beside-headers.js';
-import { exposeHeaders } from '../http/exposed-headers.js';
 import { DRAFT } from '../http/headers/draft.js';
 import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from '../http/headers/x-ratelimit.js';
 import { decisionHeaders, type Header, type HeaderSettings, retryAfterSeconds } from '../http/headers.js';
@@ -64,7 +63,6 @@ function setHeaders(adapter: AbstractHttpAdapter, response: unknown, headers: re
     if (node !== undefined) node.setHeader(header[0], header[1]);
     else adapter.setHeader(response, lowers ? (LOWER_CASE.get(header[0]) ?? header[0]) : header[0], header[1]);
   }
-  exposeHeaders(response, headers);
 }
 
 /** A `Cache-Control` of the application that forbids it as well stays. */
