@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Call, Procedures, Reply } from './answer-calls.js';
@@ -85,13 +84,23 @@ export class Child<P extends Procedures> implements AsyncDisposable {
     );
   }
 
-  /** Resolves when the process answers calls. @throws Error with the last output of a process that ends before, or hangs */
+  /**
+   * Resolves when the process answers calls. Rejects once there is no process.
+   *
+   * @throws Error with the last output of a process that ends before, or hangs
+   */
   static async start<P extends Procedures>(options: ChildOptions): Promise<Child<P>> {
     const { startLimitMs = START_LIMIT_MS } = options;
     const child = new Child<P>(options);
     // The first message, without a number, says that the process is ready.
-    await child.within(startLimitMs, 'has not started', child.answer(0));
-    return child;
+    try {
+      await child.within(startLimitMs, 'has not started', child.answer(0));
+      return child;
+    } catch (error) {
+      child.process.kill('SIGKILL');
+      await child.exit();
+      throw error;
+    }
   }
 
   /** @throws Error with the last output of a process that has ended */
@@ -114,12 +123,18 @@ export class Child<P extends Procedures> implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
-    const exit = once(this.process, 'exit');
     if (this.process.connected) this.process.disconnect(); // `answerCalls` ends the process then
     const kill = setTimeout(() => this.process.kill('SIGKILL'), STOP_LIMIT_MS);
-    await exit;
+    await this.exit();
     clearTimeout(kill);
+  }
+
+  /** Resolves when there is no process: it has ended, or could not be started. */
+  private async exit(): Promise<void> {
+    const { pid, exitCode, signalCode } = this.process;
+    if (pid === undefined || exitCode !== null || signalCode !== null) return;
+    // Not `once` of node:events, which rejects where a signal kills the process meanwhile.
+    await new Promise((resolve) => this.process.once('exit', resolve));
   }
 
   private answer(id: number): Promise<unknown> {

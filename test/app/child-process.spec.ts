@@ -54,6 +54,18 @@ it('kills a process that hangs while it starts', async () => {
   await until('the process has ended', 10_000, () => running() === before);
 });
 
+it('a start that is aborted rejects once the process has ended', async () => {
+  const script = new URL('./support/hanging.ts', import.meta.url);
+  const running = (): number => process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length;
+  const before = running();
+  const killer = new AbortController();
+  const starting = Child.start({ name: 'The child', script, signal: killer.signal });
+  expect(running()).toBe(before + 1);
+  killer.abort();
+  await expect(starting).rejects.toThrow('aborted');
+  expect(running()).toBe(before);
+});
+
 it('rejects when this process can open no files, and ends nothing', async () => {
   await using child = await startOne();
   expect(await child.call('startWithoutFiles')).toMatch(/EMFILE|ENFILE/);

@@ -22,7 +22,7 @@ export class Worlds implements AsyncDisposable {
   private timer: NodeJS.Timeout | undefined;
   private isLooking = false;
   private preparing = false;
-  private starting: Promise<unknown> = Promise.resolve();
+  private starting: Promise<readonly PromiseSettledResult<World>[]> = Promise.resolve([]);
 
   /**
    * @param onLook called several times per second with what both worlds look like
@@ -53,9 +53,9 @@ export class Worlds implements AsyncDisposable {
       if (this.killer.signal.aborted) return;
       const one = (id: WorldId): Promise<World> =>
         World.start(id, { ...configuration, redisUrl: url && databaseOf(url, id) }, this.killer.signal);
-      const both = Promise.all([one('left'), one('right')]);
-      this.starting = both.catch(() => undefined);
-      const [left, right] = await both;
+      const both = [one('left'), one('right')] as const;
+      this.starting = Promise.allSettled(both);
+      const [left, right] = await Promise.all(both);
       this.started = { left, right };
       await left.enforce(false);
       await this.look();
@@ -95,9 +95,9 @@ export class Worlds implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.killer.abort();
     clearInterval(this.timer);
-    await this.starting;
-    const { started } = this;
-    if (started !== undefined) await Promise.all(WORLD_IDS.map((id) => started[id][Symbol.asyncDispose]()));
+    // One may have started where the other has failed.
+    const worlds = (await this.starting).flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    await Promise.all(worlds.map((world) => world[Symbol.asyncDispose]()));
   }
 
   private async refresh(): Promise<void> {
