@@ -183,7 +183,7 @@ describe.each(PLATFORMS)('different policies of one name over %s', (platform) =>
     ],
     ['of different windows, which have different keys', login({ ...STRICT, window: '1m' }), { middleware: [ROOMY] }],
     ['equal but written differently', login({ ...ROOMY, window: 3_600_000 }), { middleware: [ROOMY] }],
-    ['different in cost only', login({ ...ROOMY, cost: 5 }), { middleware: [ROOMY] }],
+    ['different in cost only, chosen by a function', login(() => ({ ...ROOMY, cost: 5 })), { middleware: [ROOMY] }],
     ['different in onStoreFailure only', login({ ...ROOMY, onStoreFailure: 'closed' }), { middleware: [ROOMY] }],
   ])('do not stop the boot when they are %s', async (_case, controllers, options) => {
     await using app = await limited(platform, controllers, { store: new StillStore(), ...options });
@@ -216,6 +216,44 @@ describe.each(PLATFORMS)('different policies of one name over %s', (platform) =>
 
 const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 20, refill: '1/h', scope: 'app' } as const;
 
+describe.each(PLATFORMS)('different costs of one policy in the middleware and on a route over %s', (platform) => {
+  const other = (): number => 1;
+  const ofPlan = { algorithm: 'token-bucket', capacity: 20, refill: '1/h', scope: 'app' } as const;
+
+  it.each<[string, Policy['cost'], Policy['cost'], string]>([
+    ['constants', 1, 5, 'costs 5 on the route and 1 in'],
+    ['none and a constant', undefined, 2, 'costs 2 on the route and 1 in'],
+    ['a function and a constant', costOf, 1, 'costs 1 on the route and what a function says in'],
+    ['two functions', costOf, other, 'costs what a function says on the route and what a function says in'],
+  ])('stop the boot: %s', async (_case, before, behind, message) => {
+    const costs = (cost: Policy['cost']): Policy => ({ ...BUCKET, ...(cost !== undefined && { cost }) }) as Policy;
+    const boot = limited(platform, login(costs(behind)), { store: new StillStore(), middleware: [costs(before)] });
+    await expect(boot).rejects.toThrow(RateLimitConfigError);
+    await expect(boot).rejects.toMatchObject({ code: 'FG_POLICIES_TOGETHER' });
+    await expect(boot).rejects.toThrow(
+      `Session.login: policy 'all' ${message} the module's middleware: give it one cost`,
+    );
+  });
+
+  it('stop the boot: in the defaults', async () => {
+    const options = { defaults: [{ ...BUCKET, cost: 3 }], middleware: [BUCKET] };
+    await expect(limited(platform, Plain, { store: new StillStore(), ...options })).rejects.toThrow(
+      "Plain.get: policy 'all' costs 3 on the route and 1 in the module's middleware",
+    );
+  });
+
+  it.each<[string, PolicySource, RateLimitModuleOptions]>([
+    ['the same constant', { ...BUCKET, cost: 2 }, { middleware: [{ ...BUCKET, cost: 2 }] }],
+    ['the same function', { ...BUCKET, cost: costOf }, { middleware: [{ ...BUCKET, cost: costOf }] }],
+    ['one name', 'plan', { policies: { plan: { ...ofPlan, cost: costOf } }, middleware: ['plan'] }],
+    ['other identities', { ...BUCKET, by: 'global', cost: 2 }, { middleware: [{ ...BUCKET, by: 'ip' }] }],
+    ['another scope', { ...BUCKET, scope: 'route', cost: 2 }, { middleware: [BUCKET] }],
+  ])('do not stop the boot: %s', async (_case, source, options) => {
+    await using app = await limited(platform, login(source), { store: new StillStore(), ...options });
+    expect((await app.send('/login')).status).toBe(200);
+  });
+});
+
 describe.each(PLATFORMS)('a policy of both the middleware and a route over %s', (platform) => {
   const open = async (
     before: Partial<Policy>,
@@ -224,7 +262,8 @@ describe.each(PLATFORMS)('a policy of both the middleware and a route over %s', 
     options: RateLimitModuleOptions = {},
   ): Promise<HttpApp & { readonly store: StillStore }> => {
     const store = new StillStore();
-    const route = login({ ...BUCKET, ...behind } as Policy, ...beside);
+    // Boot refuses different costs that it knows: a function chooses the policy of the route.
+    const route = login(() => ({ ...BUCKET, ...behind }) as Policy, ...beside);
     const middleware = [{ ...BUCKET, ...before } as Policy];
     return Object.assign(await limited(platform, route, { store, ...options, middleware }), { store });
   };

@@ -23,7 +23,7 @@ class Routes {
   own(): void {}
 
   @Get('dearer')
-  @RateLimit({ ...SHARED, cost: 5 })
+  @RateLimit(() => ({ ...SHARED, cost: 5 }))
   dearer(): void {}
 
   @Get('closed')

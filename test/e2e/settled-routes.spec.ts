@@ -207,17 +207,19 @@ describe.each(KINDS)('a route that is settled after its response, over $platform
 describe.each(KINDS)('a policy in the middleware and on a route, over $platform with $store', ({ platform, store }) => {
   it('settles the final cost of a request once, whatever each of them has charged', async () => {
     const both: Policy = { ...HOURS, name: 'both', limit: 100, settle: ({ value }) => Number(value) };
+    // The middleware knows no handler yet.
+    const charged: Policy = { ...both, cost: (context) => (context.getHandler().name === 'dear' ? 5 : 2) };
 
     @Controller()
     class Both {
       @Get('dear')
-      @RateLimit({ ...both, cost: 5 })
+      @RateLimit(charged)
       dear(@Query('final') final: string): string {
         return final;
       }
 
       @Get('same')
-      @RateLimit({ ...both, cost: 2 })
+      @RateLimit(charged)
       same(@Query('final') final: string): string {
         return final;
       }
@@ -225,7 +227,7 @@ describe.each(KINDS)('a policy in the middleware and on a route, over $platform 
       @Get('plain')
       plain(): void {}
     }
-    const options = { identity: FROM_HEADERS, middleware: [{ ...both, cost: 2 }], ...STORES[store]!() };
+    const options = { identity: FROM_HEADERS, middleware: [charged], ...STORES[store]!() };
     await using app = await limited(platform, Both, options);
     let left = 100;
     for (const [path, final] of [

@@ -287,7 +287,7 @@ it.each(PLATFORMS)(
     @Controller()
     class Dearer {
       @Get('dearer')
-      @RateLimit({ ...shared, cost: 2 })
+      @RateLimit(() => ({ ...shared, cost: 2 }))
       get(): void {}
     }
     await using app = await limited(platform, Dearer, { policies: { shared }, middleware: ['shared'] });

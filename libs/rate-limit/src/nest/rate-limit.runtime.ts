@@ -54,6 +54,7 @@ import { type Route, RoutePolicies } from './route-policies.js';
 import { replacedDefaults, unguardedHandlers, sourcesOf } from './route-sources.js';
 import type { IdentityChain } from './types.js';
 import { RateLimitLogger } from './logger.js';
+import { checkMiddlewareCosts } from './middleware-costs.js';
 
 /** Marks the runtimes of any copy of the package. */
 const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
@@ -281,6 +282,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     for (const { type, handler, name, adapter } of handlers) {
       const route = this.routes.of(type, handler);
+      // A handler of another context, or of a GraphQL operation, does not share what the middleware has charged.
+      if (adapter.type === 'http') checkMiddlewareCosts(this.middleware, route, name);
       for (const policy of route?.fixed ?? []) this.expect(policy, name);
       for (const policy of route?.staticPolicies ?? []) {
         this.expectSupport(policy, name);

@@ -30,8 +30,8 @@ export interface RateLimitModuleOptions {
    * The policies of all HTTP traffic before it is routed: names, or policies with a name, of scope `'app'`. They also count what
    * no guard sees: requests without a route, bodies that cannot be parsed, CORS preflights, static files. Default none.
    *
-   * They are a step of their own: their charge stays when the route rejects. A policy that stands on both sides charges the
-   * larger of the two costs once. `skipIf` reaches them, `@SkipRateLimit` does not. Their functions run before body parsing and
+   * They are a step of their own: their charge stays when the route rejects. A policy that stands on both sides is
+   * charged once, and needs one cost. `skipIf` reaches them, `@SkipRateLimit` does not. Their functions run before body parsing and
    * authentication; `getClass()` and `getHandler()` return placeholders. docs/identity.md, "Count what no guard sees", has the exceptions.
    *
    * @example { middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 200, refill: 100, by: 'ip' }] }
