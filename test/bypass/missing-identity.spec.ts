@@ -220,7 +220,7 @@ describe.each(PLATFORMS)('a request without the identity that a policy counts, o
         'api-key',
         failing(new Error('forged')),
         rejecting(new Error('forged')),
-        (() => ({ kind: 'key', value: { token: SECRET } })) as unknown as PolicyBy,
+        (() => ({ kind: 'api-key', value: { token: SECRET } })) as unknown as PolicyBy,
         () => ({ kind: `key ${SECRET}`, value: 'x' }),
         (() => SECRET) as unknown as PolicyBy,
       ] as PolicyBy[]) {

@@ -165,7 +165,7 @@ describe.each(PLATFORMS)('over %s, API keys', (platform) => {
     @RateLimit(
       { ...BUCKET, name: 'client' },
       { ...BUCKET, name: 'key', by: 'api-key' },
-      { ...BUCKET, name: 'own', by: (): { kind: string; value: string } => ({ kind: 'key', value: SECRET }) },
+      { ...BUCKET, name: 'own', by: (): { kind: string; value: string } => ({ kind: 'api-key', value: SECRET }) },
     )
     get(): void {}
 

@@ -231,7 +231,6 @@ describe.each(PLATFORMS)("over %s, an 'api-key'", (platform) => {
   const identity: IdentityResolver[] = [{ kind: 'api-key', resolve: () => SECRET }];
 
   it.each<[string, Policy, RateLimitModuleOptions]>([
-    ["of kind 'key' from a function", { ...BUCKET, by: () => ({ kind: 'key', value: SECRET }) }, {}],
     ['from a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
     ['from an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
     ['from a resolver', BUCKET, { identity }],
@@ -246,8 +245,29 @@ describe.each(PLATFORMS)("over %s, an 'api-key'", (platform) => {
     const store = new StillStore();
     await using app = await limited(platform, One, { ...options, store });
     expect((await app.send('/')).status).toBe(200);
-    const tag = identityTag({ kind: 'key', value: SECRET });
+    const tag = identityTag({ kind: 'api-key', value: SECRET });
     expect(store.keys).toEqual([expect.stringMatching(`^rl:{${tag}}:`.replaceAll(/[{}]/g, '\\$&'))]);
     expect(store.keys.join()).not.toContain(SECRET);
+  });
+
+  it("of kind 'key' is refused with the right name, and the error does not show it", async () => {
+    const key = { kind: 'key', value: SECRET };
+    expect(() => identityTag(key)).toThrow("an identity: its kind is 'key', the kind of an API key is 'api-key'");
+    expect(() => identityTag(key)).not.toThrow(SECRET);
+    const resolvers = [{ kind: 'key', resolve: () => SECRET }];
+    await expect(limited(platform, [], { identity: resolvers })).rejects.toThrow(
+      /got kind 'key', which is 'api-key' now,/,
+    );
+
+    @Controller()
+    class One {
+      @Get()
+      @RateLimit({ ...BUCKET, by: () => key })
+      get(): void {}
+    }
+    await using app = await limited(platform, One, { store: new StillStore() });
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.text).toContain("the kind of an API key is 'api-key'");
+    expect(app.logs.text).not.toContain(SECRET);
   });
 });

@@ -227,7 +227,7 @@ describe('the arguments of the limiter', () => {
       'daily',
       { kind: 'api-key', value: 0.123 },
       {},
-      "a 'key' identity: its value must be a string, a safe integer or a bigint (see ",
+      "an 'api-key' identity: its value must be a string, a safe integer or a bigint (see ",
     ],
   ];
 

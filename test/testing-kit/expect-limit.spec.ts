@@ -85,7 +85,7 @@ describe.each(PLATFORMS)('expectLimit over %s', (platform) => {
   });
 
   it('makes clients of header identities, and of the function that the test gives', async () => {
-    for (const identity of [{ key: 'k1' }, { 'api-key': 'k2' }, ADA] as TestIdentity[]) {
+    for (const identity of [{ 'api-key': 'k1' }, { 'api-key': 'k2' }, ADA] as TestIdentity[]) {
       await expectLimit(app).get('/window').as(identity).toAdmit(5);
     }
     const byTenant = expectLimit(app, { as: async ({ tenant }) => ({ 'X-User-Id': `${tenant}!` }) });

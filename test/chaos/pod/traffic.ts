@@ -45,7 +45,7 @@ export class DirectTraffic {
     const cost = random(4) === 0 ? 1 + random(MAX_COST) : 1;
     // The limiter keeps recent clients, but no API keys. With another kind, new identities would look like a leak.
     const once = !policies.includes('rider') && random(3) > 0;
-    const identity = once ? { kind: 'key', value: id } : { kind: 'user', value: RIDERS[random(RIDERS.length)]! };
+    const identity = once ? { kind: 'api-key', value: id } : { kind: 'user', value: RIDERS[random(RIDERS.length)]! };
     if (once) policies.push('once');
     void ask(limiter, recorder, { id, policies: [...policies, 'ledger'], identity, cost });
   }

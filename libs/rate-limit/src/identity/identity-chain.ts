@@ -71,12 +71,11 @@ export class IdentityChain<Context extends object> {
     private readonly peer: Peer<Context>,
     private readonly missing?: MissingIdentities<Context>,
   ) {
-    const of = (...kinds: string[]): readonly IdentityResolver<Context>[] =>
-      resolvers.filter(({ kind }) => kinds.includes(kind));
+    const of = (one: string): readonly IdentityResolver<Context>[] => resolvers.filter(({ kind }) => kind === one);
     const ip = of('ip').length > 0 ? of('ip') : [peer.address];
     // The chain always ends with an address. Without it, all unidentified requests would share one state.
     this.client = of('ip').length > 0 ? resolvers : [...resolvers, ...ip];
-    this.byKind = { ip, user: of('user'), 'api-key': of('key', 'api-key') };
+    this.byKind = { ip, user: of('user'), 'api-key': of('api-key') };
     this.beforeAddress = this.client.slice(
       0,
       this.client.findIndex(({ kind }) => kind === 'ip'),

@@ -3,6 +3,10 @@ import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { Identity } from './identity.js';
 
 const KIND = /^[a-z0-9-]{1,16}$/;
+/** The kind of API keys, as options, identities and answers name it. */
+const API_KEY = 'api-key';
+/** The same kind in tags, which stand in the keys of the store. Another text would start every key's limits anew. */
+const KEY_IN_TAGS = 'key';
 const MAX_BYTES = 64;
 /** The longest tag: a kind, a colon, a value. */
 export const MAX_TAG_BYTES = 16 + 1 + MAX_BYTES;
@@ -66,21 +70,24 @@ export function identityTag(identity: Identity): string {
  * @throws {RateLimitConfigError} as `identityTag` does
  */
 export function tagFor(identity: Identity, where: string): string {
-  if (!isKind(identity?.kind)) {
+  const given: unknown = identity?.kind;
+  if (!isKind(given)) {
     throw new RateLimitConfigError(
       `${calledBy(where)}an identity`,
-      `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }`,
+      given === KEY_IN_TAGS
+        ? NO_KIND
+        : `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }`,
       'FG_INVALID_IDENTITY',
     );
   }
-  // The option is called by: 'api-key', so functions are likely to return that kind.
-  const kind = identity.kind === 'api-key' ? 'key' : identity.kind;
+  const isApiKey = given === API_KEY;
+  const kind = isApiKey ? KEY_IN_TAGS : identity.kind;
   const value = valueText(identity.value);
   if (value === undefined) {
     // No message shows an API key.
-    const got = kind === 'key' ? '' : `, got ${shown(identity.value)}`;
+    const got = isApiKey ? '' : `, got ${shown(identity.value)}`;
     throw new RateLimitConfigError(
-      `${calledBy(where)}a '${kind}' identity`,
+      `${calledBy(where)}${isApiKey ? 'an' : 'a'} '${identity.kind}' identity`,
       `its value must be a string, a safe integer or a bigint${got}`,
       'FG_INVALID_IDENTITY',
     );
@@ -88,7 +95,16 @@ export function tagFor(identity: Identity, where: string): string {
   if (value.length > MAX_ESCAPED) return `${kind}:${digestOfUnits(value)}`;
   // SHA-256 reads UTF-8, in which distinct lone surrogates are equal. Their escapes differ.
   const safe = escape(value);
-  return `${kind}:${kind === 'key' || safe.length > MAX_BYTES ? digest(safe) : safe}`;
+  return `${kind}:${isApiKey || safe.length > MAX_BYTES ? digest(safe) : safe}`;
+}
+
+/** What is said of the kind that stands in tags alone. */
+const NO_KIND = `its kind is 'key', the kind of an API key is 'api-key': give { kind: 'api-key', value: '...' }`;
+
+/** The kind of the identity that a tag stands for. */
+export function kindOfTag(tag: string): string {
+  const kind = tag.slice(0, tag.indexOf(':'));
+  return kind === KEY_IN_TAGS ? API_KEY : kind;
 }
 
 function calledBy(where: string): string {
@@ -141,10 +157,11 @@ export function valueText(value: unknown): string | undefined {
   return Number.isSafeInteger(value) || typeof value === 'bigint' ? String(value) : undefined;
 }
 
-/** Whether `kind` can be an identity's kind. */
+/** Whether `kind` can be an identity's kind. `'key'` cannot: API keys have the kind `'api-key'`. */
 export function isKind(kind: unknown): boolean {
   // Most requests have one of these: a comparison of texts costs less than an expression.
-  return kind === 'user' || kind === 'ip' || kind === 'key' || (typeof kind === 'string' && KIND.test(kind));
+  if (kind === 'user' || kind === 'ip' || kind === API_KEY) return true;
+  return typeof kind === 'string' && kind !== KEY_IN_TAGS && KIND.test(kind);
 }
 
 /**

@@ -7,7 +7,7 @@ export type IdentityValue = string | number | bigint;
  * @example { kind: 'user', value: 'rider-1234' }
  */
 export interface Identity {
-  /** `'user'`, `'key'` or `'api-key'` (always hashed), `'ip'`, or a kind of your own: 1 to 16 of a-z, 0-9 and -. */
+  /** `'user'`, `'api-key'` (always hashed), `'ip'`, or a kind of your own: 1 to 16 of a-z, 0-9 and -. */
   readonly kind: string;
   /** Any text or whole number. Keys contain it escaped; an API key, or a text of more than 64 bytes, is hashed. */
   readonly value: IdentityValue;
@@ -24,7 +24,7 @@ export type IdentityFunction<Context> = (context: Context) => MaybeIdentity | Pr
 
 /** Finds one kind of identity in a request. */
 export interface IdentityResolver<Context> {
-  /** The kind of the identities. `by: 'user'`, `'api-key'` and `'ip'` use the resolvers of kind `user`, `key` and `ip`. */
+  /** The kind of the identities. `by: 'user'`, `'api-key'` and `'ip'` use the resolvers of that kind. */
   readonly kind: string;
   /** The header that the resolver trusts, if there is one. The log names it at boot. */
   readonly header?: string;

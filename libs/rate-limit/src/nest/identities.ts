@@ -11,7 +11,7 @@ import type { CheckedOptions } from './options/check-options.js';
 import type { IdentityResolver } from './types.js';
 
 /**
- * Reads API keys from a header (default `X-API-Key`), kind `key`. Name it in the module's `identity` only behind a gateway that
+ * Reads API keys from a header (default `X-API-Key`), kind `api-key`. Name it in the module's `identity` only behind a gateway that
  * checks keys: other clients can invent a key for each request. Keys in the store always contain a hash.
  *
  * @param options.header the header's name, in any case
@@ -19,7 +19,7 @@ import type { IdentityResolver } from './types.js';
  * @example RateLimitModule.forRoot({ identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()] })
  */
 export function apiKeyIdentity(options: { header?: string } = {}): IdentityResolver {
-  return overHttp(headerResolver('apiKeyIdentity', 'key', options, 'X-API-Key'));
+  return overHttp(headerResolver('apiKeyIdentity', 'api-key', options, 'X-API-Key'));
 }
 
 /**

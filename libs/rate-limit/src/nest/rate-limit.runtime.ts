@@ -164,7 +164,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       timeZones: this.policyFunctions.timeZones,
       overrides: opened.overrides,
       defaults: options,
-      kinds: (options.identity ?? []).map(({ kind }) => (kind === 'api-key' ? 'key' : kind)),
+      kinds: (options.identity ?? []).map(({ kind }) => kind),
     });
     this.limiter = new RateLimiter(
       this.engine,

@@ -162,7 +162,7 @@ export function hasEffect(options: CallOptions | undefined): options is CallOpti
 
 /** A client's plan changes, so what it was charged under is not kept. */
 function mayKeep(policies: readonly BoundPolicy[], kind: string, value: string): boolean {
-  if (kind === 'key' || kind === 'api-key' || value.length > MAX_RECENT_LENGTH) return false;
+  if (kind === 'api-key' || value.length > MAX_RECENT_LENGTH) return false;
   return policies.every(({ plans }) => plans === undefined);
 }
 

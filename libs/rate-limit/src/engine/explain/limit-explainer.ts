@@ -1,4 +1,5 @@
 import type { OnMissingIdentity } from '../../identity/identity.js';
+import { kindOfTag } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
 import { candidateName } from '../../policy/candidate.js';
 import type { Decision } from '../../policy/decision.js';
@@ -340,7 +341,7 @@ export class LimitExplainer {
   private counts(policy: BoundPolicy, tag: string): boolean | null {
     const { by, name, keyTail } = policy;
     const { routes, kinds, defaults } = this.sources;
-    const kind = tag.slice(0, tag.indexOf(':'));
+    const kind = kindOfTag(tag);
     if (by === 'global') return true;
     // Code names the identity that RateLimiter counts.
     if (![...routes.boundTo(name)].some((one) => one.keyTail === keyTail)) return true;
@@ -348,7 +349,7 @@ export class LimitExplainer {
     if (by === 'client') return kinds.includes(kind) || ADDRESSES.includes(kind);
     if (by === 'ip') return ADDRESSES.includes(kind);
     const missing: OnMissingIdentity = policy.onMissingIdentity ?? defaults.onMissingIdentity;
-    return kind === (by === 'api-key' ? 'key' : by) || (missing === 'ip' && ADDRESSES.includes(kind));
+    return kind === by || (missing === 'ip' && ADDRESSES.includes(kind));
   }
 }
 

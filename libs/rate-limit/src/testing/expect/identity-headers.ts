@@ -23,11 +23,9 @@ interface HeaderIdentity {
 export function headersFor(resolvers: readonly HeaderIdentity[]): IdentityHeaders {
   return (identity) => {
     const headers: Record<string, string> = {};
-    for (const [given, value] of Object.entries(identity)) {
-      // The option is called by: 'api-key', so tests are likely to name that kind.
-      const kind = given === 'api-key' ? 'key' : given;
+    for (const [kind, value] of Object.entries(identity)) {
       const header = resolvers.find((resolver) => resolver.kind === kind && resolver.header !== undefined)?.header;
-      if (header === undefined) throw unknownKind(given, resolvers);
+      if (header === undefined) throw unknownKind(kind, resolvers);
       headers[header] = value;
     }
     return headers;
