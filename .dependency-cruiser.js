@@ -158,6 +158,15 @@ export default {
       },
     },
     {
+      name: 'application-one-way',
+      comment:
+        'The folders of the application depend on each other in one direction; the page of the control room runs the application',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^src/[^/]+$', pathNot: '^src/control-room' },
+      to: { circular: true, path: '^src/' },
+    },
+    {
       name: 'application-alone',
       comment: 'The application imports neither tests nor tools; only the stage of the control room starts a Redis',
       severity: 'error',

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
 import { ValidateBy, type ValidationArguments } from 'class-validator';
-import { hostName } from '../http/host-name.js';
+import { hostName } from './host-name.js';
 
 /** The address for `BIND` that means all addresses of the machine. */
 export const ALL_ADDRESSES = '*';

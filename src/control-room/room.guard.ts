@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { ALL_ADDRESSES, type Configuration } from '../config/configuration.js';
-import { hostName, isLoopback } from '../http/host-name.js';
+import { hostName, isLoopback } from '../config/host-name.js';
 import { forbidden } from '../http/forbidden.js';
 
 /**

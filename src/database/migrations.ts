@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely';
-import { DEMO_RIDERS } from '../accounts/demo-riders.js';
+import { DEMO_RIDERS } from './demo-riders.js';
 import type { Tables } from './tables.js';
 
 export type Dialect = 'postgres' | 'sqlite';

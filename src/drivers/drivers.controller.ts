@@ -6,12 +6,12 @@ import { ClientSignal } from '../http/client-signal.js';
 import { LOCATION_INDEX, MATCHING_LIMIT, NEARBY, REPORTER } from '../limits/policies.js';
 import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { Matching } from '../matching/matching.js';
-import type { DriverPosition } from './driver-index.js';
-import { DriverPositionDto } from './driver-position.dto.js';
+import type { DriverPosition } from '../matching/drivers/driver-index.js';
+import { DriverPositionDto } from '../matching/drivers/driver-position.dto.js';
 import { LocationResponse, NearbyResponse } from './drivers.response.js';
-import { NearbyQuery } from './nearby.query.js';
-import { MAX_POSITIONS } from './position-batch.js';
-import { PositionBatchPipe } from './position-batch.pipe.js';
+import { NearbyQuery } from '../matching/drivers/nearby.query.js';
+import { MAX_POSITIONS } from '../limits/position-batch.js';
+import { PositionBatchPipe } from '../matching/drivers/position-batch.pipe.js';
 
 /** The most drivers that a map can show clearly. */
 const MAX_SHOWN = 50;

@@ -2,9 +2,8 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { ConfigService } from '@nestjs/config';
 import type { FixedWindowPolicy, Policy, TokenBucketPolicy } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
-import { batchCost } from '../drivers/position-batch.js';
-import { accountNamed } from '../login/account-named.js';
-import type { Completion } from '../trips/summary/language-model.js';
+import { batchCost } from './position-batch.js';
+import { accountNamed } from './account-named.js';
 
 // Every policy of the application. docs/demo.md quotes this file.
 
@@ -122,7 +121,10 @@ export const ONE_SUMMARY = {
   settle: ({ value, error }) => {
     if (error !== undefined) return 0;
     // A client that leaves does not learn what the summary takes: the estimate stays charged.
-    return (value as Pick<Completion, 'usage'> | undefined)?.usage.total_tokens ?? SUMMARY_ESTIMATE;
+    return (
+      (value as { readonly usage: { readonly total_tokens: number } } | undefined)?.usage.total_tokens ??
+      SUMMARY_ESTIMATE
+    );
   },
 } as const satisfies Policy;
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
-import type { ClaimedDriver } from '../drivers/driver-index.js';
+import type { ClaimedDriver } from './drivers/driver-index.js';
 import { CENTER } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
 import { LocalMatchingService } from './local-matching.service.js';

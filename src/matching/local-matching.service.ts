@@ -1,9 +1,9 @@
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../config/configuration.js';
-import type { DriverIndex, DriverPosition, NearbyDriver } from '../drivers/driver-index.js';
-import { LocalDriverIndex } from '../drivers/local-driver-index.js';
-import { seededDrivers } from '../drivers/seeded-drivers.js';
+import type { DriverIndex, DriverPosition, NearbyDriver } from './drivers/driver-index.js';
+import { LocalDriverIndex } from './drivers/local-driver-index.js';
+import { seededDrivers } from './drivers/seeded-drivers.js';
 import type { Position } from '../geo/position.js';
 import { zoneOf } from '../geo/zone.js';
 import type { Clock } from '../time/clock.js';

@@ -1,4 +1,4 @@
-import type { ClaimedDriver, DriverPosition, NearbyDriver } from '../drivers/driver-index.js';
+import type { ClaimedDriver, DriverPosition, NearbyDriver } from './drivers/driver-index.js';
 import type { Position } from '../geo/position.js';
 import type { MatchingStatistics } from './matching-statistics.js';
 

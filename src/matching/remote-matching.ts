@@ -1,7 +1,7 @@
 import { ConflictException, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { errors, Pool } from 'undici';
 import type { MatchingConfiguration } from '../config/configuration.js';
-import type { DriverPosition, NearbyDriver } from '../drivers/driver-index.js';
+import type { DriverPosition, NearbyDriver } from './drivers/driver-index.js';
 import type { Position } from '../geo/position.js';
 import type { MatchingStatistics } from './matching-statistics.js';
 import { type Match, Matching, MatchingUnavailableError, UNAVAILABILITIES, type ZoneSupply } from './matching.js';

@@ -4,9 +4,9 @@ import { RateLimit } from 'nestjs-floodgate';
 import { ZONE_STATS, ZONE_SURGE } from '../limits/policies.js';
 import { Matching } from '../matching/matching.js';
 import { StatsQuery } from './stats.query.js';
-import { SurgeDto } from './surge.dto.js';
+import { SurgeDto } from '../matching/surge.dto.js';
 import { ZoneStatsService } from './zone-stats.service.js';
-import { ZonePipe } from './zone.pipe.js';
+import { ZonePipe } from '../geo/zone.pipe.js';
 import { StatsResponse, SurgeResponse } from './zones.response.js';
 
 @ApiTags('Operation')

@@ -226,7 +226,7 @@ describe.each(PLATFORMS)('different costs of one policy in the middleware and on
     ['a function and a constant', costOf, 1, 'costs 1 on the route and what a function says in'],
     ['two functions', costOf, other, 'costs what a function says on the route and what a function says in'],
   ])('stop the boot: %s', async (_case, before, behind, message) => {
-    const costs = (cost: Policy['cost']): Policy => ({ ...BUCKET, ...(cost !== undefined && { cost }) }) as Policy;
+    const costs = (cost: Policy['cost']): Policy => ({ ...BUCKET, ...(cost !== undefined && { cost }) });
     const boot = limited(platform, login(costs(behind)), { store: new StillStore(), middleware: [costs(before)] });
     await expect(boot).rejects.toThrow(RateLimitConfigError);
     await expect(boot).rejects.toMatchObject({ code: 'FG_POLICIES_TOGETHER' });

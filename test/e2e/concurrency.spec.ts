@@ -73,7 +73,7 @@ class Routes {
   }
 
   @Get('dear')
-  @RateLimit({ ...THREE, cost: 2 })
+  @RateLimit(() => ({ ...THREE, cost: 2 }))
   dear(): Promise<string> {
     return this.hold();
   }

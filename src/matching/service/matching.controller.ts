@@ -1,9 +1,9 @@
 import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Put, Query } from '@nestjs/common';
-import type { DriverPosition, NearbyDriver } from '../../drivers/driver-index.js';
+import type { DriverPosition, NearbyDriver } from '../drivers/driver-index.js';
 import { ClientSignal } from '../../http/client-signal.js';
-import { PositionBatchPipe } from '../../drivers/position-batch.pipe.js';
-import { SurgeDto } from '../../zones/surge.dto.js';
-import { ZonePipe } from '../../zones/zone.pipe.js';
+import { PositionBatchPipe } from '../drivers/position-batch.pipe.js';
+import { SurgeDto } from '../surge.dto.js';
+import { ZonePipe } from '../../geo/zone.pipe.js';
 import type { MatchingStatistics } from '../matching-statistics.js';
 import { type Match, Matching, type ZoneSupply } from '../matching.js';
 import { NearestQuery } from './nearest.query.js';

@@ -1,4 +1,4 @@
-import { NearbyQuery } from '../../drivers/nearby.query.js';
+import { NearbyQuery } from '../drivers/nearby.query.js';
 import { FromQuery, IsIntBetween } from '../../http/validation.js';
 
 export class NearestQuery extends NearbyQuery {

@@ -1,8 +1,8 @@
 import { BadRequestException, Injectable, type PipeTransform, ValidationPipe } from '@nestjs/common';
-import { VALIDATION } from '../http/validation.js';
+import { VALIDATION } from '../../http/validation.js';
 import type { DriverPosition } from './driver-index.js';
 import { DriverPositionDto } from './driver-position.dto.js';
-import { MAX_POSITIONS } from './position-batch.js';
+import { MAX_POSITIONS } from '../../limits/position-batch.js';
 
 /** Enough to see the mistake in a batch. All messages could be thousands of lines. */
 const MAX_MESSAGES = 10;

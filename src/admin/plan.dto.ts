@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
-import { type Plan, PLANS } from './rider-accounts.js';
+import { type Plan, PLANS } from '../accounts/rider-accounts.js';
 
 export class PlanDto {
   @ApiProperty({ enum: PLANS })

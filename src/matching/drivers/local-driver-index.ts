@@ -1,8 +1,8 @@
-import { keyedQueue } from '../collections/keyed-queue.js';
-import { type Entry, type Found, PositionTree, snapped } from '../geo/position-tree.js';
-import type { Position } from '../geo/position.js';
-import { zoneOf } from '../geo/zone.js';
-import type { Clock } from '../time/clock.js';
+import { keyedQueue } from '../../collections/keyed-queue.js';
+import { type Entry, type Found, PositionTree, snapped } from '../../geo/position-tree.js';
+import type { Position } from '../../geo/position.js';
+import { zoneOf } from '../../geo/zone.js';
+import type { Clock } from '../../time/clock.js';
 import {
   type ClaimedDriver,
   type DriverCounts,

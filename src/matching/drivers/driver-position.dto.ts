@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsId, IsLatitude, IsLongitude } from '../http/validation.js';
+import { IsId, IsLatitude, IsLongitude } from '../../http/validation.js';
 
 export class DriverPositionDto {
   @ApiProperty({ example: 'driver-7' }) @IsId() driver_id: string;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { snapped } from '../geo/position-tree.js';
-import { zoneOf } from '../geo/zone.js';
+import { snapped } from '../../geo/position-tree.js';
+import { zoneOf } from '../../geo/zone.js';
 import { LocalDriverIndex } from './local-driver-index.js';
 
 const GARDEN = { lat: 40.7505, lng: -73.9934 };

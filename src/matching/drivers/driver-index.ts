@@ -1,4 +1,4 @@
-import type { Position } from '../geo/position.js';
+import type { Position } from '../../geo/position.js';
 
 export interface DriverPosition extends Position {
   readonly driverId: string;

@@ -2,14 +2,14 @@ import { Body, Controller, NotFoundException, Param, Put } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { RIDER_PLAN } from '../limits/policies.js';
-import { AccountResponse } from './account.response.js';
+import { AccountResponse } from '../accounts/account.response.js';
 import { PlanDto } from './plan.dto.js';
-import { RiderAccounts } from './rider-accounts.js';
+import { RiderAccounts } from '../accounts/rider-accounts.js';
 import { RiderPipe } from './rider.pipe.js';
 
 @ApiTags('Operation')
 @Controller('api/admin/riders')
-export class AccountsController {
+export class RiderPlansController {
   constructor(private readonly accounts: RiderAccounts) {}
 
   @Put(':id/plan')

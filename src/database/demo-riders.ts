@@ -1,5 +1,5 @@
 import type { Insertable } from 'kysely';
-import type { RidersTable } from '../database/tables.js';
+import type { RidersTable } from './tables.js';
 
 /** The riders of a new database. The password of all of them is `open-sesame`: their hashes are fixed, so that boot derives none. */
 export const DEMO_RIDERS: readonly Insertable<RidersTable>[] = [

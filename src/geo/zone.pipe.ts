@@ -1,5 +1,5 @@
 import { BadRequestException, Injectable, type PipeTransform } from '@nestjs/common';
-import { isZone, ZONE_RESOLUTION } from '../geo/zone.js';
+import { isZone, ZONE_RESOLUTION } from './zone.js';
 
 @Injectable()
 export class ZonePipe implements PipeTransform<string, string> {

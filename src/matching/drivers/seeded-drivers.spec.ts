@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { distanceKm } from '../geo/position.js';
-import { CENTER } from '../geo/position.js';
+import { distanceKm } from '../../geo/position.js';
+import { CENTER } from '../../geo/position.js';
 import { seededDrivers } from './seeded-drivers.js';
 
 it('places distinct drivers within two kilometres of the garden, the same every time', () => {

@@ -1,4 +1,4 @@
-import { CENTER } from '../geo/position.js';
+import { CENTER } from '../../geo/position.js';
 import type { DriverPosition } from './driver-index.js';
 
 const RADIUS_KM = 2;

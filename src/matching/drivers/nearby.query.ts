@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { FromQuery, IsLatitude, IsLongitude, IsNumberBetween } from '../http/validation.js';
+import { FromQuery, IsLatitude, IsLongitude, IsNumberBetween } from '../../http/validation.js';
 
 export class NearbyQuery {
   @FromQuery() @ApiProperty({ example: 40.7505 }) @IsLatitude() lat: number;
