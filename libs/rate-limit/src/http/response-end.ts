@@ -18,6 +18,8 @@ interface Sending extends Emitter {
   readonly aborted?: boolean;
   /** HTTP/2: not 0 for a stream that was reset. */
   readonly rstCode?: number;
+  /** HTTP/2: whether the stream is over, which it may be before it is destroyed. */
+  readonly closed?: boolean;
 }
 
 interface Head {
@@ -30,6 +32,8 @@ interface Head {
 // One listener each, however many fields of an operation wait for the same response.
 const finishing = new EventWatch('finish');
 const closing = new EventWatch('close');
+const aborting = new EventWatch('aborted');
+const ending = new EventWatch('end');
 
 /**
  * Calls `ended` once: when the response has been sent, or when its client leaves before. If it has ended already, at once.
@@ -51,10 +55,18 @@ export function onResponseEnd(request: HttpRequest, response: unknown, ended: (e
   let watches: readonly (() => void)[] = [];
   // A response that waits behind another one of its connection does not close with it.
   const connection = stream === undefined && head.socket === null ? connectionOf(request) : undefined;
-  if (sending.writableFinished === true || sending.destroyed === true || connection?.destroyed === true) {
+  const isOver = sending.destroyed === true || (stream !== undefined && sending.closed === true);
+  if (sending.writableFinished === true || isOver || connection?.destroyed === true) {
     closed();
     return;
   }
   watches = [finishing.add(sending, finished), closing.add(sending, closed)];
   if (connection !== undefined) watches = [...watches, closing.add(connection, closed)];
+  if (stream === undefined) return;
+  // A stream that its client resets with NO_ERROR, while data waits to be sent, emits neither before the connection closes. Node
+  // ends its request then, and emits 'aborted' where the handler has not written all of the response.
+  const requestEnded = (): void => {
+    if (sending.closed === true) closed();
+  };
+  watches = [...watches, aborting.add(sending, closed), ending.add(sending, requestEnded)];
 }
