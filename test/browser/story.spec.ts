@@ -86,7 +86,7 @@ describe('the story on the shipped defaults', () => {
       expect(await viewer.world('left').locator('.caption').innerText()).toMatch(
         /^\d+ of \d+ riders wait .* and get an error/,
       );
-      await page.waitForTimeout(8000);
+      await page.waitForTimeout(11_000); // the table's ten seconds all lie behind the first failure
       const first = await recorded(page);
       const surge = during(first, 'surge');
       expect(surge.length).toBeGreaterThan(50);
