@@ -37,8 +37,13 @@ it('8 processes of which 3 are killed run at most 5 requests at once, and the de
   const ends = performance.now() + 9_000;
   const statuses = new Map<number, number>();
   const killed = new Set<number>();
+  // A busy machine takes longer for as many requests.
+  const goesOn = (): boolean => {
+    const late = performance.now() - ends;
+    return late < 0 || (late < 20_000 && (statuses.get(200) ?? 0) <= 100);
+  };
   const client = async (pod: number, seed: number): Promise<void> => {
-    for (let i = 0; performance.now() < ends && !killed.has(pod); i++) {
+    for (let i = 0; goesOn() && !killed.has(pod); i++) {
       // Every tenth request of a client outlives its lease.
       const ms = (i + seed) % 10 === 0 ? LONG_MS : ((i * 7 + seed * 13) % 40) + 1;
       try {
