@@ -72,7 +72,7 @@ export const FLOORS = {
   'blockFor.memory': { what: '… Node CPU in the process' },
   'blockFor.refused': { what: '… Node CPU on Redis, all refused: blocked / without blockFor' },
   'blockFor.counting': { what: '… Node CPU on Redis, all refused: counted before the block / without blockFor' },
-  'linger.redisCpu250': { what: 'Redis CPU per decision at 250 requests/s of a process: lingerMs: 4 / none' },
+  'linger.redisCpu250': { what: 'Redis CPU per decision at 250 requests/s of a process: linger of 4 ms / none' },
   'linger.redisCpu1000': { what: '… at 1,000 requests/s' },
   'linger.redisCpu4000': { what: '… at 4,000 requests/s' },
 };

@@ -1,14 +1,18 @@
 // Builds the package of the working folder into its dist: every entry point as an ES module and as CommonJS, each with its types.
-// Within one format the entry points share chunks, so that each class exists once. Sources of another package are included.
+// Within one format the entry points share chunks, so that each class exists once. Sources of another package of this repository are
+// included, and so are its devDependencies: who uses the package does not install them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
+import commonjs from '@rollup/plugin-commonjs';
+import { nodeResolve } from '@rollup/plugin-node-resolve';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 
 const ROOT = process.cwd();
 const DIST = join(ROOT, 'dist');
+const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** The output of tsc: each source as a module and its declarations, without what is `@internal`. */
 const COMPILED = join(DIST, 'compiled');
 const SOURCES = join(COMPILED, basename(ROOT), 'src');
@@ -22,7 +26,7 @@ execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json', '--outDir', COMP
 const code = await rollup({
   input: entries('.js'),
   external: isPackage,
-  plugins: [sourceMaps(), requireOptionalPackages()],
+  plugins: [sourceMaps(), requireOptionalPackages(), nodeResolve(), commonjs({ include: /node_modules/ })],
   onLog,
 });
 await code.write(output('es', '.js'));
@@ -38,8 +42,7 @@ rmSync(COMPILED, { recursive: true });
 
 /** By the name of an entry point's file in dist, the compiled file it begins with. */
 function entries(extension) {
-  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const names = Object.keys(exports).flatMap((path) => /^\.\/(\w+)$/.exec(path)?.[1] ?? []);
+  const names = Object.keys(MANIFEST.exports).flatMap((path) => /^\.\/(\w+)$/.exec(path)?.[1] ?? []);
   const files = [['index', 'index'], ...names.map((name) => [name, `${name}/index`])];
   return Object.fromEntries(
     files.map(([name, file]) => [name, join(SOURCES, `${file}${extension}`)]).filter(([, file]) => existsSync(file)),
@@ -47,7 +50,7 @@ function entries(extension) {
 }
 
 function isPackage(specifier) {
-  return !/^[./]/.test(specifier);
+  return !/^[./\0]/.test(specifier) && MANIFEST.devDependencies?.[specifier] === undefined;
 }
 
 function output(format, extension) {

@@ -37,7 +37,7 @@ async function connectCluster(bench, addresses) {
 export async function openLimiterOn(bench, { addresses }, policies) {
   const redis = addresses ? await connectCluster(bench, addresses) : bench.url;
   // A deadline that a machine with a dozen processes keeps: CPU is measured, not time.
-  return openLimiter(bench, { redis, policies, deadlineMs: 1_000 });
+  return openLimiter(bench, { redis, policies, deadline: '1s' });
 }
 
 /** What each user owes before the first load: at a refill of 10/s for longer than any scenario lasts. */

@@ -45,14 +45,14 @@ export const blockFor = {
 };
 
 async function allowed(bench, store, inFlight) {
-  const limiter = await openLimiter(bench, { ...store, policies: POLICIES, deadlineMs: 1_000 });
+  const limiter = await openLimiter(bench, { ...store, policies: POLICIES, deadline: '1s' });
   await proveBlock(limiter);
   const contestants = [distinctKeys(limiter, 'bucket', KEYS, PLAIN), distinctKeys(limiter, 'guarded', KEYS, GUARDED)];
   return measure(contestants, { inFlight, bench });
 }
 
 async function refused(bench) {
-  const limiter = await openLimiter(bench, { redis: bench.url, policies: POLICIES, deadlineMs: 1_000 });
+  const limiter = await openLimiter(bench, { redis: bench.url, policies: POLICIES, deadline: '1s' });
   const users = identities(REFUSED);
   const contestant = (name, policy, isBlocked) => ({
     name,

@@ -38,7 +38,7 @@ export const concurrency = {
 };
 
 async function measured(bench, store, inFlight) {
-  const limiter = await openLimiter(bench, { ...store, policies: POLICIES, deadlineMs: 1_000 });
+  const limiter = await openLimiter(bench, { ...store, policies: POLICIES, deadline: '1s' });
   const users = identities(KEYS);
   await proveLimit(limiter, users[0]);
   const leases = {

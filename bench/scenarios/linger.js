@@ -12,9 +12,9 @@ const LINGERS = [0, 1, 2, 4, 5];
 const PRICED = 4;
 const DEADLINE_MS = 1_000;
 
-const nameOf = (lingerMs) => (lingerMs === 0 ? 'no linger' : `lingerMs: ${lingerMs}`);
+const nameOf = (lingerMs) => (lingerMs === 0 ? 'no linger' : `linger: ${lingerMs} ms`);
 
-/** What `lingerMs` saves Redis, and what it costs in latency: requests come at a rate, whatever the answers take. */
+/** What `linger` saves Redis, and what it costs in latency: requests come at a rate, whatever the answers take. */
 export const linger = {
   ratios: RATES.map((rate) => `linger.redisCpu${rate}`),
   async run(bench) {
@@ -24,8 +24,8 @@ export const linger = {
       const limiter = await openLimiter(bench, {
         redis: bench.url,
         policies: POLICIES,
-        deadlineMs: DEADLINE_MS,
-        ...(lingerMs > 0 && { lingerMs }),
+        deadline: DEADLINE_MS,
+        ...(lingerMs > 0 && { linger: lingerMs }),
       });
       contestants.push({ name: nameOf(lingerMs), limiter, users });
     }

@@ -17,7 +17,7 @@ export const openLoop = {
   ratios: RATES.map(nameOf),
   async run(bench) {
     const arrivals = openArrivals(bench);
-    const limiter = await openLimiter(bench, { redis: bench.url, policies: POLICIES, deadlineMs: 1_000 });
+    const limiter = await openLimiter(bench, { redis: bench.url, policies: POLICIES, deadline: '1s' });
     const users = identities(KEYS);
     await limiter.consume('bucket', users[0]); // Redis has learned the script
     const ask = (i) => limiter.consume('bucket', users[i % KEYS]);

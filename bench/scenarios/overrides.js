@@ -36,7 +36,7 @@ export const overrides = {
 
 async function measured(bench, store, inFlight) {
   // Prefixes of one length: keys cost what they are long.
-  const options = { ...store, policies: POLICIES, deadlineMs: 1_000 };
+  const options = { ...store, policies: POLICIES, deadline: '1s' };
   const { limiter: without } = await openApplication(bench, { ...options, keyPrefix: 'without' });
   const { limiter: others, app } = await openApplication(bench, { ...options, keyPrefix: 'withall' });
   const [plain, overridden] = [identities(KEYS), identities(OVERRIDES, KEYS)];

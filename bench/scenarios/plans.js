@@ -38,7 +38,7 @@ export const plans = {
 
 async function measured(bench, store, inFlight) {
   const policies = { bucket: BUCKET, planned: { ...BUCKET, plans: { pro: { capacity: PRO } } } };
-  const limiter = await openLimiter(bench, { ...store, policies, deadlineMs: 1_000 });
+  const limiter = await openLimiter(bench, { ...store, policies, deadline: '1s' });
   const users = identities(KEYS);
   const planned = (name, plan, limit) => ({
     name,

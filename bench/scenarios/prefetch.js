@@ -13,7 +13,7 @@ export const prefetch = {
   ratios: RATES.map((rate) => `prefetch.redisCpu${rate}`),
   async run(bench) {
     const arrivals = openArrivals(bench);
-    const limiter = await openLimiter(bench, { redis: bench.url, policies: POLICIES, deadlineMs: 1_000 });
+    const limiter = await openLimiter(bench, { redis: bench.url, policies: POLICIES, deadline: '1s' });
     const [identity] = identities(1);
     const contestants = RATES.flatMap((rate) =>
       Object.keys(POLICIES).map((policy) => ({

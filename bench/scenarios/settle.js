@@ -42,7 +42,7 @@ export const settle = {
 };
 
 async function measured(bench, store, inFlight) {
-  const limiter = await openLimiter(bench, { ...store, policies: POLICIES, deadlineMs: 1_000 });
+  const limiter = await openLimiter(bench, { ...store, policies: POLICIES, deadline: '1s' });
   await proveRefund(limiter);
   const users = identities(KEYS);
   const settled = (name, cost, isRight) => ({

@@ -36,7 +36,7 @@ export const shadow = {
 };
 
 async function measured(bench, store, inFlight) {
-  const limiter = await openLimiter(bench, { ...store, policies: POLICIES, deadlineMs: 1_000 });
+  const limiter = await openLimiter(bench, { ...store, policies: POLICIES, deadline: '1s' });
   await proveCharges(limiter);
   const contestants = [
     distinctKeys(limiter, 'plain', KEYS, PLAIN),

@@ -43,7 +43,7 @@ describe.each(PLATFORMS)('a flood over %s', (platform) => {
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
       redis: redis.server.url,
-      deadlineMs: 2_000, // 200 requests at once on a busy machine must not reach the fallback
+      deadline: 2_000, // 200 requests at once on a busy machine must not reach the fallback
       ...options,
     });
     const invented = Array.from({ length: 200 }, (__, i) => ({ headers: { 'X-API-Key': `invented-${i}` } }));

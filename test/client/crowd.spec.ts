@@ -111,7 +111,7 @@ async function crowd({ path, format, clients, shared, headers, each = 1, options
   const random = randomOf(FORMATS[format].seed);
   const attempts: number[][] = [];
   const formats = new Set<string>();
-  const settings = { time, random: () => random(2 ** 31) / 2 ** 31, maxWaitMs: 600_000, ...options };
+  const settings = { time, random: () => random(2 ** 31) / 2 ** 31, maxWait: '600s', ...options };
   // A fetch learns from a header which call it serves.
   const noted: typeof fetch = async (input, init) => {
     const response = await time.fetch(input, init);

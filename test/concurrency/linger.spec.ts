@@ -21,9 +21,9 @@ beforeEach(async () => {
   events.length = 0;
   const module = RateLimitModule.forRoot({
     redis: redis.server.url,
-    lingerMs: LINGER_MS,
-    deadlineMs: 5_000,
-    denialCacheMs: 0,
+    linger: LINGER_MS,
+    deadline: 5_000,
+    denialCache: 0,
     onStoreFailure: 'closed',
     onDecision: (event) => void events.push(event),
   });

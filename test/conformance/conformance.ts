@@ -14,7 +14,7 @@ export interface Kind {
   /** The end of the titles, such as `in memory`. */
   readonly where: string;
   /** Registers hooks in the current `describe`, and returns a function that opens an empty store in a test. */
-  readonly use: () => (options: { clock: Clock; maxSkewMs: number }) => RateLimitStore;
+  readonly use: () => (options: { clock: Clock; maxSkew: number }) => RateLimitStore;
 }
 
 const EVERY_KIND: readonly Kind[] = [

@@ -58,7 +58,7 @@ describe('expiry in Redis', () => {
   it.each(CASES)('comes when the state means the same as none, and not a microsecond before: $title', async (given) => {
     const { algorithm, cost, lifetime } = given;
     const clock = new TestClock(ORIGIN);
-    const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+    const store = new RedisStore(redis.client, { clock: clock.read, maxSkew: 0 });
     await store.consume([{ key: 'key', algorithm, cost }]);
     const told = async (key: string) => (await store.consume([{ key, algorithm, cost: 0 }])).charges;
     clock.now = ORIGIN + lifetime - 1;
@@ -84,7 +84,7 @@ describe('expiry in Redis', () => {
 
   it('never sets a time to live of 0 or less, however far the clock steps', async () => {
     const clock = new TestClock();
-    const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 10_000 });
+    const store = new RedisStore(redis.client, { clock: clock.read, maxSkew: 10_000 });
     for (const now of [ORIGIN, ORIGIN - 30_000_000, ORIGIN + 1_000_000 * MINUTE, 1, 0, ORIGIN - 9_000_000, ORIGIN]) {
       clock.now = now;
       for (const [i, { algorithm }] of CASES.entries()) await store.consume([{ key: `${i}`, algorithm, cost: 1 }]);

@@ -58,7 +58,7 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     await using app = await SocketApp.start(driver, Slow, {
       store: new StillStore(),
       identity: [slow],
-      deadlineMs: 10_000,
+      deadline: 10_000,
     });
     const first = await app.connect();
     const answer = ask(first, 'say');
@@ -97,7 +97,7 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
       [Limited, Open],
     ]) {
       opened.length = 0;
-      await using app = await SocketApp.start(driver, gateways, { store: new StillStore(), deadlineMs: LIMIT_MS });
+      await using app = await SocketApp.start(driver, gateways, { store: new StillStore(), deadline: LIMIT_MS });
       await ask(await app.connect(), 'say');
       const rejected = await app.connect();
       for (let i = 0; i < 10; i++) rejected.emit('say');
@@ -141,7 +141,7 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
         seen.push('disconnected');
       }
     }
-    await using app = await SocketApp.start(driver, Presence, { store: new StillStore(), deadlineMs: 10_000 });
+    await using app = await SocketApp.start(driver, Presence, { store: new StillStore(), deadline: 10_000 });
     const leaver = await app.connect();
     leaver.close();
     await leaver.closed;

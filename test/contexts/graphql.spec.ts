@@ -207,7 +207,7 @@ describe('with Redis', () => {
   it.each(DRIVERS)('%s admits 20 mutations', async (driver) => {
     const sources = new Set<string>();
     const onDecision = ({ source }: DecisionEvent): void => void sources.add(source);
-    const limiter = RateLimitModule.forRoot({ redis: redis.server.url, deadlineMs: 10_000, onDecision });
+    const limiter = RateLimitModule.forRoot({ redis: redis.server.url, deadline: 10_000, onDecision });
     await using app = await startGraphql(driver, { imports: [limiter], providers: [Riders] });
     const replies = await Promise.all(Array.from({ length: 30 }, () => app.ask('mutation { login(password: "x") }')));
     expect(replies.flatMap(codes)).toEqual(Array.from({ length: 10 }, () => 'RATE_LIMITED'));

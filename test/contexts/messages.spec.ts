@@ -86,7 +86,7 @@ describe('with Redis', () => {
 
   it('a message is rejected on its 21st call', async () => {
     await using app = await MessageApp.start({
-      imports: [RateLimitModule.forRoot({ redis: redis.server.url, deadlineMs: 5_000 })],
+      imports: [RateLimitModule.forRoot({ redis: redis.server.url, deadline: 5_000 })],
       controllers: [Rides],
     });
     const outcomes = await Promise.all(Array.from({ length: 30 }, () => app.client.send('quote', { km: 1 })));

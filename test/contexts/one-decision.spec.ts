@@ -91,7 +91,7 @@ function begin(
   options: RateLimitModuleOptions,
   providers: NonNullable<Parameters<typeof startGraphql>[1]['providers']> = [Rides],
 ): Promise<GraphqlApp> {
-  const limiter = RateLimitModule.forRoot({ deadlineMs: DEADLINE_MS, ...options });
+  const limiter = RateLimitModule.forRoot({ deadline: DEADLINE_MS, ...options });
   return startGraphql(driver, { imports: [limiter], providers });
 }
 

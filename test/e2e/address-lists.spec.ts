@@ -99,7 +99,7 @@ describe.each(PLATFORMS)('over %s, the lists of addresses', (platform) => {
     ['hangs', () => new Promise(() => undefined)],
     ['returns no boolean', () => 'yes' as never],
   ])('count an address as not listed when a function %s', async (_, broken) => {
-    await using app = await serve({ allowList: broken, blockList: broken, deadlineMs: 20 });
+    await using app = await serve({ allowList: broken, blockList: broken, deadline: 20 });
     expect((await from(app, '192.0.2.2')).status).toBe(200);
     expect((await from(app, '192.0.2.2')).status).toBe(429);
     expect(app.app.get(RateLimiter).stats().functionFailures.list).toBe(4);

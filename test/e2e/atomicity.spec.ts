@@ -35,7 +35,7 @@ const DEADLINE_MS = 5_000;
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['MemoryStore', () => ({ store: new MemoryStore() })],
-  ['Redis', () => ({ identity: FROM_HEADERS, redis: redis.server.url, deadlineMs: DEADLINE_MS })],
+  ['Redis', () => ({ identity: FROM_HEADERS, redis: redis.server.url, deadline: DEADLINE_MS })],
 ];
 
 describe.each(PLATFORMS)('over %s, a request that one of several policies rejects', (platform) => {
@@ -62,7 +62,7 @@ describe.each(PLATFORMS)('over %s, a request that one of several policies reject
     await using app = await limited(platform, Routes, {
       identity: FROM_HEADERS,
       redis: redis.server.url,
-      deadlineMs: DEADLINE_MS,
+      deadline: DEADLINE_MS,
     });
     expect((await app.as('eve', '/first?cost=4')).status).toBe(429);
     expect(await redis.client.keys('*')).toEqual([]);
@@ -83,7 +83,7 @@ describe.each(PLATFORMS)('over %s, a request that one of several policies reject
     await using app = await limited(platform, Shared, {
       identity: FROM_HEADERS,
       redis: redis.server.url,
-      deadlineMs: DEADLINE_MS,
+      deadline: DEADLINE_MS,
     });
     expect(await app.crowd(30, '/', { headers: { 'X-User-Id': 'greedy' } })).toEqual({ 200: 2, 429: 28 });
     for (const user of ['a', 'b', 'c', 'd'])

@@ -110,11 +110,12 @@ const WRONG: [problem: string, options: unknown][] = [
   ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got 'off'", { headers: 'off' }],
   ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got null", { headers: null }],
   ["clock must be one of 'redis', 'app', got 'server'", { clock: 'server' }],
-  ['maxSkewMs must be whole milliseconds from 0 to 10000, got -1', { clock: 'app', maxSkewMs: -1 }],
-  ['maxSkewMs must be whole milliseconds from 0 to 10000, got 0.5', { clock: 'app', maxSkewMs: 0.5 }],
-  ['maxSkewMs must be whole milliseconds from 0 to 10000, got 10001', { clock: 'app', maxSkewMs: 10_001 }],
-  ["maxSkewMs must be whole milliseconds from 0 to 10000, got '1s'", { clock: 'app', maxSkewMs: '1s' }],
-  ["maxSkewMs has no effect on Redis's clock", { maxSkewMs: 1000 }],
+  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got -1", { clock: 'app', maxSkew: -1 }],
+  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got 0.5", { clock: 'app', maxSkew: 0.5 }],
+  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got 10001", { clock: 'app', maxSkew: 10_001 }],
+  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got '11s'", { clock: 'app', maxSkew: '11s' }],
+  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got '1000'", { clock: 'app', maxSkew: '1000' }],
+  ["maxSkew has no effect on Redis's clock", { maxSkew: 1000 }],
   ["onStoreFailure must be one of 'local', 'open', 'closed', got 'fail'", { onStoreFailure: 'fail' }],
   ['maxWaiting must be a whole number from 1, got 0', { maxWaiting: 0 }],
   ['maxWaiting must be a whole number from 1, got 1.5', { maxWaiting: 1.5 }],
@@ -123,14 +124,16 @@ const WRONG: [problem: string, options: unknown][] = [
   ['maxWaiting must be a whole number from 1, got null', { maxWaiting: null }],
   ['maxWaitingPerClient must be a whole number from 1, got 0', { maxWaitingPerClient: 0 }],
   ['maxWaitingPerClient must be a whole number from 1, got NaN', { maxWaitingPerClient: NaN }],
-  ['deadlineMs must be whole milliseconds from 1 to 10000, got 0', { deadlineMs: 0 }],
-  ['deadlineMs must be whole milliseconds from 1 to 10000, got NaN', { deadlineMs: NaN }],
-  ['lingerMs must be whole milliseconds from 0 to 5, got 6', { lingerMs: 6 }],
-  ['lingerMs must be whole milliseconds from 0 to 5, got 0.5', { lingerMs: 0.5 }],
-  ['lingerMs must be whole milliseconds from 0 to 5, got -1', { lingerMs: -1 }],
+  ["deadline must be a duration of whole milliseconds from '1ms' to '10s', got 0", { deadline: 0 }],
+  ["deadline must be a duration of whole milliseconds from '1ms' to '10s', got NaN", { deadline: NaN }],
+  ["deadline must be a duration of whole milliseconds from '1ms' to '10s', got '0.5ms'", { deadline: '0.5ms' }],
+  ["deadline must be a duration of whole milliseconds from '1ms' to '10s', got 'soon'", { deadline: 'soon' }],
+  ["linger must be a duration of whole milliseconds from 0 to '5ms', got 6", { linger: 6 }],
+  ["linger must be a duration of whole milliseconds from 0 to '5ms', got 0.5", { linger: 0.5 }],
+  ["linger must be a duration of whole milliseconds from 0 to '5ms', got -1", { linger: -1 }],
   [
-    'lingerMs: 5 leaves Redis nothing of deadlineMs: 5: give a smaller lingerMs, or a larger deadlineMs',
-    { lingerMs: 5, deadlineMs: 5 },
+    "linger: '5ms' leaves Redis nothing of deadline: '5ms': give a smaller linger, or a larger deadline",
+    { linger: 5, deadline: 5 },
   ],
   ['localShare must be a whole number of processes from 1 to 10000, or a function, got 0', { localShare: 0 }],
   ['fallbackMaxBytes must be a whole number from 1, got 0.5', { fallbackMaxBytes: 0.5 }],
@@ -191,16 +194,35 @@ describe.each(PLATFORMS)('over %s, a wrong option of the module stops the boot',
   );
 });
 
+describe('options that have another name now', () => {
+  it.each([
+    ['deadlineMs', "It is deadline now, as in deadline: '50ms'; a number is still milliseconds."],
+    ['denialCacheMs', "It is denialCache now, as in denialCache: '1s'; a number is still milliseconds."],
+    ['lingerMs', "It is linger now, as in linger: '2ms'; a number is still milliseconds."],
+    ['maxSkewMs', "It is maxSkew now, as in maxSkew: '200ms'; a number is still milliseconds."],
+  ])('stop the boot with the new name: %s', async (old, now) => {
+    const booting = limited(PLATFORMS[0]!, Routes, { [old]: 5 });
+    await expect(booting).rejects.toThrow(`'${old}' is not an option. ${now}`);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['MemoryStore', () => new MemoryStore({ maxSkewMs: 5 } as object)],
+    ['RedisStore', () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkewMs: 5 } as object)],
+  ])('are refused by a %s', (store, create) => {
+    expect(create).toThrow(`${store}: 'maxSkewMs' is not an option. It is maxSkew now`);
+  });
+});
+
 describe('the constructors of stores', () => {
   it.each<[string, () => unknown, string]>([
     ['maxKeys 0', () => new MemoryStore({ maxKeys: 0 }), 'MemoryStore: maxKeys must be a whole number from 1, got 0'],
     ['maxKeys NaN', () => new MemoryStore({ maxKeys: NaN }), 'got NaN'],
     [
-      'maxSkewMs -1',
-      () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkewMs: -1 }),
-      'maxSkewMs must be 0 to 10000',
+      'maxSkew -1',
+      () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkew: -1 }),
+      "maxSkew must be a duration from 0 to '10s', got -1",
     ],
-    ['maxSkewMs NaN', () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkewMs: NaN }), 'got NaN'],
+    ['maxSkew NaN', () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkew: NaN }), 'got NaN'],
   ])('reject %s', (_, create, problem) => {
     expect(create).toThrow(RangeError);
     expect(create).toThrow(problem);

@@ -231,7 +231,7 @@ describe('consumeSync with the rest of the limiter', () => {
 
   it('asks the denial cache of a store of the application', async () => {
     const store = new OwnStore();
-    await using app = await open({ store, denialCacheMs: 1_000 });
+    await using app = await open({ store, denialCache: 1_000 });
     for (let i = 0; i < 10; i++) app.limiter.consumeSync('window', ADA);
     // One to see whether it answers at once, and one after each of the 4 that pass.
     expect(store.asked.length).toBe(1 + 4 + 1);

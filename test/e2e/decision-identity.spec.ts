@@ -48,7 +48,7 @@ afterAll(() => server.stop());
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['in memory', () => ({})],
-  ['in Redis', () => ({ redis: server.url, deadlineMs: 10_000, keyPrefix: `d${Math.random()}` })],
+  ['in Redis', () => ({ redis: server.url, deadline: '10s', keyPrefix: `d${Math.random()}` })],
 ];
 const CASES = PLATFORMS.flatMap((platform) => STORES.map(([name, options]) => [platform, name, options] as const));
 

@@ -67,8 +67,8 @@ it('RateLimiter says nothing of options without effect where it explains, lists,
   expect(app.logs.of('warn')).toHaveLength(2);
 });
 
-it('boot does not call deadlineMs idle without Redis: functions of the application have it', async () => {
-  await using app = await limited('Express', Routes, { deadlineMs: 50, onStoreFailure: 'open' });
+it('boot does not call deadline idle without Redis: functions of the application have it', async () => {
+  await using app = await limited('Express', Routes, { deadline: 50, onStoreFailure: 'open' });
   expect(app.logs.text).toContain('without effect until then: onStoreFailure RateLimit');
 });
 

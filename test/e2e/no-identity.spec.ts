@@ -40,7 +40,7 @@ afterAll(() => server.stop());
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['in memory', () => ({ store: new StillStore() })],
-  ['in Redis', () => ({ redis: server.url, deadlineMs: 10_000, keyPrefix: `g${Math.random()}` })],
+  ['in Redis', () => ({ redis: server.url, deadline: '10s', keyPrefix: `g${Math.random()}` })],
 ];
 
 it('consumeSync needs no identity for them either', async () => {

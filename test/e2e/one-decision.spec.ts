@@ -32,7 +32,7 @@ class Routes {
 }
 
 function begin(platform: Platform, options: RateLimitModuleOptions): Promise<HttpApp> {
-  const limiter = RateLimitModule.forRoot({ deadlineMs: DEADLINE_MS, middleware: [SHARED], ...options });
+  const limiter = RateLimitModule.forRoot({ deadline: DEADLINE_MS, middleware: [SHARED], ...options });
   return start(platform, { imports: [limiter], controllers: [Routes] });
 }
 

@@ -25,7 +25,7 @@ afterAll(() => server.stop());
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['in memory', () => ({})],
-  ['in Redis', () => ({ redis: server.url, deadlineMs: 10_000, keyPrefix: `o${Math.random()}` })],
+  ['in Redis', () => ({ redis: server.url, deadline: '10s', keyPrefix: `o${Math.random()}` })],
 ];
 const CASES = PLATFORMS.flatMap((platform) => STORES.map(([name, options]) => [platform, name, options] as const));
 

@@ -110,7 +110,7 @@ interface Kind {
 }
 
 function open({ platform, store }: Kind, options: RateLimitModuleOptions = {}): Promise<HttpApp> {
-  return limited(platform, Routes, { identity: FROM_HEADERS, deadlineMs: 2_000, ...STORES[store]!(), ...options });
+  return limited(platform, Routes, { identity: FROM_HEADERS, deadline: 2_000, ...STORES[store]!(), ...options });
 }
 
 /** Sends requests at once, lets those end that have begun once the others are rejected, and returns all. */

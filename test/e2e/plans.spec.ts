@@ -93,7 +93,7 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
       await delay(5);
       return 'enterprise';
     };
-    await using http = await app(platform, { ...options(), deadlineMs: 5000 }, { resolve });
+    await using http = await app(platform, { ...options(), deadline: 5000 }, { resolve });
     expect(await http.crowd(2000, '/api', { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 9, 429: 1991 });
     expect(calls).toBe(1);
     const { plans, functionFailures } = http.app.get(RateLimiter).stats();

@@ -204,7 +204,7 @@ describe.each(PLATFORMS)('over %s, with a function as problem', (platform) => {
       store: new StillStore(),
       identity: FROM_HEADERS,
       policies: { mails: { algorithm: 'token-bucket', capacity: 1, refill: '1/m' } },
-      deadlineMs: 20,
+      deadline: 20,
       problem: problem as never,
     });
 

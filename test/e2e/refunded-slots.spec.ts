@@ -44,7 +44,7 @@ describe.each(PLATFORMS)('over %s, the departure slots of clients that disconnec
       const storeOptions = store === 'in Redis' ? { redis: redis.server.url } : {};
       return start(platform, {
         controllers: [Routes],
-        imports: [RateLimitModule.forRoot({ ...storeOptions, identity: FROM_HEADERS, deadlineMs: 10_000 })],
+        imports: [RateLimitModule.forRoot({ ...storeOptions, identity: FROM_HEADERS, deadline: 10_000 })],
       });
     }
 

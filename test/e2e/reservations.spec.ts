@@ -132,7 +132,7 @@ describe.each(STORES)('a reservation %s', (_, options) => {
 });
 
 describe('a reservation without its store', () => {
-  const away = { redis: 'redis://127.0.0.1:1', deadlineMs: 40 };
+  const away = { redis: 'redis://127.0.0.1:1', deadline: '40ms' };
 
   it('is settled where this process decided it', async () => {
     await using opened = await open({ ...away, localShare: 2 });
@@ -158,7 +158,7 @@ describe('a reservation without its store', () => {
 
   it('that Redis decided resolves within the deadline, and says that nothing was settled', async () => {
     const own = await RedisServer.start();
-    await using opened = await open({ redis: own.url, deadlineMs: 200 });
+    await using opened = await open({ redis: own.url, deadline: 200 });
     const { limiter } = opened;
     const reservation = await limiter.reserve(DAILY, ADA, { cost: 4_000 });
     expect(reservation.decision.decidedBy).toBe('store');

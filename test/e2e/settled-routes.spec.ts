@@ -109,7 +109,7 @@ function open({ platform, store }: { platform: Platform; store: string }): Promi
   const named = { ...HOURS, limit: 50, cost: 10, settle: ({ value }: Outcome) => (value as Answer).tokens } as const;
   return limited(platform, Routes, {
     identity: FROM_HEADERS,
-    deadlineMs: 2_000,
+    deadline: 2_000,
     policies: { named },
     ...STORES[store]!(),
   });

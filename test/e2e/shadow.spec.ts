@@ -131,7 +131,7 @@ describe.each(PLATFORMS)('over %s, a policy in shadow', (platform) => {
   it.each(['local', 'open', 'closed'] as const)(
     'changes no byte while the store is away: %s',
     async (onStoreFailure) => {
-      const options = { store: AWAY, onStoreFailure, deadlineMs: 20, problem: true };
+      const options = { store: AWAY, onStoreFailure, deadline: '20ms', problem: true };
       const paths = Array<string>(6).fill('/limited');
       // The fallback has a clock of its own.
       const known = (all: unknown[]): unknown =>
@@ -226,7 +226,7 @@ describe('a policy in shadow', () => {
   });
 
   it('is decided by this process without the store, and never answers 503', async () => {
-    await using app = await limiter({ store: AWAY, onStoreFailure: 'closed', deadlineMs: 20 });
+    await using app = await limiter({ store: AWAY, onStoreFailure: 'closed', deadline: 20 });
     const { consume } = bound(app);
     expect(brief(await consume('tight'))).toEqual({
       allowed: true,
@@ -235,7 +235,7 @@ describe('a policy in shadow', () => {
       shadow: undefined,
     });
     await expect(consume('burst')).rejects.toThrow('could not be checked');
-    await using local = await limiter({ store: AWAY, deadlineMs: 20 });
+    await using local = await limiter({ store: AWAY, deadline: 20 });
     const here = bound(local).consume;
     expect(brief(await here('tight'))).toMatchObject({ decidedBy: 'open', shadow: ['tight true 0'] });
     expect(brief(await here(['burst', 'tight']))).toMatchObject({

@@ -68,11 +68,11 @@ describe('boot stops for an option that a store cannot honour', () => {
       "clock has no effect with store: give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
     ],
     ["clock: 'redis' with store", { clock: 'redis' }, 'clock has no effect with store'],
-    ['clock and maxSkewMs with store', { clock: 'app', maxSkewMs: 200 }, 'clock has no effect with store'],
+    ['clock and maxSkew with store', { clock: 'app', maxSkew: 200 }, 'clock has no effect with store'],
     [
-      'lingerMs with store',
-      { lingerMs: 2 },
-      'lingerMs has no effect with store: give it to the store itself, as in new RedisStore(client, { lingerMs: 2 })',
+      'linger with store',
+      { linger: 2 },
+      "linger has no effect with store: give it to the store itself, as in new RedisStore(client, { linger: '2ms' })",
     ],
     [
       'connect with store',
@@ -90,11 +90,11 @@ describe('boot stops for an option that a store cannot honour', () => {
     }
   });
 
-  it('such as denialCacheMs with a MemoryStore', async () => {
-    expect(await bootError({ store: new MemoryStore(), denialCacheMs: 500 })).toContain(
-      'RateLimitModule: denialCacheMs has no effect with a MemoryStore: leave it out, a MemoryStore answers as fast as the cache',
+  it('such as denialCache with a MemoryStore', async () => {
+    expect(await bootError({ store: new MemoryStore(), denialCache: 500 })).toContain(
+      'RateLimitModule: denialCache has no effect with a MemoryStore: leave it out, a MemoryStore answers as fast as the cache',
     );
-    expect(await bootLine({ store: new MemoryStore(), denialCacheMs: 0 })).toContain('MemoryStore');
+    expect(await bootLine({ store: new MemoryStore(), denialCache: 0 })).toContain('MemoryStore');
   });
 
   it('such as onStoreStateChange with a client that has no duplicate()', async () => {
@@ -116,9 +116,9 @@ describe('boot stops for an option that a store cannot honour', () => {
 });
 
 describe('with a store or client of the application', () => {
-  it('denialCacheMs caches the rejections of any store', async () => {
+  it('denialCache caches the rejections of any store', async () => {
     const [cached, plain] = [ownStore(), ownStore()];
-    await using withCache = await limited('Express', Routes, { store: cached, denialCacheMs: 10_000 });
+    await using withCache = await limited('Express', Routes, { store: cached, denialCache: 10_000 });
     await using without = await limited('Express', Routes, { store: plain });
     for (const { app } of [withCache, without]) {
       const limiter = app.get(RateLimiter);
@@ -135,7 +135,7 @@ describe('with a store or client of the application', () => {
     expect((await limiter.consume(ONE, ADA)).allowed).toBe(true);
   });
 
-  it('a store that answers with a promise of another kind decides with denialCacheMs, too', async () => {
+  it('a store that answers with a promise of another kind decides with denialCache, too', async () => {
     const memory = new MemoryStore();
     const consume: RateLimitStore['consume'] = (charges) => {
       const verdict = memory.consume(charges);
@@ -144,7 +144,7 @@ describe('with a store or client of the application', () => {
       return { then: (resolve: (answer: Verdict) => void) => setImmediate(resolve, verdict) } as never;
     };
     const store = { consume, reset: () => undefined };
-    await using app = await limited('Express', Routes, { store, denialCacheMs: 500 });
+    await using app = await limited('Express', Routes, { store, denialCache: 500 });
     const limiter = app.app.get(RateLimiter);
     const decisions = [
       await limiter.consume(ONE, ADA),
@@ -159,9 +159,9 @@ describe('with a store or client of the application', () => {
     expect(app.logs.of('warn')).toEqual([]);
   });
 
-  it('a store that answers no verdict fails with denialCacheMs, too', async () => {
+  it('a store that answers no verdict fails with denialCache, too', async () => {
     const store = { consume: async () => undefined as never, reset: () => undefined };
-    await using app = await limited('Express', Routes, { store, denialCacheMs: 500, onStoreFailure: 'open' });
+    await using app = await limited('Express', Routes, { store, denialCache: 500, onStoreFailure: 'open' });
     expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ decidedBy: 'open' });
     expect(app.logs.of('warn')).toEqual(['The store could not decide: its answer is no verdict RateLimit']);
   });
@@ -183,10 +183,10 @@ describe('without redis and store', () => {
     const line = await bootLine({
       redis: '',
       clock: 'app',
-      maxSkewMs: 200,
-      denialCacheMs: 500,
-      lingerMs: 1,
-      deadlineMs: 20,
+      maxSkew: 200,
+      denialCache: 500,
+      linger: 1,
+      deadline: 20,
       onStoreFailure: 'closed',
       localShare: 12,
       fallbackMaxBytes: 1_000_000,
@@ -194,7 +194,7 @@ describe('without redis and store', () => {
       headers: false,
     });
     expect(line).toContain(
-      'without effect until then: clock, maxSkewMs, denialCacheMs, lingerMs, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
+      'without effect until then: clock, maxSkew, denialCache, linger, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
     );
   });
 

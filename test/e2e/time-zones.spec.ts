@@ -77,7 +77,7 @@ const EVERYWHERE = PLATFORMS.flatMap((platform) => STORES.map(([store, options])
 
 async function open(platform: Platform, options: RateLimitModuleOptions): Promise<RateLimiter> {
   const plan = { resolve: (context: ExecutionContext) => (userOf(context).startsWith('plus') ? 'plus' : undefined) };
-  app = await limited(platform, Routes, { identity: FROM_HEADERS, deadlineMs: 250, ...options, plan });
+  app = await limited(platform, Routes, { identity: FROM_HEADERS, deadline: 250, ...options, plan });
   return app.app.get(RateLimiter);
 }
 

@@ -12,7 +12,7 @@ const redis = useRedis();
 
 /** The verdicts of Redis on the requests of one turn, and those of memory on the same requests. */
 async function bothAnswers(requests: readonly Charge[][]): Promise<[inRedis: Verdict[], inMemory: Verdict[]]> {
-  const store = new RedisStore(redis.client, { clock, maxSkewMs: 0 });
+  const store = new RedisStore(redis.client, { clock, maxSkew: 0 });
   const memory = new MemoryStore({ clock });
   const inMemory = requests.map((charges) => memory.consume(charges));
   return [await Promise.all(requests.map((charges) => store.consume(charges))), inMemory];

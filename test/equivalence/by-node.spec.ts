@@ -31,7 +31,7 @@ describe('three masters, asked by node', () => {
     masters = await cluster.masters();
     for (const { client: admin } of masters) await loadPrograms(admin);
     client = new Cluster(cluster.addresses);
-    store = new RedisStore(client, { clock, maxSkewMs: 0 });
+    store = new RedisStore(client, { clock, maxSkew: 0 });
     await untilByNode(store, masters);
   });
   afterAll(async () => {
@@ -110,8 +110,8 @@ describe('one truth: a node of a Cluster gives the decisions of memory, field by
     now = moving.read;
     const { maxSkewMs } = history;
     let inTurns = stores.get(maxSkewMs);
-    if (inTurns === undefined) stores.set(maxSkewMs, (inTurns = node.open({ clock: () => now(), maxSkewMs })));
-    const inMemory = new MemoryStore({ clock: moving.read, maxSkewMs });
+    if (inTurns === undefined) stores.set(maxSkewMs, (inTurns = node.open({ clock: () => now(), maxSkew: maxSkewMs })));
+    const inMemory = new MemoryStore({ clock: moving.read, maxSkew: maxSkewMs });
     const pool = chargesOf(history, `run-${runs++}`);
     const first = algorithmOf(history.policies[0]![0]);
     let verdicts: Verdict[] = [];

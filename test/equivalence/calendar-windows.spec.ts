@@ -81,7 +81,7 @@ describe('windows of a calendar', () => {
         const window = { calendar, timeZone: change.zone } as const;
         const algorithm = algorithmOf({ algorithm: 'fixed-window', limit, window });
         const clock = new TestClock(Date.parse(change.start) * 1000);
-        const inRedis = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+        const inRedis = new RedisStore(redis.client, { clock: clock.read, maxSkew: 0 });
         const inMemory = new MemoryStore({ clock: clock.read });
         const admitted = new Map<number, number>();
         let resetAt = clock.now;
@@ -117,7 +117,7 @@ describe('windows of a calendar', () => {
         const parsed = parsePolicy({ algorithm: 'fixed-window', limit, window: { calendar, timeZone } }, 'here');
         const policy = bindPolicy(parsed, 'p', 'GET /', 'here');
         const clock = new TestClock(start.getTime() * 1000);
-        const inRedis = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+        const inRedis = new RedisStore(redis.client, { clock: clock.read, maxSkew: 0 });
         const inMemory = new MemoryStore({ clock: clock.read });
         const admitted = new Map<string, number>();
         for (const { after, rows } of steps) {

@@ -24,7 +24,7 @@ export async function giveToThree(
 ): Promise<void> {
   await client.flushdb();
   const clock = new MovingClock(history.start, FALLBACK);
-  const options = { clock: clock.read, maxSkewMs: history.maxSkewMs };
+  const options = { clock: clock.read, maxSkew: history.maxSkewMs };
   const inTurns = new RedisStore(client, options);
   const inMemory = new MemoryStore(options);
   const [turns, single] = [poolOf('turns'), poolOf('single')];

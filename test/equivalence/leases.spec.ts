@@ -54,7 +54,7 @@ async function giveToBoth({ limits, large, stepsBack, steps }: History): Promise
   const key = `leases:${historiesGiven++}`;
   const time = { now: ORIGIN };
   const clock = (): number => time.now;
-  const [memory, inRedis] = [new MemoryStore({ clock }), new RedisStore(redis.client, { clock, maxSkewMs: 0 })];
+  const [memory, inRedis] = [new MemoryStore({ clock }), new RedisStore(redis.client, { clock, maxSkew: 0 })];
   // More leases than fit one string.
   const times = large ? 60 : 1;
   const algorithms = limits.map((limit) =>

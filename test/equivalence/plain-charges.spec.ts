@@ -36,7 +36,7 @@ class ByPlaces {
 /** Both stores have the same verdicts, keys, estimated bytes and overflows after every request. */
 function expectEqualStores(history: History, maxKeys: number, between: readonly string[]): void {
   const clock = new MovingClock(history.start, FALLBACK);
-  const options = { clock: clock.read, maxSkewMs: history.maxSkewMs, maxKeys };
+  const options = { clock: clock.read, maxSkew: history.maxSkewMs, maxKeys };
   const general = new MemoryStore(options);
   const plain = new ByPlaces(new MemoryStore(options));
   const pool = chargesOf(history, 'key');

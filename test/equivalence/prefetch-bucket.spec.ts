@@ -55,7 +55,7 @@ async function giveToBoth({ capacity, refill, phase, stepsBack, steps }: History
   const key = `prefetched:${seen.histories++}`;
   const time = { now: ORIGIN + phase };
   const clock = (): number => time.now;
-  const [memory, inRedis] = [new MemoryStore({ clock }), new RedisStore(redis.client, { clock, maxSkewMs: 0 })];
+  const [memory, inRedis] = [new MemoryStore({ clock }), new RedisStore(redis.client, { clock, maxSkew: 0 })];
   const plain = new TokenBucket(capacity, exactRate(refill, capacity));
   const algorithm = new PrefetchBucket(plain, LENGTH);
   const consume = async (charge: Charge): Promise<Verdict> => {

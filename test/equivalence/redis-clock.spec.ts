@@ -138,7 +138,7 @@ describe('with the Redis clock', () => {
       memory.consume([charge]);
       await new RedisStore(redis.client, { clock: clock.read }).consume([charge]);
       const [stored] = await contentsOf(redis.client, ['key']);
-      const verdict = await new RedisStore(redis.client, { maxSkewMs: 10_000 }).consume([charge]);
+      const verdict = await new RedisStore(redis.client, { maxSkew: 10_000 }).consume([charge]);
       clock.now = verdict.at;
       expect(verdict).toEqual(memory.consume([charge]));
       expect(await contentsOf(redis.client, ['key'])).not.toEqual([stored]);
@@ -172,7 +172,7 @@ describe("with an application's clock", () => {
       const algorithm = algorithmOf(SMALL_POLICIES[name]);
       const start = 19_900 * 24 * HOUR;
       const clock = new TestClock(start);
-      const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 250 });
+      const store = new RedisStore(redis.client, { clock: clock.read, maxSkew: 250 });
       await store.consume([{ key: 'key', algorithm, cost: algorithm.maxCost }]);
       const [stored] = await contentsOf(redis.client, ['key']);
       for (const back of [1, 1_000, 249_999, 250_000]) {
@@ -192,7 +192,7 @@ describe("with an application's clock", () => {
     const algorithm = algorithmOf(SMALL_POLICIES[name]);
     const start = 19_900 * 24 * HOUR;
     const clocks = [new TestClock(), new TestClock()] as const;
-    const pods = clocks.map(({ read }) => new RedisStore(redis.client, { clock: read, maxSkewMs: 100 }));
+    const pods = clocks.map(({ read }) => new RedisStore(redis.client, { clock: read, maxSkew: 100 }));
     const alone = new MemoryStore({ clock: clocks[0].read });
     const admitted = { pods: 0, alone: 0 };
     for (let i = 0; i < 400; i++) {

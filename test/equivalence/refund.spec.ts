@@ -156,10 +156,10 @@ describe('a refund', () => {
         await redis.client.flushdb();
         const inRedis = await play(
           history,
-          (clock) => new RedisStore(redis.client, { clock, maxSkewMs: skew }),
+          (clock) => new RedisStore(redis.client, { clock, maxSkew: skew }),
           FALLBACK,
         );
-        const wanted = await play(history, (clock) => new MemoryStore({ clock, maxSkewMs: skew }), FALLBACK);
+        const wanted = await play(history, (clock) => new MemoryStore({ clock, maxSkew: skew }), FALLBACK);
         expectSame(inRedis, wanted);
       });
       await assert(property, histories());

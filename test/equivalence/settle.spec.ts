@@ -42,12 +42,12 @@ describe('histories of settlements', () => {
       const property = asyncProperty(settlementHistoriesOf(name, anywhere), skews, async (history, maxSkewMs) => {
         await redis.client.flushdb();
         const said = await playSettlements(history, {
-          open: (clock) => new RedisStore(redis.client, { clock, maxSkewMs }),
+          open: (clock) => new RedisStore(redis.client, { clock, maxSkew: maxSkewMs }),
           compare: false,
           fallback: FALLBACK,
         });
         const wanted = await playSettlements(history, {
-          open: (clock) => new MemoryStore({ clock, maxSkewMs }),
+          open: (clock) => new MemoryStore({ clock, maxSkew: maxSkewMs }),
           compare: false,
           fallback: FALLBACK,
         });

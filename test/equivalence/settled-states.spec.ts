@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 describe('the state of a token bucket in Redis', () => {
   const redis = useRedis();
   const clock = new TestClock(NOW);
-  const own = (): RedisStore => new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+  const own = (): RedisStore => new RedisStore(redis.client, { clock: clock.read, maxSkew: 0 });
 
   const charge = (cost: number, mode: 'take' | 'reserve' = 'take'): Promise<Verdict> =>
     own().consume([{ key: 'key', algorithm: BUCKET, cost, mode }]);

@@ -46,7 +46,7 @@ const CASES: readonly (readonly [Policy, Beyond])[] = [
   [{ algorithm: 'sliding-window-counter', limit: LIMIT, window: WINDOW_MS }, byWindows],
 ];
 
-describe("processes that decide by clocks up to maxSkewMs apart, with clock: 'app'", () => {
+describe("processes that decide by clocks up to maxSkew apart, with clock: 'app'", () => {
   const redis = useRedis();
   let histories = 0;
 
@@ -69,7 +69,7 @@ describe("processes that decide by clocks up to maxSkewMs apart, with clock: 'ap
             (aheadMs) =>
               new RedisStore(redis.client, {
                 clock: () => START + (now.ms + aheadMs) * 1000,
-                maxSkewMs: skewMs + spareMs,
+                maxSkew: skewMs + spareMs,
               }),
           );
           const charges = [

@@ -55,7 +55,7 @@ async function counted(key: string): Promise<number> {
 async function giveToBoth(history: History, isShadow = (_key: string): boolean => false): Promise<void> {
   pre(!history.policies.some((versions) => versions.some(isFast)));
   const clock = new MovingClock(history.start, 0);
-  const options = { clock: clock.read, maxSkewMs: history.maxSkewMs };
+  const options = { clock: clock.read, maxSkew: history.maxSkewMs };
   const inSlots = new RedisStore(on.client, options);
   const inMemory = new MemoryStore(options);
   const pool = chargesOf(history, `history-${historiesGiven++}`).map((charges) =>

@@ -21,7 +21,7 @@ describe('the sliding window log in Redis', () => {
         await redis.client.flushdb();
         const algorithm = algorithmOf(history.policy);
         const clock = new MovingClock(history.start, 0);
-        const store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+        const store = new RedisStore(redis.client, { clock: clock.read, maxSkew: 0 });
         const oracle = new SortedSetLog(redis.client, algorithm);
         let verdicts: Verdict[] = [];
         for (const { move, cost: asked } of history.requests) {

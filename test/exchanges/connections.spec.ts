@@ -35,7 +35,7 @@ describe.each(DRIVERS)('over %s, clients that close while handleConnection is be
   afterEach(() => stage.gates.store.open());
 
   const start = (gateway: Type): Promise<SocketApp> =>
-    SocketApp.start(driver, gateway, { store: gatedMemory(), deadlineMs: 10_000 });
+    SocketApp.start(driver, gateway, { store: gatedMemory(), deadline: 10_000 });
 
   async function leaveWhileDeciding(app: SocketApp, count: number): Promise<void> {
     const connections = new CountedConnections(app.http.app.getHttpServer() as Server);

@@ -106,7 +106,7 @@ async function startPod(): Promise<Pod> {
     lazyConnect: true, // the module uses only a duplicate of it
     redisOptions: { username: 'floodgate', password: 'secret' },
   });
-  const pod = await Pod.start({ redis: client, deadlineMs: DEADLINE_MS });
+  const pod = await Pod.start({ redis: client, deadline: DEADLINE_MS });
   await pod.recovered();
   return pod;
 }

@@ -12,7 +12,7 @@ const DEADLINE_MS = 250;
 const LATE_MS = 250;
 const DOWN_MS = 10_000;
 
-const on = useClusterPod(['--cluster-require-full-coverage', 'yes'], { deadlineMs: DEADLINE_MS });
+const on = useClusterPod(['--cluster-require-full-coverage', 'yes'], { deadline: DEADLINE_MS });
 
 const isOk = async ({ client: node }: ClusterNode): Promise<boolean> =>
   (await node.cluster('INFO')).includes('cluster_state:ok');

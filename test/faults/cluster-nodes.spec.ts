@@ -25,7 +25,7 @@ beforeEach(() => void (changes.length = 0));
 
 // No replica is promoted: a stopped node stays the owner of its slots until it resumes.
 const on = useClusterPod(['--cluster-node-timeout', '60000'], {
-  deadlineMs: DEADLINE_MS,
+  deadline: DEADLINE_MS,
   onStoreStateChange: (change) => changes.push(change),
 });
 
@@ -158,7 +158,7 @@ it('a black hole between this pod and one node: its users are decided locally, t
   const natMap = { [`${sick.host}:${sick.port}`]: { host: proxy.host, port: proxy.port } };
   const mapped = new Cluster(on.cluster.addresses, { natMap });
   mapped.on('error', () => undefined);
-  await using behind = await Pod.start({ redis: mapped, deadlineMs: DEADLINE_MS });
+  await using behind = await Pod.start({ redis: mapped, deadline: DEADLINE_MS });
   await behind.recovered();
   mapped.disconnect();
   expect((await behind.ask(bad)).decidedBy).toBe('store');

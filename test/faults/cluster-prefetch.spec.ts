@@ -47,7 +47,7 @@ async function pods(): Promise<RateLimiter[]> {
       open.push(async () => client.disconnect());
       const store = new RedisStore(client);
       await untilByNode(store, masters);
-      const module = RateLimitModule.forRoot({ store, onStoreFailure: 'closed', deadlineMs: 5_000 });
+      const module = RateLimitModule.forRoot({ store, onStoreFailure: 'closed', deadline: 5_000 });
       const app: INestApplicationContext = await NestFactory.createApplicationContext(module, { logger: ['fatal'] });
       open.push(() => app.close());
       return app.get(RateLimiter);

@@ -16,7 +16,7 @@ const PROMOTION_MS = 45_000;
 const FAILOVER_MS = 15_000;
 const RECOVERY_MS = 5_000;
 
-const on = useClusterPod([], { deadlineMs: DEADLINE_MS });
+const on = useClusterPod([], { deadline: DEADLINE_MS });
 
 function charged(user: string): Promise<number> {
   return until('Redis tells what is charged', FAILOVER_MS, async () => {

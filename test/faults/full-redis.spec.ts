@@ -35,7 +35,7 @@ describe('a Redis whose memory is full (noeviction)', () => {
   beforeEach(async () => {
     await redis.client.config('SET', 'maxmemory', LIMIT);
     clock.now = START;
-    store = new RedisStore(redis.client, { clock: clock.read, maxSkewMs: 0 });
+    store = new RedisStore(redis.client, { clock: clock.read, maxSkew: 0 });
     memory = new MemoryStore({ clock: clock.read });
   });
 

@@ -29,7 +29,7 @@ beforeEach(async () => {
   server = await RedisServer.start();
   admin = new Redis(server.url);
   // The denial cache would hide that Redis has lost its data.
-  pod = await Pod.start({ redis: server.url, deadlineMs: DEADLINE_MS, denialCacheMs: 0 });
+  pod = await Pod.start({ redis: server.url, deadline: DEADLINE_MS, denialCache: 0 });
 });
 
 afterEach(async () => {

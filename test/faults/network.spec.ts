@@ -116,7 +116,7 @@ describe('a network', () => {
     await pod.app.close();
     pod = await Pod.start({
       redis: proxy.url,
-      deadlineMs: 2 * DEADLINE_MS,
+      deadline: 2 * DEADLINE_MS,
       onStoreStateChange: (c) => void changes.push(c),
     });
     changes.length = 0;

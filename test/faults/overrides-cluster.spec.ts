@@ -14,9 +14,7 @@ const fixture = useCluster();
 it('keeps overrides in one slot of a Cluster, and every pod obeys', async () => {
   const boot = () =>
     start('Express', {
-      imports: [
-        RateLimitModule.forRoot({ redis: fixture.client, deadlineMs: 1_000, policies: { api: API, all: ALL } }),
-      ],
+      imports: [RateLimitModule.forRoot({ redis: fixture.client, deadline: 1_000, policies: { api: API, all: ALL } })],
     });
   await using one = await boot();
   await using two = await boot();

@@ -24,25 +24,25 @@ afterAll(async () => {
 
 it("a process with clock: 'app' warns with both figures when its clock jumps, and logs the end", async () => {
   redis.setAhead(0);
-  await using pod = await Pod.start({ redis: redis.server.url, clock: 'app', maxSkewMs: 1000 });
+  await using pod = await Pod.start({ redis: redis.server.url, clock: 'app', maxSkew: 1000 });
   expect((await pod.ask()).decidedBy).toBe('store');
   expect(pod.app.logs.of('warn')).toEqual([]);
-  redis.setAhead(800); // within maxSkewMs
+  redis.setAhead(800); // within maxSkew
   await until('the process warns', COMPARED_MS, async () => pod.app.logs.of('warn').length > 0);
   expect(pod.app.logs.of('warn')).toEqual([
     expect.stringMatching(
-      /^The clock of this process is [78]\d\d ms behind Redis's clock, more than half of maxSkewMs \(1000 ms\)/,
+      /^The clock of this process is [78]\d\d ms behind Redis's clock, more than half of maxSkew \(1000 ms\)/,
     ),
   ]);
   redis.setAhead(-3_600_000);
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'); // a new connection compares at once
   await until('the process warns', COMPARED_MS, async () =>
-    /(3599|3600)\d{3} ms ahead of Redis's clock, more than maxSkewMs/.test(pod.app.logs.of('warn').join()),
+    /(3599|3600)\d{3} ms ahead of Redis's clock, more than maxSkew/.test(pod.app.logs.of('warn').join()),
   );
   redis.setAhead(0);
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   await until('the clocks are close again', COMPARED_MS, async () =>
-    pod.app.logs.of('log').join().includes('within half of maxSkewMs (1000 ms) again'),
+    pod.app.logs.of('log').join().includes('within half of maxSkew (1000 ms) again'),
   );
 });
 

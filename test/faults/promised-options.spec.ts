@@ -47,7 +47,7 @@ describe.each<[string, () => RateLimitModuleOptions['redis']]>([
   });
 
   it('never let a timer of ioredis decide', async () => {
-    await using pod = await Pod.start({ redis: redis(), deadlineMs: 500 });
+    await using pod = await Pod.start({ redis: redis(), deadline: 500 });
     await pod.recovered();
     at.proxy.delay(30);
     expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });

@@ -49,7 +49,7 @@ describe.each(ALL_ALGORITHMS)('a wrong reply to a %s', (algorithm) => {
 
   it.each(WRONG)('%s: the store fails, and the log shows the reply', async (_, reply) => {
     await using server = await RespServer.start();
-    await using pod = await Pod.start({ redis: server.url, denialCacheMs: 0 });
+    await using pod = await Pod.start({ redis: server.url, denialCache: 0 });
     const ask = async (): Promise<Decision> => {
       const user = { kind: 'user', value: randomUUID() };
       if (algorithm !== 'concurrency') return pod.limiter.consume(policy, user);

@@ -35,7 +35,7 @@ describe('the server’s clock', () => {
     redis = await ClockedRedis.start();
     admin = new Redis(redis.server.url);
     // Without the denial cache, which a step of the clock makes untrue. Only a busy machine makes an answer late.
-    pod = await Pod.start({ redis: redis.server.url, denialCacheMs: 0, deadlineMs: 1000 });
+    pod = await Pod.start({ redis: redis.server.url, denialCache: 0, deadline: 1000 });
   });
 
   afterAll(async () => {

@@ -31,7 +31,7 @@ beforeEach(async () => {
 afterEach(() => server.stop());
 
 const watched = (options: RateLimitModuleOptions): RateLimitModuleOptions => ({
-  deadlineMs: DEADLINE_MS,
+  deadline: DEADLINE_MS,
   ...options,
   onStoreStateChange: (change) => void changes.push(change),
 });
@@ -116,7 +116,7 @@ describe.each(PLATFORMS)('pipelined requests of another process, over %s', (plat
     [200, 150],
     [1000, 10],
   ])('%i connections with %i each admit exactly the limit', async (connections, requests) => {
-    await using app = await limited(platform, Routes, watched({ redis: server.url, deadlineMs: BURST_DEADLINE_MS }));
+    await using app = await limited(platform, Routes, watched({ redis: server.url, deadline: BURST_DEADLINE_MS }));
     const pipeliner = fileURLToPath(new URL('workers/pipeliner.js', import.meta.url));
     const { stdout } = await promisify(execFile)(
       process.execPath,

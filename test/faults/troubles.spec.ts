@@ -129,7 +129,7 @@ describe('a Redis in trouble', () => {
 
   it('that is demoted while many batches are in flight: the connection ends once', async () => {
     await using proxy = await TcpProxy.start(server.port);
-    await using pod = await startPod({ redis: proxy.url, deadlineMs: 1000 });
+    await using pod = await startPod({ redis: proxy.url, deadline: 1000 });
     await pod.recovered();
     const warnings = nodeWarnings();
     proxy.delay(50);

@@ -12,7 +12,7 @@ const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 100, wind
 const ALL: Policy = { ...MINE, name: 'all', by: 'global', limit: 2 };
 
 // No replica is promoted: a stopped node stays the owner of its slots until it resumes.
-const on = useClusterPod(['--cluster-node-timeout', '60000'], { deadlineMs: DEADLINE_MS });
+const on = useClusterPod(['--cluster-node-timeout', '60000'], { deadline: DEADLINE_MS });
 
 /** Returns the name of a user whose key lies on the node (`isThere`), or on another node. */
 async function userOf(node: ClusterNode, isThere: boolean): Promise<string> {

@@ -97,7 +97,7 @@ describe('the simulated server', () => {
             await redis.client.flushdb();
             const calls: { readonly call: Call; readonly reply: unknown }[] = [];
             let now = NOW;
-            const store = new RedisStore(noting(calls), { clock: () => now, maxSkewMs });
+            const store = new RedisStore(noting(calls), { clock: () => now, maxSkew: maxSkewMs });
             for (const { passed, requests } of turns) {
               now += passed;
               await Promise.all(

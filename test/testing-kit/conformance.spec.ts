@@ -82,7 +82,7 @@ describe('the conformance suite', () => {
     [
       'a clock of its own',
       'every algorithm: decides at the instant of its clock, and returns it',
-      { name: 'own clock', open: ({ maxSkewMs }) => new MemoryStore({ maxSkewMs }) },
+      { name: 'own clock', open: ({ maxSkew }) => new MemoryStore({ maxSkew }) },
     ],
     [
       'a reset of all keys',
@@ -153,9 +153,9 @@ describe('the conformance suite', () => {
   });
 
   it('is passed by the store of the kit', async () => {
-    const open = ({ clock, maxSkewMs }: StoreSettings): RateLimitStore => {
+    const open = ({ clock, maxSkew }: StoreSettings): RateLimitStore => {
       const virtual = new VirtualClock(new Date(0));
-      const store = new VirtualStore(virtual, { maxSkewMs });
+      const store = new VirtualStore(virtual, { maxSkew });
       const follow = (): void => {
         const behind = clock() - virtual.nowMicroseconds;
         if (behind >= 0) virtual.advanceMicroseconds(behind);

@@ -53,8 +53,8 @@ describe('the store of an application, overridden', () => {
       redis: url,
       identity: IDENTITY,
       clock: 'app',
-      maxSkewMs: 200,
-      denialCacheMs: 500,
+      maxSkew: '200ms',
+      denialCache: '500ms',
       onStoreStateChange: () => undefined,
       headers: false,
     } as const;

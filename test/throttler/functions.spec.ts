@@ -114,12 +114,12 @@ describe('a function that never settles', () => {
     expect(asked).toBe(3);
   });
 
-  it('gets the time of deadlineMs', async () => {
+  it('gets the time of deadline', async () => {
     const slow = async (): Promise<string> => {
       await new Promise((resolve) => setTimeout(resolve, 100));
       return 'ada';
     };
-    await using app = await throttled({ throttlers: [TWO], getTracker: slow, deadlineMs: 2000 });
+    await using app = await throttled({ throttlers: [TWO], getTracker: slow, deadline: 2000 });
     expect(await answers(app, 3)).toEqual([200, 200, 429]);
     expect(app.logs.text).not.toContain('getTracker');
   });

@@ -27,7 +27,7 @@ function closed(throttler: Partial<ThrottlerOptions>, options: RateLimitModuleOp
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['the process', () => ({ store: new StillStore() })],
-  ['Redis', () => ({ redis: redis.server.url, deadlineMs: 1000 })],
+  ['Redis', () => ({ redis: redis.server.url, deadline: '1s' })],
 ];
 
 it.each(STORES)(

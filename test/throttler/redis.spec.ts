@@ -19,7 +19,7 @@ function pod(
   onStoreFailure: OnStoreFailure = 'local',
 ): Promise<HttpApp> {
   return start('Express', {
-    imports: [ThrottlerModule.forRoot({ throttlers, redis, onStoreFailure, deadlineMs: 1000 })],
+    imports: [ThrottlerModule.forRoot({ throttlers, redis, onStoreFailure, deadline: 1000 })],
     controllers: [Routes],
     providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
   });

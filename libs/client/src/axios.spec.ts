@@ -70,8 +70,8 @@ describe('rateLimitAxios', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 3000, 6000]);
   });
 
-  it('rejects a call that cannot leave within maxWaitMs', async () => {
-    await using world = await setUp([EMPTY], { maxWaitMs: 1000 });
+  it('rejects a call that cannot leave within maxWait', async () => {
+    await using world = await setUp([EMPTY], { maxWait: 1000 });
     const { time, server, instance } = world;
     await time.run(instance.get(server.url));
     await expect(time.run(instance.get(server.url))).rejects.toMatchObject({

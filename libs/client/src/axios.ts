@@ -53,7 +53,7 @@ type WithState = AxiosConfigLike & { [STATE]?: Attempts };
  *
  * @returns removes the interceptors
  * @throws {RateLimitConfigError} naming the option, what was given and what would be right
- * @example rateLimitAxios(httpService.axiosRef, { maxWaitMs: 30_000 });
+ * @example rateLimitAxios(httpService.axiosRef, { maxWait: '30s' });
  */
 export function rateLimitAxios<Config extends AxiosConfigLike, Response extends AxiosResponseLike<Config>>(
   instance: AxiosLike<Config, Response>,

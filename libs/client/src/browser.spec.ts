@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { createContext, SourceTextModule } from 'node:vm';
+import { createRequire } from 'node:module';
+import { createContext, type Module, runInContext, SourceTextModule, SyntheticModule } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { transform } from '@swc/core';
 import type { rateLimitFetch } from './index.js';
@@ -27,8 +28,21 @@ async function load(globals: object): Promise<{ files: string[]; client: { rateL
     });
     return new SourceTextModule(code, { identifier: url, context });
   };
+  // The package that the build includes: a file of CommonJS.
+  const ms = async (): Promise<Module> => {
+    const source = await readFile(createRequire(import.meta.url).resolve('ms'), 'utf8');
+    const exported = runInContext(`((module) => {${source}\nreturn module.exports; })({})`, context) as unknown;
+    return new SyntheticModule(
+      ['default'],
+      function () {
+        this.setExport('default', exported);
+      },
+      { context },
+    );
+  };
   const entry = await compiled(`${LIBS}client/src/index.ts`);
   await entry.link((specifier, from) => {
+    if (specifier === 'ms') return ms();
     if (!specifier.startsWith('.')) throw new Error(`${from.identifier} imports ${specifier}`);
     return compiled(new URL(specifier.replace(/\.js$/, '.ts'), from.identifier).href);
   });
@@ -60,7 +74,7 @@ describe('the client without Node', () => {
       location: { href: server.url },
       fetch: (path: string) => fetch(new URL(path, server.url)),
     });
-    const limited = client.rateLimitFetch({ maxWaitMs: 0 });
+    const limited = client.rateLimitFetch({ maxWait: 0 });
     await limited('/rides');
     await expect(limited('/rides')).rejects.toMatchObject({ target: server.url.replace('/path', '/rides') });
   });

@@ -107,8 +107,12 @@ describe('the options', () => {
   it.each<[object, string]>([
     [{ maxAttempt: 3 }, "'maxAttempt' is not an option. Did you mean maxAttempts?"],
     [{ maxAttempts: 0 }, 'maxAttempts must be a whole number from 1 to 100, got 0'],
-    [{ maxWaitMs: 2 ** 31 }, 'maxWaitMs must be a whole number of milliseconds from 0 to 2147483647, got 2147483648'],
-    [{ maxWaitMs: '1m' }, "maxWaitMs must be a whole number of milliseconds from 0 to 2147483647, got '1m'"],
+    [{ maxWait: 2 ** 31 }, "maxWait must be a duration of whole milliseconds from 0 to '2147483647ms', got 2147483648"],
+    [{ maxWait: '60' }, "maxWait must be a duration of whole milliseconds from 0 to '2147483647ms', got '60'"],
+    [
+      { maxWaitMs: 60 },
+      "'maxWaitMs' is not an option. It is maxWait now, as in maxWait: '30s'; a number is still milliseconds.",
+    ],
     [{ jitter: 2 }, 'jitter must be a number from 0 to 1, got 2'],
     [{ preemptive: 'yes' }, "preemptive must be true or false, got 'yes'"],
     [{ partition: 'origin' }, "partition must be a function, got 'origin'"],

@@ -17,11 +17,11 @@ export interface RateLimitFetchOptions extends RateLimitClientOptions {
  * `X-RateLimit-*` say that nothing remains. Parallel calls share what one of them learns, and leave in their order.
  *
  * A call resolves to the last response, a 429 included, when its attempts or its waiting time are used up. It rejects with a
- * `RateLimitWaitError` when it could not send its request at all within `maxWaitMs`, and with the signal's reason when it is
+ * `RateLimitWaitError` when it could not send its request at all within `maxWait`, and with the signal's reason when it is
  * aborted. A request whose body is a stream is sent once.
  *
  * @throws {RateLimitConfigError} naming the option, what was given and what would be right
- * @example const limited = rateLimitFetch({ maxWaitMs: 30_000 });
+ * @example const limited = rateLimitFetch({ maxWait: '30s' });
  * const response = await limited('https://api.example.com/rides');
  * @see RFC 9110, section 10.2.3; draft-ietf-httpapi-ratelimit-headers-11
  */

@@ -61,7 +61,7 @@ export class Call {
   }
 
   /**
-   * Waits until the next attempt may leave. False when that is not within `maxWaitMs`: at once if that is certain.
+   * Waits until the next attempt may leave. False when that is not within `maxWait`: at once if that is certain.
    *
    * @throws the signal's reason when it aborts, or what the option `onWait` throws
    */

@@ -1,5 +1,6 @@
 import { RateLimitConfigError, shown } from '../../rate-limit/src/util/config-error.js';
-import { checkNames, type OptionRule, readOption, whole } from '../../rate-limit/src/util/option-rules.js';
+import type { Duration } from '../../rate-limit/src/util/duration.js';
+import { checkNames, duration, type OptionRule, readOption, whole } from '../../rate-limit/src/util/option-rules.js';
 import { type ClientTime, LONGEST_TIMER_MS, platformTime } from './time.js';
 
 /** A request as `partition` and `onWait` see it. */
@@ -26,8 +27,8 @@ export interface ClientWait {
 export interface RateLimitClientOptions {
   /** How often a call sends its request at most, with the first time: 1 to 100, default 5. */
   readonly maxAttempts?: number;
-  /** Milliseconds that a call waits at most, all its waits together: 0 to 2,147,483,647, default 60,000. */
-  readonly maxWaitMs?: number;
+  /** How long a call waits at most, all its waits together: 0 to 2,147,483,647 whole milliseconds, default `'1m'`. */
+  readonly maxWait?: Duration;
   /**
    * How far waits are spread, as a part of the wait: 0 to 1, default 0.1. A wait of 10 s ends after 10 to 11 s, never earlier. Each
    * further rejection in a row doubles the spread, beginning with the whole wait.
@@ -59,10 +60,8 @@ export interface RateLimitClientOptions {
 }
 
 /** The options with every default, `onWait` aside. */
-export type CheckedClientOptions = Required<Omit<RateLimitClientOptions, 'onWait'>> &
-  Pick<RateLimitClientOptions, 'onWait'>;
-
-const DEFAULT_WAIT_MS = 60_000;
+export type CheckedClientOptions = Required<Omit<RateLimitClientOptions, 'onWait' | 'maxWait'>> &
+  Pick<RateLimitClientOptions, 'onWait'> & { readonly maxWaitMs: number };
 
 function functionRule(otherwise?: unknown): OptionRule {
   return { default: otherwise, valid: (value) => typeof value === 'function', wanted: 'a function' };
@@ -76,7 +75,7 @@ const FLAG = (otherwise: boolean): OptionRule => ({
 
 const OPTIONS: Readonly<Record<keyof RateLimitClientOptions, OptionRule>> = {
   maxAttempts: whole(5, 1, 100),
-  maxWaitMs: whole(DEFAULT_WAIT_MS, 0, LONGEST_TIMER_MS, 'a whole number of milliseconds'),
+  maxWait: duration('1m', 0, LONGEST_TIMER_MS),
   jitter: {
     default: 0.1,
     valid: (value) => typeof value === 'number' && value >= 0 && value <= 1,
@@ -110,7 +109,7 @@ export function checkClientOptions(
   checkNames(options, [...Object.keys(OPTIONS), ...extra], where);
   const checked: Record<string, unknown> = {};
   for (const [option, rule] of Object.entries(OPTIONS)) checked[option] = readOption(options, option, rule, where);
-  return checked as unknown as CheckedClientOptions;
+  return { ...checked, maxWaitMs: checked['maxWait'] } as unknown as CheckedClientOptions;
 }
 
 /** Clients of one origin with other credentials are other clients for most limits. */

@@ -53,7 +53,7 @@ describe('a response that leaves nothing', () => {
     { headers: { RateLimit: '"a";r=0;t=999999999999999' } },
     { headers: { 'X-RateLimit-Limit': '0', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9'.repeat(400) } },
   ])('is believed for a day, and then a request asks again: %j', async (answer) => {
-    await using world = await setUp([answer], { maxWaitMs: 2 * DAY_MS });
+    await using world = await setUp([answer], { maxWait: 2 * DAY_MS });
     const { time, server, limited } = world;
     await time.run(limited(server.url));
     await time.run(limited(server.url));
@@ -81,7 +81,7 @@ describe('a response that leaves nothing', () => {
     expect(time.now()).toBe(3000);
   });
 
-  it('for longer than maxWaitMs rejects the next call, which is not sent', async () => {
+  it('for longer than maxWait rejects the next call, which is not sent', async () => {
     await using world = await setUp([{ headers: { RateLimit: '"a";r=0;t=100' } }]);
     const { time, server, limited } = world;
     await time.run(limited(server.url));
@@ -89,15 +89,15 @@ describe('a response that leaves nothing', () => {
     expect(error).toBeInstanceOf(RateLimitWaitError);
     expect(error).toMatchObject({ method: 'GET', target: server.url, retryAfterMs: 100_000 });
     expect((error as Error).message).toBe(
-      `GET ${server.url} was not sent: its rate limit lets it pass in 100000 ms. Call again then, or raise maxWaitMs (60000)`,
+      `GET ${server.url} was not sent: its rate limit lets it pass in 100000 ms. Call again then, or raise maxWait (60000 ms)`,
     );
     expect(server.seen).toHaveLength(1);
     expect(time.now()).toBe(0);
   });
 
-  it('rejects a call whose turn does not come within maxWaitMs', async () => {
+  it('rejects a call whose turn does not come within maxWait', async () => {
     const answers = Array.from({ length: 9 }, (): Scripted => ({ headers: { RateLimit: '"a";r=0;t=3' } }));
-    await using world = await setUp(answers, { maxWaitMs: 4000 });
+    await using world = await setUp(answers, { maxWait: '4s' });
     const { time, server, limited } = world;
     await time.run(limited(server.url));
     const [first, second] = await time.run(Promise.allSettled([limited(server.url), limited(server.url)]));

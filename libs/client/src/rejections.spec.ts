@@ -121,7 +121,7 @@ describe('a rejection', () => {
       init: { method: 'POST' },
     },
     { why: 'is another status', answers: [{ status: 500, headers: { 'Retry-After': '1' } }] },
-    { why: 'asks for more than maxWaitMs', answers: [{ status: 429, headers: { 'Retry-After': '61' } }] },
+    { why: 'asks for more than maxWait', answers: [{ status: 429, headers: { 'Retry-After': '61' } }] },
     { why: 'is the last of maxAttempts', answers: [REJECTION], options: { maxAttempts: 1 } },
   ])('is the response to the caller at once when it $why', async ({ answers, init, options }) => {
     await using world = await setUp(answers, options);
@@ -148,7 +148,7 @@ describe('a rejection', () => {
   it('reaches the caller once the waiting time is used up, all waits together', async () => {
     await using world = await setUp(
       Array.from({ length: 9 }, (): Scripted => REJECTION),
-      { maxAttempts: 100, maxWaitMs: 5000 },
+      { maxAttempts: 100, maxWait: 5000 },
     );
     const response = await world.time.run(world.limited(world.server.url));
     expect(response.status).toBe(429);

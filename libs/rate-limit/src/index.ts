@@ -100,7 +100,7 @@ export type { PrefetchOptions } from './policy/prefetch.js';
 export type { OnStoreFailure, PolicyMode, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
 export type { Rate } from './algorithms/rate.js';
 export type { CalendarUnit, CalendarWindow } from './algorithms/calendar.js';
-export type { Duration } from './algorithms/duration.js';
+export type { Duration } from './util/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
 export type { ErrorCode } from './util/error-codes.js';
 

@@ -69,7 +69,7 @@ export class PodApp {
       identity: [userIdentity()], // the page's process is the only client, and stands for the gateway
       keyPrefix: 'pods',
       // A machine that runs a surge at the same time may be slow, and a slow Redis is not the outage to show.
-      deadlineMs: 250,
+      deadline: 250,
       guard: false,
     });
     const module = { module: PodModule, imports: [limits] };

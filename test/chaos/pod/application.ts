@@ -85,7 +85,7 @@ export class PodModule {
       policies,
       middleware: ['gate'],
       identity: [userIdentity(), ipIdentity()],
-      deadlineMs: DEADLINE_MS,
+      deadline: DEADLINE_MS,
       onStoreFailure: 'local',
       localShare,
       onDecision: (event) => recorder.decided(event),

@@ -17,7 +17,7 @@ export async function openLimiter(
   redis: RateLimitModuleOptions['redis'],
   clock: NonNullable<RateLimitModuleOptions['clock']> = 'redis',
 ): Promise<OpenLimiter> {
-  const module = RateLimitModule.forRoot({ redis, clock, onStoreFailure: 'closed', denialCacheMs: 0 });
+  const module = RateLimitModule.forRoot({ redis, clock, onStoreFailure: 'closed', denialCache: 0 });
   const context: INestApplicationContext = await NestFactory.createApplicationContext(module, {
     logger: ['error', 'fatal'],
   });

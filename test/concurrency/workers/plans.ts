@@ -45,7 +45,7 @@ class Pod {
           redis,
           identity: [userIdentity()],
           onStoreFailure: 'closed',
-          deadlineMs: 1000,
+          deadline: 1000,
           plan: { resolve, cacheFor: '200ms' },
         }),
       ],

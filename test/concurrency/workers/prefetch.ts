@@ -50,7 +50,7 @@ export const procedures = {
   async connect({ redis, clock, deadlineMs }: Pod): Promise<void> {
     const now = performance.now.bind(performance);
     Object.assign(performance, { now: () => now() * clock });
-    const module = RateLimitModule.forRoot({ redis, onStoreFailure: 'closed', deadlineMs });
+    const module = RateLimitModule.forRoot({ redis, onStoreFailure: 'closed', deadline: deadlineMs });
     const context: INestApplicationContext = await NestFactory.createApplicationContext(module, { logger: ['fatal'] });
     // Its polls of overrides would stand among the commands that the test counts.
     const runtime: unknown = context.get(RateLimitRuntime);

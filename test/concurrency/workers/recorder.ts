@@ -27,7 +27,7 @@ let context: INestApplicationContext;
 export const procedures = {
   async connect({ redis, deadlineMs }: Connect): Promise<void> {
     // A decision without the store rejects. The denial cache is off, so that Redis decides every request at its own instant.
-    const module = RateLimitModule.forRoot({ redis, deadlineMs, onStoreFailure: 'closed', denialCacheMs: 0 });
+    const module = RateLimitModule.forRoot({ redis, deadline: deadlineMs, onStoreFailure: 'closed', denialCache: 0 });
     context = await NestFactory.createApplicationContext(module, { logger: ['error', 'fatal'] });
   },
 

@@ -20,7 +20,7 @@ export class BurstController {
 
 @Module({
   // A machine that builds another application meanwhile may take long for the first answer of Redis.
-  imports: [RateLimitModule.forRoot({ redis, deadlineMs: 5000 }), ...metrics],
+  imports: [RateLimitModule.forRoot({ redis, deadline: '5s' }), ...metrics],
   controllers: [BurstController],
 })
 export class AppModule {}

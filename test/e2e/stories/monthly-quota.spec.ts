@@ -56,7 +56,7 @@ describe.each(PLATFORMS)('a monthly quota in Paris over %s', (platform) => {
     const seconds = (Date.parse(next) - Date.parse(start)) / 1000;
 
     await expectQuota(send); // of the month before
-    clock.advanceMs(1);
+    clock.advance(1);
     await expectQuota(send);
     expect(await send()).toEqual({ status: 429, retryAfter: seconds });
     clock.advanceTo(new Date(Date.parse(start) + 15 * 86_400_000).toISOString());

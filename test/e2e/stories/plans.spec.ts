@@ -73,9 +73,9 @@ describe.each(PLATFORMS)('three plans over %s', (platform) => {
     await app.get(Support).raise('initech', 30, 'eve@example.com');
     expect(await passing(urls, 'initech', 60)).toBe(20);
     expect(await passing(urls, 'acme', 10)).toBe(0);
-    clock.advanceMs(DAY_MS - 1);
+    clock.advance(DAY_MS - 1);
     expect(await limitOf('initech')).toBe('30');
-    clock.advanceMs(1);
+    clock.advance(1);
     expect(await limitOf('initech')).toBe('10');
     await app.close();
   });

@@ -201,7 +201,7 @@ export function optionsWith(store: RateLimitStore): RateLimitModuleOptions & Rat
   return {
     store,
     guard: false,
-    deadlineMs: 10_000, // the gates stay closed as long as a busy machine needs
+    deadline: 10_000, // the gates stay closed as long as a busy machine needs
     maxWaiting: 1_000,
     maxWaitingPerClient: 1_000,
     policies: {

@@ -52,7 +52,7 @@ class Routes {
 const procedures = {
   /** Starts an application with Redis and the default deadline, and returns its port. */
   async start(redis: string): Promise<number> {
-    const imports = [RateLimitModule.forRoot({ redis, deadlineMs: DEADLINE_MS, denialCacheMs: 0 })];
+    const imports = [RateLimitModule.forRoot({ redis, deadline: DEADLINE_MS, denialCache: 0 })];
     @Module({ imports, controllers: [Routes] })
     class Root {}
     const app = await NestFactory.create(Root, new ExpressAdapter(), { logger: ['error', 'fatal'] });

@@ -16,7 +16,7 @@ async function limit(): Promise<number> {
 
 const procedures = {
   boot: async (redis: string): Promise<void> => {
-    const module = RateLimitModule.forRoot({ redis, policies: { api: API }, guard: false, deadlineMs: 1_000 });
+    const module = RateLimitModule.forRoot({ redis, policies: { api: API }, guard: false, deadline: 1_000 });
     app = await NestFactory.createApplicationContext({ module: class App {}, imports: [module] }, { logger: false });
   },
 

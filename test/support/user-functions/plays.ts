@@ -77,7 +77,7 @@ async function statuses(
 
 function serve(platform: Platform, options: Options, providers: readonly object[] = []): Promise<HttpApp> {
   return start(platform, {
-    imports: [RateLimitModule.forRoot({ deadlineMs: DEADLINE_MS, store: new StillStore(), ...options })],
+    imports: [RateLimitModule.forRoot({ deadline: DEADLINE_MS, store: new StillStore(), ...options })],
     controllers: [Plain],
     providers: providers as never,
   });
@@ -119,7 +119,7 @@ async function throttled(
 
 const throttler = (limit: number, more: object): ThrottlerModuleOptions => ({
   throttlers: [{ limit, ttl: 60_000, ...more }],
-  deadlineMs: DEADLINE_MS,
+  deadline: DEADLINE_MS,
 });
 
 /** Whether the one charge of an application was refunded: its function was called at the end of the request. */
@@ -162,7 +162,7 @@ function adapterPlay(name: 'request' | 'operation' | 'opened' | 'toError' | 'cli
       [name]: given,
     };
     await using app = await start('Express', {
-      imports: [RateLimitModule.forRoot({ store: new StillStore(), deadlineMs: DEADLINE_MS, contexts: [adapter] })],
+      imports: [RateLimitModule.forRoot({ store: new StillStore(), deadline: DEADLINE_MS, contexts: [adapter] })],
       providers: [Jobs],
     });
     const jobs = app.app.get(Jobs);
@@ -390,7 +390,7 @@ export const PLAYS: Readonly<Record<UserFunctionName, Play>> = {
         imports: [
           RateLimitModule.forRoot({
             store: new StillStore(),
-            deadlineMs: DEADLINE_MS,
+            deadline: DEADLINE_MS,
             policies: { window: limitOf(1, { by: 'user' }) },
           }),
           RateLimitAdminModule.register({ guards: [{ canActivate: () => true }], author }),

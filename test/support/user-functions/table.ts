@@ -6,7 +6,7 @@ export interface UserFunction {
   readonly promise: 'yes' | 'no' | 'not awaited';
   /** What happens when it throws or rejects. */
   readonly fails: string;
-  /** What happens when it does not settle within `deadlineMs`. Default as `fails`. */
+  /** What happens when it does not settle within `deadline`. Default as `fails`. */
   readonly hangs?: string;
   /** What happens when it returns what it should not. Default as `fails`. */
   readonly nonsense?: string;

@@ -1,7 +1,7 @@
 import type { Algorithm } from './algorithm.js';
 import type { Lease } from './capabilities/lease.js';
 import { LimitShares, type Shares } from './capabilities/shares.js';
-import { durationToMicroseconds } from './duration.js';
+import { durationToMicroseconds } from '../util/duration.js';
 import type { AlgorithmDefinition, OptionReader } from './options.js';
 import { type Log, type LogLevel, MAX_COST, MAX_LIMIT, SlidingWindowLog } from './sliding-window-log.js';
 import { upTo } from './up-to.js';

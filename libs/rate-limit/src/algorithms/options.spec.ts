@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Policy } from '../policy/policy.js';
 import { parsePolicy } from '../policy/parse-policy.js';
-import type { Duration } from './duration.js';
+import type { Duration } from '../util/duration.js';
 
 const WINDOWS = ['fixed-window', 'sliding-window-log', 'sliding-window-counter'] as const;
 

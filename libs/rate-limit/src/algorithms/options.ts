@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm.js';
-import { durationToMicroseconds, MINUTE_OR_MONTH } from './duration.js';
+import { durationToMicroseconds, MINUTE_OR_MONTH } from '../util/duration.js';
 import { exactRate, type ExactRate } from './rate.js';
 import { shown } from '../util/config-error.js';
 

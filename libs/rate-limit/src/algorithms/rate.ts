@@ -1,4 +1,4 @@
-import { durationToMicroseconds } from './duration.js';
+import { durationToMicroseconds } from '../util/duration.js';
 
 /**
  * A rate of tokens or departures: a number per second, or `'<count>/<duration>'` such as `'600/m'`, `'10000/d'`,

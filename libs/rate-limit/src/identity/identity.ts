@@ -30,7 +30,7 @@ export interface IdentityResolver<Context> {
   readonly header?: string;
   /**
    * Returns the identity's value; undefined, null or `''` when the request has none. May be asynchronous, to verify a token for
-   * example. A resolver that throws, rejects or takes longer than `deadlineMs` is logged, and the request follows
+   * example. A resolver that throws, rejects or takes longer than `deadline` is logged, and the request follows
    * `onMissingIdentity`. The policies of a route call it once per request; those of the module's `middleware` run before
    * authentication and call it once more.
    */

@@ -42,9 +42,9 @@ type Option = keyof RateLimitModuleOptions;
 /** Options that need a store outside of this process. */
 const NEED_REDIS: readonly Option[] = [
   'clock',
-  'maxSkewMs',
-  'denialCacheMs',
-  'lingerMs',
+  'maxSkew',
+  'denialCache',
+  'linger',
   'onStoreFailure',
   'localShare',
   'fallbackMaxBytes',
@@ -55,8 +55,8 @@ const NEED_REDIS: readonly Option[] = [
 /** Options that only a store itself can honour, each with the right way. */
 const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
   clock: "give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
-  maxSkewMs: "give it to the store itself, as in new RedisStore(client, { clock: 'app', maxSkewMs: 200 })",
-  lingerMs: 'give it to the store itself, as in new RedisStore(client, { lingerMs: 2 })',
+  maxSkew: "give it to the store itself, as in new RedisStore(client, { clock: 'app', maxSkew: '200ms' })",
+  linger: "give it to the store itself, as in new RedisStore(client, { linger: '2ms' })",
   connect: 'connect the store yourself before the boot',
   onStoreStateChange: 'the module sees the state of a connection that it opens itself: give redis, not store',
 };
@@ -97,9 +97,9 @@ function givenStore(store: RateLimitStore, options: CheckedOptions): OpenedStore
     description: `Limits are kept in ${nameOf(store)}`,
   };
   // A virtual clock may drive the store, so denials are kept only on request.
-  if (given.denialCacheMs === undefined || denialCacheMs === 0) return { ...opened, store };
+  if (given.denialCache === undefined || denialCacheMs === 0) return { ...opened, store };
   if (traitsOf(store).isLocal) {
-    throw noEffect('denialCacheMs', 'with a MemoryStore', 'leave it out, a MemoryStore answers as fast as the cache');
+    throw noEffect('denialCache', 'with a MemoryStore', 'leave it out, a MemoryStore answers as fast as the cache');
   }
   return { ...opened, store, denials: new DenialCache(denialCacheMs) };
 }
@@ -143,8 +143,8 @@ async function redisStore(
   const probeKey = (number: number): string => keyOf(keyPrefix, `probe${number || ''}`, '');
   const settings = {
     clock,
-    maxSkewMs,
-    lingerMs,
+    maxSkew: maxSkewMs,
+    linger: lingerMs,
     deadlines,
     observer: monitor,
     ...(denials && { denials }),

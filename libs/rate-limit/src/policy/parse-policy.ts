@@ -1,6 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { BlockAlgorithm } from '../algorithms/block.js';
-import { durationToMicroseconds } from '../algorithms/duration.js';
+import { durationToMicroseconds } from '../util/duration.js';
 import { ALGORITHM_NAMES, algorithmEntry, type AlgorithmName, type OptionReader } from '../algorithms/algorithms.js';
 import { OptionProblem } from '../algorithms/options.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';

@@ -1,5 +1,5 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { durationToMicroseconds } from '../algorithms/duration.js';
+import { durationToMicroseconds } from '../util/duration.js';
 import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';

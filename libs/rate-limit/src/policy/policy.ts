@@ -1,5 +1,5 @@
 import type { CalendarWindow } from '../algorithms/calendar.js';
-import type { Duration } from '../algorithms/duration.js';
+import type { Duration } from '../util/duration.js';
 import type { Rate } from '../algorithms/rate.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import type { Outcome } from './outcome.js';
@@ -38,7 +38,7 @@ export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests';
 export type PolicyMode = 'enforce' | 'shadow';
 
 /**
- * Finds the time zone of a request: a name of the IANA database. One that throws, rejects, takes longer than `deadlineMs` or
+ * Finds the time zone of a request: a name of the IANA database. One that throws, rejects, takes longer than `deadline` or
  * returns anything else counts the request in UTC, with a warning. Ask what the client cannot change with each request, such as
  * their account: a client has a quota in each zone.
  *
@@ -72,7 +72,7 @@ export interface CommonPolicyOptions<Context = never> {
    * Tokens or places that a request takes: a whole number from 0, default 1, or a function of the request. Cost 0 is a peek. A
    * cost that never fits stops the boot where it is a number; at run time it is rejected with `retryAfterMs` null.
    *
-   * A function that throws, rejects or takes longer than `deadlineMs` charges 1. One that returns anything else than a whole
+   * A function that throws, rejects or takes longer than `deadline` charges 1. One that returns anything else than a whole
    * number from 0 is a logged 500, and nothing is charged.
    *
    * @example cost: (context) => Math.max(1, context.switchToHttp().getRequest<{ body?: Order }>().body?.positions?.length ?? 1)
@@ -112,7 +112,7 @@ export interface CommonPolicyOptions<Context = never> {
    * Says after the response whether the request counts. It is charged before the handler runs, so that parallel guesses cannot
    * pass, and refunded when the function returns false. Excludes `settle`; not for a concurrency.
    *
-   * A function that throws, rejects, takes longer than `deadlineMs` or returns no boolean leaves the request charged.
+   * A function that throws, rejects, takes longer than `deadline` or returns no boolean leaves the request charged.
    *
    * @example { name: 'login', algorithm: 'sliding-window-log', limit: 5, window: '15m', countIf: (o) => o.status === 401 || o.aborted }
    */
@@ -125,7 +125,7 @@ export interface CommonPolicyOptions<Context = never> {
    */
   settle?: (outcome: Outcome) => number | Promise<number>;
   /**
-   * Requests for which it returns true are not counted by this policy. If it throws, rejects or takes longer than `deadlineMs`,
+   * Requests for which it returns true are not counted by this policy. If it throws, rejects or takes longer than `deadline`,
    * the request is counted, and at most one warning a second is logged.
    */
   skipIf?: (context: Context) => boolean | Promise<boolean>;
@@ -312,7 +312,7 @@ export type Policy<Context = never> =
 
 /**
  * Chooses a policy, or the name of one, for a request: a tenant's plan for example. Give each plan's policy a name of its own.
- * A function that throws, rejects or takes longer than `deadlineMs` is replaced by its fallback: see `PolicyChoice`.
+ * A function that throws, rejects or takes longer than `deadline` is replaced by its fallback: see `PolicyChoice`.
  */
 export type PolicyFunction<Context = never> = (
   context: Context,

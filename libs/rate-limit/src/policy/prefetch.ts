@@ -1,6 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import type { AlgorithmDefinition } from '../algorithms/algorithms.js';
-import { type Duration, durationToMicroseconds } from '../algorithms/duration.js';
+import { type Duration, durationToMicroseconds } from '../util/duration.js';
 import { nameShown, shown } from '../util/config-error.js';
 
 /**

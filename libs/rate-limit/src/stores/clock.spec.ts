@@ -1,13 +1,15 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it } from '@jest/globals';
 import { monotonicClock, wallClock } from './clock.js';
+import { shown } from '../util/config-error.js';
+import type { Duration } from '../util/duration.js';
 import { MemoryStore } from './memory/memory.store.js';
 import { RedisStore } from './redis/redis.store.js';
 import type { Clock, RateLimitStore } from './store.js';
 
 interface Options {
   clock?: Clock;
-  maxSkewMs?: number;
+  maxSkew?: Duration;
 }
 
 const redis = new Redis({ lazyConnect: true });
@@ -39,13 +41,13 @@ describe.each<[string, (options: Options) => RateLimitStore]>([
     );
   });
 
-  it.each([0, 0.5, 250, 10_000])('takes maxSkewMs %p', (maxSkewMs) => {
-    expect(() => create({ clock: wallClock, maxSkewMs })).not.toThrow();
+  it.each([0, 0.5, 250, 10_000, '0.5ms', '10s'])('takes maxSkew %p', (maxSkew) => {
+    expect(() => create({ clock: wallClock, maxSkew })).not.toThrow();
   });
 
-  it.each([-1, NaN, 10_001, Infinity, 0.0001])('refuses maxSkewMs %p', (maxSkewMs) => {
-    expect(() => create({ clock: wallClock, maxSkewMs })).toThrow(
-      new RangeError(`${name}: maxSkewMs must be 0 to 10000 milliseconds, got ${maxSkewMs}`),
+  it.each([-1, NaN, 10_001, Infinity, 0.0001, '11s', '500', ''])('refuses maxSkew %p', (maxSkew) => {
+    expect(() => create({ clock: wallClock, maxSkew })).toThrow(
+      new RangeError(`${name}: maxSkew must be a duration from 0 to '10s', got ${shown(maxSkew)}`),
     );
   });
 

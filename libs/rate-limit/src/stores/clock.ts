@@ -1,4 +1,5 @@
 import { shown } from '../util/config-error.js';
+import { type Duration, durationToMilliseconds, shownDuration } from '../util/duration.js';
 import type { Clock } from './store.js';
 
 /** The wall clock. Pods share it as well as NTP keeps it. */
@@ -8,7 +9,7 @@ export const wallClock: Clock = () => Date.now() * 1000;
 const { timeOrigin } = performance;
 export const monotonicClock: Clock = () => Math.floor((timeOrigin + performance.now()) * 1000);
 
-/** The largest `maxSkewMs` of a store. */
+/** The largest `maxSkew` of a store, in milliseconds. */
 export const MAX_SKEW_MS = 10_000;
 /** Milliseconds that the clocks of pods may be apart by default. */
 export const DEFAULT_SKEW_MS = 1000;
@@ -35,14 +36,16 @@ export function checkClock(place: string, clock: unknown): Clock {
 }
 
 /**
- * Checks `maxSkewMs` of a store, and returns it in microseconds.
+ * Checks `maxSkew` of a store, and returns it in microseconds.
  *
  * @param place the store's name, for the message
- * @throws {RangeError} when it is not 0 to 10,000 milliseconds
+ * @throws {RangeError} when it is not 0 to 10 s in whole microseconds
  */
-export function checkMaxSkew(place: string, maxSkewMs: number): number {
-  if (!(maxSkewMs >= 0 && maxSkewMs <= MAX_SKEW_MS && Number.isInteger(maxSkewMs * 1000))) {
-    throw new RangeError(`${place}: maxSkewMs must be 0 to ${MAX_SKEW_MS} milliseconds, got ${shown(maxSkewMs)}`);
+export function checkMaxSkew(place: string, maxSkew: Duration): number {
+  const milliseconds = durationToMilliseconds(maxSkew) ?? NaN;
+  if (!(milliseconds >= 0 && milliseconds <= MAX_SKEW_MS && Number.isInteger(milliseconds * 1000))) {
+    const most = shownDuration(MAX_SKEW_MS);
+    throw new RangeError(`${place}: maxSkew must be a duration from 0 to ${most}, got ${shown(maxSkew)}`);
   }
-  return maxSkewMs * 1000;
+  return milliseconds * 1000;
 }

@@ -1,4 +1,5 @@
-import { durationToMicroseconds } from '../algorithms/duration.js';
+import { type Duration, durationToMilliseconds } from '../util/duration.js';
+import { checkNames } from '../util/option-rules.js';
 import type { Clock } from '../stores/store.js';
 import type { Timer } from '../stores/timer.js';
 import { shown } from '../util/config-error.js';
@@ -86,30 +87,13 @@ export class VirtualClock {
   /**
    * Advances the clock.
    *
-   * @param duration text with a unit, such as `'500ms'`, `'1m'`, `'24h'`; `'0ms'` runs what is due now
-   * @throws {TypeError} for anything else: a number has no unit, `advanceMs` and `advanceMicroseconds` name theirs
+   * @param duration milliseconds, such as `retryAfterMs` of a decision, or text such as `'500ms'`, `'1m'`, `'24h'`; from 0 in
+   * whole microseconds; 0 runs what is due now
+   * @throws {TypeError} for anything else
    * @example clock.advance('1m');
    */
-  advance(duration: string): void {
+  advance(duration: Duration): void {
     this.pass(microsecondsOf('VirtualClock.advance', duration));
-  }
-
-  /**
-   * Advances the clock.
-   *
-   * @param milliseconds from 0, in whole microseconds: `retryAfterMs` of a decision, for example
-   * @throws {TypeError} for anything else
-   */
-  advanceMs(milliseconds: number): void {
-    const microseconds = Math.round(milliseconds * MICROSECONDS);
-    // Microseconds / 1000 x 1000 may miss the whole number by the last bit.
-    const isWhole = Math.abs(milliseconds * MICROSECONDS - microseconds) <= microseconds * 2 * Number.EPSILON;
-    if (typeof milliseconds !== 'number' || !isWhole || !isPassing(microseconds)) {
-      throw new TypeError(
-        `VirtualClock.advanceMs: takes milliseconds from 0 in whole microseconds, such as 1.5, got ${shown(milliseconds)}`,
-      );
-    }
-    this.pass(microseconds);
   }
 
   /**
@@ -148,10 +132,10 @@ export class VirtualClock {
   /**
    * Moves the clock back, as a wall clock that is set. What waits goes on waiting as long as before.
    *
-   * @param duration text with a unit, such as `'10s'`
+   * @param duration milliseconds, or text such as `'10s'`
    * @throws {TypeError} for anything else
    */
-  stepBack(duration: string): void {
+  stepBack(duration: Duration): void {
     this.time -= microsecondsOf('VirtualClock.stepBack', duration);
   }
 
@@ -160,8 +144,10 @@ export class VirtualClock {
    * advance would miss the request.
    *
    * @param count a whole number from 1; default 1
-   * @param options.withinMs milliseconds of real time to wait at most; default 1,000
+   * @param options.within the real time to wait at most: milliseconds, or text such as `'1s'`, the default
    * @throws {Error} when fewer wait by then
+   * @throws {TypeError} when `within` is no duration
+   * @throws {RateLimitConfigError} for an option that is not known
    * @example
    * ```ts
    * const reply = fetch(url); // delayed
@@ -170,7 +156,10 @@ export class VirtualClock {
    * await reply;
    * ```
    */
-  async untilWaiting(count = 1, { withinMs = 1000 }: { readonly withinMs?: number } = {}): Promise<void> {
+  async untilWaiting(count = 1, options: { readonly within?: Duration } = {}): Promise<void> {
+    checkNames(options, ['within'], 'VirtualClock.untilWaiting');
+    const { within = '1s' } = options;
+    const withinMs = microsecondsOf('VirtualClock.untilWaiting, within', within) / MICROSECONDS;
     if (this.waiting >= count) return;
     await new Promise<void>((resolve, reject) => {
       const finish = (end: () => void): void => {
@@ -216,19 +205,13 @@ function isPassing(microseconds: unknown): microseconds is number {
 }
 
 function microsecondsOf(place: string, duration: unknown): number {
-  const microseconds =
-    typeof duration === 'string' ? (isZero(duration) ? 0 : durationToMicroseconds(duration)) : undefined;
-  if (microseconds !== undefined) return microseconds;
-  const advice = typeof duration === 'number' ? `; for a number use advanceMs or advanceMicroseconds` : '';
+  const exact = (durationToMilliseconds(duration) ?? NaN) * MICROSECONDS;
+  const microseconds = Math.round(exact);
+  // Microseconds / 1000 x 1000 may miss the whole number by the last bit.
+  if (isPassing(microseconds) && Math.abs(exact - microseconds) <= microseconds * 2 * Number.EPSILON)
+    return microseconds;
   throw new TypeError(
-    `${place}: takes text with a unit such as '500ms', '1m' or '24h', got ${shown(duration)}${advice}`,
-  );
-}
-
-/** No time with a unit. Limits refuse it, but a clock may stand still. */
-function isZero(duration: string): boolean {
-  return (
-    /^\s*0+(?:\.0*)?\s*[a-z]/i.test(duration) && durationToMicroseconds(duration.replace(/[\d.]+/, '1')) !== undefined
+    `${place}: takes milliseconds or text such as '500ms', '1m' or '24h', from 0 in whole microseconds, got ${shown(duration)}`,
   );
 }
 

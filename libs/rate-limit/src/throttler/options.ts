@@ -39,7 +39,7 @@ export interface ThrottlerOptions {
   blockDuration?: Resolvable<number>;
   /** Requests whose `User-Agent` matches are not counted. */
   ignoreUserAgents?: RegExp[];
-  /** Requests for which it returns true are not counted. A promise is awaited for `deadlineMs`. */
+  /** Requests for which it returns true are not counted. A promise is awaited for `deadline`. */
   skipIf?: (context: ExecutionContext) => boolean;
   getTracker?: ThrottlerGetTrackerFunction;
   generateKey?: ThrottlerGenerateKeyFunction;

@@ -1,4 +1,4 @@
-import { durationToMicroseconds } from '../algorithms/duration.js';
+import { durationToMicroseconds } from '../util/duration.js';
 import type { CountedPolicy } from '../metrics/policy-tallies.js';
 import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
 import { parsePolicy } from '../policy/parse-policy.js';

@@ -1,4 +1,5 @@
 import { RateLimitConfigError, shown } from './config-error.js';
+import { type Duration, durationToMilliseconds, shownDuration } from './duration.js';
 import type { ErrorCode } from './error-codes.js';
 import { didYouMean } from './nearest-name.js';
 
@@ -8,7 +9,7 @@ export interface OptionRule {
   readonly default: unknown;
   /** Whether a given value is right. */
   readonly valid: (value: unknown) => boolean;
-  /** What would be right, as in `deadlineMs must be <wanted>`. */
+  /** What would be right, as in `deadline must be <wanted>`. */
   readonly wanted: string;
   /** Says of a wrong value what is wrong, such as which member of an array. Default: the value as `shown` shows it. */
   readonly got?: (value: unknown) => string | undefined;
@@ -16,6 +17,8 @@ export interface OptionRule {
   readonly values?: readonly unknown[];
   /** Whether messages leave the given value out, because it may hold a secret. */
   readonly secret?: boolean;
+  /** What a right value and the default are read as, such as the milliseconds of a duration. Default: as they are. */
+  readonly read?: (value: unknown) => unknown;
 }
 
 /** An option that is one of some values. */
@@ -43,6 +46,19 @@ export function whole(
   };
 }
 
+/** An option that is a duration of whole milliseconds, from `min` to `max` of them. It is read as milliseconds. */
+export function duration(otherwise: Duration, min: number, max: number): OptionRule {
+  return {
+    default: otherwise,
+    valid: (value) => {
+      const milliseconds = durationToMilliseconds(value);
+      return Number.isSafeInteger(milliseconds) && milliseconds! >= min && milliseconds! <= max;
+    },
+    wanted: `a duration of whole milliseconds from ${shownDuration(min)} to ${shownDuration(max)}`,
+    read: durationToMilliseconds,
+  };
+}
+
 /**
  * Names the first wrong member of an array, as in `7 at [1]`.
  *
@@ -62,7 +78,7 @@ export function wrongMember(
 }
 
 /**
- * The value of an option, or its default.
+ * The value of an option, or its default, as the rule reads it.
  *
  * @param where how the error message begins
  * @param code of the error; default `FG_INVALID_OPTION`
@@ -76,8 +92,9 @@ export function readOption(
   code: ErrorCode = 'FG_INVALID_OPTION',
 ): unknown {
   const value = (given as Readonly<Record<string, unknown>>)[option];
-  if (value === undefined) return rule.default;
-  if (rule.valid(value)) return value;
+  const { read = (right: unknown) => right } = rule;
+  if (value === undefined) return read(rule.default);
+  if (rule.valid(value)) return read(value);
   const names = (rule.values ?? []).filter((one) => typeof one === 'string');
   const got =
     rule.secret === true ? '' : `, got ${rule.got?.(value) ?? shown(value)}${asGuess(didYouMean(value, names))}`;
@@ -102,10 +119,23 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   throttlers: 'policies',
 };
 
-/** What a message says of options of policies that have another name now. */
-const RENAMED: Readonly<Record<string, string>> = {
-  lease: `The option of a policy that charges tokens ahead of demand is prefetch now, as in prefetch: { for: '100ms', max: 200 }.`,
+/** Options that have another name now, and how it is given. */
+const RENAMED: Readonly<Record<string, readonly [now: string, how: string]>> = {
+  lease: [
+    'prefetch',
+    `The option of a policy that charges tokens ahead of demand is prefetch now, as in prefetch: { for: '100ms', max: 200 }.`,
+  ],
+  deadlineMs: duringNow('deadline', "'50ms'"),
+  denialCacheMs: duringNow('denialCache', "'1s'"),
+  lingerMs: duringNow('linger', "'2ms'"),
+  maxSkewMs: duringNow('maxSkew', "'200ms'"),
+  maxWaitMs: duringNow('maxWait', "'30s'"),
+  withinMs: duringNow('within', "'1s'"),
 };
+
+function duringNow(now: string, example: string): readonly [now: string, how: string] {
+  return [now, `It is ${now} now, as in ${now}: ${example}; a number is still milliseconds.`];
+}
 
 /** The option of a name that another rate limiter has for it; undefined where this owner has no such option. */
 export function optionElsewhere(name: string, known: readonly string[]): string | undefined {
@@ -125,7 +155,8 @@ export function checkNames(given: object, known: readonly string[], where: strin
     const owner = of === '' ? '' : ` of ${of} (got ${shown(value)})`;
     const elsewhere = optionElsewhere(option, known);
     const guess = elsewhere === undefined ? didYouMean(option, known, (name) => name) : ` Here it is ${elsewhere}.`;
-    const renamed = of !== '' && Object.hasOwn(RENAMED, option) ? ` ${RENAMED[option]}` : undefined;
+    const [now, how] = Object.hasOwn(RENAMED, option) ? RENAMED[option]! : [];
+    const renamed = now !== undefined && known.includes(now) ? ` ${how}` : undefined;
     throw new RateLimitConfigError(
       where,
       `${shown(option)} is not an option${owner}.${renamed ?? guess} The options are ${known.join(', ')}`,

@@ -15,7 +15,7 @@ const answers: [status: number, headers: Record<string, string>, body: object][]
 
 async function main() {
   const waits: ClientWait[] = [];
-  const limited = rateLimitFetch({ maxWaitMs: 5000, onWait: (wait) => void waits.push(wait) });
+  const limited = rateLimitFetch({ maxWait: '5s', onWait: (wait) => void waits.push(wait) });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   deepStrictEqual(await (await limited(url)).json(), { served: true });
   deepStrictEqual(

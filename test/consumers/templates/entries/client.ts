@@ -4,7 +4,7 @@ import { type ClientWait, rateLimitFetch, type RateLimitFetchOptions } from 'nes
 /** Asks twice for a route that one request a second passes: the client waits, and shows no 429. */
 export async function useClient(url: string): Promise<void> {
   const waits: ClientWait[] = [];
-  const options: RateLimitFetchOptions = { maxWaitMs: 20_000, onWait: (wait) => void waits.push(wait) };
+  const options: RateLimitFetchOptions = { maxWait: '20s', onWait: (wait) => void waits.push(wait) };
   const limited = rateLimitFetch(options);
   const statuses: number[] = [];
   for (let i = 0; i < 2; i++) {

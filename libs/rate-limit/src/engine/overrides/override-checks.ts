@@ -1,4 +1,4 @@
-import { durationToMicroseconds } from '../../algorithms/duration.js';
+import { durationToMicroseconds } from '../../util/duration.js';
 import { checkTag, tagFor } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { PolicyNumbers } from '../../policy/policy.js';

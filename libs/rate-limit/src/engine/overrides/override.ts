@@ -1,4 +1,4 @@
-import type { Duration } from '../../algorithms/duration.js';
+import type { Duration } from '../../util/duration.js';
 import type { Identity } from '../../identity/identity.js';
 import type { PolicyNumbers } from '../../policy/policy.js';
 

@@ -19,7 +19,7 @@ export interface RateLimitAdminOptions {
   imports?: ModuleMetadata['imports'];
   /**
    * Who makes a request, for the history of overrides: text of up to 100 characters. Bodies may not name an `author` then. A promise
-   * is awaited for `deadlineMs`. A function that fails is a logged 500, and nothing is changed. Default: the body's `author`.
+   * is awaited for `deadline`. A function that fails is a logged 500, and nothing is changed. Default: the body's `author`.
    *
    * @example author: (request) => request.user.email
    */

@@ -1,5 +1,6 @@
 import { saysUnits } from '../../http/headers.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { shownDuration } from '../../util/duration.js';
 import { checkNames, readOption } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
@@ -14,9 +15,15 @@ type OpenOption = {
     : never;
 }[keyof typeof MODULE_OPTIONS];
 
-/** The checked options, with every default. */
+/** The options that are durations. */
+const DURATIONS = ['deadline', 'denialCache', 'linger', 'maxSkew'] as const satisfies (keyof typeof MODULE_OPTIONS)[];
+type DurationOption = (typeof DURATIONS)[number];
+
+/** The checked options, with every default. Durations are milliseconds. */
 export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
-  Required<Omit<RateLimitModuleOptions, OpenOption>> & {
+  Required<Omit<RateLimitModuleOptions, OpenOption | DurationOption>> & {
+    readonly [Option in DurationOption as `${Option}Ms`]: number;
+  } & {
     /** The options as they were given, without defaults. */
     readonly given: Readonly<RateLimitModuleOptions>;
   };
@@ -35,9 +42,10 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   checkNames(options, Object.keys(MODULE_OPTIONS), WHERE);
   const checked: Record<string, unknown> = { given: options };
   for (const [option, rule] of Object.entries(MODULE_OPTIONS)) {
-    checked[option] = readOption(options, option, rule, WHERE);
+    const isDuration = (DURATIONS as readonly string[]).includes(option);
+    checked[isDuration ? `${option}Ms` : option] = readOption(options, option, rule, WHERE);
   }
-  checkTogether(options);
+  checkTogether(options, checked as unknown as CheckedOptions);
   if (options.plan !== undefined) planSettings(options.plan);
   return checked as unknown as CheckedOptions;
 }
@@ -54,13 +62,9 @@ export function checkShape(options: unknown): void {
 }
 
 /** Checks what single options cannot tell. */
-function checkTogether(options: RateLimitModuleOptions): void {
-  const { redis, store, clock = 'redis', maxSkewMs, headers = 'x-ratelimit', partitionKeySecret } = options;
+function checkTogether(options: RateLimitModuleOptions, { lingerMs, deadlineMs }: CheckedOptions): void {
+  const { redis, store, clock = 'redis', maxSkew, headers = 'x-ratelimit', partitionKeySecret } = options;
   const { decisionIdentity, decisionSampling, onDecision } = options;
-  const {
-    lingerMs = MODULE_OPTIONS.lingerMs.default as number,
-    deadlineMs = MODULE_OPTIONS.deadlineMs.default as number,
-  } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       WHERE,
@@ -68,17 +72,17 @@ function checkTogether(options: RateLimitModuleOptions): void {
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
-  if (maxSkewMs !== undefined && clock === 'redis') {
+  if (maxSkew !== undefined && clock === 'redis') {
     throw new RateLimitConfigError(
       WHERE,
-      "maxSkewMs has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
+      "maxSkew has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
   if (lingerMs >= deadlineMs) {
     throw new RateLimitConfigError(
       WHERE,
-      `lingerMs: ${lingerMs} leaves Redis nothing of deadlineMs: ${deadlineMs}: give a smaller lingerMs, or a larger deadlineMs`,
+      `linger: ${shownDuration(lingerMs)} leaves Redis nothing of deadline: ${shownDuration(deadlineMs)}: give a smaller linger, or a larger deadline`,
       'FG_INVALID_OPTION',
     );
   }

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Duration } from '../../algorithms/duration.js';
+import type { Duration } from '../../util/duration.js';
 import type { DecisionEvent } from '../../metrics/decision-event.js';
 import type { IdentityNaming } from '../../identity/identity-tag.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
@@ -52,7 +52,7 @@ export interface RateLimitModuleOptions {
   plan?: PlanOptions;
   /**
    * What happens to a request without the identity that a policy counts, or whose identity function fails or takes longer than
-   * `deadlineMs`: `'ip'` (default) counts its address, `'refuse'` answers 401, `'throw'` is a logged 500. The latter two charge
+   * `deadline`: `'ip'` (default) counts its address, `'refuse'` answers 401, `'throw'` is a logged 500. The latter two charge
    * nothing. A policy may say otherwise.
    */
   onMissingIdentity?: OnMissingIdentity;
@@ -60,7 +60,7 @@ export interface RateLimitModuleOptions {
    * Addresses that no policy counts: a list of addresses and CIDR ranges, or a function of the address. Default none. The address
    * is that of `by: 'ip'`: it follows the platform's trust-proxy setting. It beats `blockList`.
    *
-   * A function that throws, rejects, returns no boolean or takes longer than `deadlineMs` counts as not in the list.
+   * A function that throws, rejects, returns no boolean or takes longer than `deadline` counts as not in the list.
    *
    * @example allowList: ['10.0.0.0/8', '2001:db8::/32']
    */
@@ -103,7 +103,7 @@ export interface RateLimitModuleOptions {
    * makes the members of a 429; the 503 and the 401 are then as with true. It gets the decision and the context of the
    * request (`context.switchToHttp().getRequest()`), and may return a promise.
    *
-   * If the function throws, rejects, takes longer than `deadlineMs` or returns no object that JSON can represent, the body is as
+   * If the function throws, rejects, takes longer than `deadline` or returns no object that JSON can represent, the body is as
    * with true, and at most one warning a second is logged. The status and the headers of the answer stay.
    *
    * @example problem: (decision) => ({ type: 'https://api.example/problems/quota', title: 'Slow down', status: 429 })
@@ -114,31 +114,31 @@ export interface RateLimitModuleOptions {
   /** The clock that decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */
   clock?: 'redis' | 'app';
   /**
-   * The most that the clocks of processes may differ with `clock: 'app'`: 0 to 10,000 whole milliseconds, default 1,000. The
+   * The most that the clocks of processes may differ with `clock: 'app'`: 0 to `'10s'` in whole milliseconds, default `'1s'`. The
    * limits hold up to this skew, see "Clocks" in docs/redis.md. A process warns when its clock differs from Redis's by more than
    * half of it.
    *
-   * @example RateLimitModule.forRoot({ redis, clock: 'app', maxSkewMs: 200 })
+   * @example RateLimitModule.forRoot({ redis, clock: 'app', maxSkew: '200ms' })
    */
-  maxSkewMs?: number;
+  maxSkew?: Duration;
   /**
-   * The longest time that a certain rejection stays in the denial cache: 0 (no cache) to 10,000 whole milliseconds, default
-   * 1,000. Until a policy's `retryAfter` the answer to the same request is certain, and Redis is not asked again.
+   * The longest time that a certain rejection stays in the denial cache: 0 (no cache) to `'10s'` in whole milliseconds, default
+   * `'1s'`. Until a policy's `retryAfter` the answer to the same request is certain, and Redis is not asked again.
    */
-  denialCacheMs?: number;
+  denialCache?: Duration;
   /**
-   * The time that a decision may take before `onStoreFailure` applies, and that each function of a policy may take: 1 to 10,000
-   * whole milliseconds, default 50. A stall of this process's event loop does not count.
+   * The time that a decision may take before `onStoreFailure` applies, and that each function of a policy may take: `'1ms'` to
+   * `'10s'` in whole milliseconds, default `'50ms'`. A stall of this process's event loop does not count.
    */
-  deadlineMs?: number;
+  deadline?: Duration;
   /**
-   * How long a request may wait for others to share a call to Redis: 0 (default) to 5 whole milliseconds, less than `deadlineMs`.
-   * Requests wait only while enough others come. The time counts in `deadlineMs` and in the latency metric. See docs/redis.md,
+   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds, less than `deadline`.
+   * Requests wait only while enough others come. The time counts in `deadline` and in the latency metric. See docs/redis.md,
    * "Let requests wait for each other".
    *
-   * @example RateLimitModule.forRoot({ redis, lingerMs: 2 })
+   * @example RateLimitModule.forRoot({ redis, linger: '2ms' })
    */
-  lingerMs?: number;
+  linger?: Duration;
   /**
    * What the boot does while Redis cannot decide, because it is out of reach or refuses (a wrong password, a missing right):
    * `'retry'` (default) starts, tries again and goes by `onStoreFailure` meanwhile; `'required'` stops the boot, also where `redis` is
@@ -212,8 +212,8 @@ export interface PlanOptions {
    * Returns the name of a plan, or undefined or null for a client without one. May be asynchronous. The answer is cached under
    * the identity that the policy counts, so it must depend on nothing else of the request.
    *
-   * Where it throws, rejects, returns something else or takes longer than `deadlineMs`, the last known plan of the client
-   * counts, else `fallback`. An answer after `deadlineMs` serves later requests.
+   * Where it throws, rejects, returns something else or takes longer than `deadline`, the last known plan of the client
+   * counts, else `fallback`. An answer after `deadline` serves later requests.
    */
   readonly resolve: (context: ExecutionContext) => string | null | undefined | Promise<string | null | undefined>;
   /**

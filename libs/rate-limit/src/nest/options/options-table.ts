@@ -7,11 +7,10 @@ import { STORE_FAILURES } from '../../policy/policy-options.js';
 import { shown } from '../../util/config-error.js';
 import { MAX_LINGER_MS } from '../../stores/redis/batch/linger.js';
 import { isRedisClient } from '../../stores/redis/clients/redis-client.js';
-import { oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
+import { duration, oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 const MAX_MS = 10_000;
-const MILLISECONDS = 'whole milliseconds';
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -89,10 +88,10 @@ export const MODULE_OPTIONS = {
     wanted: '1 to 32 printable characters without blanks and braces',
   },
   clock: oneOf(['redis', 'app'], 'redis'),
-  maxSkewMs: whole(1000, 0, MAX_MS, MILLISECONDS),
-  denialCacheMs: whole(1000, 0, MAX_MS, MILLISECONDS),
-  deadlineMs: whole(50, 1, MAX_MS, MILLISECONDS),
-  lingerMs: whole(0, 0, MAX_LINGER_MS, MILLISECONDS),
+  maxSkew: duration('1s', 0, MAX_MS),
+  denialCache: duration('1s', 0, MAX_MS),
+  deadline: duration('50ms', 1, MAX_MS),
+  linger: duration(0, 0, MAX_LINGER_MS),
   connect: oneOf(['retry', 'required'], 'retry'),
   onStoreFailure: oneOf(STORE_FAILURES, 'local'),
   localShare: {

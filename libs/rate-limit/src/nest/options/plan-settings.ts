@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { durationToMicroseconds } from '../../algorithms/duration.js';
+import { durationToMicroseconds } from '../../util/duration.js';
 import type { PlanSettings } from '../../engine/functions/plans.js';
 import { isName } from '../../policy/policy-options.js';
 import { RateLimitConfigError } from '../../util/config-error.js';

@@ -1,5 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { type BlockCharge, type Charge, takes, tellsShortfall } from '../charge.js';
+import type { Duration } from '../../util/duration.js';
+import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { bytesPerCost, sizeOf } from '../../algorithms/capabilities/footprint.js';
@@ -23,10 +25,10 @@ export interface MemoryStoreOptions {
   /** Microseconds since 1970; default a clock that never steps. */
   clock?: Clock;
   /**
-   * Milliseconds that a stored instant may lie ahead of the clock before it is rebased: 0 to 10,000, default 0. One process
-   * has one clock, so only a clock that steps back needs it.
+   * How far a stored instant may lie ahead of the clock before it is rebased: 0 to `'10s'`, default 0. One process has one
+   * clock, so only a clock that steps back needs it.
    */
-  maxSkewMs?: number;
+  maxSkew?: Duration;
 }
 
 const UNREAD: BlockLevel = { left: 0, count: 0 };
@@ -68,9 +70,13 @@ export class MemoryStore implements RateLimitStore, PlainStore {
   private readonly clock: Clock;
   private readonly maxSkew: number;
 
-  /** @throws {RangeError} when an option is out of its range, or the clock returns milliseconds */
+  /**
+   * @throws {RangeError} when an option is out of its range, or the clock returns milliseconds
+   * @throws {RateLimitConfigError} for an option that is not known
+   */
   constructor(options: MemoryStoreOptions = {}) {
-    const { maxKeys = 1_000_000, maxBytes = defaultBytes(), clock = monotonicClock, maxSkewMs = 0 } = options;
+    checkNames(options, ['maxKeys', 'maxBytes', 'clock', 'maxSkew'], 'MemoryStore');
+    const { maxKeys = 1_000_000, maxBytes = defaultBytes(), clock = monotonicClock, maxSkew = 0 } = options;
     if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
       throw new RangeError(`MemoryStore: maxKeys must be a whole number from 1, got ${maxKeys}`);
     }
@@ -78,7 +84,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
       throw new RangeError(`MemoryStore: maxBytes must be a whole number from 1, got ${maxBytes}`);
     }
     this.clock = checkClock('MemoryStore', clock);
-    this.maxSkew = checkMaxSkew('MemoryStore', maxSkewMs);
+    this.maxSkew = checkMaxSkew('MemoryStore', maxSkew);
     const spare = clock === monotonicClock ? 0 : MINUTE;
     this.entries = new Entries({ maxKeys, maxBytes, spare, maxSkew: this.maxSkew });
   }

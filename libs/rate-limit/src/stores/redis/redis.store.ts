@@ -1,5 +1,7 @@
 import { shown } from '../../util/config-error.js';
+import { type Duration, durationToMilliseconds, shownDuration } from '../../util/duration.js';
 import type { Logger } from '../../util/logger.js';
+import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, DEFAULT_SKEW_MS, wallClock } from '../clock.js';
 import type { Deadlines } from '../deadlines.js';
 import type { Denials, StoreObserver } from '../denials.js';
@@ -38,15 +40,15 @@ export interface RedisStoreOptions {
    */
   clock?: 'redis' | 'app' | Clock;
   /**
-   * How far the clocks of pods may be apart: 0 to 10,000 milliseconds, default 1,000. Has no effect with Redis's clock. The
-   * limits then hold up to the skew.
+   * How far the clocks of pods may be apart: 0 to `'10s'`, default `'1s'`. Has no effect with Redis's clock. The limits then
+   * hold up to the skew.
    */
-  maxSkewMs?: number;
+  maxSkew?: Duration;
   /**
-   * How long a request may wait for others to share a call to Redis: 0 (default) to 5 whole milliseconds. Requests wait only while
+   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds. Requests wait only while
    * enough others come. See docs/redis.md, "Let requests wait for each other".
    */
-  lingerMs?: number;
+  linger?: Duration;
   /** @internal Fails requests that Redis does not answer in time. Default: a request waits as long as the client does. */
   deadlines?: Deadlines;
   /** @internal */
@@ -97,11 +99,13 @@ export class RedisStore implements RateLimitStore {
   /**
    * @throws {TypeError} when `client` is no client
    * @throws {RangeError} when an option is out of its range
+   * @throws {RateLimitConfigError} for an option that is not known
    */
   constructor(client: RedisClient, options: RedisStoreOptions = {}) {
     this.client = client;
-    const { clock = 'redis', maxSkewMs = DEFAULT_SKEW_MS, lingerMs, deadlines, denials, observer, owned } = options;
-    const { required } = options;
+    const { deadlines, denials, observer, owned, required, ...given } = options;
+    checkNames(given, ['clock', 'maxSkew', 'linger'], 'RedisStore');
+    const { clock = 'redis' } = given;
     if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
     const appClock = clockOf(clock);
     // A prefetch ends by the store's clock: those of pods may be apart.
@@ -115,7 +119,7 @@ export class RedisStore implements RateLimitStore {
       whyNoPrefetch:
         clock === 'app' ? `prefetch needs Redis's clock, and clock is 'app': leave one of them out` : undefined,
     };
-    const maxSkew = checkMaxSkew('RedisStore', maxSkewMs);
+    const maxSkew = checkMaxSkew('RedisStore', given.maxSkew ?? DEFAULT_SKEW_MS);
     const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines };
     this.script = new Script(client, settings);
     this.required = required && new Probe(this.script, undefined, required);
@@ -129,7 +133,7 @@ export class RedisStore implements RateLimitStore {
       const deadlineMs = deadlines?.ms ?? 0;
       const nodes = topology.watch(probe, deadlineMs, listeners);
       this.connection = new Connection(own.client, probe, nodes, deadlineMs, listeners);
-      if (clock === 'app') watchClock(own.client, maxSkewMs, logger);
+      if (clock === 'app') watchClock(own.client, maxSkew / 1000, logger);
     }
     this.deadlines = deadlines;
     const unanswered = (this.unanswered =
@@ -143,7 +147,7 @@ export class RedisStore implements RateLimitStore {
       deadlines,
       denials,
       observer,
-      linger: lingerOf(lingerMs),
+      linger: lingerOf(given.linger),
       refund: (receipts) => void this.refund(receipts),
     });
   }
@@ -254,10 +258,12 @@ export class RedisStore implements RateLimitStore {
 }
 
 /** @throws {RangeError} when it is out of its range */
-function lingerOf(ms = 0): Linger | undefined {
+function lingerOf(linger: Duration = 0): Linger | undefined {
+  const ms = durationToMilliseconds(linger);
   if (!isLingerMs(ms)) {
+    const most = shownDuration(MAX_LINGER_MS);
     throw new RangeError(
-      `RedisStore: lingerMs must be whole milliseconds from 0 to ${MAX_LINGER_MS}, got ${shown(ms)}`,
+      `RedisStore: linger must be a duration of whole milliseconds from 0 to ${most}, got ${shown(linger)}`,
     );
   }
   return ms === 0 ? undefined : new Linger(ms);

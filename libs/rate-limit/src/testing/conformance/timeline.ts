@@ -8,8 +8,11 @@ import { expectFields } from './same.js';
 export interface StoreSettings {
   /** The store has to decide by it, and by no other clock. */
   readonly clock: Clock;
-  /** Milliseconds that a stored instant may lie ahead of the clock before it is rebased: the store hands it to its algorithms. */
-  readonly maxSkewMs: number;
+  /**
+   * Milliseconds that a stored instant may lie ahead of the clock before it is rebased: the store hands it to its algorithms.
+   * Options of `MemoryStore` and `RedisStore` have the same name.
+   */
+  readonly maxSkew: number;
 }
 
 /** Opens a new, empty store. */
@@ -30,7 +33,7 @@ export class Timeline {
 
   static async open(open: OpenStore, maxSkewMs = 0): Promise<Timeline> {
     const time = { now: ORIGIN };
-    return new Timeline(time, await open({ clock: () => time.now, maxSkewMs }));
+    return new Timeline(time, await open({ clock: () => time.now, maxSkew: maxSkewMs }));
   }
 
   /** Decides one request at an instant counted from `ORIGIN`. */

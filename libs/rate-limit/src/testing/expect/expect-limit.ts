@@ -1,4 +1,4 @@
-import { durationToMicroseconds } from '../../algorithms/duration.js';
+import { durationToMicroseconds } from '../../util/duration.js';
 import { shown } from '../../util/config-error.js';
 import { runtimeOf } from '../runtime-of.js';
 import { VirtualClock } from '../virtual-clock.js';

@@ -12,7 +12,7 @@ const LAST_WAIT = 1 / 8;
 const REST_MS = 1_000;
 
 /** Whole, because timers count whole milliseconds. */
-export function isLingerMs(ms: unknown): boolean {
+export function isLingerMs(ms: unknown): ms is number {
   return Number.isInteger(ms) && (ms as number) >= 0 && (ms as number) <= MAX_LINGER_MS;
 }
 

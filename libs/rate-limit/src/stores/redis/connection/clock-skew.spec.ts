@@ -45,26 +45,26 @@ class World {
 }
 
 describe("the comparison with Redis's clock", () => {
-  it('warns once above half of maxSkewMs, once above all of it, and reports the end', async () => {
+  it('warns once above half of maxSkew, once above all of it, and reports the end', async () => {
     const world = new World(1000);
     expect(await world.at(0)).toEqual([]);
     expect(await world.at(450)).toEqual([]);
     expect(await world.at(700)).toEqual([
       withHelp(
-        "warn The clock of this process is 700 ms ahead of Redis's clock, more than half of maxSkewMs (1000 ms): two processes may differ by more than maxSkewMs",
+        "warn The clock of this process is 700 ms ahead of Redis's clock, more than half of maxSkew (1000 ms): two processes may differ by more than maxSkew",
         'FG_CLOCKS_DIFFER',
       ),
     ]);
     expect(await world.at(720)).toEqual([]);
     expect(await world.at(-3_600_000)).toEqual([
       withHelp(
-        "warn The clock of this process is 3600000 ms behind Redis's clock, more than maxSkewMs (1000 ms): limits may admit too much",
+        "warn The clock of this process is 3600000 ms behind Redis's clock, more than maxSkew (1000 ms): limits may admit too much",
         'FG_CLOCKS_DIFFER',
       ),
     ]);
     expect(await world.at(-3_600_000)).toEqual([]);
     expect(await world.at(2)).toEqual([
-      "log The clock of this process is 2 ms ahead of Redis's clock: within half of maxSkewMs (1000 ms) again",
+      "log The clock of this process is 2 ms ahead of Redis's clock: within half of maxSkew (1000 ms) again",
     ]);
   });
 
@@ -86,7 +86,7 @@ describe("the comparison with Redis's clock", () => {
     expect(await world.at(0)).toEqual([expect.stringMatching(/^log /)]);
   });
 
-  it('never warns within half of maxSkewMs, and always warns of a clear skew, whatever the network does', async () => {
+  it('never warns within half of maxSkew, and always warns of a clear skew, whatever the network does', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 10_000 }),

@@ -5,7 +5,7 @@ import type { Logger } from '../../../util/logger.js';
 const INTERVAL_MS = 10_000;
 /** The wall clock is read in whole milliseconds. */
 const RESOLUTION_MS = 1;
-/** An answer of this precision that shows no skew counts as well, even if half of maxSkewMs is less. */
+/** An answer of this precision that shows no skew counts as well, even if half of maxSkew is less. */
 const PRECISE_MS = 10;
 
 type State = 'well' | 'near' | 'beyond';
@@ -23,7 +23,7 @@ export interface ClockSkewSettings {
 
 /**
  * Compares this process's clock with Redis's, for `clock: 'app'`. It warns before the skew between processes can exceed
- * `maxSkewMs`: if each process is within half of `maxSkewMs` of Redis's clock, no two processes are further apart than that.
+ * `maxSkew`: if each process is within half of `maxSkew` of Redis's clock, no two processes are further apart than that.
  *
  * Redis reads its clock at some instant of the round trip. This uncertainty counts neither as skew nor as its absence, so a slow
  * answer changes nothing.
@@ -67,17 +67,17 @@ export class ClockSkew {
     if (this.state === was) return;
     const skew = `The clock of this process is ${Math.round(Math.abs(aheadMs))} ms ${aheadMs < 0 ? 'behind' : 'ahead of'} Redis's clock`;
     if (this.state === 'well') {
-      this.logger.log(`${skew}: within half of maxSkewMs (${maxSkewMs} ms) again`);
+      this.logger.log(`${skew}: within half of maxSkew (${maxSkewMs} ms) again`);
     } else if (this.state === 'near') {
       this.logger.warn(
         withHelp(
-          `${skew}, more than half of maxSkewMs (${maxSkewMs} ms): two processes may differ by more than maxSkewMs`,
+          `${skew}, more than half of maxSkew (${maxSkewMs} ms): two processes may differ by more than maxSkew`,
           'FG_CLOCKS_DIFFER',
         ),
       );
     } else {
       this.logger.warn(
-        withHelp(`${skew}, more than maxSkewMs (${maxSkewMs} ms): limits may admit too much`, 'FG_CLOCKS_DIFFER'),
+        withHelp(`${skew}, more than maxSkew (${maxSkewMs} ms): limits may admit too much`, 'FG_CLOCKS_DIFFER'),
       );
     }
   }

@@ -3,12 +3,22 @@ import ms from 'ms';
 /** A length of time: milliseconds, or text such as `'500ms'`, `'1m'`, `'24h'`. */
 export type Duration = number | string;
 
+/** Converts a duration to milliseconds, which may be 0, negative or a fraction; undefined for anything else. */
+export function durationToMilliseconds(duration: unknown): number | undefined {
+  const milliseconds = typeof duration === 'string' ? parse(duration) : duration;
+  return typeof milliseconds === 'number' ? milliseconds : undefined;
+}
+
 /** Converts a duration to whole microseconds; undefined if it is not a positive number of them. */
 export function durationToMicroseconds(duration: unknown): number | undefined {
-  const milliseconds = typeof duration === 'string' ? parse(duration) : duration;
-  if (typeof milliseconds !== 'number') return undefined;
-  const microseconds = milliseconds * 1000;
+  const microseconds = (durationToMilliseconds(duration) ?? NaN) * 1000;
   return Number.isSafeInteger(microseconds) && microseconds > 0 ? microseconds : undefined;
+}
+
+/** A length of time as messages show it: `'10s'`, `'50ms'`, `0`. */
+export function shownDuration(milliseconds: number): string {
+  if (milliseconds === 0) return '0';
+  return milliseconds % 1000 === 0 ? `'${milliseconds / 1000}s'` : `'${milliseconds}ms'`;
 }
 
 /** `ms` reads a minute where others read a month. */
