@@ -32,7 +32,7 @@ export interface RateLimitModuleOptions {
    *
    * They are a step of their own: their charge stays when the route rejects. A policy that stands on both sides is
    * charged once, and needs one cost. `skipIf` reaches them, `@SkipRateLimit` does not. Their functions run before body parsing and
-   * authentication; `getClass()` and `getHandler()` return placeholders. docs/identity.md, "Count what no guard sees", has the exceptions.
+   * authentication; `getClass()` and `getHandler()` return placeholders. docs/identity.md, "Count requests that reach no guard", has the exceptions.
    *
    * @example { middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 200, refill: 100, by: 'ip' }] }
    */
