@@ -119,12 +119,13 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   throttlers: 'policies',
 };
 
-/** Options that have another name now, and how it is given. */
+/** What a message says of options of policies that have another name now. */
+const RENAMED_IN_POLICIES: Readonly<Record<string, string>> = {
+  lease: `The option of a policy that charges tokens ahead of demand is prefetch now, as in prefetch: { for: '100ms', max: 200 }.`,
+};
+
+/** Durations that have another name now, and what a message says of them. */
 const RENAMED: Readonly<Record<string, readonly [now: string, how: string]>> = {
-  lease: [
-    'prefetch',
-    `The option of a policy that charges tokens ahead of demand is prefetch now, as in prefetch: { for: '100ms', max: 200 }.`,
-  ],
   deadlineMs: duringNow('deadline', "'50ms'"),
   denialCacheMs: duringNow('denialCache', "'1s'"),
   lingerMs: duringNow('linger', "'2ms'"),
@@ -143,6 +144,12 @@ export function optionElsewhere(name: string, known: readonly string[]): string 
   return here !== undefined && known.includes(here) ? here : undefined;
 }
 
+function renamedTo(option: string, known: readonly string[], of: string): string | undefined {
+  if (of !== '' && Object.hasOwn(RENAMED_IN_POLICIES, option)) return RENAMED_IN_POLICIES[option];
+  const [now, how] = Object.hasOwn(RENAMED, option) ? RENAMED[option]! : [];
+  return now !== undefined && known.includes(now) ? how : undefined;
+}
+
 /**
  * Refuses options that are not known.
  *
@@ -155,11 +162,10 @@ export function checkNames(given: object, known: readonly string[], where: strin
     const owner = of === '' ? '' : ` of ${of} (got ${shown(value)})`;
     const elsewhere = optionElsewhere(option, known);
     const guess = elsewhere === undefined ? didYouMean(option, known, (name) => name) : ` Here it is ${elsewhere}.`;
-    const [now, how] = Object.hasOwn(RENAMED, option) ? RENAMED[option]! : [];
-    const renamed = now !== undefined && known.includes(now) ? ` ${how}` : undefined;
+    const renamed = renamedTo(option, known, of);
     throw new RateLimitConfigError(
       where,
-      `${shown(option)} is not an option${owner}.${renamed ?? guess} The options are ${known.join(', ')}`,
+      `${shown(option)} is not an option${owner}.${renamed === undefined ? guess : ` ${renamed}`} The options are ${known.join(', ')}`,
       'FG_UNKNOWN_OPTION',
     );
   }
