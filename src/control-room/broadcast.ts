@@ -1,6 +1,6 @@
 import type { MessageEvent } from '@nestjs/common';
 import { Observable, type Subscriber } from 'rxjs';
-import { BusyException } from '../http/busy.js';
+import { BusyException } from './busy.js';
 
 /** About as long as the page waits before it connects again. */
 const RETRY_AFTER_S = 5;

@@ -20,24 +20,23 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiExcludeController } from '@nestjs/swagger';
-import { IsBoolean, IsIn } from 'class-validator';
+import { IsBoolean, IsString } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { defer, finalize, type Observable } from 'rxjs';
-import { BusyFilter } from '../http/busy.js';
-import { ClientSignal } from '../http/client-signal.js';
-import { peerOf } from '../http/peer.js';
 import { Broadcast } from './broadcast.js';
+import { BusyFilter } from './busy.js';
+import { ClientSignal } from './client-signal.js';
 import { ControlGuard } from './control.guard.js';
 import { Observer } from './observer.js';
 import type { TrialResult } from './live.js';
 import { OwnPageGuard } from './own-page.guard.js';
 import { readPageFiles } from './page-files.js';
-import { RIDERS, type RoomRider } from './riders.js';
+import { peerOf } from './peer.js';
 import { RoomGuard } from './room.guard.js';
 import { Stage } from './stage/stage.js';
 import type { WorldId } from './stage/surge-tick.js';
 import { WORLD_IDS } from './stage/world.js';
-import { type LaneId, SAMPLES, Trial } from './trial.js';
+import { Trial } from './trial.js';
 import { TrialQueue } from './trial-queue.js';
 
 class SwitchDto {
@@ -45,8 +44,8 @@ class SwitchDto {
 }
 
 class TrialDto {
-  @IsIn(Object.keys(SAMPLES)) lane: LaneId;
-  @IsIn(RIDERS) rider: RoomRider;
+  @IsString() lane: string;
+  @IsString() rider: string;
   @IsBoolean() many: boolean;
 }
 
@@ -166,6 +165,7 @@ export class ControlRoomController implements OnModuleDestroy {
     @Req() { socket }: { readonly socket: Socket },
     @ClientSignal() gone: AbortSignal,
   ): Promise<TrialResult> {
+    this.trial.assertKnown(lane, rider);
     return this.trials.run(peerOf(socket), gone, (signal) => this.trial.send(lane, rider, many, signal));
   }
 

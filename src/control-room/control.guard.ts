@@ -1,13 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
-import type { Configuration } from '../config/configuration.js';
-import { forbidden } from '../http/forbidden.js';
+import { forbidden } from './forbidden.js';
+import { RoomApplication } from './room-application.js';
 
 /** Protects routes that change something: they need `CONTROL_ROOM=on` and a request of the page itself. */
 @Injectable()
 export class ControlGuard implements CanActivate {
-  constructor(private readonly config: ConfigService<Configuration, true>) {}
+  constructor(private readonly application: RoomApplication) {}
 
   /** @throws ForbiddenException */
   canActivate(context: ExecutionContext): boolean {
@@ -19,7 +18,7 @@ export class ControlGuard implements CanActivate {
         'Only the page of the control room may do this; it sends the header X-Control-Room',
       );
     }
-    if (this.config.get('controlRoom', { infer: true }) !== 'on') {
+    if (this.application.mode !== 'on') {
       throw forbidden(
         'control_room_watches',
         'The control room of this process only watches, as in production; CONTROL_ROOM=on enables surge, switch and requests',

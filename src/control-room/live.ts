@@ -14,8 +14,6 @@ export interface LiveEvents {
 export interface Room {
   /** `watch`: the process rejects surge, switch and requests. */
   readonly mode: 'on' | 'watch';
-  /** False with `RATE_LIMIT=off`. */
-  readonly switchable: boolean;
   /** The riders whose limits the page can show. */
   readonly riders: readonly string[];
   readonly lanes: readonly LaneDescription[];
@@ -79,7 +77,7 @@ export interface Tick {
 }
 
 export interface LaneTick {
-  /** Requests to this process since its start. */
+  /** Requests to this process since its start, by their answers: a 429 is a rejection. */
   readonly passed: number;
   readonly rejected: number;
   /**

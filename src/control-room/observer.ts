@@ -1,10 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
 import { type LimitExplanation, RateLimiter } from 'nestjs-floodgate';
-import type { Configuration } from '../config/configuration.js';
-import { Enforcement } from '../limits/enforcement.js';
-import { Routes } from '../limits/routes.js';
-import { Matching } from '../matching/matching.js';
 import { deciderOf } from './decider.js';
 import { type Lane, lanesOf } from './lanes.js';
 import type { LaneTick, MatchingTick, PolicyTick, Room, Tick } from './live.js';
@@ -12,7 +7,7 @@ import { OwnClients } from './own-clients.js';
 import { policyTicksOf } from './policy-tick.js';
 import { Pods } from './pods/pods.js';
 import { RiderPlans } from './rider-plans.js';
-import { RIDERS, type RoomRider } from './riders.js';
+import { RoomApplication } from './room-application.js';
 import { rounded } from './stage/recent-answers.js';
 import { Stage } from './stage/stage.js';
 
@@ -25,29 +20,26 @@ export class Observer {
   /** What the last look saw of each lane, by lane and rider. */
   private readonly before = new Map<string, Policies>();
   /** Riders of whom the limiter does not know the plan, because they have sent no request to this process. */
-  private readonly unplanned = new Set<RoomRider>(RIDERS);
+  private readonly unplanned: Set<string>;
   private matchingTick: MatchingTick | undefined;
   private matchingAsked = false;
 
   constructor(
-    private readonly config: ConfigService<Configuration, true>,
-    private readonly routes: Routes,
+    private readonly application: RoomApplication,
     private readonly limiter: RateLimiter,
-    private readonly enforcement: Enforcement,
-    private readonly matching: Matching,
     private readonly stage: Stage,
     private readonly clients: OwnClients,
     private readonly plans: RiderPlans,
     private readonly pods: Pods,
   ) {
-    this.lanes = lanesOf(config, routes);
+    this.lanes = lanesOf(application);
+    this.unplanned = new Set(application.riders);
   }
 
   room(): Room {
     return {
-      mode: this.config.get('controlRoom', { infer: true }) === 'on' ? 'on' : 'watch',
-      switchable: this.enforcement.switchable,
-      riders: RIDERS,
+      mode: this.application.mode,
+      riders: this.application.riders,
       lanes: this.lanes.map(({ description }) => description),
       surge: this.stage.description,
       pods: this.pods.room(),
@@ -57,15 +49,16 @@ export class Observer {
 
   async tick(): Promise<Tick> {
     this.askMatching();
+    const { riders, limited, usesRedis } = this.application;
     // All in one turn of the event loop: the limiter asks Redis once for them.
     const looks = await Promise.all(
-      this.lanes.map((lane) => Promise.all(RIDERS.map((rider) => this.look(lane, rider)))),
+      this.lanes.map((lane) => Promise.all(riders.map((rider) => this.look(lane, rider)))),
     );
     const at = Math.max(...looks.flat().map((look) => (look === undefined ? 0 : Date.parse(look.at)))) || Date.now();
     return {
       at,
-      enforced: this.enforcement.on,
-      decider: deciderOf(this.config, this.enforcement, this.limiter),
+      enforced: limited,
+      decider: deciderOf(limited, usesRedis, this.limiter),
       lanes: Object.fromEntries(this.lanes.map((lane, i) => [lane.description.id, this.laneTick(lane, looks[i]!)])),
       matching: this.matchingTick,
       process: this.clients.sample(),
@@ -75,30 +68,30 @@ export class Observer {
   }
 
   private laneTick(lane: Lane, looks: readonly (LimitExplanation | undefined)[]): LaneTick {
-    const riders = RIDERS.map((rider, i) => [rider, this.policiesOf(lane, rider, looks[i])] as const);
-    return { ...this.routes.counts(lane.route), riders: Object.fromEntries(riders) };
+    const riders = this.application.riders.map((rider, i) => [rider, this.policiesOf(lane, rider, looks[i])] as const);
+    return { ...this.clients.countsOf(lane.description), riders: Object.fromEntries(riders) };
   }
 
   private policiesOf(
     { description: { id, policies } }: Lane,
-    rider: RoomRider,
+    rider: string,
     look: LimitExplanation | undefined,
   ): Policies | null {
     if (look === undefined) return null;
     const key = `${id} ${rider}`;
-    const seen = policyTicksOf(policies, look, this.config.get('pods', { infer: true }), this.before.get(key));
+    const seen = policyTicksOf(policies, look, this.application.pods, this.before.get(key));
     this.before.set(key, seen);
     return seen;
   }
 
   /** Undefined when the limiter cannot answer. The library logs the reason. */
-  private async look({ route, hasPlans }: Lane, rider: RoomRider): Promise<LimitExplanation | undefined> {
+  private async look({ route, hasPlans }: Lane, rider: string): Promise<LimitExplanation | undefined> {
     const identity = { kind: 'user', value: rider };
     const plan = hasPlans && this.unplanned.has(rider) ? this.plans.of(rider) : undefined;
     try {
       const [known, assumed] = await Promise.all([
-        this.routes.explain(route, identity),
-        plan === undefined ? undefined : this.routes.explain(route, identity, { plan }),
+        this.application.routes.explain(route, identity),
+        plan === undefined ? undefined : this.application.routes.explain(route, identity, { plan }),
       ]);
       if (!hasPlans) return known;
       if (known.policies.every((one) => one.plan === null || one.plan.isKnown)) {
@@ -116,8 +109,8 @@ export class Observer {
   private askMatching(): void {
     if (this.matchingAsked) return;
     this.matchingAsked = true;
-    void this.matching
-      .statistics()
+    void this.application
+      .matchingLoad()
       .then(({ recent, waiting, workers }): MatchingTick => ({
         utilisation: rounded(recent.utilisation, 3),
         p99WaitMs: rounded(recent.waitMs.p99, 1),

@@ -1,14 +1,9 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
 import { RateLimiter } from 'nestjs-floodgate';
-import type { Configuration } from '../config/configuration.js';
-import { CLIENT_CLOSED_REQUEST } from '../http/client-signal.js';
-import { HttpAnswers } from '../http/http-answers.js';
-import { Enforcement } from '../limits/enforcement.js';
-import { Routes } from '../limits/routes.js';
+import { CLIENT_CLOSED_REQUEST } from './client-signal.js';
 import { deciderOf } from './decider.js';
-import { lanesOf } from './lanes.js';
-import type { ProcessSample } from './live.js';
+import type { LaneTick, ProcessSample } from './live.js';
+import { RoomApplication } from './room-application.js';
 import { type AnswerKind, RecentAnswers, rounded } from './stage/recent-answers.js';
 
 const SAMPLE_MS = 1000;
@@ -20,15 +15,18 @@ const KEPT = 90;
 export class OwnClients implements OnModuleInit, OnModuleDestroy {
   private readonly recent = new RecentAnswers();
   private readonly samples: ProcessSample[] = [];
+  /** By method and route. */
+  private readonly counts: ReadonlyMap<string, { passed: number; rejected: number }>;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly config: ConfigService<Configuration, true>,
-    private readonly routes: Routes,
-    private readonly answers: HttpAnswers,
-    private readonly enforcement: Enforcement,
+    private readonly application: RoomApplication,
     private readonly limiter: RateLimiter,
-  ) {}
+  ) {
+    this.counts = new Map(
+      application.lanes.map(({ method, path }) => [`${method} ${path}`, { passed: 0, rejected: 0 }]),
+    );
+  }
 
   /** The last minute and a half, oldest first. */
   get history(): readonly ProcessSample[] {
@@ -36,11 +34,12 @@ export class OwnClients implements OnModuleInit, OnModuleDestroy {
   }
 
   onModuleInit(): void {
-    const limited = new Set(
-      lanesOf(this.config, this.routes).map(({ route: { method, path } }) => `${method} ${path}`),
-    );
-    this.answers.listen(({ method, route, status, tookMs }) => {
-      if (limited.has(`${method} ${route}`)) this.recent.note(performance.now(), kindOf(status), tookMs);
+    this.application.onAnswer(({ method, route, status, tookMs }) => {
+      const counts = this.counts.get(`${method} ${route}`);
+      if (counts === undefined) return;
+      const kind = kindOf(status);
+      counts[kind === 'refused' ? 'rejected' : 'passed']++;
+      this.recent.note(performance.now(), kind, tookMs);
     });
     this.timer = setInterval(() => {
       this.samples.push(this.sample());
@@ -52,11 +51,16 @@ export class OwnClients implements OnModuleInit, OnModuleDestroy {
     clearInterval(this.timer);
   }
 
+  /** Requests of a lane's route since the start. */
+  countsOf({ method, path }: { readonly method: string; readonly path: string }): Omit<LaneTick, 'riders'> {
+    return { ...this.counts.get(`${method} ${path}`)! };
+  }
+
   sample(): ProcessSample {
     const now = performance.now();
     const { served, refused, failed } = this.recent.rates(now);
     const p99Ms = this.recent.p99Ms(now);
-    const decider = deciderOf(this.config, this.enforcement, this.limiter);
+    const decider = deciderOf(this.application.limited, this.application.usesRedis, this.limiter);
     return { at: Date.now(), served, refused, failed, p99Ms: p99Ms && rounded(p99Ms, 1), decider };
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import { forbidden } from '../http/forbidden.js';
+import { forbidden } from './forbidden.js';
 
 /** Keeps pages of other sites from the stream, which has few places, and from routes that change something. */
 @Injectable()

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { RiderAccounts } from '../accounts/rider-accounts.js';
-import type { RoomRider } from './riders.js';
+import { RoomApplication } from './room-application.js';
 
 const KEPT_MS = 5000;
 
@@ -10,19 +9,19 @@ const KEPT_MS = 5000;
  */
 @Injectable()
 export class RiderPlans {
-  private readonly plans = new Map<RoomRider, string | null>();
-  private readonly askedAt = new Map<RoomRider, number>();
+  private readonly plans = new Map<string, string | null>();
+  private readonly askedAt = new Map<string, number>();
 
-  constructor(private readonly accounts: RiderAccounts) {}
+  constructor(private readonly application: RoomApplication) {}
 
   /** Undefined: not known yet. Does not wait, as a slow database must not delay the page. */
-  of(rider: RoomRider): string | null | undefined {
+  of(rider: string): string | null | undefined {
     const now = performance.now();
     if (now - (this.askedAt.get(rider) ?? -Infinity) > KEPT_MS) {
       this.askedAt.set(rider, now);
-      void this.accounts.find(rider).then(
-        (account) => this.plans.set(rider, account?.plan ?? null),
-        () => this.plans.delete(rider), // the database logs it
+      void this.application.planOf(rider).then(
+        (plan) => this.plans.set(rider, plan ?? null),
+        () => this.plans.delete(rider), // the application logs it
       );
     }
     return this.plans.get(rider);

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
-import { ALL_ADDRESSES, type Configuration } from '../config/configuration.js';
-import { hostName, isLoopback } from '../config/host-name.js';
-import { forbidden } from '../http/forbidden.js';
+import { forbidden } from './forbidden.js';
+import { hostName, isLoopback } from './host-name.js';
+import { RoomApplication } from './room-application.js';
 
 /**
  * Allows requests to the control room whose `Host` is this machine or a name in `CONTROL_ROOM_HOSTS`.
@@ -16,14 +15,9 @@ import { forbidden } from '../http/forbidden.js';
 export class RoomGuard implements CanActivate {
   private readonly names: ReadonlySet<string | undefined>;
 
-  constructor(config: ConfigService<Configuration, true>) {
-    const bind = config.get('bind', { infer: true });
-    const own = bind === ALL_ADDRESSES ? [] : [hostName(isIPv6(bind) ? `[${bind}]` : bind)];
-    this.names = new Set(
-      [...own, ...config.get('controlRoomHosts', { infer: true })].filter(
-        (name) => name !== '0.0.0.0' && name !== '[::]',
-      ),
-    );
+  constructor({ hosts }: RoomApplication) {
+    const names = hosts.map((host) => hostName(isIPv6(host) ? `[${host}]` : host));
+    this.names = new Set(names.filter((name) => name !== '0.0.0.0' && name !== '[::]'));
   }
 
   /** @throws ForbiddenException */

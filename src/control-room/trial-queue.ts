@@ -1,4 +1,4 @@
-import { BusyException } from '../http/busy.js';
+import { BusyException } from './busy.js';
 
 export interface TrialQueueOptions {
   /** Trials that run at the same time. */

@@ -1,57 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { BadRequestException, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Agent } from 'undici';
-import { zoneOf } from '../geo/zone.js';
-import { CENTER } from '../geo/position.js';
 import type { TrialResult } from './live.js';
 import { ownOrigin } from './own-origin.js';
-import type { RoomRider } from './riders.js';
-
-/** The request of a lane's buttons. The second button sends `more` of them at once, which shows the limit. */
-interface Sample {
-  readonly method: 'GET' | 'POST' | 'PUT';
-  readonly path: (rider: RoomRider) => string;
-  readonly body?: (rider: RoomRider) => object;
-  readonly more: number;
-  /** The body for the second button, if it differs. */
-  readonly moreBody?: () => object;
-}
-
-const ITINERARY = { pickup_lat: CENTER.lat, pickup_lng: CENTER.lng, dropoff_lat: 40.7484, dropoff_lng: -73.9857 };
-
-export const SAMPLES = {
-  rides: {
-    method: 'POST',
-    path: () => '/api/rides/request',
-    body: (rider) => ({ rider_id: rider, ...ITINERARY }),
-    more: 30,
-  },
-  fares: { method: 'POST', path: () => '/api/fares/estimate', body: () => ITINERARY, more: 30 },
-  nearby: {
-    method: 'GET',
-    path: () => `/api/drivers/nearby?lat=${CENTER.lat}&lng=${CENTER.lng}&radius_km=1`,
-    more: 40,
-  },
-  location: {
-    method: 'POST',
-    path: () => '/api/drivers/location',
-    body: () => positions(30),
-    more: 6,
-    moreBody: () => positions(500),
-  },
-  history: { method: 'GET', path: (rider) => `/api/trips/history?rider_id=${rider}`, more: 10 },
-  stats: { method: 'GET', path: () => '/api/admin/zones/stats?limit=1', more: 20 },
-  // The default factor, so that no fare changes.
-  surge: {
-    method: 'PUT',
-    path: () => `/api/admin/zones/${zoneOf(CENTER)}/surge`,
-    body: () => ({ factor: 1 }),
-    more: 3,
-  },
-} as const satisfies Record<string, Sample>;
-
-export type LaneId = keyof typeof SAMPLES;
+import { RoomApplication, type RoomLane } from './room-application.js';
 
 const SHOWN_HEADERS = /^(x-ratelimit-.*|retry-after)$/;
 const SHOWN_TEXT = 400;
@@ -65,19 +18,31 @@ const SHOWN_TEXT = 400;
 export class Trial implements OnModuleDestroy {
   private readonly agent = new Agent({ connections: null });
 
-  constructor(private readonly adapterHost: HttpAdapterHost) {}
+  constructor(
+    private readonly adapterHost: HttpAdapterHost,
+    private readonly application: RoomApplication,
+  ) {}
+
+  /** @throws BadRequestException for a lane or a rider that the page does not have */
+  assertKnown(lane: string, rider: string): void {
+    const { lanes, riders } = this.application;
+    const ids = lanes.map(({ id }) => id);
+    if (!ids.includes(lane)) throw new BadRequestException([`lane must be one of ${ids.join(', ')}`]);
+    if (!riders.includes(rider)) throw new BadRequestException([`rider must be one of ${riders.join(', ')}`]);
+  }
 
   /**
    * @param signal aborts the requests that have no answer yet
    * @throws ConflictException when this process does not listen on a TCP port
    */
-  async send(lane: LaneId, rider: RoomRider, many: boolean, signal: AbortSignal): Promise<TrialResult> {
-    const sample: Sample = SAMPLES[lane];
+  async send(id: string, rider: string, many: boolean, signal: AbortSignal): Promise<TrialResult> {
+    const lane = this.application.lanes.find((one) => one.id === id)!;
+    const { more } = lane.sample;
     const origin = ownOrigin(this.adapterHost);
-    setMaxListeners(sample.more, signal); // Node.js takes more than ten for a leak
+    setMaxListeners(more, signal); // Node.js takes more than ten for a leak
     const since = performance.now();
     const answers = await Promise.all(
-      Array.from({ length: many ? sample.more : 1 }, () => this.ask(origin, sample, rider, many, signal)),
+      Array.from({ length: many ? more : 1 }, () => this.ask(origin, lane, rider, many, signal)),
     );
     const statuses: Record<string, number> = {};
     const refusals: Record<string, number> = {};
@@ -97,8 +62,8 @@ export class Trial implements OnModuleDestroy {
 
   private async ask(
     origin: string,
-    { method, path, body, moreBody }: Sample,
-    rider: RoomRider,
+    { method, sample: { path, body, moreBody } }: RoomLane,
+    rider: string,
     many: boolean,
     signal: AbortSignal,
   ): Promise<TrialAnswer> {
@@ -146,13 +111,4 @@ export function refusalIn(status: number, text: string): Pick<TrialAnswer, 'poli
 export function resetAfter(header: string | string[] | undefined, nowMs: number): number | null {
   const seconds = typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : null;
   return seconds === null ? null : Math.max(0, seconds * 1000 - nowMs);
-}
-
-/** Positions of drivers around the garden, as a phone without a connection buffers them. */
-function positions(count: number): object[] {
-  return Array.from({ length: count }, (_, i) => ({
-    driver_id: `control-room-${(i % 30) + 1}`,
-    lat: CENTER.lat + 0.0002 * (i % 30),
-    lng: CENTER.lng,
-  }));
 }

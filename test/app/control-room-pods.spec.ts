@@ -299,7 +299,7 @@ describe('the end of the process', () => {
     const end = await service.end(signal, 15_000);
     expect(end.signal).toBe(signal);
     await until('the end of all', 10_000, () => Promise.resolve(left.every(({ pid }) => !exists(pid))));
-    expect(service.log).not.toMatch(/error/i);
+    expect(service.log).not.toMatch(/error(?!s\.md)/i); // the warning of RATE_LIMIT=off names docs/errors.md
   });
 });
 

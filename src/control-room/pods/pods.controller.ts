@@ -3,11 +3,11 @@ import { Body, Controller, HttpCode, HttpStatus, Post, Put, Req, UseFilters, Use
 import { ApiExcludeController } from '@nestjs/swagger';
 import { IsBoolean } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
-import { BusyFilter } from '../../http/busy.js';
-import { ClientSignal } from '../../http/client-signal.js';
-import { peerOf } from '../../http/peer.js';
+import { BusyFilter } from '../busy.js';
+import { ClientSignal } from '../client-signal.js';
 import { ControlGuard } from '../control.guard.js';
 import { OwnPageGuard } from '../own-page.guard.js';
+import { peerOf } from '../peer.js';
 import { RoomGuard } from '../room.guard.js';
 import { TrialQueue } from '../trial-queue.js';
 import { Pods } from './pods.js';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnModuleDestroy, ServiceUnavailableException } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
-import type { Configuration } from '../../config/configuration.js';
 import { headOf } from '../../../libs/processes/child.js';
+import { RoomApplication } from '../room-application.js';
 import { StageRedis } from '../stage-redis.js';
 import { Burst } from './burst.js';
 import type { Level } from './pod-app.js';
@@ -52,7 +51,7 @@ export class Pods implements OnModuleDestroy {
   private closed = false;
 
   constructor(
-    private readonly config: ConfigService<Configuration, true>,
+    private readonly application: RoomApplication,
     private readonly redis: StageRedis,
   ) {}
 
@@ -138,7 +137,7 @@ export class Pods implements OnModuleDestroy {
   }
 
   private get watches(): boolean {
-    return this.config.get('controlRoom', { infer: true }) !== 'on';
+    return this.application.mode !== 'on';
   }
 
   private get isStoreUp(): boolean {

@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os';
-import type { Configuration, MatchingConfiguration } from '../../config/configuration.js';
 import { ATTEMPTS, MEAN_RETRY_MS, PATIENCE_MS, REQUESTS_PER_VISIT } from '../../../libs/riders/index.js';
 import type { SurgeDescription } from './surge-tick.js';
 
@@ -13,35 +12,44 @@ const MAX_DEMAND_PER_CORE = 50;
 const SURGE_DEMAND = 2.5;
 const CALM_DEMAND = 0.5;
 
-/** A free driver for every ride: trips are short and drivers many, so that matching is the only bottleneck. */
-const DRIVERS = 2000;
-const TRIP_MS = 10_000;
-
 /** More riders than those who wait in the worst case, so that some are still outside. */
 const SPARE_RIDERS = 1.25;
+
+/** A matching service, and the limit in front of it. */
+export interface MatchingSize {
+  readonly workers: number;
+  /** The time that one worker takes for one request. */
+  readonly serviceMs: number;
+  /** Requests that may wait for a worker. */
+  readonly queue: number;
+  /** Requests per second that the limit lets through. */
+  readonly limit: number;
+}
+
+/** The matching service of a world. */
+export interface WorldSize extends MatchingSize {
+  /** Requests that the limit lets through at once. */
+  readonly burst: number;
+}
 
 /** What a run needs to know of the city. */
 export interface City extends Omit<SurgeDescription, 'seconds'> {
   /** Requests per second before the surge. */
   readonly calmDemand: number;
-  /** Of a process of this city. */
-  readonly configuration: Configuration;
+  readonly world: WorldSize;
 }
 
-/** The city of a configuration, divided so that this machine carries two of them. */
-export function cityFor(configuration: Configuration, cores = availableParallelism()): City {
-  const whole = capacityOf(configuration.matching);
+/** The city of a matching service, divided so that this machine carries two of them. */
+export function cityFor(shipped: MatchingSize, cores = availableParallelism()): City {
+  const whole = capacityOf(shipped);
   const scale = Math.max(1, Math.ceil((SURGE_DEMAND * whole) / (MAX_DEMAND_PER_CORE * cores)));
   // The number of workers is whole, so rounding changes it. The time of each worker makes up for that.
-  const workers = Math.max(1, Math.round(configuration.matching.workers / scale));
+  const workers = Math.max(1, Math.round(shipped.workers / scale));
   const serviceMs = Math.max(1, Math.round((1000 * workers * scale) / whole));
-  // An ordinary service, whatever protects this process's own.
-  const ordinary = { cancels: false, newestFirst: false };
-  const matching = { ...configuration.matching, ...ordinary, url: undefined, workers, serviceMs };
-  const capacity = capacityOf(matching);
+  const capacity = capacityOf({ workers, serviceMs });
   // Workers may take minutes for a request. A crowd without a demand would have no riders.
   const demand = Math.max(1, Math.round(SURGE_DEMAND * capacity));
-  const limit = configuration.matchingLimit.perSecond / scale;
+  const limit = shipped.limit / scale;
   // The longest visit of a rider whom matching does not serve.
   const visitMs = ATTEMPTS * (PATIENCE_MS + MEAN_RETRY_MS);
   return {
@@ -53,26 +61,12 @@ export function cityFor(configuration: Configuration, cores = availableParalleli
     capacity,
     limit,
     patienceMs: PATIENCE_MS,
-    configuration: {
-      ...configuration,
-      port: 0,
-      bind: '127.0.0.1',
-      http: { ...configuration.http, shutdownGraceMs: 0 },
-      databaseUrl: undefined,
-      adminToken: undefined,
-      rateLimit: 'on',
-      controlRoom: 'off',
-      pods: 1,
-      matching: { ...matching, queue: Math.ceil(matching.queue / scale) },
-      // As many as the workers begin at once: no request of the first burst waits.
-      matchingLimit: { perSecond: limit, burst: workers },
-      drivers: { ...configuration.drivers, seeded: DRIVERS },
-      trips: { ...configuration.trips, durationMs: TRIP_MS },
-    },
+    // As many at once as the workers begin: no request of the first burst waits.
+    world: { workers, serviceMs, queue: Math.ceil(shipped.queue / scale), limit, burst: workers },
   };
 }
 
 /** Requests per second. A request that takes no time would make a city that no demand is too much for. */
-function capacityOf({ workers, serviceMs }: Pick<MatchingConfiguration, 'workers' | 'serviceMs'>): number {
+function capacityOf({ workers, serviceMs }: Pick<MatchingSize, 'workers' | 'serviceMs'>): number {
   return (1000 * workers) / Math.max(1, serviceMs);
 }

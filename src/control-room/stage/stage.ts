@@ -1,8 +1,7 @@
 import { ConflictException, Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
-import type { Configuration } from '../../config/configuration.js';
 import { headOf } from '../../../libs/processes/child.js';
 import type { Room } from '../live.js';
+import { RoomApplication } from '../room-application.js';
 import { StageRedis } from '../stage-redis.js';
 import { type City, cityFor } from './city.js';
 import { type RunTimes, SurgeRun } from './surge-run.js';
@@ -42,12 +41,11 @@ export class Stage implements OnModuleDestroy {
   private closed = false;
 
   constructor(
-    config: ConfigService<Configuration, true>,
+    private readonly application: RoomApplication,
     private readonly redis: StageRedis,
     @Inject(STAGE_OPTIONS) private readonly options: StageOptions,
   ) {
-    const isOn = config.get('controlRoom', { infer: true }) === 'on';
-    this.city = isOn ? cityFor(configurationOf(config)) : undefined;
+    this.city = application.mode === 'on' ? cityFor(application.surge.matching) : undefined;
   }
 
   /** Null with the mode `watch`. */
@@ -159,7 +157,7 @@ export class Stage implements OnModuleDestroy {
     );
     this.worlds = worlds;
     await this.closing;
-    await worlds.start(this.city!.configuration, () => this.redis.url());
+    await worlds.start(this.city!.world, this.application, () => this.redis.url());
     await this.begin();
   }
 
@@ -209,26 +207,4 @@ export class Stage implements OnModuleDestroy {
     this.closing = Promise.allSettled([this.closing, ...ended]).then(() => undefined);
     return this.closing;
   }
-}
-
-/** The worlds are processes of their own: they get all values at once. */
-function configurationOf(config: ConfigService<Configuration, true>): Configuration {
-  const get = <K extends keyof Configuration>(key: K): Configuration[K] => config.get(key, { infer: true });
-  return {
-    port: get('port'),
-    bind: get('bind'),
-    http: get('http'),
-    redisUrl: undefined,
-    databaseUrl: undefined,
-    rateLimit: get('rateLimit'),
-    adminToken: undefined,
-    apiDocs: false,
-    controlRoom: get('controlRoom'),
-    controlRoomHosts: [],
-    matchingLimit: get('matchingLimit'),
-    pods: get('pods'),
-    drivers: get('drivers'),
-    matching: get('matching'),
-    trips: get('trips'),
-  };
 }

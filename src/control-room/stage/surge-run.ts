@@ -3,7 +3,7 @@ import type { City } from './city.js';
 import type { Busyness, PhaseFigures, RunPhase, Sample, Verdict, WorldId, WorldTick } from './surge-tick.js';
 import { type RunTime, WorldRun } from './world-run.js';
 import { type OfWorlds, type World, WORLD_IDS } from './world.js';
-import type { WorldLook } from './world.main.js';
+import type { WorldLook } from './run-world.js';
 
 /** How long each phase takes, in milliseconds. */
 export type RunTimes = Readonly<Record<RunPhase, number>>;

@@ -6,7 +6,7 @@ import { rounded } from './recent-answers.js';
 import { kindOf, RiderMeter } from './rider-meter.js';
 import type { FollowedRider as FollowedTick, RunPhase, Sample, WorldTick } from './surge-tick.js';
 import type { World } from './world.js';
-import type { WorldLook } from './world.main.js';
+import type { WorldLook } from './run-world.js';
 
 /** The first p99 that is too long for a rider who waits. */
 export const SLOW_MS = 500;

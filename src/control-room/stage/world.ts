@@ -1,9 +1,10 @@
-import { extname } from 'node:path';
-import type { Configuration } from '../../config/configuration.js';
 import { HttpSender, Rider, ROUTES } from '../../../libs/riders/index.js';
 import { Child, START_LIMIT_MS } from '../../../libs/processes/child.js';
+import { parametersOf } from '../policy-state.js';
+import type { RoomApplication } from '../room-application.js';
+import type { WorldSize } from './city.js';
 import type { WorldId } from './surge-tick.js';
-import type { WorldLook, WorldProcedures } from './world.main.js';
+import type { OpenWorld, WorldLook, WorldProcedures } from './run-world.js';
 
 export const WORLD_IDS: readonly WorldId[] = ['left', 'right'];
 
@@ -26,7 +27,7 @@ const WARM_UP_MS = 5000;
 /** Riders of the warm-up: none of the crowd. */
 const WARM_UP_RIDERS = 1_000_000;
 
-/** A process of the application with a matching service of its own (`world.main`). */
+/** A process of the application with a matching service of its own, whose script calls `runWorld`. */
 export class World implements AsyncDisposable {
   private constructor(
     readonly id: WorldId,
@@ -37,18 +38,25 @@ export class World implements AsyncDisposable {
   /**
    * Resolves when the world serves requests fast.
    *
+   * @param redisUrl undefined: the world keeps its limits in its process
    * @param signal kills the world
    * @throws Error with the last output of a world that does not start
    */
-  static async start(id: WorldId, configuration: Configuration, signal: AbortSignal): Promise<World> {
-    const child = await Child.start<WorldProcedures>({
-      name: WORLD_NAMES[id],
-      // The build has JavaScript, a test run TypeScript.
-      script: new URL(`./world.main${extname(import.meta.url)}`, import.meta.url),
-      signal,
-    });
+  static async start(
+    id: WorldId,
+    size: WorldSize,
+    { surge }: Pick<RoomApplication, 'surge'>,
+    redisUrl: string | undefined,
+    signal: AbortSignal,
+  ): Promise<World> {
+    const child = await Child.start<WorldProcedures>({ name: WORLD_NAMES[id], script: surge.script, signal });
     try {
-      const port = await child.call('open', configuration, START_LIMIT_MS);
+      const call: OpenWorld = {
+        configuration: surge.configuration(size, redisUrl),
+        usesRedis: redisUrl !== undefined,
+        rides: { ...surge.rides, policies: surge.policies(size).map(parametersOf) },
+      };
+      const port = await child.call('open', call, START_LIMIT_MS);
       const world = new World(id, child, `http://127.0.0.1:${port}`);
       await world.warmUp();
       return world;

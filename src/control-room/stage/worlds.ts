@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { Configuration } from '../../config/configuration.js';
+import type { RoomApplication } from '../room-application.js';
+import type { WorldSize } from './city.js';
 import { FOLLOWED } from './followed-rider.js';
 import type { WorldId } from './surge-tick.js';
 import { type OfWorlds, World, WORLD_IDS, WORLD_NAMES } from './world.js';
-import type { WorldLook } from './world.main.js';
+import type { WorldLook } from './run-world.js';
 
 const LOOK_MS = 250;
 /** The longest that a run waits for the queue of the last one. */
@@ -47,12 +48,16 @@ export class Worlds implements AsyncDisposable {
   }
 
   /** @param redisUrl undefined: each world keeps its limits in its process */
-  async start(configuration: Configuration, redisUrl: () => Promise<string | undefined>): Promise<void> {
+  async start(
+    size: WorldSize,
+    application: RoomApplication,
+    redisUrl: () => Promise<string | undefined>,
+  ): Promise<void> {
     try {
       const url = await redisUrl();
       if (this.killer.signal.aborted) return;
       const one = (id: WorldId): Promise<World> =>
-        World.start(id, { ...configuration, redisUrl: url && databaseOf(url, id) }, this.killer.signal);
+        World.start(id, size, application, url && databaseOf(url, id), this.killer.signal);
       const both = [one('left'), one('right')] as const;
       this.starting = Promise.allSettled(both);
       const [left, right] = await Promise.all(both);
