@@ -5,7 +5,7 @@ import { AdminModule } from './admin/admin.module.js';
 import type { Configuration } from './config/configuration.js';
 import { ConfigurationModule } from './config/configuration.module.js';
 import { controlRoom } from './control-room.js';
-import { ControlRoomModule } from './control-room/control-room.module.js';
+import { ControlRoomModule } from '../libs/control-room/control-room.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';

@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
 import { ConfigService } from '@nestjs/config';
-import type { ControlRoomOptions } from './control-room/control-room.module.js';
-import type { RoomApplication, RoomLane } from './control-room/room-application.js';
-import type { WorldSize } from './control-room/stage/city.js';
+import type { ControlRoomOptions } from '../libs/control-room/control-room.module.js';
+import type { RoomApplication, RoomLane } from '../libs/control-room/room-application.js';
+import type { WorldSize } from '../libs/control-room/stage/city.js';
 import { AccountsModule } from './accounts/accounts.module.js';
 import { RiderAccounts } from './accounts/rider-accounts.js';
 import { ALL_ADDRESSES, type Configuration } from './config/configuration.js';

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
-import { MAX_VIEWERS_PER_PEER } from '../../src/control-room/control-room.controller.js';
-import { lanesOf } from '../../src/control-room/lanes.js';
-import type { PolicyTick, Tick, TrialResult } from '../../src/control-room/live.js';
-import { RoomApplication } from '../../src/control-room/room-application.js';
+import { MAX_VIEWERS_PER_PEER } from '../../libs/control-room/control-room.controller.js';
+import { lanesOf } from '../../libs/control-room/lanes.js';
+import type { PolicyTick, Tick, TrialResult } from '../../libs/control-room/live.js';
+import { RoomApplication } from '../../libs/control-room/room-application.js';
 import { Routes } from '../../src/limits/routes.js';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';

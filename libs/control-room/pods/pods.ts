@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnModuleDestroy, ServiceUnavailableException } from '@nestjs/common';
-import { headOf } from '../../../libs/processes/child.js';
+import { headOf } from '../../processes/child.js';
 import { RoomApplication } from '../room-application.js';
 import { StageRedis } from '../stage-redis.js';
 import { Burst } from './burst.js';

@@ -1,4 +1,4 @@
-import type { Answer, RiderRequest } from '../../../libs/riders/index.js';
+import type { Answer, RiderRequest } from '../../riders/index.js';
 import { kindOf } from './rider-meter.js';
 import type { AnsweredRequest, DrawnRequests, SentRequest } from './surge-tick.js';
 

@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Files that the playground has as well. The build copies all of them beside the compiled modules. */
-const SHARED = ['../../libs/palette/palette.css', '../../libs/palette/icon.svg'];
+const SHARED = ['../palette/palette.css', '../palette/icon.svg'];
 
 /** Files of packages, by the name under which the page loads them. */
 const FOREIGN = { 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };

@@ -1,5 +1,5 @@
 // One pod in a process of its own. Where the machine has no Redis, all pods in one process, which share a store.
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../processes/answer-calls.js';
 import { type Level, PodApp } from './pod-app.js';
 import { SharedMemory } from './shared-memory.js';
 

@@ -1,4 +1,4 @@
-import type { Answer } from '../../../libs/riders/index.js';
+import type { Answer } from '../../riders/index.js';
 import { type AnswerKind, rankOf, type Rates, RecentAnswers, rounded } from './recent-answers.js';
 import type { PhaseFigures, RunPhase, WorldTick } from './surge-tick.js';
 

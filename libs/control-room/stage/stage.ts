@@ -1,5 +1,5 @@
 import { ConflictException, Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
-import { headOf } from '../../../libs/processes/child.js';
+import { headOf } from '../../processes/child.js';
 import type { Room } from '../live.js';
 import { RoomApplication } from '../room-application.js';
 import { StageRedis } from '../stage-redis.js';

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Answer, RiderRequest } from '../../../libs/riders/index.js';
-import { Rider } from '../../../libs/riders/index.js';
+import type { Answer, RiderRequest } from '../../riders/index.js';
+import { Rider } from '../../riders/index.js';
 import { DrawnSample, MAX_DRAWN_PER_SECOND } from './drawn-sample.js';
 import type { DrawnRequests } from './surge-tick.js';
 

@@ -1,4 +1,4 @@
-import { type Answer, Crowd, HttpSender, type RiderRequest } from '../../../libs/riders/index.js';
+import { type Answer, Crowd, HttpSender, type RiderRequest } from '../../riders/index.js';
 import type { City } from './city.js';
 import { DrawnSample } from './drawn-sample.js';
 import { FOLLOWED, FollowedRider } from './followed-rider.js';

@@ -1,5 +1,5 @@
 import { cpus } from 'node:os';
-import { machineBusyMs } from '../../../libs/processes/machine-meter.js';
+import { machineBusyMs } from '../../processes/machine-meter.js';
 import { rankOf, rounded } from './recent-answers.js';
 import type { Busyness } from './surge-tick.js';
 

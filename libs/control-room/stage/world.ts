@@ -1,5 +1,5 @@
-import { HttpSender, Rider, ROUTES } from '../../../libs/riders/index.js';
-import { Child, START_LIMIT_MS } from '../../../libs/processes/child.js';
+import { HttpSender, Rider, ROUTES } from '../../riders/index.js';
+import { Child, START_LIMIT_MS } from '../../processes/child.js';
 import { parametersOf } from '../policy-state.js';
 import type { RoomApplication } from '../room-application.js';
 import type { WorldSize } from './city.js';

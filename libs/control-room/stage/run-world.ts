@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import { type AbstractHttpAdapter, APP_GUARD, NestFactory } from '@nestjs/core';
 import { RateLimiter } from 'nestjs-floodgate';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../processes/answer-calls.js';
 import { deciderOf } from '../decider.js';
 import type { Decider, PolicyTick } from '../live.js';
 import type { PolicyParameters } from '../policy-state.js';

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { ATTEMPTS, MEAN_RETRY_MS, PATIENCE_MS, REQUESTS_PER_VISIT } from '../../../libs/riders/index.js';
+import { ATTEMPTS, MEAN_RETRY_MS, PATIENCE_MS, REQUESTS_PER_VISIT } from '../../riders/index.js';
 import type { SurgeDescription } from './surge-tick.js';
 
 /**

@@ -1,4 +1,4 @@
-import { type Answer, Random, Rider, type RiderRequest } from '../../../libs/riders/index.js';
+import { type Answer, Random, Rider, type RiderRequest } from '../../riders/index.js';
 
 /** The rider's id. No rider of the crowd and no account has it, so the plan is that of all strangers. */
 export const FOLLOWED = 'rider-you';

@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import { Child, headOf, START_LIMIT_MS } from '../../../libs/processes/child.js';
+import { Child, headOf, START_LIMIT_MS } from '../../processes/child.js';
 import type { OpenCall, PodLook, PodOrigins, PodProcedures } from './pod.main.js';
 
 /** The shortest time between two starts of a process that ends again and again. */

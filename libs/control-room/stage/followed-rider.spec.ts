@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { isId } from '../../http/validation.js';
-import { RIDES } from '../../limits/policies.js';
-import { type RiderRequest } from '../../../libs/riders/index.js';
+import { isId } from '../../../src/http/validation.js';
+import { RIDES } from '../../../src/limits/policies.js';
+import { type RiderRequest } from '../../riders/index.js';
 import { FOLLOWED, FollowedRider } from './followed-rider.js';
 
 beforeEach(() => void jest.useFakeTimers());
