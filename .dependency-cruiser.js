@@ -5,7 +5,7 @@ const INDEX = `${LIBRARY}index\\.ts$`;
 /** Private folders beside the library: the live page, the playground, and what they share with the load generator. */
 const HOUSES = '^libs/(?:control-room|playground|riders|processes|palette)/';
 const SPEC = '\\.spec\\.ts$';
-const STAGE_REDIS = '^src/control-room/stage-redis\\.ts$';
+const STAGE_REDIS = '^libs/control-room/stage-redis\\.ts$';
 
 /** The folders of the library that each folder may import, beside itself and `util`. */
 const MAY_IMPORT = {
@@ -159,18 +159,17 @@ export default {
     },
     {
       name: 'application-one-way',
-      comment:
-        'The folders of the application depend on each other in one direction; the page of the control room runs the application',
+      comment: 'The folders of the application depend on each other in one direction',
       severity: 'error',
       scope: 'folder',
-      from: { path: '^src/[^/]+$', pathNot: '^src/control-room' },
+      from: { path: '^src/[^/]+$' },
       to: { circular: true, path: '^src/' },
     },
     {
       name: 'application-alone',
-      comment: 'The application imports neither tests nor tools; only the stage of the control room starts a Redis',
+      comment: 'The application imports neither tests nor tools',
       severity: 'error',
-      from: { path: '^src/', pathNot: [SPEC, STAGE_REDIS] },
+      from: { path: '^src/', pathNot: SPEC },
       to: { path: '^(?:test|tools)/' },
     },
     {
@@ -181,6 +180,20 @@ export default {
       severity: 'error',
       from: { path: STAGE_REDIS },
       to: { path: '^(?:test|tools)/', pathNot: '^tools/(?:redis-server|programs)\\.ts$' },
+    },
+    {
+      name: 'houses-without-tools',
+      comment: 'Only the stage of the control room starts a Redis',
+      severity: 'error',
+      from: { path: HOUSES, pathNot: [SPEC, STAGE_REDIS] },
+      to: { path: '^tools/' },
+    },
+    {
+      name: 'application-without-room',
+      comment: 'The application imports the control room in its root module, and passes it what it needs in one file',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/(?:app\\.module|control-room|world\\.main)\\.ts$', SPEC] },
+      to: { path: HOUSES },
     },
     {
       name: 'houses-alone',

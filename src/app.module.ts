@@ -4,7 +4,8 @@ import { AccountsModule } from './accounts/accounts.module.js';
 import { AdminModule } from './admin/admin.module.js';
 import type { Configuration } from './config/configuration.js';
 import { ConfigurationModule } from './config/configuration.module.js';
-import { ControlRoomModule } from './control-room/control-room.module.js';
+import { controlRoom } from './control-room.js';
+import { ControlRoomModule } from '../libs/control-room/control-room.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { DriversModule } from './drivers/drivers.module.js';
 import { FaresModule } from './fares/fares.module.js';
@@ -29,7 +30,6 @@ import { ZonesModule } from './zones/zones.module.js';
     HttpModule,
     DatabaseModule,
     AccountsModule,
-    LimitsModule,
     AdminModule,
     LoginModule,
     RidesModule,
@@ -46,13 +46,20 @@ import { ZonesModule } from './zones/zones.module.js';
   ],
 })
 export class AppModule {
-  static forRoot(configuration: Configuration): DynamicModule {
+  /** @param options.guard whether the limiter's guard stands before every route; default: unless `RATE_LIMIT=off` */
+  static forRoot(
+    configuration: Configuration,
+    { guard = configuration.rateLimit !== 'off' }: { readonly guard?: boolean } = {},
+  ): DynamicModule {
     return {
       module: AppModule,
       imports: [
         ConfigurationModule.forRoot(configuration),
+        LimitsModule.forRoot({ guard }),
         MetricsModule.forRoot(),
-        ...(configuration.controlRoom === 'off' ? [] : [ControlRoomModule, PlaygroundModule]),
+        ...(configuration.controlRoom === 'off'
+          ? []
+          : [ControlRoomModule.forRootAsync(controlRoom(configuration)), PlaygroundModule]),
       ],
     };
   }

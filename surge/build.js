@@ -10,6 +10,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const TARGET = join(ROOT, 'dist/surge');
 const FOLDERS = [
   'libs/rate-limit/src',
+  'libs/control-room',
   'libs/palette',
   'libs/playground',
   'libs/processes',

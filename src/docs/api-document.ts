@@ -1,7 +1,8 @@
 import type { INestApplication } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { documentRateLimits } from 'nestjs-floodgate';
-import { Enforcement } from '../limits/enforcement.js';
+import type { Configuration } from '../config/configuration.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
@@ -45,8 +46,9 @@ export function apiDocument(app: INestApplication): OpenAPIObject {
     operation.security = [{ operator: [] }];
   }
   // With RATE_LIMIT=off the routes have no limits.
-  const { switchable } = app.get(Enforcement, { strict: false });
-  return switchable ? documentRateLimits(document, app) : document;
+  const configuration = app.get<ConfigService<Configuration, true>>(ConfigService, { strict: false });
+  const limited = configuration.get('rateLimit', { infer: true }) !== 'off';
+  return limited ? documentRateLimits(document, app) : document;
 }
 
 function operationsBelow({ paths }: OpenAPIObject, prefix: string): Operation[] {

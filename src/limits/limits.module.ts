@@ -1,6 +1,6 @@
-import { Global, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
-import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
+import { DiscoveryModule } from '@nestjs/core';
 import {
   apiKeyIdentity,
   ipIdentity,
@@ -11,8 +11,6 @@ import {
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { RiderAccounts } from '../accounts/rider-accounts.js';
 import type { Configuration } from '../config/configuration.js';
-import { Enforcement } from './enforcement.js';
-import { EnforcementGuard } from './enforcement.guard.js';
 import {
   ADMIN_TOKENS,
   adminTokensLimit,
@@ -24,31 +22,34 @@ import {
 import { planFrom } from './rider-plan.js';
 import { RiderZones, RiderZonesModule } from './rider-zones.js';
 import { RouteTable } from './route-table.js';
-import { RouteTraffic, RouteTrafficModule } from './route-traffic.js';
 import { Routes } from './routes.js';
 
 /** The rate limits of the application. The routes name their policies with `@RateLimit`, from `policies.ts`. */
 @Global()
 @Module({
-  imports: [
-    DiscoveryModule,
-    RouteTrafficModule,
-    RateLimitModule.forRootAsync({
-      imports: [RouteTrafficModule, AccountsModule, RiderZonesModule],
-      inject: [ConfigService, RouteTraffic, RiderAccounts, RiderZones],
-      useFactory: rateLimitOptions,
-      // By default the module binds its guard to every route. This application binds a subclass of it, with a switch.
-      guard: false,
-    }),
-  ],
-  providers: [EnforcementGuard, { provide: APP_GUARD, useExisting: EnforcementGuard }, Enforcement, Routes, RouteTable],
-  exports: [Enforcement, Routes, RouteTrafficModule],
+  imports: [DiscoveryModule],
+  providers: [Routes, RouteTable],
+  exports: [Routes],
 })
-export class LimitsModule {}
+export class LimitsModule {
+  /** @param guard whether the library's guard stands before every route; without it no route is limited */
+  static forRoot({ guard }: { readonly guard: boolean }): DynamicModule {
+    return {
+      module: LimitsModule,
+      imports: [
+        RateLimitModule.forRootAsync({
+          imports: [AccountsModule, RiderZonesModule],
+          inject: [ConfigService, RiderAccounts, RiderZones],
+          useFactory: rateLimitOptions,
+          guard,
+        }),
+      ],
+    };
+  }
+}
 
 function rateLimitOptions(
   config: ConfigService<Configuration, true>,
-  traffic: RouteTraffic,
   accounts: RiderAccounts,
   zones: RiderZones,
 ): RateLimitModuleOptions {
@@ -66,6 +67,5 @@ function rateLimitOptions(
     },
     // Without a fallback: riders whose plan is not known have the policies' own numbers, those of the plan `free`.
     plan: { resolve: planFrom(accounts), cacheFor: '30s' },
-    onDecision: traffic.decided,
   };
 }

@@ -2,7 +2,6 @@ import { Injectable, RequestMethod, type Type } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { type Decision, type Identity, type LimitExplanation, RateLimiter } from 'nestjs-floodgate';
-import { type RouteCounts, routeName, RouteTraffic } from './route-traffic.js';
 
 /** A handler of an HTTP route. */
 export interface Route {
@@ -22,7 +21,6 @@ export class Routes {
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly limiter: RateLimiter,
-    private readonly traffic: RouteTraffic,
   ) {}
 
   /** All routes, in order of their paths. */
@@ -61,11 +59,6 @@ export class Routes {
     options?: { plan?: string | null },
   ): Promise<LimitExplanation> {
     return this.limiter.explain([controller, handler], identity, options);
-  }
-
-  /** Requests of the route since the start. */
-  counts({ controller, handler }: Route): RouteCounts {
-    return this.traffic.of(routeName(controller, handler));
   }
 }
 

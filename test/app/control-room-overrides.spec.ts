@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Redis } from 'ioredis';
 import { RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
 import request from 'supertest';
-import type { PolicyTick, Tick } from '../../src/control-room/live.js';
+import type { PolicyTick, Tick } from '../../libs/control-room/live.js';
 import { commandsDuring } from '../concurrency/support/command-stats.js';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';

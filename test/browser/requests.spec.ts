@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import type { AnsweredRequest, SentRequest } from '../../src/control-room/stage/surge-tick.js';
+import type { AnsweredRequest, SentRequest } from '../../libs/control-room/stage/surge-tick.js';
 import { until } from '../support/faults/until.js';
 import { RequestsPage, RequestsServer } from './support/requests-page.js';
 import { launch } from './support/viewer.js';

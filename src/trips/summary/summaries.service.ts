@@ -1,6 +1,7 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { RateLimiter, RateLimitExceededException, type Reservation } from 'nestjs-floodgate';
-import { Enforcement } from '../../limits/enforcement.js';
+import type { Configuration } from '../../config/configuration.js';
 import { SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../limits/policies.js';
 import { TripLog } from '../trip-log.js';
 import type { Trip } from '../trip.js';
@@ -22,7 +23,7 @@ export class SummariesService {
     private readonly trips: TripLog,
     private readonly model: LanguageModel,
     private readonly limiter: RateLimiter,
-    private readonly enforcement: Enforcement,
+    private readonly config: ConfigService<Configuration, true>,
   ) {}
 
   /**
@@ -53,9 +54,9 @@ export class SummariesService {
     }
   }
 
-  /** Undefined while the limits are switched off. */
+  /** Undefined with `RATE_LIMIT=off`. */
   private async reserve(riderId: string, cost: number): Promise<Reservation | undefined> {
-    if (!this.enforcement.on) return undefined;
+    if (this.config.get('rateLimit', { infer: true }) === 'off') return undefined;
     const reservation = await this.limiter.reserve(SUMMARY_TOKENS, { kind: 'user', value: riderId }, { cost });
     if (!reservation.allowed) throw new RateLimitExceededException(reservation.decision);
     return reservation;

@@ -4,8 +4,8 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { AppModule } from '../../../src/app.module.js';
 import { readConfiguration } from '../../../src/config/read-configuration.js';
-import { STAGE_OPTIONS, type StageOptions } from '../../../src/control-room/stage/stage.js';
-import { RUN_TIMES } from '../../../src/control-room/stage/surge-run.js';
+import { STAGE_OPTIONS, type StageOptions } from '../../../libs/control-room/stage/stage.js';
+import { RUN_TIMES } from '../../../libs/control-room/stage/surge-run.js';
 import { Clock } from '../../../src/time/clock.js';
 
 export type Platform = 'Express' | 'Fastify';

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import type { SurgePhase, WorldId } from '../../../src/control-room/stage/surge-tick.js';
+import type { SurgePhase, WorldId } from '../../../libs/control-room/stage/surge-tick.js';
 
 /** What the page showed of a world in one moment. */
 export interface Shown {

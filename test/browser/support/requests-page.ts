@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { readPageFiles } from '../../../src/control-room/page-files.js';
+import { readPageFiles } from '../../../libs/control-room/page-files.js';
 import { until } from '../../support/faults/until.js';
-import type { AnsweredRequest, SentRequest, WorldTick } from '../../../src/control-room/stage/surge-tick.js';
+import type { AnsweredRequest, SentRequest, WorldTick } from '../../../libs/control-room/stage/surge-tick.js';
 
 const HTML = `<!doctype html>
 <html lang="en">

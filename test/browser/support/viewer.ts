@@ -1,5 +1,5 @@
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
-import type { SurgePhase, WorldId } from '../../../src/control-room/stage/surge-tick.js';
+import type { SurgePhase, WorldId } from '../../../libs/control-room/stage/surge-tick.js';
 import { requireProgram } from '../../../tools/programs.js';
 
 export function launch(): Promise<Browser> {

@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, extname } from 'node:path';
+
+export interface PageFile {
+  readonly type: string;
+  readonly text: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+};
+
+/** Files that the playground has as well. The build copies all of them beside the compiled modules. */
+const SHARED = ['../palette/palette.css', '../palette/icon.svg'];
+
+/** Files of packages, by the name under which the page loads them. */
+const FOREIGN = { 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };
+
+/**
+ * Reads all files of the page once, so that no client's path reaches the file system.
+ *
+ * @throws Error when a file is missing
+ */
+export function readPageFiles(): ReadonlyMap<string, PageFile> {
+  const require = createRequire(import.meta.url);
+  const page = new URL('page/', import.meta.url);
+  const names = readdirSync(page).filter((name) => extname(name) in TYPES);
+  const own = [
+    ...names.map((name) => new URL(name, page)),
+    ...SHARED.map((path) => new URL(path, import.meta.url)),
+  ].map((url) => [basename(url.pathname), url] as const);
+  const foreign = Object.entries(FOREIGN).map(([name, path]) => [name, require.resolve(path)] as const);
+  return new Map(
+    [...own, ...foreign].map(([name, path]) => [
+      name,
+      { type: TYPES[extname(name)]!, text: readFileSync(path, 'utf8') },
+    ]),
+  );
+}

@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable, Logger, type OnModuleDestroy, ServiceUnavailableException } from '@nestjs/common';
+import { headOf } from '../../processes/child.js';
+import { RoomApplication } from '../room-application.js';
+import { StageRedis } from '../stage-redis.js';
+import { Burst } from './burst.js';
+import type { Level } from './pod-app.js';
+import { POD_LIMIT } from './pod-limits.js';
+import { PodProcess } from './pod-process.js';
+import type {
+  PodsDescription,
+  PodsPhase,
+  PodsResult,
+  PodsResults,
+  PodsTick,
+  PodTick,
+  SharedStoreKind,
+} from './pods-tick.js';
+
+const PODS = 3;
+const EACH = 25;
+/** The library rounds a share down. */
+const SHARE = Math.floor(POD_LIMIT.capacity / PODS);
+
+const NO_RESULTS: PodsResults = { alone: null, together: null, outage: null };
+
+/**
+ * Three pods of a small service, which count each alone or together.
+ *
+ * They start at the first use, and end some time after the last viewer has left, or with this process.
+ */
+@Injectable()
+export class Pods implements OnModuleDestroy {
+  /** How long the pods outlive the last viewer. */
+  idleMs = 30_000;
+  private readonly logger = new Logger('ControlRoom');
+  private readonly burst = new Burst();
+  private processes: readonly PodProcess[] = [];
+  private opening: Promise<readonly PodProcess[]> | undefined;
+  private ending: Promise<unknown> = Promise.resolve();
+  private phase: PodsPhase = 'asleep';
+  private problem: string | null = null;
+  private kind: SharedStoreKind | null = null;
+  private isMemoryUp = true;
+  private together = false;
+  private results = NO_RESULTS;
+  private presses = 0;
+  /** Whose buckets the page shows. */
+  private rider = 'nobody';
+  private idle: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly application: RoomApplication,
+    private readonly redis: StageRedis,
+  ) {}
+
+  /** Null where this process starts no pods. */
+  room(): PodsDescription | null {
+    if (this.watches) return null;
+    const { capacity, refillPerMinute } = POD_LIMIT;
+    return { pods: PODS, each: EACH, limit: capacity, refillPerMinute, share: SHARE };
+  }
+
+  /** Called as long as somebody watches. Starts a pod again that has ended. */
+  tick(): PodsTick | null {
+    if (this.watches) return null;
+    this.stayAwake();
+    for (const process of this.processes) process.check(this.rider);
+    const looks = this.processes.flatMap((process) => process.looks);
+    const shared = looks.find(({ reachesStore, together }) => reachesStore && together.decidedBy === 'store');
+    return {
+      phase: this.phase,
+      problem: this.problem,
+      together: this.together,
+      store: {
+        kind: this.kind,
+        problem: this.kind === 'memory' ? (this.redis.problem ?? null) : null,
+        isUp: this.isStoreUp,
+        bucket: shared ? bucketOf(shared.together) : null,
+      },
+      pods: this.podTicks(),
+      results: this.results,
+    };
+  }
+
+  count(together: boolean): void {
+    this.together = together;
+    this.stayAwake();
+  }
+
+  /**
+   * Sends a new rider's requests to all pods, and starts these if necessary.
+   *
+   * @throws ServiceUnavailableException when a pod does not start
+   */
+  async send(signal: AbortSignal): Promise<PodsResult> {
+    const processes = await this.awake();
+    signal.throwIfAborted();
+    const { together } = this;
+    const rider = `rider-${randomUUID()}`;
+    const origins = processes.flatMap((process) =>
+      process.origins.map((origin) => origin[together ? 'together' : 'alone']),
+    );
+    const sent = await this.burst.send(rider, origins, { each: EACH, together, signal });
+    const result = { id: ++this.presses, ...sent };
+    this.rider = rider;
+    this.results = { ...this.results, [result.counting]: result };
+    await Promise.all(processes.map((process) => process.look(rider))); // so that the next tick has the rider's buckets
+    return result;
+  }
+
+  /**
+   * Takes the shared store away, or brings it back.
+   *
+   * @throws ServiceUnavailableException when a pod does not start, or the store does not come back
+   */
+  async turnStore(isUp: boolean): Promise<void> {
+    const processes = await this.awake();
+    if (this.kind === 'memory') {
+      await Promise.all(processes.map((process) => process.turnMemory(isUp)));
+      this.isMemoryUp = isUp;
+      return;
+    }
+    try {
+      await (isUp ? this.redis.comeBack() : this.redis.goAway());
+    } catch (error) {
+      throw unavailable('redis_does_not_start', `redis-server does not start again: ${headOf(error as Error)}`);
+    }
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.closed = true;
+    clearTimeout(this.idle);
+    await this.burst.close();
+    await this.end();
+  }
+
+  private get watches(): boolean {
+    return this.application.mode !== 'on';
+  }
+
+  private get isStoreUp(): boolean {
+    return this.kind === 'memory' ? this.isMemoryUp : this.redis.state !== 'down';
+  }
+
+  private podTicks(): PodTick[] {
+    if (this.processes.length === 0) {
+      const state = this.phase === 'starting' ? 'starting' : 'asleep';
+      return Array.from({ length: PODS }, () => ({ state, problem: null, reachesStore: true, bucket: null }));
+    }
+    return this.processes.flatMap(({ pods, state, problem, looks }) =>
+      Array.from({ length: pods }, (_, i): PodTick => {
+        const look = looks[i];
+        if (look === undefined) return { state, problem, reachesStore: true, bucket: null };
+        const { reachesStore, alone, together } = look;
+        if (!this.together) return { state, problem, reachesStore, bucket: bucketOf(alone) };
+        return { state, problem, reachesStore, bucket: reachesStore ? null : shareOf(together) };
+      }),
+    );
+  }
+
+  /** Ends the pods when nobody has watched for a while. */
+  private stayAwake(): void {
+    if (this.closed) return;
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => void this.sleep(), this.idleMs);
+    this.idle.unref();
+  }
+
+  /** The next viewer finds what the first one found. */
+  private async sleep(): Promise<void> {
+    this.together = false;
+    this.results = NO_RESULTS;
+    await this.end();
+    await this.redis.comeBack().catch((error: Error) => this.logger.warn(headOf(error)));
+  }
+
+  /** The processes, all of which answer. */
+  private async awake(): Promise<readonly PodProcess[]> {
+    this.stayAwake();
+    this.opening ??= this.open();
+    const processes = await this.opening;
+    try {
+      await Promise.all(processes.map((process) => process.start()));
+    } catch (error) {
+      throw unavailable('pods_unavailable', `a pod does not start: ${headOf(error as Error)}`);
+    }
+    return processes;
+  }
+
+  private async open(): Promise<readonly PodProcess[]> {
+    await this.ending;
+    this.phase = 'starting';
+    this.problem = null;
+    const redisUrl = await this.redis.url();
+    if (this.closed) throw unavailable('pods_unavailable', 'this process is shutting down');
+    this.kind = redisUrl === undefined ? 'memory' : 'redis';
+    this.isMemoryUp = true;
+    this.processes =
+      redisUrl === undefined
+        ? [new PodProcess('The process of the pods', { pods: PODS, share: PODS, redisUrl })]
+        : Array.from({ length: PODS }, (_, i) => new PodProcess(`Pod ${i + 1}`, { pods: 1, share: PODS, redisUrl }));
+    const { processes } = this;
+    try {
+      await Promise.all(processes.map((process) => process.start()));
+      if (this.processes === processes) this.phase = 'ready';
+      return processes;
+    } catch (error) {
+      // A process that is shutting down has killed them.
+      if (!this.closed) this.logger.warn(`The pods of the control room do not start: ${(error as Error).message}`);
+      await this.end();
+      this.phase = 'unavailable';
+      this.problem = headOf(error as Error);
+      throw unavailable('pods_unavailable', `a pod does not start: ${this.problem}`);
+    }
+  }
+
+  private async end(): Promise<void> {
+    const { processes } = this;
+    this.processes = [];
+    this.opening = undefined;
+    this.phase = 'asleep';
+    this.ending = Promise.allSettled(processes.map((process) => process.close()));
+    await this.ending;
+  }
+}
+
+function bucketOf({ limit, tokens }: Level): PodTick['bucket'] {
+  return { limit, tokens };
+}
+
+/** For up to a second the denial cache still knows what the store has said. */
+function shareOf({ limit, tokens, decidedBy }: Level): PodTick['bucket'] {
+  return decidedBy === 'local' ? { limit, tokens } : { limit: SHARE, tokens: Math.min(SHARE, tokens) };
+}
+
+function unavailable(error: string, message: string): ServiceUnavailableException {
+  return new ServiceUnavailableException({ statusCode: 503, error, message });
+}

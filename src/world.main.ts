@@ -1,0 +1,14 @@
+// A world of the control room: this application in a process of its own, with limits that the page switches.
+import { runWorld } from '../libs/control-room/stage/run-world.js';
+import { AppModule } from './app.module.js';
+import type { Configuration } from './config/configuration.js';
+import { PatientAdapter } from './http/patient-adapter.js';
+import { Routes } from './limits/routes.js';
+import { Matching } from './matching/matching.js';
+
+runWorld({
+  module: (configuration: Configuration) => AppModule.forRoot(configuration, { guard: false }),
+  adapter: () => new PatientAdapter(),
+  routes: Routes,
+  matching: Matching,
+});
