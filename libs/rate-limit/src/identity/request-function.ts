@@ -1,7 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 /** The members that requests may have. Those of Express, Fastify and Node fit, and so does what stands for a request elsewhere. */
 export interface RequestMembers {
   /** Names in lower case. Empty where the transport has none. */
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: Readonly<IncomingHttpHeaders>;
   /** The client's address by the platform's trust-proxy setting. */
   readonly ip?: string | undefined;
   readonly method?: string | undefined;
