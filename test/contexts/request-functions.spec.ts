@@ -30,7 +30,7 @@ const FUNCTIONS = ['allowList', 'blockList', 'choose', 'skipIf', 'by', 'resolve'
 
 /** Options with each of the functions, and what they were given. */
 class Noted {
-  private readonly given = new Map<string, Given>();
+  readonly given = new Map<string, Given>();
   readonly options: RateLimitModuleOptions;
 
   constructor() {
@@ -65,29 +65,20 @@ class Noted {
       policies: { mine: { algorithm: 'fixed-window', limit: 1, window: '1h' } },
     };
   }
+}
 
-  /** The request that all functions got, with the context of the handler. */
-  get request(): RateLimitRequest {
-    return this.of('ride')[0];
+/** What all functions got, for the handler `ride`. */
+function givenTo({ given }: Noted): { readonly request: RateLimitRequest; readonly context: ExecutionContext } {
+  const [request, context] = given.get('choose')!;
+  // A request over something without an address is in neither list.
+  const asked = FUNCTIONS.filter((name) => request.ip !== undefined || !name.endsWith('List'));
+  expect([...given.keys()].toSorted()).toEqual(asked.toSorted());
+  for (const [same, own] of given.values()) {
+    expect(same).toBe(request);
+    expect(own.getHandler().name).toBe('ride');
+    expect(own.switchToHttp().getRequest<unknown>()).toBe(request);
   }
-
-  get context(): ExecutionContext {
-    return this.of('ride')[1];
-  }
-
-  private of(handler: string): Given {
-    const first = this.given.get('choose')!;
-    // A request over something without an address is in neither list.
-    const hasAddress = first[0].ip !== undefined;
-    const asked = FUNCTIONS.filter((name) => hasAddress || !name.endsWith('List'));
-    expect([...this.given.keys()].toSorted()).toEqual(asked.toSorted());
-    for (const [request, context] of this.given.values()) {
-      expect(request).toBe(first[0]);
-      expect(context.getHandler().name).toBe(handler);
-      expect(context.switchToHttp().getRequest<unknown>()).toBe(first[0]);
-    }
-    return first;
-  }
+  return { request, context };
 }
 
 describe.each(PLATFORMS)('over %s, functions get', (platform) => {
@@ -107,8 +98,8 @@ describe.each(PLATFORMS)('over %s, functions get', (platform) => {
     expect((await app.send('/rides/oslo?seats=2', { method: 'POST', headers: { 'X-Tenant': 'acme' } })).status).toBe(
       201,
     );
-    expect(noted.request).toBe(request);
-    expect(noted.request).toMatchObject({
+    expect(givenTo(noted).request).toBe(request);
+    expect(givenTo(noted).request).toMatchObject({
       headers: { 'x-tenant': 'acme' },
       ip: '127.0.0.1',
       method: 'POST',
@@ -116,10 +107,10 @@ describe.each(PLATFORMS)('over %s, functions get', (platform) => {
       params: { city: 'oslo' },
       query: { seats: '2' },
     });
-    expect(noted.context.getType()).toBe('http');
+    expect(givenTo(noted).context.getType()).toBe('http');
   });
 
-  it('it before routing as well, in the middleware, with a placeholder for the handler', async () => {
+  it('the request before routing as well, in the middleware, with a placeholder for the handler', async () => {
     @Controller()
     class Rides {
       @Get()
@@ -165,14 +156,14 @@ describe.each(GRAPHQL_DRIVERS)('with %s, functions get', (driver) => {
     const noted = new Noted();
     await using app = await begin(Rides, noted.options);
     expect(await app.ask('{ ride }', { 'x-tenant': 'acme' })).toMatchObject({ data: { ride: 1 } });
-    expect(noted.request).toBe(request);
-    expect(noted.request).toMatchObject({
+    expect(givenTo(noted).request).toBe(request);
+    expect(givenTo(noted).request).toMatchObject({
       headers: { 'x-tenant': 'acme' },
       ip: '127.0.0.1',
       method: 'POST',
       body: { query: '{ ride }' },
     });
-    expect(noted.context.getType<string>()).toBe('graphql');
+    expect(givenTo(noted).context.getType<string>()).toBe('graphql');
   });
 
   it('the request that opened the WebSocket of an operation, whose headers are text', async () => {
@@ -202,7 +193,7 @@ describe.each(GRAPHQL_DRIVERS)('with %s, functions get', (driver) => {
     });
     for await (const result of client.iterate({ query: 'subscription { ride }' }))
       expect(result.errors).toBeUndefined();
-    expect(noted.request).toMatchObject({
+    expect(givenTo(noted).request).toMatchObject({
       headers: { 'x-tenant': 'acme' },
       ip: '127.0.0.1',
       method: 'GET',
@@ -230,15 +221,15 @@ describe.each(SOCKET_DRIVERS)('over %s, functions get', (driver) => {
     const socket = await app.connect({ 'X-Tenant': 'acme' });
     const forged = { headers: { 'x-tenant': 'globex' }, user: { id: 'mallory' } };
     expect(await ask(socket, 'ride', forged)).toEqual({ event: 'rode', data: 1 });
-    expect(noted.request).toMatchObject({
+    expect(givenTo(noted).request).toMatchObject({
       headers: { 'x-tenant': 'acme' },
       ip: '127.0.0.1',
       method: 'GET',
       url: expect.stringMatching(driver === 'ws' ? /^\/$/ : /^\/socket\.io\/\?/),
       user: undefined,
     });
-    expect(noted.context.switchToWs().getClient<unknown>()).toBe(client);
-    expect(noted.context.switchToWs().getData<unknown>()).toEqual(message);
+    expect(givenTo(noted).context.switchToWs().getClient<unknown>()).toBe(client);
+    expect(givenTo(noted).context.switchToWs().getData<unknown>()).toEqual(message);
   });
 });
 
@@ -257,9 +248,9 @@ it('over TCP functions get what stands for a request, without the payload', asyn
   });
   const payload = { headers: { 'x-tenant': 'globex' }, user: { id: 'mallory' } };
   expect(await app.client.send('ride', payload)).toEqual({ answer: 'rode' });
-  const { headers, ip, body, user } = noted.request;
+  const { headers, ip, body, user } = givenTo(noted).request;
   expect({ headers, ip, body, user }).toEqual({ headers: {}, ip: '127.0.0.1', body: undefined, user: undefined });
-  expect(noted.context.switchToRpc().getData<unknown>()).toEqual(payload);
+  expect(givenTo(noted).context.switchToRpc().getData<unknown>()).toEqual(payload);
 });
 
 it('over gRPC functions get the metadata of the call as headers, without its message', async () => {
@@ -273,9 +264,9 @@ it('over gRPC functions get the metadata of the call as headers, without its mes
   const noted = new Noted();
   await using app = await GrpcApp.start({ imports: [RateLimitModule.forRoot(noted.options)], controllers: [Rides] });
   expect((await app.client.ask('quote', { 'x-tenant': 'acme' })).answers).toEqual([{ cents: 1 }]);
-  expect(noted.request).toMatchObject({ headers: { 'x-tenant': 'acme' }, ip: '127.0.0.1' });
-  expect(noted.request.body).toBeUndefined();
-  expect(noted.context.getArgByIndex<unknown>(0)).toEqual({ km: 2 });
+  expect(givenTo(noted).request).toMatchObject({ headers: { 'x-tenant': 'acme' }, ip: '127.0.0.1' });
+  expect(givenTo(noted).request.body).toBeUndefined();
+  expect(givenTo(noted).context.getArgByIndex<unknown>(0)).toEqual({ km: 2 });
 });
 
 it("in a context of the application's own functions get what its adapter makes", async () => {
@@ -306,8 +297,8 @@ it("in a context of the application's own functions get what its adapter makes",
   ) => Promise<string>;
   const job = { id: 7 };
   expect(await call(job)).toBe('rode');
-  expect(noted.request).toBe(request);
-  expect(noted.context.getArgByIndex<unknown>(0)).toBe(job);
+  expect(givenTo(noted).request).toBe(request);
+  expect(givenTo(noted).context.getArgByIndex<unknown>(0)).toBe(job);
 });
 
 /** The request in GraphQL's context, where each driver puts it. */

@@ -80,13 +80,17 @@ beforeAll(() => {
     text += `export function case${ends.length}(): void {\n${code};\n}\n`;
     ends.push([text.split('\n').length - 1, name]);
   }
-  const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile).config as { compilerOptions: object };
+  const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path)).config as {
+    compilerOptions: object;
+  };
   const { options } = ts.convertCompilerOptionsFromJson({ ...config.compilerOptions, noUnusedLocals: false }, ROOT);
-  const host = ts.createCompilerHost({ ...options, noEmit: true });
-  const { fileExists, getSourceFile } = host;
-  host.fileExists = (name) => name === FILE || fileExists(name);
-  host.getSourceFile = (name, version, ...rest) =>
-    name === FILE ? ts.createSourceFile(name, text, version) : getSourceFile(name, version, ...rest);
+  const real = ts.createCompilerHost({ ...options, noEmit: true });
+  const host: ts.CompilerHost = {
+    ...real,
+    fileExists: (name) => name === FILE || real.fileExists(name),
+    getSourceFile: (name, version, ...rest) =>
+      name === FILE ? ts.createSourceFile(name, text, version) : real.getSourceFile(name, version, ...rest),
+  };
   const program = ts.createProgram([FILE], { ...options, noEmit: true }, host);
   const source = program.getSourceFile(FILE)!;
   for (const { start, messageText } of [

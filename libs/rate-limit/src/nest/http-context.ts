@@ -7,10 +7,7 @@ import type { ContextView } from './contexts/context-view.js';
 
 /** The platform's request of an HTTP context; in another context what stands for it. */
 export function requestOf(context: ExecutionContext): HttpRequest & RateLimitRequest {
-  const request: HttpRequest = isHttp(context)
-    ? context.getArgByIndex<HttpRequest>(0)
-    : (context as ContextView).request;
-  return request as HttpRequest & RateLimitRequest;
+  return isHttp(context) ? context.getArgByIndex<HttpRequest>(0) : (context as ContextView).request;
 }
 
 /** The platform's response of an HTTP context; in another context the one that answers it, if there is one. */
