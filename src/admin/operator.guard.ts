@@ -40,9 +40,10 @@ export class OperatorGuard implements CanActivate {
         'Limits cannot be operated at run time: start the process with ADMIN_TOKEN, a secret of at least 16 characters',
       );
     }
-    const token = tokenOf(context.switchToHttp().getRequest<IncomingMessage>());
+    const request = context.switchToHttp().getRequest<IncomingMessage>();
+    const token = tokenOf(request);
     if (token === undefined) throw this.unauthorized(context, 'Send the token: Authorization: Bearer <ADMIN_TOKEN>');
-    const guess = await this.limiter.reserve(ADMIN_TOKENS, await this.addressOf(context), { cost: 1 });
+    const guess = await this.limiter.reserve(ADMIN_TOKENS, this.addressOf(request), { cost: 1 });
     if (!guess.allowed) throw new RateLimitExceededException(guess.decision);
     if (!timingSafeEqual(this.digest, digestOf(token))) {
       throw this.unauthorized(context, 'The token is not the one of ADMIN_TOKEN');
@@ -51,8 +52,8 @@ export class OperatorGuard implements CanActivate {
     return true;
   }
 
-  private async addressOf(context: ExecutionContext): Promise<Identity> {
-    const value = (await this.address.resolve(context)) ?? undefined;
+  private addressOf(request: IncomingMessage): Identity {
+    const value = this.address.resolve(request);
     // A connection that is lost already has no address.
     return value === undefined ? { kind: 'unknown', value: 'address' } : { kind: 'ip', value };
   }

@@ -1,5 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
-import type { Identity } from 'nestjs-floodgate';
+import type { Identity, RateLimitRequest } from 'nestjs-floodgate';
 
 /** One spelling for each account: an attacker must not get five more guesses by writing in capitals. */
 export function normalEmail(email: string): string {
@@ -7,8 +6,7 @@ export function normalEmail(email: string): string {
 }
 
 /** The account that a login names, whether it exists or not. The body is not validated yet. */
-export function accountNamed(context: ExecutionContext): Identity | undefined {
-  const { body } = context.switchToHttp().getRequest<{ body?: { email?: unknown } }>();
+export function accountNamed({ body }: RateLimitRequest<{ body?: { email?: unknown } }>): Identity | undefined {
   const email = body?.email;
   return typeof email === 'string' ? { kind: 'account', value: normalEmail(email) } : undefined;
 }

@@ -1,6 +1,11 @@
-import type { ExecutionContext } from '@nestjs/common';
 import type { ConfigService } from '@nestjs/config';
-import type { FixedWindowPolicy, Policy, TokenBucketPolicy } from 'nestjs-floodgate';
+import type {
+  FixedWindowPolicy,
+  Policy,
+  RateLimitRequest,
+  TimeZoneFunction,
+  TokenBucketPolicy,
+} from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { batchCost } from './position-batch.js';
 import { accountNamed } from './account-named.js';
@@ -139,7 +144,7 @@ export const DAILY_SUMMARIES = 'summaries';
  *
  * @param timeZone the zone of the rider's account: a rider who could choose it would have a quota in each
  */
-export function dailySummaries(timeZone: (context: ExecutionContext) => Promise<string>): FixedWindowPolicy {
+export function dailySummaries(timeZone: TimeZoneFunction): FixedWindowPolicy {
   return {
     algorithm: 'fixed-window',
     limit: 20,
@@ -153,8 +158,7 @@ export function dailySummaries(timeZone: (context: ExecutionContext) => Promise<
 }
 
 /** The trips of a request. Its body is not validated yet. */
-function summariesAsked(context: ExecutionContext): number {
-  const { body } = context.switchToHttp().getRequest<{ body?: { trip_ids?: unknown } }>();
+function summariesAsked({ body }: RateLimitRequest<{ body?: { trip_ids?: unknown } }>): number {
   const ids = body?.trip_ids;
   return Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_SUMMARIES ? ids.length : 1;
 }

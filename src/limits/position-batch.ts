@@ -1,4 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
+import type { RateLimitRequest } from 'nestjs-floodgate';
 
 /** A phone without a connection buffers its positions and sends them at once. 30 s of positions are far below this. */
 export const MAX_POSITIONS = 500;
@@ -8,7 +8,6 @@ export const MAX_POSITIONS = 500;
  *
  * The guard runs before validation, so the body can be anything. An invalid body costs as much as the nearest valid one.
  */
-export function batchCost(context: ExecutionContext): number {
-  const { body } = context.switchToHttp().getRequest<{ body?: unknown }>();
+export function batchCost({ body }: RateLimitRequest): number {
   return Array.isArray(body) ? Math.min(Math.max(body.length, 1), MAX_POSITIONS) : 1;
 }

@@ -1,5 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
-import { apiKeyIdentity, userIdentity } from 'nestjs-floodgate';
+import { apiKeyIdentity, type RateLimitRequest, userIdentity } from 'nestjs-floodgate';
 import type { RiderAccounts } from '../accounts/rider-accounts.js';
 import { isId } from '../http/validation.js';
 
@@ -12,10 +11,10 @@ const user = userIdentity();
  */
 export function planFrom(
   accounts: Pick<RiderAccounts, 'find'>,
-): (context: ExecutionContext) => Promise<string | undefined> | undefined {
-  return (context) => {
-    if (apiKey.resolve(context) !== undefined) return undefined;
-    const riderId = user.resolve(context);
+): (request: RateLimitRequest) => Promise<string | undefined> | undefined {
+  return (request) => {
+    if (apiKey.resolve(request) !== undefined) return undefined;
+    const riderId = user.resolve(request);
     // A text that is no valid id has no account, and costs no query.
     return isId(riderId) ? accounts.find(riderId).then((account) => account?.plan) : undefined;
   };

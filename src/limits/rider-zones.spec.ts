@@ -1,14 +1,9 @@
-import type { ExecutionContext } from '@nestjs/common';
 import { expect, it } from '@jest/globals';
+import type { RateLimitRequest } from 'nestjs-floodgate';
 import type { RiderAccount, RiderAccounts } from '../accounts/rider-accounts.js';
 import { RiderZones } from './rider-zones.js';
 
-const requestOf = (riderId?: string): ExecutionContext =>
-  ({
-    switchToHttp: () => ({ getRequest: () => ({ headers: { 'x-user-id': riderId } }) }),
-    getType: () => 'http',
-    getArgByIndex: () => ({ headers: { 'x-user-id': riderId } }),
-  }) as unknown as ExecutionContext;
+const requestOf = (riderId?: string): RateLimitRequest => ({ headers: { 'x-user-id': riderId } });
 
 function zonesBy(find: (riderId: string) => Promise<RiderAccount | undefined>): RiderZones {
   return new RiderZones({ find } as Partial<RiderAccounts> as RiderAccounts);

@@ -1,6 +1,6 @@
-import { type ExecutionContext, Injectable, Module } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { userIdentity } from 'nestjs-floodgate';
+import { type RateLimitRequest, userIdentity } from 'nestjs-floodgate';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { RiderAccounts } from '../accounts/rider-accounts.js';
 import { isId } from '../http/validation.js';
@@ -34,8 +34,8 @@ export class RiderZones {
   }
 
   /** The zone of a request's rider, as the gateway names them: never one that a client could choose. */
-  readonly of = async (context: ExecutionContext): Promise<string> => {
-    const riderId = user.resolve(context);
+  readonly of = async (request: RateLimitRequest): Promise<string> => {
+    const riderId = user.resolve(request);
     if (!isId(riderId)) return NO_ACCOUNT;
     const zone = await this.zones.fetch(riderId);
     if (zone === undefined) throw new Error('the database does not say the time zone of the rider');

@@ -20,6 +20,7 @@ import {
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
+  type RateLimitRequest,
   type TokenBucketPolicy,
 } from 'nestjs-floodgate';
 import { left, limitHeaders, PLATFORMS, type SendOptions, start } from '../support/http-app.js';
@@ -52,14 +53,17 @@ class AddressLimit implements CanActivate {
   constructor(private readonly limiter: RateLimiter) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const value = (await this.address.resolve(context)) ?? 'unknown';
+    const value = this.address.resolve(context.switchToHttp().getRequest<RateLimitRequest>()) ?? 'unknown';
     const decision = await this.limiter.consume('address', { kind: 'ip', value });
     if (!decision.allowed) throw new RateLimitExceededException(decision);
     return true;
   }
 }
 
-const authenticated: IdentityResolver = { kind: 'user', resolve: (context) => requestOf(context).user?.id };
+const authenticated: IdentityResolver = {
+  kind: 'user',
+  resolve: ({ user }: RateLimitRequest<Authenticated>) => user?.id,
+};
 const PER_USER: TokenBucketPolicy = {
   name: 'user',
   algorithm: 'token-bucket',

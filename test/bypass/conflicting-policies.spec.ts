@@ -1,4 +1,4 @@
-import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   type Policy,
@@ -7,6 +7,7 @@ import {
   RateLimitConfigError,
   RateLimiter,
   type RateLimitModuleOptions,
+  type RateLimitRequest,
   RateLimitStoreError,
 } from 'nestjs-floodgate';
 import { type HttpApp, left, limited, type Platform, PLATFORMS } from '../support/http-app.js';
@@ -48,8 +49,7 @@ class Plain {
   get(): void {}
 }
 
-const costOf = (context: ExecutionContext): number =>
-  Number(context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-cost'] ?? 1);
+const costOf = ({ headers }: RateLimitRequest): number => Number(headers['x-cost'] ?? 1);
 
 describe.each(PLATFORMS)('different policies of one name over %s', (platform) => {
   const { scope: _, name: __, ...roomy } = ROOMY;
@@ -289,7 +289,7 @@ describe.each(PLATFORMS)('a policy of both the middleware and a route over %s', 
   });
 
   it('may have functions of the request as its costs', async () => {
-    await using app = await open({ cost: (context) => Math.min(2, costOf(context)) }, { cost: costOf });
+    await using app = await open({ cost: (request) => Math.min(2, costOf(request)) }, { cost: costOf });
     for (const [cost, remaining] of [
       ['1', 19],
       ['2', 17],

@@ -18,6 +18,7 @@ import {
   RateLimitModule,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
+  type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, left, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
@@ -33,7 +34,6 @@ interface TestRequest {
   user?: string;
 }
 
-const requestOf = (context: ExecutionContext): TestRequest => context.switchToHttp().getRequest<TestRequest>();
 const reflector = new Reflector();
 
 let now = 0;
@@ -43,7 +43,8 @@ let now = 0;
 class Authentication implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     now += 10_000;
-    requestOf(context).user = requestOf(context).headers['x-token'];
+    const request = context.switchToHttp().getRequest<TestRequest>();
+    request.user = request.headers['x-token'];
     return true;
   }
 }
@@ -142,8 +143,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
   describe('the functions of its policies', () => {
     it('receive the request without a body, and a class and a handler without metadata', async () => {
       const seen: unknown[] = [];
-      const note = (context: ExecutionContext): number => {
-        const { url, body } = requestOf(context);
+      const note = ({ url, body }: RateLimitRequest, context: ExecutionContext): number => {
         const tier: unknown = reflector.getAllAndOverride('tier', [context.getHandler(), context.getClass()]);
         const response = context.switchToHttp().getResponse<object>();
         seen.push([context.getType(), url, body, tier, typeof response]);
@@ -152,8 +152,8 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
       await using app = await open([
         policy({
           cost: note,
-          skipIf: (context) => note(context) === 0,
-          by: (context) => ({ kind: 'user', value: String(note(context)) }),
+          skipIf: (...given) => note(...given) === 0,
+          by: (...given) => ({ kind: 'user', value: String(note(...given)) }),
         }),
       ]);
       expect((await app.send('/user?a=b')).status).toBe(200);
@@ -161,14 +161,14 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     });
 
     it('exempt the requests that skipIf selects', async () => {
-      const skipIf = (context: ExecutionContext): boolean => requestOf(context).url === '/free';
+      const skipIf = ({ url }: RateLimitRequest): boolean => url === '/free';
       await using app = await open([policy({ capacity: 1, skipIf })]);
       expect(await app.crowd(5, '/free')).toEqual({ 200: 5 });
       expect(await app.crowd(5, '/nothing')).toEqual({ 404: 1, 429: 4 });
     });
 
     it('give the cost of a request, and an invalid cost answers 500', async () => {
-      await using app = await open([policy({ cost: (context) => Number(requestOf(context).headers['x-cost']) })]);
+      await using app = await open([policy({ cost: ({ headers }) => Number(headers['x-cost']) })]);
       const cost = (text: string) => app.send('/nothing', { headers: { 'X-Cost': text } });
       expect(left(await cost('4'))).toBe(6);
       const wrong = [];
@@ -197,7 +197,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     );
 
     it('that return cost 0 charge nothing in the middleware, and the route charges the request', async () => {
-      const own = policy({ scope: 'app', cost: (context) => (requestOf(context).user === undefined ? 0 : 1) });
+      const own = policy({ scope: 'app', cost: ({ user }) => (user === undefined ? 0 : 1) });
       @Controller()
       class Own {
         @Get('own')
@@ -214,12 +214,8 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
     });
 
     it('may choose the policy by the request', async () => {
-      const ofTier = (context: ExecutionContext): Policy =>
-        policy(
-          requestOf(context).headers['x-tier'] === 'gold'
-            ? { name: 'gold', capacity: 3 }
-            : { name: 'free', capacity: 1 },
-        );
+      const ofTier = ({ headers }: RateLimitRequest): Policy =>
+        policy(headers['x-tier'] === 'gold' ? { name: 'gold', capacity: 3 } : { name: 'free', capacity: 1 });
       await using app = await open([ofTier]);
       expect(await app.crowd(5, '/nothing')).toEqual({ 404: 1, 429: 4 });
       expect(await app.crowd(5, '/nothing', { headers: { 'X-Tier': 'gold' } })).toEqual({ 404: 3, 429: 2 });
@@ -227,7 +223,7 @@ describe.each(PLATFORMS)('with the middleware over %s', (platform) => {
   });
 
   describe('the identity that its policies count', () => {
-    const authenticated: IdentityResolver = { kind: 'user', resolve: (context) => requestOf(context).user };
+    const authenticated: IdentityResolver = { kind: 'user', resolve: ({ user }: TestRequest) => user };
 
     it('is the address before authentication, and the user on a route after it', async () => {
       await using app = await open([policy({ by: 'user' })], { identity: [authenticated], guard: false });

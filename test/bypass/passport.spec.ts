@@ -1,4 +1,4 @@
-import { Controller, type ExecutionContext, Get, Injectable, Module, type Type, UseGuards } from '@nestjs/common';
+import { Controller, Get, Injectable, Module, type Type, UseGuards } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { AuthGuard, PassportModule, PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-custom';
@@ -40,7 +40,7 @@ const ADDRESS: Policy = { name: 'address', algorithm: 'token-bucket', capacity: 
 const USER: Policy = { name: 'user', algorithm: 'token-bucket', capacity: 2, refill: '1/h', by: 'user' };
 const authenticated: IdentityResolver = {
   kind: 'user',
-  resolve: (context: ExecutionContext) => context.switchToHttp().getRequest<TestRequest>().user?.id,
+  resolve: ({ user }: TestRequest) => user?.id,
 };
 
 @Controller('rides')

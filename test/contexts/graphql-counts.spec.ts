@@ -81,7 +81,7 @@ describe.each(DRIVERS)('what counts once with %s', (driver) => {
     @Resolver()
     class Costly {
       @Query(() => Int)
-      @RateLimit({ ...TWENTY, cost: (context) => context.getArgByIndex<{ n: number }>(1).n })
+      @RateLimit({ ...TWENTY, cost: (_, context) => context.getArgByIndex<{ n: number }>(1).n })
       page(@Args('n', { type: () => Int }) n: number): number {
         return n;
       }

@@ -7,6 +7,7 @@ import {
   RateLimiter,
   RateLimitGuard,
   RateLimitModule,
+  type RateLimitRequest,
   SkipRateLimit,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS } from '../support/http-app.js';
@@ -74,11 +75,11 @@ describe.each(DRIVERS)('with %s', (driver) => {
       @Mutation(() => Int)
       @RateLimit({
         ...TWENTY,
-        by: (context) => {
-          const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
-          return { kind: 'tenant', value: headers['x-tenant'] };
-        },
-        cost: (context) => context.getArgByIndex<{ n: number }>(1).n,
+        by: ({ headers }: RateLimitRequest<{ headers: { 'x-tenant'?: string } }>) => ({
+          kind: 'tenant',
+          value: headers['x-tenant'],
+        }),
+        cost: (_, context) => context.getArgByIndex<{ n: number }>(1).n,
       })
       add(@Args('n', { type: () => Int }) n: number): number {
         return n;

@@ -10,6 +10,7 @@ import {
   RateLimit,
   RateLimiter,
   RateLimitModule,
+  type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { type HttpApp, start } from '../support/http-app.js';
 import { DRIVERS as GRAPHQL, startGraphql } from './support/graphql-app.js';
@@ -18,7 +19,7 @@ import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
 jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 const IDENTITY: readonly IdentityResolver[] = [
-  { kind: 'user', resolve: (context) => context.switchToHttp().getRequest<{ user?: { id: string } }>().user?.id },
+  { kind: 'user', resolve: ({ user }: RateLimitRequest<{ user?: { id: string } }>) => user?.id },
   ipIdentity(),
 ];
 const POLICY: Policy = { name: 'rider', algorithm: 'fixed-window', limit: 2, window: '1h', by: 'user' };

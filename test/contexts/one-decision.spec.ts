@@ -56,7 +56,7 @@ class Rides {
   }
 
   @Query(() => Int)
-  @RateLimit({ ...WINDOW, name: 'page', cost: (context) => context.getArgByIndex<{ n: number }>(1).n })
+  @RateLimit({ ...WINDOW, name: 'page', cost: (_, context) => context.getArgByIndex<{ n: number }>(1).n })
   page(@Args('n', { type: () => Int }) n: number): number {
     return n;
   }
@@ -65,7 +65,7 @@ class Rides {
   @RateLimit({
     ...WINDOW,
     name: 'account',
-    by: (context) => ({ kind: 'account', value: String(context.getArgByIndex<{ id: number }>(1).id) }),
+    by: (_, context) => ({ kind: 'account', value: String(context.getArgByIndex<{ id: number }>(1).id) }),
   })
   account(@Args('id', { type: () => Int }) id: number): number {
     return id;
@@ -312,7 +312,7 @@ describe.each(DRIVERS)('with %s', (driver) => {
     @Resolver()
     class Pages {
       @Query(() => Int, { nullable: true })
-      @RateLimit({ ...WINDOW, name: 'page', cost: (context) => context.getArgByIndex<{ n: number }>(1).n })
+      @RateLimit({ ...WINDOW, name: 'page', cost: (_, context) => context.getArgByIndex<{ n: number }>(1).n })
       page(@Args('n', { type: () => Int }) n: number): number {
         return n;
       }

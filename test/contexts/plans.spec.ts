@@ -3,7 +3,13 @@ import { Int, Query, Resolver } from '@nestjs/graphql';
 import { MessagePattern } from '@nestjs/microservices';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import {
+  type Policy,
+  RateLimit,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type RateLimitRequest,
+} from 'nestjs-floodgate';
 import { FROM_HEADERS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { codes, DRIVERS as GRAPHQL_DRIVERS, startGraphql } from './support/graphql-app.js';
@@ -20,8 +26,7 @@ const API = {
 } as const satisfies Policy;
 
 /** The plan of the user that the request's headers name, whatever stands for a request. */
-async function planOf(context: ExecutionContext): Promise<string | undefined> {
-  const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>();
+async function planOf({ headers }: RateLimitRequest): Promise<string | undefined> {
   return headers['x-user-id'] === 'ada' ? 'pro' : undefined;
 }
 
@@ -84,12 +89,12 @@ describe('a plan over TCP', () => {
     @Controller()
     class Rides {
       @MessagePattern('ride')
-      @RateLimit({ ...API, by: (context) => ({ kind: 'user', value: context.switchToRpc().getData<string>() }) })
+      @RateLimit({ ...API, by: (_, context) => ({ kind: 'user', value: context.switchToRpc().getData<string>() }) })
       ride(): string {
         return 'rode';
       }
     }
-    const resolve = (context: ExecutionContext): string | undefined =>
+    const resolve = (_: unknown, context: ExecutionContext): string | undefined =>
       context.switchToRpc().getData<string>() === 'ada' ? 'pro' : undefined;
     await using app = await MessageApp.start({
       imports: [RateLimitModule.forRoot({ store: new StillStore(), plan: { resolve } })],

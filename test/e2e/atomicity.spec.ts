@@ -1,11 +1,17 @@
-import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { MemoryStore, type Policy, RateLimit, type RateLimitModuleOptions, RateLimiter } from 'nestjs-floodgate';
+import {
+  MemoryStore,
+  type Policy,
+  RateLimit,
+  type RateLimitModuleOptions,
+  RateLimiter,
+  type RateLimitRequest,
+} from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, PLATFORMS } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 
-const costOf = (context: ExecutionContext): number =>
-  Number(context.switchToHttp().getRequest<{ query: { cost?: string } }>().query.cost ?? 1);
+const costOf = ({ query }: RateLimitRequest<{ query: { cost?: string } }>): number => Number(query.cost ?? 1);
 
 /** One policy of each algorithm that does not delay requests. All have more room than `TIGHT`. */
 const ROOMY: [Policy, ...Policy[]] = [

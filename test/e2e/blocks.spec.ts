@@ -150,7 +150,7 @@ describe.each<[string, () => RateLimitModuleOptions]>([
       capacity: 30,
       refill: '1/h',
       scope: 'app',
-      cost: (context) => (context.getHandler().name === 'dear' ? 20 : 1),
+      cost: (_, context) => (context.getHandler().name === 'dear' ? 20 : 1),
       blockFor: '10m',
       blockAfter: 2,
     };

@@ -1,14 +1,19 @@
-import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, type PolicyBy, type PolicyScope, RateLimit, type TokenBucketPolicy } from 'nestjs-floodgate';
+import {
+  type Policy,
+  type PolicyBy,
+  type PolicyScope,
+  RateLimit,
+  type RateLimitRequest,
+  type TokenBucketPolicy,
+} from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const BUCKET: TokenBucketPolicy = { name: 'bucket', algorithm: 'token-bucket', capacity: 2, refill: '1/m' };
 
-function headersOf(context: ExecutionContext): Record<string, string | undefined> {
-  return context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>().headers;
-}
+type TenantRequest = RateLimitRequest<{ headers: { 'x-tenant'?: string } }>;
 
 function countedBy(by: PolicyBy): Type {
   @Controller()
@@ -57,8 +62,11 @@ describe.each(PLATFORMS)('over %s, the identity that a policy counts', (platform
   });
 
   it.each<[string, PolicyBy]>([
-    ['a function', (context) => ({ kind: 'tenant', value: headersOf(context)['x-tenant'] ?? '' })],
-    ['an asynchronous function', async (context) => ({ kind: 'tenant', value: headersOf(context)['x-tenant'] ?? '' })],
+    ['a function', ({ headers }: TenantRequest) => ({ kind: 'tenant', value: headers['x-tenant'] ?? '' })],
+    [
+      'an asynchronous function',
+      async ({ headers }: TenantRequest) => ({ kind: 'tenant', value: headers['x-tenant'] ?? '' }),
+    ],
   ])('is what %s returns', async (_, by) => {
     const store = new StillStore();
     await using app = await limited(platform, countedBy(by), { store, identity: FROM_HEADERS });

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimiter, type RateLimitRequest } from 'nestjs-floodgate';
 import { left, limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -17,11 +17,9 @@ function routeWith(...[policy, ...more]: [Policy, ...Policy[]]): Type {
   return Search;
 }
 
-function query(context: ExecutionContext, name: string): string | undefined {
-  return context.switchToHttp().getRequest<{ query: Record<string, string | undefined> }>().query[name];
-}
+type QueryRequest = RateLimitRequest<{ query: Record<string, string | undefined> }>;
 
-const costOf = (context: ExecutionContext): number => Number(query(context, 'cost') ?? 1);
+const costOf = ({ query }: QueryRequest): number => Number(query.cost ?? 1);
 
 describe.each(PLATFORMS)('over %s, a cost', (platform) => {
   it('is the number of tokens that a request takes', async () => {
@@ -33,7 +31,7 @@ describe.each(PLATFORMS)('over %s, a cost', (platform) => {
 
   it.each<[string, NonNullable<Policy['cost']>]>([
     ['a function of the request', costOf],
-    ['an asynchronous function', async (context) => (await turn(), costOf(context))],
+    ['an asynchronous function', async (request: QueryRequest) => (await turn(), costOf(request))],
   ])('may be %s', async (_, cost) => {
     await using app = await limited(platform, routeWith({ ...BUCKET, cost }), { store: new StillStore() });
     expect(left(await app.send('/?cost=7'))).toBe(3);
@@ -201,11 +199,11 @@ describe.each(PLATFORMS)('over %s, a cost', (platform) => {
 });
 
 describe.each(PLATFORMS)('over %s, a skipIf', (platform) => {
-  const internal = (context: ExecutionContext): boolean => query(context, 'internal') === 'yes';
+  const internal = ({ query }: QueryRequest): boolean => query.internal === 'yes';
 
   it.each<[string, NonNullable<Policy['skipIf']>]>([
     ['a function', internal],
-    ['an asynchronous function', async (context) => (await turn(), internal(context))],
+    ['an asynchronous function', async (request: QueryRequest) => (await turn(), internal(request))],
   ])('as %s lets requests pass uncounted and without headers', async (_, skipIf) => {
     const store = new StillStore();
     await using app = await limited(platform, routeWith({ ...BUCKET, skipIf }), { store });

@@ -1,4 +1,4 @@
-import { type ExecutionContext, Controller, Get, Header, Inject } from '@nestjs/common';
+import { Controller, Get, Header, Inject } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   type LeakyBucketPolicy,
@@ -7,6 +7,7 @@ import {
   RateLimitExceededException,
   type RateLimitModuleOptions,
   RateLimitModule,
+  type RateLimitRequest,
   type RateLimitStore,
   SkipRateLimit,
   type TokenBucketPolicy,
@@ -33,7 +34,7 @@ class Routes {
   user(): void {}
 
   @Get('bytes')
-  @RateLimit({ ...ROUTE, capacity: 1000, quotaUnit: 'content-bytes', cost: (context) => costOf(context) })
+  @RateLimit({ ...ROUTE, capacity: 1000, quotaUnit: 'content-bytes', cost: (request) => costOf(request) })
   bytes(): void {}
 
   @Get('odd')
@@ -60,8 +61,8 @@ class Routes {
   queue(): void {}
 }
 
-function costOf(context: ExecutionContext): number {
-  return Number(context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-bytes']);
+function costOf({ headers }: RateLimitRequest): number {
+  return Number(headers['x-bytes']);
 }
 
 const NEVER: RateLimitStore = {

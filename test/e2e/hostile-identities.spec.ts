@@ -1,6 +1,6 @@
-import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type Policy, RateLimit } from 'nestjs-floodgate';
+import { type Policy, RateLimit, type RateLimitRequest } from 'nestjs-floodgate';
 import { FROM_HEADERS, left, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { StillStore } from '../support/still-store.js';
@@ -18,9 +18,9 @@ class Routes {
   @Get('query')
   @RateLimit({
     ...BUCKET,
-    by: (context: ExecutionContext) => ({
+    by: ({ query }: RateLimitRequest<{ query: { id?: string } }>) => ({
       kind: 'user',
-      value: context.switchToHttp().getRequest<{ query: { id?: string } }>().query.id ?? '',
+      value: query.id ?? '',
     }),
   })
   query(): void {}

@@ -19,6 +19,7 @@ import {
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
+  type RateLimitRequest,
   userIdentity,
 } from 'nestjs-floodgate';
 import { type HttpApp, PLATFORMS, start } from '../support/http-app.js';
@@ -32,7 +33,7 @@ interface Authenticated {
 
 const USER: IdentityResolver = {
   kind: 'user',
-  resolve: (context) => context.switchToHttp().getRequest<Authenticated>().user?.id,
+  resolve: ({ user }: Authenticated) => user?.id,
 };
 const IDENTITY: readonly IdentityResolver[] = [USER, ipIdentity()];
 const TWO = { name: 'rider', algorithm: 'fixed-window', limit: 2, window: '1h' } as const satisfies Policy;
@@ -134,7 +135,10 @@ describe.each(PLATFORMS)('authentication after the rate limit, over %s', (platfo
   it("is found for policies by 'client' and by a function as well", async () => {
     for (const by of [
       'client',
-      (context: ExecutionContext) => ({ kind: 'user', value: USER.resolve(context) as string }),
+      (request: RateLimitRequest, context: ExecutionContext) => ({
+        kind: 'user',
+        value: USER.resolve(request, context) as string,
+      }),
     ]) {
       await using app = await begin([guardedBy([Gatekeeper], { ...TWO, by } as Policy)]);
       await fourUsers(app);
@@ -146,20 +150,41 @@ describe.each(PLATFORMS)('authentication after the rate limit, over %s', (platfo
   });
 
   it('is found at boot where a cost or a plan reads the user', async () => {
-    const cost = (context: ExecutionContext): number =>
-      context.switchToHttp().getRequest<Authenticated>().user === undefined ? 2 : 1;
+    const cost = (request: RateLimitRequest): number => (request.user === undefined ? 2 : 1);
     await using costs = await begin([guardedBy([AuthGuard], { ...TWO, by: 'ip', cost })]);
     expect(warnings(costs)).toEqual([AT_BOOT.replace("counts by 'user'", 'has a function of the user (cost)')]);
 
     await using plans = await begin(
       [guardedBy([AuthGuard], { ...TWO, by: () => ({ kind: 'all', value: 1 }), plans: { pro: { limit: 9 } } })],
       {
-        plan: { resolve: (context) => context.switchToHttp().getRequest<Authenticated>().user?.plan },
+        plan: { resolve: (request: Authenticated) => request.user?.plan },
       },
     );
     expect(warnings(plans)).toEqual([
       AT_BOOT.replace("counts by 'user'", "has a function of the user (the module's plan)"),
     ]);
+  });
+
+  it.each<[boolean, Policy['cost']]>([
+    [true, ({ user }) => (user === undefined ? 2 : 1)],
+    [true, async ({ headers, user }) => (user === headers['x-user'] ? 2 : 1)],
+    [true, ({ user: { id } }: Required<Authenticated>) => id.length],
+    [true, ({ user = { id: 'nobody' } }: Authenticated) => user.id.length],
+    [true, ({ user: found }) => (found === undefined ? 2 : 1)],
+    [
+      true,
+      function costOf({ user }: RateLimitRequest): number {
+        return user === undefined ? 2 : 1;
+      },
+    ],
+    [false, ({ headers }) => Object.keys({ user: headers['x-user'] }).length],
+    [false, ({ headers: { user } }) => user?.length ?? 1],
+    [false, ({ username }: RateLimitRequest<{ username?: string }>) => username?.length ?? 1],
+  ])('is found at boot (%p) where the cost is the function %p', async (isFound, cost) => {
+    await using app = await begin([guardedBy([AuthGuard], { ...TWO, by: 'ip', cost })]);
+    expect(warnings(app)).toEqual(
+      isFound ? [AT_BOOT.replace("counts by 'user'", 'has a function of the user (cost)')] : [],
+    );
   });
 
   it('is found behind a global guard of the rate limit: the order of the modules', async () => {
@@ -234,9 +259,9 @@ describe.each(PLATFORMS)('authentication after the rate limit, over %s', (platfo
       expect(warnings(header)).toEqual([]);
       const verifies: IdentityResolver = {
         kind: 'user',
-        resolve: async (context) => {
+        resolve: async ({ headers }: Authenticated) => {
           await Promise.resolve();
-          return context.switchToHttp().getRequest<Authenticated>().headers['x-user'];
+          return headers['x-user'];
         },
       };
       await using verified = await begin([guardedBy([AuthGuard])], { identity: [verifies, ipIdentity()] });

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   apiKeyIdentity,
@@ -9,6 +9,7 @@ import {
   type Policy,
   RateLimit,
   type RateLimitModuleOptions,
+  type RateLimitRequest,
   userIdentity,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type AppSettings, limited, PLATFORMS, type SendOptions } from '../support/http-app.js';
@@ -71,9 +72,8 @@ describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
     const identity: IdentityResolver[] = [
       {
         kind: 'tenant',
-        resolve: async (context: ExecutionContext) => {
+        resolve: async ({ headers }: RateLimitRequest<{ headers: { 'x-token'?: string } }>) => {
           await turn();
-          const { headers } = context.switchToHttp().getRequest<{ headers: { 'x-token'?: string } }>();
           return headers['x-token']?.split('.')[1] ?? null;
         },
       },

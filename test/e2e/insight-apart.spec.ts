@@ -48,7 +48,7 @@ function open(platform: Platform, options: RateLimitModuleOptions = {}): Promise
   return limited(platform, Door, {
     identity: FROM_HEADERS,
     policies: POLICIES,
-    plan: { resolve: (context) => context.switchToHttp().getRequest().headers['x-plan'] },
+    plan: { resolve: ({ headers }) => headers['x-plan'] as string },
     ...options,
   });
 }

@@ -10,6 +10,7 @@ import {
   RateLimiter,
   RateLimitModule,
   type RateLimitModuleOptions,
+  type RateLimitRequest,
   SkipRateLimit,
 } from 'nestjs-floodgate';
 import { startGraphql } from '../contexts/support/graphql-app.js';
@@ -170,8 +171,8 @@ describe.each(PLATFORMS)("over %s, the module's defaults", (platform) => {
   });
 
   describe('that functions choose', () => {
-    const chosen: PolicyFunction = (context) =>
-      context.switchToHttp().getRequest<{ url: string }>().url.includes('strict') ? window('strict', 3) : 'burst';
+    const chosen: PolicyFunction = ({ url }: RateLimitRequest<{ url: string }>) =>
+      url.includes('strict') ? window('strict', 3) : 'burst';
 
     it('can be kept, skipped by a name of the policies, and replaced', async () => {
       @Controller()

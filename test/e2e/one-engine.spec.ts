@@ -1,4 +1,4 @@
-import { Controller, type ExecutionContext, Get, HttpException, type Type } from '@nestjs/common';
+import { Controller, Get, HttpException, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   type Decision,
@@ -10,6 +10,7 @@ import {
   RateLimiter,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
+  type RateLimitRequest,
   type RateLimitStore,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited, limitHeaders, PLATFORMS, type Reply } from '../support/http-app.js';
@@ -58,8 +59,7 @@ const byGuard: HttpEntry = (policies) => {
 
 const byMiddleware: HttpEntry = (policies) => ({ controller: Plain, options: { middleware: policies } });
 
-const costOf = (context: ExecutionContext): number =>
-  Number(context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-cost']);
+const costOf = ({ headers }: RateLimitRequest): number => Number(headers['x-cost']);
 
 const APP_WIDE = { scope: 'app', cost: costOf } as const;
 

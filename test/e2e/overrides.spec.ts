@@ -226,7 +226,7 @@ it.each<[change: OverrideChange, after: number, dear: number, cost: number]>([
       capacity: 100,
       refill: '1/h',
       scope: 'app',
-      cost: (context) => (context.getHandler().name === 'dear' ? cost : 1),
+      cost: (_, context) => (context.getHandler().name === 'dear' ? cost : 1),
     };
     @Controller()
     class Gated {

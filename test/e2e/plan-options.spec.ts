@@ -1,4 +1,4 @@
-import { Controller, type ExecutionContext, Get, Injectable, Module } from '@nestjs/common';
+import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   type DecisionEvent,
@@ -11,7 +11,18 @@ import {
   type RateLimitModuleOptions,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, PLATFORMS, start } from '../support/http-app.js';
-import { API, app, DAILY, limitOf, passing, PLAIN, planOf, Routes, userOf } from './support/planned-routes.js';
+import {
+  API,
+  app,
+  DAILY,
+  type HeaderRequest,
+  limitOf,
+  passing,
+  PLAIN,
+  planOf,
+  Routes,
+  userOf,
+} from './support/planned-routes.js';
 
 describe.each(PLATFORMS)('over %s, the module', (platform) => {
   it('takes a resolver from what forRootAsync injects', async () => {
@@ -19,8 +30,8 @@ describe.each(PLATFORMS)('over %s, the module', (platform) => {
     class Tenants {
       private readonly plans = new Map([['ada', 'enterprise']]);
 
-      resolve(context: ExecutionContext): Promise<string | undefined> {
-        return Promise.resolve(this.plans.get(userOf(context)));
+      resolve(request: HeaderRequest): Promise<string | undefined> {
+        return Promise.resolve(this.plans.get(userOf(request)));
       }
     }
     @Module({ providers: [Tenants], exports: [Tenants] })
@@ -32,7 +43,7 @@ describe.each(PLATFORMS)('over %s, the module', (platform) => {
           inject: [Tenants],
           useFactory: (plan: Tenants) => ({
             identity: FROM_HEADERS,
-            plan: { resolve: (context) => plan.resolve(context), cacheFor: '5m', fallback: 'pro' },
+            plan: { resolve: (request: HeaderRequest) => plan.resolve(request), cacheFor: '5m', fallback: 'pro' },
           }),
         }),
       ],

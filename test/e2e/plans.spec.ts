@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ExecutionContext } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { start } from '../support/http-app.js';
@@ -8,6 +7,7 @@ import {
   API,
   app,
   everywhere,
+  type HeaderRequest,
   LIMITS,
   limitOf,
   passing,
@@ -31,9 +31,9 @@ afterAll(() => server.stop());
 const EVERYWHERE = everywhere(() => server.url);
 
 describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, options }) => {
-  it.each<[string, (context: ExecutionContext) => string | Promise<string>]>([
+  it.each<[string, (request: HeaderRequest) => string | Promise<string>]>([
     ['at once', planOf],
-    ['later', async (context) => (await delay(2), planOf(context))],
+    ['later', async (request) => (await delay(2), planOf(request))],
   ])('that resolve says %s are limits of their own', async (_, resolve) => {
     await using http = await app(platform, options(), { resolve });
     for (const [plan, limit] of Object.entries(LIMITS)) {
@@ -57,7 +57,7 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
   it('let a window carry on when the plan changes, also past its denial, and begin a bucket afresh', async () => {
     const plans = new Map([['ada', 'free']]);
     await using http = await app(platform, options(), {
-      resolve: (context) => plans.get(userOf(context)),
+      resolve: (request: HeaderRequest) => plans.get(userOf(request)),
       cacheFor: 1,
     });
     expect(await passing(http, 'ada', '/daily')).toBe(3);

@@ -1,7 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Controller, type ExecutionContext, Get, type Type } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, type PolicyFunction, type PolicySource, RateLimit, RateLimiter } from 'nestjs-floodgate';
+import {
+  type Policy,
+  type PolicyFunction,
+  type PolicySource,
+  RateLimit,
+  RateLimiter,
+  type RateLimitRequest,
+} from 'nestjs-floodgate';
 import { limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
 import { stallOf } from '../support/loop-stall.js';
 import { StillStore } from '../support/still-store.js';
@@ -19,23 +26,21 @@ function routeWith(policy: PolicySource, ...more: PolicySource[]): Type {
   return Tenants;
 }
 
-function header(context: ExecutionContext, name: string): string | undefined {
-  return context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>().headers[name];
-}
+type TenantRequest = RateLimitRequest<{ headers: { 'x-plan'?: string } }>;
 
 const plan = (name: string, capacity: number): Policy => ({ name, algorithm: 'token-bucket', capacity, refill: '1/m' });
 const PLANS: Record<string, Policy> = { free: plan('free', 2), gold: plan('gold', 5) };
 
-const planOf = (context: ExecutionContext): Policy => PLANS[header(context, 'x-plan') ?? 'free']!;
+const planOf = ({ headers }: TenantRequest): Policy => PLANS[headers['x-plan'] ?? 'free']!;
 const asPlan = (name: string) => ({ headers: { 'X-Plan': name } });
 
 describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
   it.each<[string, PolicySource]>([
     ['a policy', planOf],
-    ['a promise of a policy', async (context) => (await turn(), planOf(context))],
-    ['a new object each time', (context) => ({ ...planOf(context) })],
-    ['the name of a policy', (context) => header(context, 'x-plan') ?? 'free'],
-    ['a promise of a name', async (context) => (await turn(), header(context, 'x-plan') ?? 'free')],
+    ['a promise of a policy', async (request: TenantRequest) => (await turn(), planOf(request))],
+    ['a new object each time', (request: TenantRequest) => ({ ...planOf(request) })],
+    ['the name of a policy', ({ headers }: TenantRequest) => headers['x-plan'] ?? 'free'],
+    ['a promise of a name', async ({ headers }: TenantRequest) => (await turn(), headers['x-plan'] ?? 'free')],
   ])('chooses for each request by returning %s', async (_, source) => {
     await using app = await limited(platform, routeWith(source), { store: new StillStore(), policies: PLANS });
     expect(await app.crowd(8, '/', asPlan('gold'))).toEqual({ 200: 5, 429: 3 });
@@ -121,8 +126,7 @@ describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
   });
 
   it('that returns the text of a header costs no more than the header, whatever the text is', async () => {
-    const choose: PolicyFunction = (context) =>
-      String(context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-plan']);
+    const choose: PolicyFunction = ({ headers }) => String(headers['x-plan']);
     const policies = { ...PLANS, ['a'.repeat(64)]: plan('a'.repeat(64), 100) };
     const sources: PolicySource = { choose, fallback: plan('two', 1000) };
     await using app = await limited(platform, routeWith(sources), { store: new StillStore(), policies });

@@ -19,6 +19,7 @@ import {
   RateLimitExceededException,
   type RateLimitModuleOptions,
   RateLimitModule,
+  type RateLimitRequest,
   type RateLimitStore,
   SkipRateLimit,
 } from 'nestjs-floodgate';
@@ -208,16 +209,18 @@ describe.each(PLATFORMS)('over %s, with a function as problem', (platform) => {
       problem: problem as never,
     });
 
-  it('a 429 has its members; it gets the decision and the context', async () => {
-    await using app = await open(({ policies, retryAfterMs }: Decision, context: ArgumentsHost) => ({
-      type: 'https://api.example/problems/slow-down',
-      title: 'Slow down',
-      status: 429,
-      detail: `${context.switchToHttp().getRequest<{ url: string }>().url}, ${policies.length} policies`,
-      // A platform takes a body with this member for one of Nest, and changes its content type.
-      statusCode: 429,
-      in: retryAfterMs,
-    }));
+  it('a 429 has its members; it gets the decision, the request and the context', async () => {
+    await using app = await open(
+      ({ policies, retryAfterMs }: Decision, { url }: RateLimitRequest, context: ArgumentsHost) => ({
+        type: 'https://api.example/problems/slow-down',
+        title: 'Slow down',
+        status: 429,
+        detail: `${context.getType()} ${url}, ${policies.length} policies`,
+        // A platform takes a body with this member for one of Nest, and changes its content type.
+        statusCode: 429,
+        in: retryAfterMs,
+      }),
+    );
     for (const [path, count, ms] of [
       ['/limited', 3, 7000],
       ['/thrown', 1, 60_000],
@@ -226,7 +229,7 @@ describe.each(PLATFORMS)('over %s, with a function as problem', (platform) => {
       const { status, headers, body } = await app.send(path);
       expect([status, headers['content-type']]).toEqual([429, expect.stringMatching(/^application\/problem\+json/)]);
       expect(headers['retry-after']).toBe(String(ms / 1000));
-      expect(body).toMatchObject({ title: 'Slow down', detail: `${path}, ${count} policies`, in: ms });
+      expect(body).toMatchObject({ title: 'Slow down', detail: `http ${path}, ${count} policies`, in: ms });
     }
   });
 

@@ -208,7 +208,7 @@ describe.each(KINDS)('a policy in the middleware and on a route, over $platform 
   it('settles the final cost of a request once, whatever each of them has charged', async () => {
     const both: Policy = { ...HOURS, name: 'both', limit: 100, settle: ({ value }) => Number(value) };
     // The middleware knows no handler yet.
-    const charged: Policy = { ...both, cost: (context) => (context.getHandler().name === 'dear' ? 5 : 2) };
+    const charged: Policy = { ...both, cost: (_, context) => (context.getHandler().name === 'dear' ? 5 : 2) };
 
     @Controller()
     class Both {

@@ -1,4 +1,4 @@
-import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   MemoryStore,
@@ -8,6 +8,7 @@ import {
   RateLimiter,
   type RateLimitModuleOptions,
   RateLimitOverrides,
+  type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { DateTime } from 'luxon';
 import { timeZones } from '../../libs/rate-limit/src/algorithms/calendar.js';
@@ -18,14 +19,15 @@ import { TestClock } from '../support/test-clock.js';
 /** The zones of users, as an account would have them: what a test puts here is what the function returns. */
 const zones = new Map<string, unknown>();
 
-const userOf = (context: ExecutionContext): string =>
-  context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-user-id'] ?? '';
-const zoneOf = (context: ExecutionContext): string => {
-  const zone = zones.get(userOf(context));
+type HeaderRequest = RateLimitRequest<{ headers: Record<string, string> }>;
+
+const userOf = ({ headers }: HeaderRequest): string => headers['x-user-id'] ?? '';
+const zoneOf = (request: HeaderRequest): string => {
+  const zone = zones.get(userOf(request));
   if (zone instanceof Error) throw zone;
   return zone as string;
 };
-const zoneLater = async (context: ExecutionContext): Promise<string> => zoneOf(context);
+const zoneLater = async (request: HeaderRequest): Promise<string> => zoneOf(request);
 const user = (value: string) => ({ kind: 'user', value });
 
 const DAILY = {
@@ -76,7 +78,7 @@ const STORES: [string, () => RateLimitModuleOptions][] = [
 const EVERYWHERE = PLATFORMS.flatMap((platform) => STORES.map(([store, options]) => ({ platform, store, options })));
 
 async function open(platform: Platform, options: RateLimitModuleOptions): Promise<RateLimiter> {
-  const plan = { resolve: (context: ExecutionContext) => (userOf(context).startsWith('plus') ? 'plus' : undefined) };
+  const plan = { resolve: (request: HeaderRequest) => (userOf(request).startsWith('plus') ? 'plus' : undefined) };
   app = await limited(platform, Routes, { identity: FROM_HEADERS, deadline: 250, ...options, plan });
   return app.app.get(RateLimiter);
 }

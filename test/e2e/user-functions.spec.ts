@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { ArgumentsHost } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
+import type { RateLimitRequest } from 'nestjs-floodgate';
+import { PLATFORMS } from '../support/http-app.js';
 import { unhandledRejections } from '../support/node-warnings.js';
 import { AT_ONCE, type Behaviour, LATE_MS, LATER } from '../support/user-functions/behaviours.js';
 import { DEADLINE_MS, type Play, PLAYS } from '../support/user-functions/plays.js';
@@ -69,6 +72,27 @@ it('docs/failures.md has the same table', () => {
     nonsense ?? 'the same',
   ]);
   expect(documented()).toEqual(rows);
+});
+
+const ASKED = ROWS.flatMap((name) => {
+  const { request }: UserFunction = USER_FUNCTIONS[name];
+  return request === undefined ? [] : [[name, request] as const];
+});
+
+it.each(ASKED)('%s gets the request as its argument %i, and the context behind it', async (name, place) => {
+  const { right, run, works } = PLAYS[name];
+  for (const platform of PLATFORMS) {
+    const given: unknown[][] = [];
+    const noting = (...args: unknown[]): unknown => {
+      given.push(args);
+      return right(...args);
+    };
+    expect(await run(noting, platform)).toBe(works);
+    const [request, context, ...more] = given[0]!.slice(place) as [RateLimitRequest, ArgumentsHost];
+    expect(request).toMatchObject({ headers: {}, ip: expect.stringContaining('127.0.0.1'), url: expect.any(String) });
+    expect(context.switchToHttp().getRequest<unknown>()).toBe(request);
+    expect(more).toEqual([]);
+  }
 });
 
 describe.each(ROWS)('%s', (name) => {

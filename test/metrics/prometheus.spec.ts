@@ -1,4 +1,4 @@
-import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   MemoryStore,
@@ -9,6 +9,7 @@ import {
   type RateLimitMetricsOptions,
   RateLimitModule,
   type RateLimitModuleOptions,
+  type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { AggregatorRegistry, Counter, type OpenMetricsContentType, register, Registry } from 'prom-client';
 import { Exposition } from '../support/exposition.js';
@@ -31,10 +32,7 @@ class Routes {
   both(): void {}
 
   @Get('chosen')
-  @RateLimit((context: ExecutionContext) => ({
-    ...THREE,
-    name: context.switchToHttp().getRequest<{ query: { name: string } }>().query.name,
-  }))
+  @RateLimit(({ query }: RateLimitRequest<{ query: { name: string } }>) => ({ ...THREE, name: query.name }))
   chosen(): void {}
 
   @Get('queue')

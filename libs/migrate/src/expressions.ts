@@ -1,4 +1,4 @@
-import { type Expression, Node, type ObjectLiteralExpression, SyntaxKind } from 'ts-morph';
+import { type Expression, Node, type ObjectLiteralExpression, type ParameterDeclaration, SyntaxKind } from 'ts-morph';
 
 /** Milliseconds of the duration helpers of @nestjs/throttler, and the unit in a text such as `'10s'`. */
 const HELPERS: Readonly<Record<string, { readonly unit: string; readonly ms: number }>> = {
@@ -61,12 +61,73 @@ export function isInlineFunction(expression: Expression): boolean {
 
 /** A call of the function that an expression stands for, with as many of the arguments as it takes. */
 export function called(expression: Expression, args: readonly string[]): string {
+  const text = isInlineFunction(expression) ? `(${expression.getText()})` : expression.getText();
+  return `${text}(${argumentsOf(expression, args).join(', ')})`;
+}
+
+/** The first of the arguments: as many as the function takes that an expression stands for. */
+export function argumentsOf(expression: Expression, args: readonly string[]): readonly string[] {
   const parameters =
     Node.isArrowFunction(expression) || Node.isFunctionExpression(expression)
       ? expression.getParameters().length
       : (expression.getType().getCallSignatures()[0]?.getParameters().length ?? args.length);
-  const text = isInlineFunction(expression) ? `(${expression.getText()})` : expression.getText();
-  return `${text}(${args.slice(0, parameters).join(', ')})`;
+  return args.slice(0, parameters);
+}
+
+/**
+ * The parameters of a function of the request and its context that uses these arguments.
+ *
+ * @param at the file: in TypeScript the request is of any kind, as it is for @nestjs/throttler
+ */
+export function parametersFor(args: readonly string[], at: Node): string {
+  const context = args.includes('context') ? ', context' : '';
+  const usesRequest = args.some((arg) => /\brequest\b/.test(arg));
+  if (!usesRequest) return context === '' ? '()' : `(_${context})`;
+  return `(request${isTypeScript(at) ? `: ${ANY_REQUEST}` : ''}${context})`;
+}
+
+/** A function of the request and its context, as a function of both. */
+export function asRequestFunction(expression: Expression): string {
+  const parameter = firstParameter(expression);
+  if (parameter !== undefined) {
+    const isBare = parameter.getTypeNode() === undefined && !parameter.hasInitializer();
+    return isBare && isTypeScript(expression)
+      ? withParameter(expression, parameter, `${parameter.getText()}: ${ANY_REQUEST}`)
+      : expression.getText();
+  }
+  if (isInlineFunction(expression) || Node.isIdentifier(expression)) return expression.getText();
+  const args = argumentsOf(expression, ['request', 'context']);
+  return `${parametersFor(args, expression)} => ${called(expression, args)}`;
+}
+
+/** A function of the context, as a function of the request and its context. */
+export function behindRequest(expression: Expression): string {
+  const parameter = firstParameter(expression);
+  if (parameter !== undefined) return withParameter(expression, parameter, `_, ${parameter.getText()}`);
+  const args = argumentsOf(expression, ['context']);
+  if (isInlineFunction(expression) || args.length === 0) return expression.getText();
+  return `${parametersFor(args, expression)} => ${called(expression, args)}`;
+}
+
+/** What @nestjs/throttler calls a request. */
+const ANY_REQUEST = 'Record<string, any>';
+
+function isTypeScript(node: Node): boolean {
+  return /\.[cm]?ts$/.test(node.getSourceFile().getFilePath());
+}
+
+function firstParameter(expression: Expression): ParameterDeclaration | undefined {
+  return Node.isArrowFunction(expression) || Node.isFunctionExpression(expression)
+    ? expression.getParameters()[0]
+    : undefined;
+}
+
+/** The text of a function with other text for its first parameter. An arrow function may have it without parentheses. */
+function withParameter(expression: Expression, parameter: ParameterDeclaration, replacement: string): string {
+  const text = expression.getText();
+  const before = text.slice(0, parameter.getStart() - expression.getStart());
+  const behind = text.slice(parameter.getEnd() - expression.getStart());
+  return before.includes('(') ? `${before}${replacement}${behind}` : `${before}(${replacement})${behind}`;
 }
 
 /** A `ttl` as the `window` of a policy. */

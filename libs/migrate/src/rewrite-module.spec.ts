@@ -55,11 +55,70 @@ import { RateLimitModule } from "nestjs-floodgate"
     const tracker = `{ throttlers: ${TEN}, getTracker: (req) => req.user.id }`;
     const { files } = migrated({ 'app.module.ts': moduleOf(tracker) });
     expect(files['app.module.ts']).toContain(
-      `identity: [{ kind: 'tracker', resolve: (context) => ((req) => req.user.id)(context.switchToHttp().getRequest()) }]`,
+      `identity: [{ kind: 'tracker', resolve: (req: Record<string, any>) => req.user.id }]`,
     );
     const bits = migrated({ 'app.module.ts': moduleOf(`{ throttlers: ${TEN}, ipv6SubnetPrefix: 56 }`) });
     expect(bits.files['app.module.ts']).toContain('identity: [ipIdentity({ ipv6Prefix: 56 })]');
     expect(bits.files['app.module.ts']).toContain(`import { ipIdentity, RateLimitModule } from 'nestjs-floodgate';`);
+  });
+
+  it.each([
+    ['(req) => req.user.id', '(req: Record<string, any>) => req.user.id'],
+    ['async req => req.user.id', 'async (req: Record<string, any>) => req.user.id'],
+    ['(req: any) => req.user.id', '(req: any) => req.user.id'],
+    ['({ user }) => user.id', '({ user }: Record<string, any>) => user.id'],
+    ['(req, context) => of(req, context)', '(req: Record<string, any>, context) => of(req, context)'],
+    ['() => "all"', '() => "all"'],
+    ['trackerOf', 'trackerOf'],
+    ['trackers.user', '(request: Record<string, any>, context) => trackers.user(request, context)'],
+  ])('the tracker %s becomes the resolver %s', (getTracker, resolve) => {
+    const { files } = migrated({ 'app.module.ts': moduleOf(`{ throttlers: ${TEN}, getTracker: ${getTracker} }`) });
+    expect(files['app.module.ts']).toContain(`identity: [{ kind: 'tracker', resolve: ${resolve} }]`);
+  });
+
+  it.each([
+    ['skipIf: () => true', 'skipIf: () => true'],
+    ['skipIf: (context) => isJob(context)', 'skipIf: (_, context) => isJob(context)'],
+    ['skipIf: context => isJob(context)', 'skipIf: (_, context) => isJob(context)'],
+    [
+      'skipIf: (context: ExecutionContext) => isJob(context)',
+      'skipIf: (_, context: ExecutionContext) => isJob(context)',
+    ],
+    ['skipIf: function (context) { return true; }', 'skipIf: function (_, context) { return true; }'],
+    ['skipIf: isJob', 'skipIf: (_, context) => isJob(context)'],
+    ['getTracker: () => "all"', `by: async () => ({ kind: 'tracker', value: await (() => "all")() })`],
+    [
+      'getTracker: (req) => req.ip',
+      `by: async (request: Record<string, any>) => ({ kind: 'tracker', value: await ((req) => req.ip)(request) })`,
+    ],
+    [
+      'getTracker: trackerOf',
+      `by: async (request: Record<string, any>, context) => ({ kind: 'tracker', value: await trackerOf(request, context) })`,
+    ],
+    [
+      'generateKey: (context) => nameOf(context)',
+      `by: async (_, context) => ({ kind: 'key-of-app', value: ((context) => nameOf(context))(context) })`,
+    ],
+    [
+      'generateKey: (_context, tracker) => tracker',
+      `by: async (request: Record<string, any>, context) => ({ kind: 'key-of-app', value: ((_context, tracker) => tracker)(context, request.ip) })`,
+    ],
+    [
+      'generateKey: (_context, tracker) => tracker, getTracker: (req) => req.user',
+      `by: async (request: Record<string, any>, context) => ({ kind: 'key-of-app', value: ((_context, tracker) => tracker)(context, await ((req) => req.user)(request)) })`,
+    ],
+  ])('a throttler with %s becomes a policy with %s', (given, expected) => {
+    const { files } = migrated({ 'app.module.ts': moduleOf(`[{ limit: 10, ttl: 1000, ${given} }]`) });
+    expect(files['app.module.ts']).toContain(`${expected} },`);
+  });
+
+  it('a limit that is a function becomes a function that chooses a policy', () => {
+    const { files } = migrated({ 'app.module.ts': moduleOf(`[{ limit: (context) => limitOf(context), ttl: 1000 }]`) });
+    expect(files['app.module.ts']).toContain(
+      `defaults: [async (_, context) => ({ name: 'default', algorithm: 'sliding-window-log', limit: await ((context) => limitOf(context))(context), window: 1000 })]`,
+    );
+    const plain = migrated({ 'app.module.ts': moduleOf(`[{ limit: () => 3, ttl: 1000 }]`) });
+    expect(plain.files['app.module.ts']).toContain('defaults: [async () => (');
   });
 
   it.each([

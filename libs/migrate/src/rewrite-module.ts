@@ -1,6 +1,6 @@
 import { type Expression, Node, SyntaxKind } from 'ts-morph';
 import { type App, appGuardProvider, referencesTo, type ThrottlerFile } from './app.js';
-import { called } from './expressions.js';
+import { asRequestFunction, called } from './expressions.js';
 import type { FileRewrite } from './file-rewrite.js';
 import type { Notes } from './notes.js';
 import { isDynamic, type PolicyWriter } from './throttlers.js';
@@ -83,8 +83,7 @@ export class ModuleRewriter {
     const { options } = module;
     const tracker = options.get('getTracker');
     if (tracker !== undefined) {
-      const resolve = called(tracker, ['context.switchToHttp().getRequest()', 'context']);
-      fields.push(`identity: [{ kind: 'tracker', resolve: (context) => ${resolve} }]`);
+      fields.push(`identity: [{ kind: 'tracker', resolve: ${asRequestFunction(tracker)} }]`);
     }
     const prefix = options.get('ipv6SubnetPrefix');
     if (prefix !== undefined && tracker === undefined) {

@@ -1,5 +1,15 @@
 import { type ArrayLiteralExpression, type Expression, Node, type SourceFile } from 'ts-morph';
-import { called, isFunction, isSelfContained, millisecondsOf, propertiesOf, windowText } from './expressions.js';
+import {
+  argumentsOf,
+  behindRequest,
+  called,
+  isFunction,
+  isSelfContained,
+  millisecondsOf,
+  parametersFor,
+  propertiesOf,
+  windowText,
+} from './expressions.js';
 import type { Notes } from './notes.js';
 
 /** The options of a throttler, or of a decorator on it. */
@@ -69,7 +79,9 @@ export class PolicyWriter {
     all.push(...this.block(options, at));
     const text = `{ ${[...all, ...this.identity(options, at, throttler), ...this.skip(options, at), ...fields].join(', ')} }`;
     this.noteLost(options, throttler);
-    return isDynamic(options) ? `async (context) => (${text})` : text;
+    if (!isDynamic(options)) return text;
+    const args = functionsIn(options).flatMap((number) => argumentsOf(number, ['context']));
+    return `async ${parametersFor(args, at)} => (${text})`;
   }
 
   private limit(options: Options, at: Node): string {
@@ -118,25 +130,29 @@ export class PolicyWriter {
   private identity(options: Options, at: Node, throttler: string): string[] {
     const getTracker = options.get('getTracker');
     const generateKey = options.get('generateKey');
-    const request = 'context.switchToHttp().getRequest()';
-    const tracker =
-      getTracker !== undefined && this.reaches(getTracker, at, 'getTracker')
-        ? `await ${called(getTracker, [request, 'context'])}`
-        : undefined;
+    const tracker = getTracker !== undefined && this.reaches(getTracker, at, 'getTracker') ? getTracker : undefined;
+    const trackerArgs = tracker === undefined ? ['request'] : argumentsOf(tracker, ['request', 'context']);
+    const tracked = tracker === undefined ? 'request.ip' : `await ${called(tracker, trackerArgs)}`;
     if (generateKey !== undefined && this.reaches(generateKey, at, 'generateKey')) {
       this.notes.add(
         generateKey,
         `generateKey became the identity of a policy with scope 'app': policies with one name count together where their keys are equal. Give a policy a name of its own where it should count alone`,
       );
-      const key = called(generateKey, ['context', tracker ?? `${request}.ip`, `'${throttler}'`]);
-      return ["scope: 'app'", `by: async (context) => ({ kind: 'key-of-app', value: ${key} })`];
+      const args = argumentsOf(generateKey, ['context', tracked, `'${throttler}'`]);
+      const parameters = parametersFor([...args, ...(args.includes(tracked) ? trackerArgs : [])], at);
+      return [
+        "scope: 'app'",
+        `by: async ${parameters} => ({ kind: 'key-of-app', value: ${called(generateKey, args)} })`,
+      ];
     }
-    return tracker === undefined ? [] : [`by: async (context) => ({ kind: 'tracker', value: ${tracker} })`];
+    return tracker === undefined
+      ? []
+      : [`by: async ${parametersFor(trackerArgs, at)} => ({ kind: 'tracker', value: ${tracked} })`];
   }
 
   private skip(options: Options, at: Node): string[] {
     const skipIf = options.get('skipIf');
-    return skipIf !== undefined && this.reaches(skipIf, at, 'skipIf') ? [`skipIf: ${skipIf.getText()}`] : [];
+    return skipIf !== undefined && this.reaches(skipIf, at, 'skipIf') ? [`skipIf: ${behindRequest(skipIf)}`] : [];
   }
 
   /** Whether an expression can be written at a place. */
@@ -170,8 +186,13 @@ export class PolicyWriter {
 
 /** Whether the numbers depend on the request. */
 export function isDynamic(options: Options): boolean {
-  return ['limit', 'ttl'].some((option) => {
+  return functionsIn(options).length > 0;
+}
+
+/** The numbers that are functions of the request. */
+function functionsIn(options: Options): Expression[] {
+  return ['limit', 'ttl'].flatMap((option) => {
     const value = options.get(option);
-    return value !== undefined && isFunction(value);
+    return value !== undefined && isFunction(value) ? [value] : [];
   });
 }

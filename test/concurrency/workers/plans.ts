@@ -1,13 +1,6 @@
-import {
-  Controller,
-  type DynamicModule,
-  type ExecutionContext,
-  Get,
-  type INestApplication,
-  Module,
-} from '@nestjs/common';
+import { Controller, type DynamicModule, Get, type INestApplication, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { RateLimit, RateLimiter, RateLimitModule, userIdentity } from 'nestjs-floodgate';
+import { RateLimit, RateLimiter, RateLimitModule, type RateLimitRequest, userIdentity } from 'nestjs-floodgate';
 import { serve } from '../../support/processes/serve.js';
 import { withoutDeadline } from '../support/without-deadline.js';
 
@@ -29,9 +22,10 @@ class Routes {
 let plans = new Map<string, string>();
 let hangs = false;
 
-async function resolve(context: ExecutionContext): Promise<string | undefined> {
+async function resolve({
+  headers,
+}: RateLimitRequest<{ headers: Record<string, string> }>): Promise<string | undefined> {
   if (hangs) await new Promise(() => undefined);
-  const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
   return plans.get(headers['x-user-id']!);
 }
 

@@ -10,7 +10,7 @@ import { Body, Controller, Get, Injectable, Module, Post, Query, Res, Unauthoriz
 import { APP_GUARD } from '@nestjs/core';
 import {
   apiKeyIdentity, ipIdentity, MemoryStore, RateLimit, RateLimiter, RateLimitExceededException, RateLimitGuard, RateLimitModule,
-  RedisStore, SkipRateLimit, userIdentity, type RateLimitModuleOptions,
+  RedisStore, SkipRateLimit, userIdentity, type RateLimitModuleOptions, type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { expect } from '@jest/globals';
 `;

@@ -1,5 +1,12 @@
-import { Controller, type ExecutionContext, Get } from '@nestjs/common';
-import { MemoryStore, type PlanOptions, type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { Controller, Get } from '@nestjs/common';
+import {
+  MemoryStore,
+  type PlanOptions,
+  type Policy,
+  RateLimit,
+  type RateLimitModuleOptions,
+  type RateLimitRequest,
+} from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited, type Platform, PLATFORMS } from '../../support/http-app.js';
 
 export const API: Policy = {
@@ -41,11 +48,13 @@ export class Routes {
 }
 
 /** The request's user, whose name says the plan: `pro-1`. */
-export function userOf(context: ExecutionContext): string {
-  return context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-user-id'] ?? '';
+export type HeaderRequest = RateLimitRequest<{ headers: Record<string, string> }>;
+
+export function userOf({ headers }: HeaderRequest): string {
+  return headers['x-user-id'] ?? '';
 }
 
-export const planOf = (context: ExecutionContext): string => userOf(context).split('-')[0]!;
+export const planOf = (request: HeaderRequest): string => userOf(request).split('-')[0]!;
 export const user = (value: string) => ({ kind: 'user', value });
 
 /** Both stores over both platforms. `url` is asked when a test begins. */

@@ -81,7 +81,7 @@ export function open(
     identity: FROM_HEADERS,
     policies: POLICIES,
     middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 100, refill: 1, by: 'ip' }],
-    plan: { resolve: (context) => planOf(context.switchToHttp().getRequest<Asked>().headers) },
+    plan: { resolve: ({ headers }: Asked) => planOf(headers) },
     ...(options.redis === undefined && { store: new StillStore() }),
     ...options,
   });

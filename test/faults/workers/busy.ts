@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net';
 import { Controller, Get, Module, Query } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import type { Request } from 'express';
 import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { serve } from '../../support/processes/serve.js';
 
@@ -30,10 +29,7 @@ class Routes {
     algorithm: 'token-bucket',
     capacity: 10,
     refill: '1/h',
-    by: (context) => ({
-      kind: 'lane',
-      value: context.switchToHttp().getRequest<Request>().headers['x-lane'] as string,
-    }),
+    by: ({ headers }) => ({ kind: 'lane', value: headers['x-lane'] as string }),
   })
   limited(@Query('phase') phase: Phase, @Query('ms') ms: string): void {
     computeIn(phase, Number(ms));

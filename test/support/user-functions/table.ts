@@ -2,6 +2,8 @@
 export interface UserFunction {
   /** Where it is given. */
   readonly of: string;
+  /** The place of the request among its arguments; the context comes behind it. Default: it gets no request. */
+  readonly request?: number;
   /** Whether it may answer with a promise: `'not awaited'`, it may, and nothing waits for it. */
   readonly promise: 'yes' | 'no' | 'not awaited';
   /** What happens when it throws or rejects. */
@@ -27,26 +29,33 @@ const ADAPTER = 'an adapter of `contexts`';
 export const USER_FUNCTIONS = {
   choose: {
     of: 'a policy',
+    request: 0,
     promise: 'yes',
     fails: 'its `fallback` takes its place, else the `defaults`; without either the request passes uncounted',
     nonsense: 'the same; without a fallback and `defaults` a logged 500, and nothing is charged',
   },
-  by: { of: 'a policy', promise: 'yes', fails: 'the request follows `onMissingIdentity`', nonsense: ERROR },
-  cost: { of: 'a policy', promise: 'yes', fails: 'the request costs 1', nonsense: ERROR },
-  skipIf: { of: 'a policy', promise: 'yes', fails: COUNTED },
-  timeZone: { of: 'a policy', promise: 'yes', fails: 'the request counts in UTC' },
+  by: { of: 'a policy', request: 0, promise: 'yes', fails: 'the request follows `onMissingIdentity`', nonsense: ERROR },
+  cost: { of: 'a policy', request: 0, promise: 'yes', fails: 'the request costs 1', nonsense: ERROR },
+  skipIf: { of: 'a policy', request: 0, promise: 'yes', fails: COUNTED },
+  timeZone: { of: 'a policy', request: 0, promise: 'yes', fails: 'the request counts in UTC' },
   countIf: { of: 'a policy', promise: 'yes', fails: STAYS },
   settle: { of: 'a policy', promise: 'yes', fails: STAYS },
   resolve: {
     of: 'a resolver of `identity`',
+    request: 0,
     promise: 'yes',
     fails: 'the request follows `onMissingIdentity`',
     nonsense: ERROR,
   },
-  'plan.resolve': { of: 'the module', promise: 'yes', fails: 'the last known plan counts, else the `fallback`' },
-  allowList: { of: 'the module', promise: 'yes', fails: UNLISTED },
-  blockList: { of: 'the module', promise: 'yes', fails: UNLISTED },
-  problem: { of: 'the module', promise: 'yes', fails: 'the answer has the standard members' },
+  'plan.resolve': {
+    of: 'the module',
+    request: 0,
+    promise: 'yes',
+    fails: 'the last known plan counts, else the `fallback`',
+  },
+  allowList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
+  blockList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
+  problem: { of: 'the module', request: 1, promise: 'yes', fails: 'the answer has the standard members' },
   localShare: { of: 'the module', promise: 'not awaited', fails: 'its last valid value counts' },
   onDecision: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
   onStoreStateChange: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
@@ -85,7 +94,7 @@ export const USER_FUNCTIONS = {
   toError: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: 'the call fails with it' },
   client: { of: ADAPTER, promise: 'no', fails: CALL },
   ends: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: "as `'handler'`" },
-  author: { of: '`RateLimitAdminModule`', promise: 'yes', fails: 'a logged 500, and nothing is changed' },
+  author: { of: '`RateLimitAdminModule`', request: 0, promise: 'yes', fails: 'a logged 500, and nothing is changed' },
   logger: {
     of: 'the application',
     promise: 'not awaited',

@@ -9,14 +9,16 @@ import type {
   MaybeIdentity,
   OnMissingIdentity,
 } from './identity.js';
+import type { RateLimitRequest } from './request-function.js';
 import { ResolvedIdentities } from './resolved-identities.js';
 import { withHelp } from '../util/error-codes.js';
 
-/** A request of a test. */
-interface Context {
-  readonly user?: string;
-  readonly address?: string;
-}
+type Request = RateLimitRequest<{ readonly user?: string }>;
+
+/** The context of a test's request. */
+type Context = Omit<Request, 'headers'>;
+
+const requestOf = (context: Context): Request => ({ ...context, headers: {} });
 
 /** Counts the calls of each function by name, and the failures that the chain reports. */
 class Calls {
@@ -34,10 +36,10 @@ class Calls {
     this.failures.push(`${kind}: ${warning}: ${(error as Error).message}`);
   }
 
-  counted<T>(name: string, run: (context: Context) => T): (context: Context) => T {
-    return (context) => {
+  counted<T, R = Request>(name: string, run: (request: R) => T): (request: R) => T {
+    return (request) => {
       this.of[name] = (this.of[name] ?? 0) + 1;
-      return run(context);
+      return run(request);
     };
   }
 }
@@ -49,10 +51,10 @@ const policy = (name: string, by: IdentityBy<Context>, onMissingIdentity?: OnMis
 });
 
 const FORGED = new Error('forged');
-const ADA: Context = { user: 'ada', address: '10.0.0.1' };
-const UNNAMED: Context = { address: '10.0.0.1' };
+const ADA: Context = { user: 'ada', ip: '10.0.0.1' };
+const UNNAMED: Context = { ip: '10.0.0.1' };
 
-type UserOf = (context: Context) => string | undefined | Promise<string | undefined>;
+type UserOf = (request: Request) => string | undefined | Promise<string | undefined>;
 /** The same user, found by resolvers of several manners. */
 const MANNERS: [string, UserOf][] = [
   ['synchronous', ({ user }) => user],
@@ -74,11 +76,11 @@ function chainOf(
   gone = false,
 ): { readonly chain: IdentityChain<Context>; readonly tenant: IdentityFunction<Context> } {
   const user: IdentityResolver<Context> = { kind: 'user', resolve: calls.counted('user', userOf) };
-  const address = { kind: 'ip', resolve: calls.counted('address', (context) => context.address) };
-  const chain = new IdentityChain<Context>([user], 'ip', calls, { address, hasGone: () => gone });
+  const address = { kind: 'ip', resolve: calls.counted('address', ({ ip }: RateLimitRequest) => ip) };
+  const chain = new IdentityChain<Context>([user], requestOf, 'ip', calls, { address, hasGone: () => gone });
   const identityOf = (value: string | undefined): MaybeIdentity => ({ kind: 'tenant', value });
-  const tenant = calls.counted('tenant', (context): MaybeIdentity | Promise<MaybeIdentity> => {
-    const value = userOf(context);
+  const tenant = calls.counted('tenant', (request): MaybeIdentity | Promise<MaybeIdentity> => {
+    const value = userOf(request);
     return typeof value === 'object' ? value.then(identityOf) : identityOf(value);
   });
   return { chain, tenant };
@@ -179,7 +181,10 @@ describe('the identity chain, for several policies of a request', () => {
   ])('counts the value %p as %s, of a resolver and of a by function', async (value, tag) => {
     const resolver: IdentityResolver<Context> = { kind: 'user', resolve: () => value };
     const address = { kind: 'ip', resolve: () => '10.0.0.1' };
-    const chain = new IdentityChain<Context>([resolver], 'ip', new Calls(), { address, hasGone: () => false });
+    const chain = new IdentityChain<Context>([resolver], requestOf, 'ip', new Calls(), {
+      address,
+      hasGone: () => false,
+    });
     const policies = [policy('a', 'user'), policy('b', 'client'), policy('c', async () => ({ kind: 'user', value }))];
     expect(await tagsOf(chain, policies, ADA)).toEqual([tag, tag, tag]);
   });
@@ -194,7 +199,10 @@ describe('the identity chain, for several policies of a request', () => {
   ])('fails for the value %p, which is none', async (value, got) => {
     const resolver: IdentityResolver<Context> = { kind: 'user', resolve: () => value as string };
     const address = { kind: 'ip', resolve: () => '10.0.0.1' };
-    const chain = new IdentityChain<Context>([resolver], 'ip', new Calls(), { address, hasGone: () => false });
+    const chain = new IdentityChain<Context>([resolver], requestOf, 'ip', new Calls(), {
+      address,
+      hasGone: () => false,
+    });
     const policies = [policy('a', 'user'), policy('b', () => ({ kind: 'user', value: value as string }))];
     const problem = withHelp(
       `a 'user' identity: its value must be a string, a safe integer or a bigint, got ${got}`,
@@ -248,19 +256,19 @@ describe('the identity chain, for one policy', () => {
   it.each(FAILING)('asks a resolver for addresses once that fails: functions %s', async (_, addressOf) => {
     const calls = new Calls();
     const resolver = { kind: 'ip', resolve: calls.counted('own', addressOf) };
-    const address = { kind: 'ip', resolve: calls.counted('address', (context) => context.address) };
-    const chain = new IdentityChain<Context>([resolver], 'ip', calls, { address, hasGone: () => false });
+    const address = { kind: 'ip', resolve: calls.counted('address', ({ ip }: RateLimitRequest) => ip) };
+    const chain = new IdentityChain<Context>([resolver], requestOf, 'ip', calls, { address, hasGone: () => false });
     for (const by of ['client', 'ip'] as const) expect(await chain.tag(policy('a', by), ADA)).toBe('ip:10.0.0.1');
     expect([calls.of, calls.failures.length]).toEqual([{ own: 2, address: 2 }, 2]);
   });
 
   it('throws what the address of the connection throws, as there is nothing else to count', async () => {
     const calls = new Calls();
-    const resolve = calls.counted('address', (): never => {
+    const resolve = calls.counted<never, RateLimitRequest>('address', () => {
       throw FORGED;
     });
     const peer = { address: { kind: 'ip', resolve }, hasGone: () => false };
-    const chain = new IdentityChain<Context>([], 'ip', calls, peer);
+    const chain = new IdentityChain<Context>([], requestOf, 'ip', calls, peer);
     for (const by of ['client', 'ip', 'user'] as const) expect(() => chain.tag(policy('a', by), ADA)).toThrow(FORGED);
     expect([calls.of, calls.failures.length]).toEqual([{ address: 4 }, 4]);
   });

@@ -12,6 +12,7 @@ import {
 } from './identity.js';
 import { isAddress, resolvedTag, returnedTag } from './found-tag.js';
 import { globalTag, identityTag } from './identity-tag.js';
+import type { RequestOf } from './request-function.js';
 import { type FoundIdentity, IdentityFailure, type IdentitySource, ResolvedIdentities } from './resolved-identities.js';
 
 type Tag = string | Promise<string>;
@@ -27,7 +28,7 @@ export interface IdentityCalls {
 /** The connection that a request came over. */
 export interface Peer<Context> {
   /** Finds the address of the connection, or of the client that a trusted proxy names. */
-  readonly address: SyncIdentityResolver<Context>;
+  readonly address: SyncIdentityResolver;
   /** Whether a request without an address lost it: its client closed the connection. */
   hasGone(context: Context): boolean;
   /** The error for a request that came over something without addresses; undefined where such requests share one state. */
@@ -60,12 +61,14 @@ export class IdentityChain<Context extends object> {
 
   /**
    * @param resolvers the module's, in the order in which `by: 'client'` asks them
+   * @param requestOf finds what stands for the request: what the application's functions get first
    * @param onMissing the choice of policies that make none
    * @param peer the last resort when the module's resolvers find no address or fail
    * @param missing is told of requests without the identity that a policy asks for; default nobody
    */
   constructor(
     resolvers: readonly IdentityResolver<Context>[],
+    private readonly requestOf: RequestOf<Context>,
     private readonly onMissing: OnMissingIdentity,
     private readonly calls: IdentityCalls,
     private readonly peer: Peer<Context>,
@@ -92,7 +95,7 @@ export class IdentityChain<Context extends object> {
     return (
       `counts by '${by}', but no resolver of the module's identity finds ${found}, so the policy ` +
       `${WITHOUT_RESOLVER[onMissingIdentity ?? this.onMissing]}. Right is identity: [${resolver}(), ipIdentity()] where a gateway ` +
-      `sets that header, or a resolver of your own: { kind: '${by}', resolve: (context) => ... }`
+      `sets that header, or a resolver of your own: { kind: '${by}', resolve: (request) => ... }`
     );
   }
 
@@ -149,8 +152,8 @@ export class IdentityChain<Context extends object> {
       try {
         const found =
           typeof source === 'function'
-            ? returnedTag(source, await source(context))
-            : resolvedTag(source, await source.resolve(context));
+            ? returnedTag(source, await source(this.requestOf(context), context))
+            : resolvedTag(source, await source.resolve(this.requestOf(context), context));
         if (typeof found === 'string' && !isAddress(found)) return true;
       } catch {
         // Its failure for the request itself was counted.
@@ -213,7 +216,7 @@ export class IdentityChain<Context extends object> {
     if (resolved?.has(resolver) === true) return resolved.get(resolver);
     let found: FoundIdentity | Promise<FoundIdentity>;
     try {
-      const value = resolver.resolve(context);
+      const value = resolver.resolve(this.requestOf(context), context);
       found = isPromise(value)
         ? this.calls.within(value, resolver, context).then(
             (later) => resolvedTag(resolver, later),
@@ -236,7 +239,7 @@ export class IdentityChain<Context extends object> {
     if (resolved?.has(by) === true) return resolved.get(by);
     let found: FoundIdentity | Promise<FoundIdentity>;
     try {
-      const identity = by(context);
+      const identity = by(this.requestOf(context), context);
       found = isPromise(identity)
         ? this.calls.within(identity, by, context).then(
             (later) => returnedTag(by, later),

@@ -1,3 +1,5 @@
+import type { RateLimitRequest, RequestFunction } from './request-function.js';
+
 /** What tells one client from others of its kind. A number is a safe integer: `7`, `7n` and `'7'` are one client. */
 export type IdentityValue = string | number | bigint;
 
@@ -20,7 +22,7 @@ export type MaybeValue = IdentityValue | null | undefined;
 export type MaybeIdentity = { readonly kind: string; readonly value: MaybeValue } | null | undefined;
 
 /** Finds the identity that a policy counts, as the policy's `by`. */
-export type IdentityFunction<Context> = (context: Context) => MaybeIdentity | Promise<MaybeIdentity>;
+export type IdentityFunction<Context> = RequestFunction<Context, MaybeIdentity | Promise<MaybeIdentity>>;
 
 /** Finds one kind of identity in a request. */
 export interface IdentityResolver<Context> {
@@ -34,12 +36,12 @@ export interface IdentityResolver<Context> {
    * `onMissingIdentity`. The policies of a route call it once per request; those of the module's `middleware` run before
    * authentication and call it once more.
    */
-  readonly resolve: (context: Context) => MaybeValue | Promise<MaybeValue>;
+  readonly resolve: RequestFunction<Context, MaybeValue | Promise<MaybeValue>>;
 }
 
-/** A resolver that answers at once. */
-export interface SyncIdentityResolver<Context> extends IdentityResolver<Context> {
-  readonly resolve: (context: Context) => string | undefined;
+/** A resolver that answers at once, from the request alone. */
+export interface SyncIdentityResolver extends IdentityResolver<unknown> {
+  readonly resolve: (request: RateLimitRequest) => string | undefined;
 }
 
 /**
@@ -59,7 +61,7 @@ export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'refuse'
  * - `'global'`: all clients together
  * - a function: what it returns, of any kind; undefined, null or an empty value where the request has none
  *
- * @example by: (context) => ({ kind: 'tenant', value: context.switchToHttp().getRequest<{ tenant?: Tenant }>().tenant?.id })
+ * @example by: ({ tenant }: RateLimitRequest<{ tenant?: Tenant }>) => ({ kind: 'tenant', value: tenant?.id })
  */
 export type IdentityBy<Context> = 'client' | 'ip' | 'user' | 'api-key' | 'global' | IdentityFunction<Context>;
 

@@ -24,7 +24,7 @@ export function headerResolver(
   kind: string,
   options: { header?: string },
   defaultHeader: string,
-): SyncIdentityResolver<IdentityRequest> {
+): SyncIdentityResolver {
   checkOptions(place, options, 'header');
   const { header = defaultHeader } = options;
   if (typeof header !== 'string' || !HEADER_NAME.test(header)) {
@@ -44,7 +44,7 @@ export function headerResolver(
  * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
  * @throws {RateLimitConfigError} when the prefix is out of range, or for an unknown option
  */
-export function addressResolver(options: { ipv6Prefix?: number }): SyncIdentityResolver<IdentityRequest> {
+export function addressResolver(options: { ipv6Prefix?: number }): SyncIdentityResolver {
   checkOptions('ipIdentity', options, 'ipv6Prefix');
   const prefix = options.ipv6Prefix ?? 56;
   if (!Number.isInteger(prefix) || prefix < 1 || prefix > 128) {

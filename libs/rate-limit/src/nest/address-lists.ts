@@ -88,7 +88,7 @@ function lookupOf(
     return (ip) => ranges.has(ip);
   }
   const isListed = async (ip: string, context: ExecutionContext): Promise<boolean> => {
-    const answer: unknown = await list(ip, context);
+    const answer: unknown = await list(ip, requestOf(context), context);
     if (typeof answer === 'boolean') return answer;
     throw new TypeError(`it must return true or false, got ${shown(answer)}`);
   };

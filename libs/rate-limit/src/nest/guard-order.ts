@@ -1,4 +1,4 @@
-import { type ExecutionContext, Inject, Injectable, Logger, type OnModuleInit, type Type } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnModuleInit, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { withHelp } from '../util/error-codes.js';
@@ -134,15 +134,33 @@ function authenticates(guard: Type): boolean {
   return false;
 }
 
-/** Whether a function reads `user` of something, as far as its text tells: `request.user`, or `const { user } = request`. */
+/**
+ * Whether a function reads `user` of something, as far as its text tells: `request.user`, `const { user } = request`, or
+ * `({ user }) => ...`.
+ */
 function readsUser(given: unknown): boolean {
   if (typeof given !== 'function') return false;
   const text = Function.prototype.toString.call(given);
-  return /\.user\b|\[['"]user['"]\]/.test(text) || /[{,]\s*user\s*(?:[,}]|:\s*\w+\s*[,}])[^=;]*=[^=>]/.test(text);
+  if (/\.user\b|\[['"]user['"]\]/.test(text)) return true;
+  return /[{,]\s*user\s*(?:[,}]|:\s*\w+\s*[,}])[^=;]*=[^=>]/.test(text) || takesUser(text);
+}
+
+/** Whether the first parameter takes `user` out of the request: as `{ user }`, `{ user: { id } }` or `{ user = NOBODY }`. */
+function takesUser(text: string): boolean {
+  const pattern = /^[^({=]*\(\s*\{(?<members>[^)]*)/.exec(text)?.groups!.members;
+  if (pattern === undefined) return false;
+  let depth = 0;
+  let own = '{';
+  for (const character of pattern) {
+    if (character === '{') depth++;
+    else if (character === '}' && --depth < 0) break;
+    else if (depth === 0) own += character;
+  }
+  return /[{,]\s*user\s*(?:[:=,]|$)/.test(own);
 }
 
 /** A resolver that waits for something looks its identity up itself: `request.user` is there at once. */
-function isAsync(resolve: (context: ExecutionContext) => unknown): boolean {
+function isAsync(resolve: (...args: never) => unknown): boolean {
   return resolve.constructor.name === 'AsyncFunction';
 }
 

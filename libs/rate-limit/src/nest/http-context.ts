@@ -1,11 +1,12 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { HttpRequest } from '../http/request.js';
+import type { RateLimitRequest } from '../identity/request-function.js';
 import type { ContextView } from './contexts/context-view.js';
 
 // `context.switchToHttp()` makes an object and three functions at each call.
 
 /** The platform's request of an HTTP context; in another context what stands for it. */
-export function requestOf(context: ExecutionContext): HttpRequest {
+export function requestOf(context: ExecutionContext): HttpRequest & RateLimitRequest {
   return isHttp(context) ? context.getArgByIndex<HttpRequest>(0) : (context as ContextView).request;
 }
 

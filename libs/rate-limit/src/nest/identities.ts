@@ -2,13 +2,12 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { Connections } from '../http/connections.js';
 import { type IdentityCalls, IdentityChain, type MissingIdentities } from '../identity/identity-chain.js';
 import type { SyncIdentityResolver } from '../identity/identity.js';
-import { addressResolver, headerResolver, type IdentityRequest } from '../identity/resolvers.js';
+import { addressResolver, headerResolver } from '../identity/resolvers.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { ContextView } from './contexts/context-view.js';
 import { handlerNameOf } from './route.js';
 import { isHttp, requestOf } from './http-context.js';
 import type { CheckedOptions } from './options/check-options.js';
-import type { IdentityResolver } from './types.js';
 
 /**
  * Reads API keys from a header (default `X-API-Key`), kind `api-key`. Name it in the module's `identity` only behind a gateway that
@@ -18,8 +17,8 @@ import type { IdentityResolver } from './types.js';
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
  * @example RateLimitModule.forRoot({ identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()] })
  */
-export function apiKeyIdentity(options: { header?: string } = {}): IdentityResolver {
-  return overHttp(headerResolver('apiKeyIdentity', 'api-key', options, 'X-API-Key'));
+export function apiKeyIdentity(options: { header?: string } = {}): SyncIdentityResolver {
+  return headerResolver('apiKeyIdentity', 'api-key', options, 'X-API-Key');
 }
 
 /**
@@ -30,8 +29,8 @@ export function apiKeyIdentity(options: { header?: string } = {}): IdentityResol
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
  * @example RateLimitModule.forRoot({ identity: [userIdentity(), ipIdentity()] })
  */
-export function userIdentity(options: { header?: string } = {}): IdentityResolver {
-  return overHttp(headerResolver('userIdentity', 'user', options, 'X-User-Id'));
+export function userIdentity(options: { header?: string } = {}): SyncIdentityResolver {
+  return headerResolver('userIdentity', 'user', options, 'X-User-Id');
 }
 
 /**
@@ -43,8 +42,8 @@ export function userIdentity(options: { header?: string } = {}): IdentityResolve
  * @throws {RateLimitConfigError} when the prefix is out of range, or for an unknown option
  * @example RateLimitModule.forRoot({ identity: [ipIdentity({ ipv6Prefix: 64 })] })
  */
-export function ipIdentity(options: { ipv6Prefix?: number } = {}): IdentityResolver {
-  return overHttp(addressResolver(options));
+export function ipIdentity(options: { ipv6Prefix?: number } = {}): SyncIdentityResolver {
+  return addressResolver(options);
 }
 
 /** The identity chain of the module. Without resolvers it counts addresses alone: clients can invent all other identities. */
@@ -55,11 +54,11 @@ export function identityChain(
   missing?: MissingIdentities<ExecutionContext>,
 ): IdentityChain<ExecutionContext> {
   const peer = {
-    address: overHttp(addressResolver({})),
+    address: addressResolver({}),
     hasGone,
     unaddressed: (context: ExecutionContext) => (hasConnection(context) ? undefined : unaddressed(context)),
   };
-  return new IdentityChain(identity, onMissingIdentity, calls, peer, missing);
+  return new IdentityChain(identity, requestOf, onMissingIdentity, calls, peer, missing);
 }
 
 /** Whether a request without an address lost it: its client closed the connection before it could be read. */
@@ -84,11 +83,4 @@ function unaddressed(context: ExecutionContext): RateLimitConfigError {
     `a request of context '${context.getType()}' has no identity that its policy counts, and no address: let the policy count ` +
       `by: 'global', or by a function of the context, or choose onMissingIdentity: 'refuse'`,
   );
-}
-
-function overHttp({
-  resolve,
-  ...resolver
-}: SyncIdentityResolver<IdentityRequest>): SyncIdentityResolver<ExecutionContext> {
-  return { ...resolver, resolve: (context) => resolve(requestOf(context)) };
 }

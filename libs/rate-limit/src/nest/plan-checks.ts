@@ -42,7 +42,7 @@ export function withoutPlan({ name }: ParsedPolicy, where: string): RateLimitCon
   return new RateLimitConfigError(
     where,
     `policy '${name}' has plans, but nothing says which plan a client has: give RateLimitModule ` +
-      `plan: { resolve: (context) => ... }, or leave the plans out`,
+      `plan: { resolve: (request) => ... }, or leave the plans out`,
     'FG_OPTION_WITHOUT_EFFECT',
   );
 }

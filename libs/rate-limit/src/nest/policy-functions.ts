@@ -3,6 +3,7 @@ import { TimeZones } from '../engine/functions/time-zones.js';
 import type { UserFunctions } from '../engine/functions/user-functions.js';
 import { shown } from '../util/config-error.js';
 import { DEFAULT_COST } from '../policy/policy-options.js';
+import { requestOf } from './http-context.js';
 import type { BoundPolicy } from './types.js';
 import type { Route } from './route-policies.js';
 
@@ -11,7 +12,7 @@ export class PolicyFunctions {
   /** @param timeZones finds the time zones of requests */
   constructor(
     private readonly functions: UserFunctions,
-    readonly timeZones = new TimeZones<ExecutionContext>(functions),
+    readonly timeZones = new TimeZones<ExecutionContext>(functions, requestOf),
   ) {}
 
   /** The policies that a request is counted by. */
@@ -27,7 +28,7 @@ export class PolicyFunctions {
     return this.functions.call<number>(
       'cost',
       `cost of policy '${name}' failed, the request costs ${DEFAULT_COST}`,
-      () => cost(context),
+      () => cost(requestOf(context), context),
       () => DEFAULT_COST,
       cost,
       context,
@@ -40,7 +41,7 @@ export class PolicyFunctions {
     const skips = await this.functions.call<unknown>(
       'skipIf',
       warning,
-      () => skipIf(context),
+      () => skipIf(requestOf(context), context),
       () => false,
       skipIf,
       context,

@@ -1,5 +1,6 @@
 import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
 import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
+import type { HttpRequest } from '../http/request.js';
 import { nodeResponse } from '../http/http-client.js';
 import {
   addressBlockedProblem,
@@ -119,7 +120,7 @@ function bodyBy(
   { decision }: RateLimitExceededException,
   host: ArgumentsHost,
 ): string | PromiseLike<string> {
-  const made = problem(decision, host);
+  const made = problem(decision, host.getArgByIndex<HttpRequest>(0), host);
   return isPromise(made) ? adopted(made).then(bodyOf) : bodyOf(made);
 }
 

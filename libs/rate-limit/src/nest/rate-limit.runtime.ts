@@ -41,6 +41,7 @@ import { linkReplies } from './contexts/fastify-replies.js';
 import { Operations } from './contexts/operations.js';
 import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
 import { DecisionHeaders } from './decision-headers.js';
+import { requestOf } from './http-context.js';
 import { goneClients, identityChain } from './identities.js';
 import { type GuardCheck, KnownHandlers } from './known-handlers.js';
 import { LateIdentities } from './late-identities.js';
@@ -113,7 +114,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   ) {
     const { keyPrefix, defaults, deadlineMs } = options;
     this.functions = new UserFunctions(deadlineMs, monitor, logger);
-    this.plans = options.plan && new Plans(planSettings(options.plan), this.functions, monitor);
+    this.plans = options.plan && new Plans(planSettings(options.plan), requestOf, this.functions, monitor);
     this.headers = {
       headers: options.headers,
       partitionKeySecret: options.partitionKeySecret,

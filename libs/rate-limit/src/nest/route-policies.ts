@@ -23,6 +23,7 @@ import { RateLimitConfigError } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { BoundNames } from './bound-names.js';
+import { requestOf } from './http-context.js';
 import { controllerOf, type Handler, handlerNameOf, routeOf, UniqueNames } from './route.js';
 import { checkSkips, type PlacedSource, type SourcePlace, sourcesOf } from './route-sources.js';
 
@@ -263,7 +264,7 @@ export class RoutePolicies implements RoutePolicySource {
       const chosen: unknown = await this.functions.call<unknown>(
         'policy',
         warning,
-        () => choose(context),
+        () => choose(requestOf(context), context),
         () => failed,
         choose,
         context,

@@ -1,6 +1,7 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type * as identity from '../identity/identity.js';
 import type { IdentityChain as GenericIdentityChain } from '../identity/identity-chain.js';
+import type { RateLimitRequest } from '../identity/request-function.js';
 import type * as bound from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type * as policy from '../policy/policy.js';
@@ -10,7 +11,7 @@ import type * as policy from '../policy/policy.js';
 /**
  * Finds one kind of identity in a request.
  *
- * @example { kind: 'user', resolve: (context) => context.switchToHttp().getRequest<{ user?: User }>().user?.id }
+ * @example { kind: 'user', resolve: ({ user }: RateLimitRequest<{ user?: User }>) => user?.id }
  */
 export type IdentityResolver = identity.IdentityResolver<ExecutionContext>;
 
@@ -36,15 +37,21 @@ export type PolicySource = policy.PolicySource<ExecutionContext>;
 /**
  * Makes the problem details of a rejection; see the module's option `problem`.
  *
+ * @param request the request of Express or Fastify
  * @param context the context of the request as an exception filter gets it: without class and handler
  */
-export type ProblemFunction = (decision: Decision, context: ArgumentsHost) => object | Promise<object>;
+export type ProblemFunction = {
+  // A method, whose parameters are bivariant: see `RequestFunction`.
+  ask(decision: Decision, request: RateLimitRequest, context: ArgumentsHost): object | Promise<object>;
+}['ask'];
 
 /**
  * Whether an address is in a list; see the module's `allowList` and `blockList`.
  *
  * @param address IPv4 or IPv6 without port and zone; an IPv4-mapped IPv6 address is given as IPv4
  */
-export type AddressFunction = (address: string, context: ExecutionContext) => boolean | Promise<boolean>;
+export type AddressFunction = {
+  ask(address: string, request: RateLimitRequest, context: ExecutionContext): boolean | Promise<boolean>;
+}['ask'];
 
 export type BoundPolicy = bound.BoundPolicy<ExecutionContext>;

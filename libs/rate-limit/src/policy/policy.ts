@@ -2,6 +2,7 @@ import type { CalendarWindow } from '../algorithms/calendar.js';
 import type { Duration } from '../util/duration.js';
 import type { Rate } from '../algorithms/rate.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
+import type { RequestFunction } from '../identity/request-function.js';
 import type { Outcome } from './outcome.js';
 import type { PrefetchOptions } from './prefetch.js';
 
@@ -42,9 +43,9 @@ export type PolicyMode = 'enforce' | 'shadow';
  * returns anything else counts the request in UTC, with a warning. Ask what the client cannot change with each request, such as
  * their account: a client has a quota in each zone.
  *
- * @example (context) => accounts.timeZoneOf(context.switchToHttp().getRequest<{ user: User }>().user.id)
+ * @example ({ user }: RateLimitRequest<{ user: User }>) => accounts.timeZoneOf(user.id)
  */
-export type TimeZoneFunction<Context = never> = (context: Context) => string | Promise<string>;
+export type TimeZoneFunction<Context = never> = RequestFunction<Context, string | Promise<string>>;
 
 /** A calendar window, whose time zone may be that of the request. */
 export interface PolicyCalendar<Context = never> extends Omit<CalendarWindow, 'timeZone'> {
@@ -75,9 +76,9 @@ export interface CommonPolicyOptions<Context = never> {
    * A function that throws, rejects or takes longer than `deadline` charges 1. One that returns anything else than a whole
    * number from 0 is a logged 500, and nothing is charged.
    *
-   * @example cost: (context) => Math.max(1, context.switchToHttp().getRequest<{ body?: Order }>().body?.positions?.length ?? 1)
+   * @example cost: ({ body }: RateLimitRequest<{ body?: Order }>) => Math.max(1, body?.positions?.length ?? 1)
    */
-  cost?: number | ((context: Context) => number | Promise<number>);
+  cost?: number | RequestFunction<Context, number | Promise<number>>;
   /**
    * The cost by which a settlement may exceed the limit, where a reservation comes to more than it reserved
    * (`RateLimiter.reserve`): a whole number from 0, default one capacity or limit. Later requests wait until it is paid off.
@@ -128,7 +129,7 @@ export interface CommonPolicyOptions<Context = never> {
    * Requests for which it returns true are not counted by this policy. If it throws, rejects or takes longer than `deadline`,
    * the request is counted, and at most one warning a second is logged.
    */
-  skipIf?: (context: Context) => boolean | Promise<boolean>;
+  skipIf?: RequestFunction<Context, boolean | Promise<boolean>>;
   /**
    * Other numbers for clients of a plan, by the plan's name: 1 to 64 printable ASCII characters. What a plan leaves out stays as
    * it is in the policy; clients without a plan, and of a plan that is not here, get the policy's own numbers. The module's `plan`
@@ -214,7 +215,7 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
  * At most `limit` in each window of the clock, or of a calendar; up to twice that around a window's edge.
  * @example { algorithm: 'fixed-window', limit: 60, window: '1m' }
  * @example { algorithm: 'fixed-window', limit: 1_000, window: { calendar: 'day', timeZone: 'America/New_York' } }
- * @example { algorithm: 'fixed-window', limit: 20, window: { calendar: 'day', timeZone: (context) => zoneOf(context) } }
+ * @example { algorithm: 'fixed-window', limit: 20, window: { calendar: 'day', timeZone: (request) => zoneOf(request) } }
  */
 export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<Context> {
   algorithm: 'fixed-window';
@@ -314,14 +315,15 @@ export type Policy<Context = never> =
  * Chooses a policy, or the name of one, for a request: a tenant's plan for example. Give each plan's policy a name of its own.
  * A function that throws, rejects or takes longer than `deadline` is replaced by its fallback: see `PolicyChoice`.
  */
-export type PolicyFunction<Context = never> = (
-  context: Context,
-) => Policy<Context> | string | Promise<Policy<Context> | string>;
+export type PolicyFunction<Context = never> = RequestFunction<
+  Context,
+  Policy<Context> | string | Promise<Policy<Context> | string>
+>;
 
 /**
  * A policy function with a policy to fall back on when the function fails.
  *
- * @example @RateLimit({ choose: (context) => planOf(context), fallback: 'free' })
+ * @example @RateLimit({ choose: (request) => planOf(request), fallback: 'free' })
  */
 export interface PolicyChoice<Context = never> {
   readonly choose: PolicyFunction<Context>;

@@ -32,7 +32,7 @@ export function variantOf<Context>(
   const text = canonicalText(change);
   let known = VARIANTS.get(bound);
   const variant = text === undefined ? undefined : known?.get(text);
-  if (variant !== undefined) return variant as BoundPolicy<Context>;
+  if (variant !== undefined) return variant;
   if (isObject(change) && timeZoneFunction(change.window) !== undefined) {
     const problem = `the timeZone of a window must be a name here, got a function: no request is known`;
     throw new RateLimitConfigError(where, problem, 'FG_INVALID_POLICY');

@@ -37,13 +37,13 @@ class Setup {
       { functionFailed: (kind) => void this.failures.push(kind) },
       { warn: (text: string) => void this.warnings.push(text) },
     );
-    const resolve = (context: string): unknown => {
+    const resolve = (_request: unknown, context: string): unknown => {
       this.asked.push(context);
       return this.resolve(context);
     };
     const observer = { planFound: (source: PlanSource) => void this.found[source]++ };
     const settings = { resolve, cacheForMs: CACHE_FOR_MS, fallback: fallback ?? undefined };
-    this.plans = new Plans(settings, functions, observer, { now: () => this.now, ...bounds });
+    this.plans = new Plans(settings, () => ({ headers: {} }), functions, observer, { now: () => this.now, ...bounds });
   }
 
   /** The limit of a request's plan; a promise only where it had to wait. */

@@ -1,3 +1,4 @@
+import type { RequestFunction, RequestOf } from '../../identity/request-function.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { shown } from '../../util/config-error.js';
 import { isPromise } from '../../util/is-promise.js';
@@ -7,7 +8,7 @@ import type { UserFunctions } from './user-functions.js';
 
 /** The module's option `plan`, checked. */
 export interface PlanSettings<Context> {
-  readonly resolve: (context: Context) => unknown;
+  readonly resolve: RequestFunction<Context, unknown>;
   readonly cacheForMs: number;
   readonly fallback: string | undefined;
 }
@@ -76,6 +77,7 @@ export class Plans<Context> {
 
   constructor(
     private readonly settings: PlanSettings<Context>,
+    private readonly requestOf: RequestOf<Context>,
     private readonly functions: Pick<UserFunctions, 'within' | 'failed'>,
     private readonly observer: PlanObserver,
     bounds: Partial<PlanBounds> = {},
@@ -150,7 +152,7 @@ export class Plans<Context> {
     client.call = call;
     try {
       this.expectRoom(now);
-      const returned = this.settings.resolve(context);
+      const returned = this.settings.resolve(this.requestOf(context), context);
       if (!isPromise(returned)) this.answered(client, call, returned);
       else {
         this.calls.add(call);

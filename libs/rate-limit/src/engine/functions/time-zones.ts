@@ -1,4 +1,5 @@
 import { timeZoneNamed } from '../../algorithms/calendar.js';
+import type { RequestOf } from '../../identity/request-function.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
 import { shown } from '../../util/config-error.js';
 import { ownText } from '../../util/flat-text.js';
@@ -33,7 +34,10 @@ export class TimeZones<Context extends object> {
   /** By the tag of the identity, the zone that was found last; undefined until one was found. */
   private clients: LruMap<string> | undefined;
 
-  constructor(private readonly functions: Pick<UserFunctions, 'call' | 'failed'>) {}
+  constructor(
+    private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
+    private readonly requestOf: RequestOf<Context>,
+  ) {}
 
   /**
    * The policy in the time zone of the request. A function that fails, or names no zone, counts the request in UTC.
@@ -48,7 +52,7 @@ export class TimeZones<Context extends object> {
     const given = await this.functions.call<unknown>(
       'timeZone',
       warning,
-      () => timeZone(context),
+      () => timeZone(this.requestOf(context), context),
       () => failed,
       timeZone,
       context,

@@ -2,6 +2,7 @@ import {
   Body,
   type CanActivate,
   Controller,
+  type ExecutionContext,
   Get,
   Header,
   HttpCode,
@@ -10,16 +11,19 @@ import {
   Put,
   Query,
   Req,
+  Res,
   type Type,
   UseGuards,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { PARAMTYPES_METADATA } from '@nestjs/common/constants.js';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { LimitExplanation } from '../../engine/explain/explanation.js';
 import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../engine/overrides/override.js';
 import type { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
 import type { RateLimiter, ResetState } from '../../engine/calls/rate-limiter.js';
 import type { LimitTable } from '../../engine/explain/limit-table.js';
+import type { Handler } from '../route.js';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
 import { answered, noOverride, storeAnswered } from './answers.js';
 import {
@@ -38,7 +42,7 @@ export interface AdminDesk {
   readonly limiter: RateLimiter;
   readonly overrides: RateLimitOverrides;
   /** Who makes a request, where the application says so. */
-  readonly authorOf: (request: unknown) => Promise<string | undefined>;
+  readonly authorOf: (context: ExecutionContext) => Promise<string | undefined>;
 }
 
 /** The token of an `AdminDesk`. */
@@ -96,8 +100,12 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
 
     @Put('overrides')
     @Header('Cache-Control', 'no-store')
-    async setOverride(@Body() body: unknown, @Req() request: unknown): Promise<RateLimitOverride> {
-      const author = await this.desk.authorOf(request);
+    async setOverride(
+      @Body() body: unknown,
+      @Req() request: object,
+      @Res({ passthrough: true }) response: object,
+    ): Promise<RateLimitOverride> {
+      const author = await this.authorOf(request, response, 'setOverride');
       return answered(() => {
         const { target, change, options } = readSet(body, author);
         return this.desk.overrides.set(target, change, options);
@@ -118,8 +126,12 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
     @Post('overrides/remove')
     @HttpCode(200)
     @Header('Cache-Control', 'no-store')
-    async removeOverride(@Body() body: unknown, @Req() request: unknown): Promise<{ readonly removed: true }> {
-      const author = await this.desk.authorOf(request);
+    async removeOverride(
+      @Body() body: unknown,
+      @Req() request: object,
+      @Res({ passthrough: true }) response: object,
+    ): Promise<{ readonly removed: true }> {
+      const author = await this.authorOf(request, response, 'removeOverride');
       return answered(async () => {
         const { target, options } = readRemove(body, author);
         if (!(await this.desk.overrides.remove(target, options))) throw noOverride();
@@ -141,6 +153,12 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
         const { target, page } = readHistory(body);
         return this.desk.overrides.history(target, page);
       });
+    }
+
+    // Nest gives a handler no context.
+    private authorOf(request: object, response: object, name: keyof this): Promise<string | undefined> {
+      const handler = Reflect.get(this, name) as Handler;
+      return this.desk.authorOf(new ExecutionContextHost([request, response], RateLimitAdminController, handler));
     }
   }
   // The package is built without the types of parameters. Nest warns of each handler without them where the application has a ValidationPipe.

@@ -1,7 +1,16 @@
-import { type CanActivate, type DynamicModule, Module, type ModuleMetadata, type Type } from '@nestjs/common';
+import {
+  type CanActivate,
+  type DynamicModule,
+  type ExecutionContext,
+  Module,
+  type ModuleMetadata,
+  type Type,
+} from '@nestjs/common';
+import type { RequestFunction } from '../../identity/request-function.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
 import { isGuardClass } from '../application-guard.js';
+import { requestOf } from '../http-context.js';
 import { RateLimitRuntime } from '../rate-limit.runtime.js';
 import { ADMIN_DESK, adminController, type AdminDesk } from './admin-controller.js';
 import { describeForOpenApi } from './openapi.js';
@@ -21,10 +30,9 @@ export interface RateLimitAdminOptions {
    * Who makes a request, for the history of overrides: text of up to 100 characters. Bodies may not name an `author` then. A promise
    * is awaited for `deadline`. A function that fails is a logged 500, and nothing is changed. Default: the body's `author`.
    *
-   * @example author: (request) => request.user.email
+   * @example author: ({ user }: RateLimitRequest<{ user: Operator }>) => user.email
    */
-  // oxlint-disable-next-line no-explicit-any -- the request of the application's platform, with what its guards have added
-  author?: (request: any) => string | Promise<string>;
+  author?: RequestFunction<ExecutionContext, string | Promise<string>>;
 }
 
 const PLACE = 'RateLimitAdminModule.register';
@@ -74,7 +82,7 @@ export class RateLimitAdminModule {
         }
         await describeForOpenApi(controller);
         const { limiter, overrides } = runtime;
-        return { limiter, overrides, authorOf: async (request) => author && authorBy(author, request, runtime) };
+        return { limiter, overrides, authorOf: async (context) => author && authorBy(author, context, runtime) };
       },
     };
     return {
@@ -132,11 +140,11 @@ function isGuard(guard: unknown): boolean {
 
 /** Nobody stays unnamed by mistake: such a request is a logged 500, before anything is changed. */
 async function authorBy(
-  author: (request: unknown) => unknown,
-  request: unknown,
+  author: RequestFunction<ExecutionContext, unknown>,
+  context: ExecutionContext,
   { functions }: Pick<RateLimitRuntime, 'functions'>,
 ): Promise<string> {
-  const name = await functions.answer(() => author(request));
+  const name = await functions.answer(() => author(requestOf(context), context));
   if (typeof name === 'string' && name !== '') return name;
   throw new TypeError(`${PLACE}: author must return text, got ${shown(name)}`);
 }

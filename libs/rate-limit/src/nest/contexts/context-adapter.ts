@@ -26,6 +26,9 @@ export type RateLimitException =
 export interface ContextRequest extends IdentityRequest {
   /** What authentication has found out, for resolvers of the application. */
   readonly user?: unknown;
+  /** Of the request that opened a WebSocket. */
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
 }
 
 /**
@@ -86,8 +89,8 @@ export interface ContextAdapter {
    */
   opened?(context: ExecutionContext): Promise<unknown> | undefined;
   /**
-   * What stands for an HTTP request. Functions of policies read it by `context.switchToHttp().getRequest()` in every context. A
-   * request without `ip` and `socket` has no address: a policy that counts one then fails, and says what is right.
+   * What stands for an HTTP request: what the functions of policies get first. A request without `ip` and `socket` has no address: a
+   * policy that counts one then fails, and says what is right.
    */
   request(context: ExecutionContext): ContextRequest;
   /** The HTTP response that carries the headers of a decision, of the HTTP adapter's kind; undefined where there is none. */

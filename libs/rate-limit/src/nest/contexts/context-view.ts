@@ -71,8 +71,9 @@ export class ContextView implements ExecutionContext, PartOfExecution {
 
   /** The platform tells the address of requests that pass through it. Node's own request knows its connection alone. */
   private withAddress(request: ContextRequest): ContextRequest {
-    if (request.ip !== undefined || request.headers['x-forwarded-for'] === undefined) return request;
-    const ip = clientAddress(request, this.trusts());
+    if (request.ip !== undefined) return request;
+    const isForwarded = request.headers['x-forwarded-for'] !== undefined;
+    const ip = isForwarded ? clientAddress(request, this.trusts()) : request.socket?.remoteAddress;
     return ip === undefined ? request : (Object.create(request, { ip: { value: ip } }) as ContextRequest);
   }
 

@@ -193,8 +193,10 @@ function requestOf(context: ExecutionContext): ContextRequest {
  */
 function asOpened(request: ContextRequest): ContextRequest {
   const { user } = request;
-  const { headersDistinct, rawHeaders, socket } = (request.raw ?? request) as IncomingMessage;
-  return { headers: headersDistinct, rawHeaders, socket, user };
+  const { headersDistinct, method, rawHeaders, socket, url } = (request.raw ?? request) as IncomingMessage;
+  // Node joins the values of a repeated header. A function that reads a header must find text here as well.
+  const headers = Object.entries(headersDistinct).map(([name, values]) => [name, values!.join(', ')] as const);
+  return { headers: Object.fromEntries(headers), method, rawHeaders, socket, url, user };
 }
 
 function isRequest(value: unknown): value is ContextRequest {

@@ -11,7 +11,9 @@ const GATEWAY = 'websockets:is_gateway';
 const MESSAGE = 'websockets:message_mapping';
 
 /** The upgrade that opened a connection. */
-type Upgrade = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket'> & { readonly user?: unknown };
+type Upgrade = Pick<IncomingMessage, 'headers' | 'method' | 'rawHeaders' | 'socket' | 'url'> & {
+  readonly user?: unknown;
+};
 
 /** A client of the `ws` driver: a socket of the WebSocket standard. */
 interface NativeClient extends Emitter {
@@ -193,11 +195,13 @@ function requestOf(client: WsClient): ContextRequest {
   const upgrade = native ? connections.get(client)?.upgrade : client.request;
   // oxlint-disable-next-line no-underscore-dangle -- the name is that of ws
   const socket = upgrade?.socket ?? (native ? client._socket : undefined);
-  const { headers = {}, rawHeaders = [] } = upgrade ?? {};
+  const { headers = {}, method, rawHeaders = [], url } = upgrade ?? {};
   const user = client.user ?? (native ? undefined : client.data?.user) ?? upgrade?.user;
   return {
     headers,
+    method,
     rawHeaders,
+    url,
     user,
     ...(socket !== undefined && { socket }),
   };

@@ -3,6 +3,7 @@ import type { Duration } from '../../util/duration.js';
 import type { DecisionEvent } from '../../metrics/decision-event.js';
 import type { IdentityNaming } from '../../identity/identity-tag.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
+import type { RequestFunction } from '../../identity/request-function.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
 import type { RedisClient } from '../../stores/redis/clients/redis-client.js';
 import type { RedisConnectionOptions } from '../../stores/redis/clients/redis-options.js';
@@ -47,7 +48,7 @@ export interface RateLimitModuleOptions {
   /**
    * Says which plan a request's client has, for policies with `plans`. Default none. See docs/plans.md.
    *
-   * @example plan: { resolve: (context) => planOf(context.switchToHttp().getRequest<{ user: User }>().user), cacheFor: '1m' }
+   * @example plan: { resolve: ({ user }: RateLimitRequest<{ user: User }>) => planOf(user), cacheFor: '1m' }
    */
   plan?: PlanOptions;
   /**
@@ -100,8 +101,8 @@ export interface RateLimitModuleOptions {
   partitionKeySecret?: string;
   /**
    * Whether rejections (429, 503 and 401) are problem details, `application/problem+json` of RFC 9457; default false. A function
-   * makes the members of a 429; the 503 and the 401 are then as with true. It gets the decision and the context of the
-   * request (`context.switchToHttp().getRequest()`), and may return a promise.
+   * makes the members of a 429; the 503 and the 401 are then as with true. It gets the decision, the request and its
+   * context, and may return a promise.
    *
    * If the function throws, rejects, takes longer than `deadline` or returns no object that JSON can represent, the body is as
    * with true, and at most one warning a second is logged. The status and the headers of the answer stay.
@@ -215,7 +216,7 @@ export interface PlanOptions {
    * Where it throws, rejects, returns something else or takes longer than `deadline`, the last known plan of the client
    * counts, else `fallback`. An answer after `deadline` serves later requests.
    */
-  readonly resolve: (context: ExecutionContext) => string | null | undefined | Promise<string | null | undefined>;
+  readonly resolve: RequestFunction<ExecutionContext, string | null | undefined | Promise<string | null | undefined>>;
   /**
    * How long an answer counts: milliseconds or text such as `'1m'` (default), 1 ms to 24 hours. A request in the last quarter of
    * that time refreshes it in the background.

@@ -67,7 +67,7 @@ export const MODULE_OPTIONS = {
   plan: {
     default: undefined,
     valid: isObject,
-    wanted: "an object such as { resolve: (context) => ..., cacheFor: '1m', fallback: 'free' }",
+    wanted: "an object such as { resolve: (request) => ..., cacheFor: '1m', fallback: 'free' }",
   },
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
   headers: oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'),

@@ -35,7 +35,7 @@ export function planSettings(plan: PlanOptions): PlanSettings<ExecutionContext> 
   read('resolve');
   return {
     // A method of a service keeps its `this`.
-    resolve: (context) => plan.resolve(context),
+    resolve: (request, context) => plan.resolve(request, context),
     cacheForMs: durationToMicroseconds(read('cacheFor'))! / MS,
     fallback: read('fallback') as string | undefined,
   };
