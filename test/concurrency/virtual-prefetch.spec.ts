@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import type { Policy, PrefetchOptions } from 'nestjs-floodgate';
 import { mulberry32 } from '../../libs/riders/mulberry32.js';
+import { perSecond } from '../../libs/textbook/arithmetic.js';
+import { TextbookTokenBucket } from '../../libs/textbook/textbook.js';
 import { LONG } from '../support/long.js';
-import { TextbookTokenBucket } from './support/textbook.js';
 import { type Troubles, VirtualPods } from './support/virtual-pods.js';
 
 const PREFETCH: PrefetchOptions = { for: '100ms', max: 200 };
@@ -40,9 +41,9 @@ async function run(policies: readonly Policy[], { pods, rate, troubles, duty = 1
 
 /** How many admissions a textbook would not make. */
 function overBucket({ admissions }: VirtualPods, capacity: number, refill: number): number {
-  const textbook = new TextbookTokenBucket(BigInt(capacity), BigInt(refill));
+  const textbook = new TextbookTokenBucket(capacity, perSecond(refill));
   const instants = admissions.map(({ at }) => Math.floor(at * 1000)).toSorted((a, b) => a - b);
-  return instants.filter((at) => !textbook.ask(BigInt(at)).allowed).length;
+  return instants.filter((at) => !textbook.ask(at).allowed).length;
 }
 
 /** The most admissions of a window. */
