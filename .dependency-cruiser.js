@@ -2,8 +2,8 @@
 const LIBRARY = '^libs/rate-limit/src/';
 const CLIENT = '^libs/client/src/';
 const INDEX = `${LIBRARY}index\\.ts$`;
-/** Private folders beside the library: the live page, the playground, and what they share with the load generator. */
-const HOUSES = '^libs/(?:control-room|playground|riders|processes|palette)/';
+/** Private folders beside the library: the live page, the playground, what they share with the load generator, and the oracle. */
+const HOUSES = '^libs/(?:control-room|playground|riders|processes|palette|textbook)/';
 const SPEC = '\\.spec\\.ts$';
 const STAGE_REDIS = '^libs/control-room/stage-redis\\.ts$';
 
@@ -143,7 +143,7 @@ export default {
     },
     {
       name: 'simulate-alone',
-      comment: 'The simulation imports the library, and only its own tests import the simulation',
+      comment: 'The simulation imports the library, and only tests import the simulation',
       severity: 'error',
       from: { path: '^(?:src|surge|libs|tools|bench)/' },
       to: { path: '^simulate/' },
@@ -216,6 +216,20 @@ export default {
       severity: 'error',
       from: { path: '^libs/(riders|processes)/', pathNot: SPEC },
       to: { path: '^(?:libs|tools)/', pathNot: '^libs/$1/' },
+    },
+    {
+      name: 'textbook-alone',
+      comment: 'The oracle shares nothing with what it judges, and imports nothing of the repository',
+      severity: 'error',
+      from: { path: '^libs/textbook/', pathNot: SPEC },
+      to: { pathNot: '^libs/textbook/' },
+    },
+    {
+      name: 'textbook-for-tests',
+      comment: 'Only the tests and the simulation ask the oracle',
+      severity: 'error',
+      from: { path: '^(?:src|surge|tools|bench|libs/(?!textbook/))', pathNot: SPEC },
+      to: { path: '^libs/textbook/' },
     },
     {
       name: 'tools-alone',

@@ -1,6 +1,8 @@
 import type { Answered } from '../pods/pod.js';
 import type { Limit } from '../pods/engine.js';
-import { IdealStore, worstExcess } from './oracle.js';
+import { perSecond } from '../../libs/textbook/arithmetic.js';
+import { type Admission, worstExcess } from '../../libs/textbook/bounds.js';
+import { IdealStore } from './ideal-store.js';
 
 /** The key of a limit that all clients share. */
 const GLOBAL = '';
@@ -17,8 +19,8 @@ export class Record {
   arrived = 0;
   answered = 0;
   private readonly ideal: IdealStore;
-  /** By key: the instants of the admissions. */
-  private readonly admissions = new Map<string, number[]>();
+  /** By key. */
+  private readonly admissions = new Map<string, Admission[]>();
   private readonly latencies: number[] = [];
   private readonly sources = new Map<string, number>();
 
@@ -39,13 +41,13 @@ export class Record {
     if (!allowed) return;
     const key = this.keyOf(identity);
     const known = this.admissions.get(key);
-    if (known === undefined) this.admissions.set(key, [at]);
-    else known.push(at);
+    if (known === undefined) this.admissions.set(key, [{ at }]);
+    else known.push({ at });
   };
 
   get admitted(): number {
     let admitted = 0;
-    for (const instants of this.admissions.values()) admitted += instants.length;
+    for (const ofKey of this.admissions.values()) admitted += ofKey.length;
     return admitted;
   }
 
@@ -56,8 +58,10 @@ export class Record {
 
   /** By how much all keys together exceed what their limits allow, each in its worst interval. 0: no limit was exceeded. */
   get excess(): number {
+    const { capacity, refill } = this.limit;
     let excess = 0;
-    for (const instants of this.admissions.values()) excess += Math.max(0, worstExcess(instants, this.limit));
+    for (const ofKey of this.admissions.values())
+      excess += Math.max(0, worstExcess(ofKey, capacity, perSecond(refill)));
     return excess;
   }
 
@@ -69,7 +73,9 @@ export class Record {
   /** Admissions within a span. */
   admittedIn({ from, to }: Span): number {
     let admitted = 0;
-    for (const instants of this.admissions.values()) for (const at of instants) if (at >= from && at < to) admitted++;
+    for (const ofKey of this.admissions.values()) {
+      for (const { at } of ofKey) if (at >= from && at < to) admitted++;
+    }
     return admitted;
   }
 

@@ -1,4 +1,5 @@
 import type { OnStoreFailure, Policy } from 'nestjs-floodgate';
+import { perSecond } from '../../libs/textbook/arithmetic.js';
 import {
   type Textbook,
   TextbookCounter,
@@ -6,51 +7,29 @@ import {
   TextbookLeakyBucket,
   TextbookLog,
   TextbookTokenBucket,
-} from '../concurrency/support/textbook.js';
+} from '../../libs/textbook/textbook.js';
 
 /** A policy of the run with its textbook. */
 export interface ChaosPolicy {
   readonly policy: Policy & { readonly onStoreFailure: OnStoreFailure };
   readonly by: 'global' | 'user' | 'address';
   /** @param share the number of processes that divide the limit */
-  readonly textbook: (share: bigint) => Textbook;
+  readonly textbook: (share: number) => Textbook;
 }
 
-const SECOND = 1_000_000n;
+const SECOND = 1_000_000;
 
 function tokens(by: ChaosPolicy['by'], onStoreFailure: OnStoreFailure, capacity: number, refill: number): ChaosPolicy {
   return {
     policy: { algorithm: 'token-bucket', capacity, refill, onStoreFailure, ...counts(by) },
     by,
-    // A share's rate is a fraction: the textbook counts in `share` parts of a token.
-    textbook: (share) => new SharedBucket(BigInt(capacity), BigInt(refill), share),
+    textbook: (share) => new TextbookTokenBucket(capacity / share, { tokens: refill, microseconds: SECOND * share }),
   };
 }
 
 /** All policies have scope `'app'`, so that routes and direct calls share their states. */
 function counts(by: ChaosPolicy['by']): Pick<Policy, 'by' | 'scope'> {
   return { by: by === 'address' ? 'ip' : by, scope: 'app' };
-}
-
-/** A token bucket of a `share`-th of the capacity (rounded down) and of the rate (as it is). */
-class SharedBucket implements Textbook {
-  private readonly whole: TextbookTokenBucket;
-
-  constructor(
-    capacity: bigint,
-    refill: bigint,
-    private readonly share: bigint,
-  ) {
-    // Time runs `share` times slower, so that the rate is a whole number again.
-    this.whole = new TextbookTokenBucket(capacity / share, refill);
-    if (capacity % share !== 0n) throw new RangeError(`the capacity must be a multiple of ${share}, got ${capacity}`);
-  }
-
-  ask(at: bigint): { allowed: boolean; departsAt: bigint } {
-    // Rounds up: a fraction of a microsecond must not count as an error.
-    const { allowed } = this.whole.ask((at + this.share - 1n) / this.share);
-    return { allowed, departsAt: at };
-  }
 }
 
 /** The least number of processes that divide the limits. The run also changes `localShare`. */
@@ -65,17 +44,17 @@ export const POLICIES = {
   queue: {
     policy: { algorithm: 'leaky-bucket', capacity: 4, drain: 8, onStoreFailure: 'closed', ...counts('global') },
     by: 'global',
-    textbook: () => new TextbookLeakyBucket(4n, 8n),
+    textbook: () => new TextbookLeakyBucket(4, perSecond(8)),
   },
   window: {
     policy: { algorithm: 'fixed-window', limit: 40, window: '2s', onStoreFailure: 'local', ...counts('global') },
     by: 'global',
-    textbook: (share) => new TextbookFixedWindow(40n / share, 2n * SECOND),
+    textbook: (share) => new TextbookFixedWindow(40 / share, 2 * SECOND),
   },
   log: {
     policy: { algorithm: 'sliding-window-log', limit: 16, window: '1s', onStoreFailure: 'local', ...counts('global') },
     by: 'global',
-    textbook: (share) => new TextbookLog(16n / share, SECOND),
+    textbook: (share) => new TextbookLog(16 / share, SECOND),
   },
   // More entries than a packed log has.
   'long-log': {
@@ -87,7 +66,7 @@ export const POLICIES = {
       ...counts('global'),
     },
     by: 'global',
-    textbook: (share) => new TextbookLog(160n / share, 10n * SECOND),
+    textbook: (share) => new TextbookLog(160 / share, 10 * SECOND),
   },
   counter: {
     policy: {
@@ -98,7 +77,7 @@ export const POLICIES = {
       ...counts('global'),
     },
     by: 'global',
-    textbook: (share) => new TextbookCounter(40n / share, 2n * SECOND),
+    textbook: (share) => new TextbookCounter(40 / share, 2 * SECOND),
   },
   rider: tokens('user', 'local', 8, 4),
   address: tokens('address', 'closed', 8, 2),
@@ -108,7 +87,7 @@ export const POLICIES = {
   once: {
     policy: { algorithm: 'fixed-window', limit: 5, window: '1h', onStoreFailure: 'open', scope: 'app' },
     by: 'user',
-    textbook: () => new TextbookFixedWindow(5n, 3600n * SECOND),
+    textbook: () => new TextbookFixedWindow(5, 3600 * SECOND),
   },
   ledger: {
     policy: {
@@ -119,7 +98,7 @@ export const POLICIES = {
       ...counts('global'),
     },
     by: 'global',
-    textbook: () => new TextbookFixedWindow(BigInt(LEDGER_LIMIT), 36_500n * 86_400n * SECOND),
+    textbook: () => new TextbookFixedWindow(LEDGER_LIMIT, 36_500 * 86_400 * SECOND),
   },
 } as const satisfies Readonly<Record<string, ChaosPolicy>>;
 

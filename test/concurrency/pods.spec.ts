@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { perSecond } from '../../libs/textbook/arithmetic.js';
+import { type Textbook, TextbookLeakyBucket, TextbookTokenBucket } from '../../libs/textbook/textbook.js';
 import { Processes } from '../support/processes/processes.js';
 import { RedisServer } from '../support/redis-server.js';
-import { type Textbook, TextbookLeakyBucket, TextbookTokenBucket } from './support/textbook.js';
 import type { Arrival, procedures } from './workers/pods.js';
 
 const PODS = 12;
@@ -50,9 +51,9 @@ function admitted(answers: readonly Answer[]): Answer[] {
 
 /** The slots that the textbook gives to requests at these instants. */
 function textbookSlots(answers: readonly Answer[], textbook: Textbook): number[] {
-  const instants = answers.map(({ at }) => BigInt(at)).toSorted((a, b) => (a < b ? -1 : Number(a > b)));
-  const replies = instants.map((at) => textbook.ask(at));
-  return replies.filter(({ allowed }) => allowed).map(({ departsAt }) => Number(departsAt));
+  const instants = answers.map(({ at }) => at).toSorted((a, b) => a - b);
+  const replies = instants.map((at) => ({ at, ...textbook.ask(at) }));
+  return replies.filter(({ allowed }) => allowed).map(({ at, delay }) => at + delay);
 }
 
 function slotsOf(answers: readonly Answer[]): number[] {
@@ -72,7 +73,7 @@ describe('12 instances, 20 requests of one rider to each at once', () => {
     expect(answers).toHaveLength(240);
     expect(count).toBeGreaterThanOrEqual(20);
     expect(count).toBeLessThanOrEqual(20 + Math.floor(10 * seconds));
-    expect(slotsOf(answers)).toEqual(textbookSlots(answers, new TextbookTokenBucket(20n, 10n)));
+    expect(slotsOf(answers)).toEqual(textbookSlots(answers, new TextbookTokenBucket(20, perSecond(10))));
   }, 30_000);
 
   it('admit 240 when each instance counts alone', async () => {
@@ -88,7 +89,7 @@ describe('a leaky bucket that instances share', () => {
 
     expect(answers).toHaveLength(300);
     const slots = slotsOf(answers);
-    expect(slots).toEqual(textbookSlots(answers, new TextbookLeakyBucket(250n, 200n)));
+    expect(slots).toEqual(textbookSlots(answers, new TextbookLeakyBucket(250, perSecond(200))));
     expect(slots.length).toBeGreaterThan(250);
     expect(slots.filter((slot, i) => i > 0 && slot - slots[i - 1]! < 5000)).toEqual([]);
 

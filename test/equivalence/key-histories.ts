@@ -53,14 +53,3 @@ export function replay(
 export function admitted(all: readonly Answer[]): Answer[] {
   return all.filter(({ allowed, cost }) => allowed && cost > 0);
 }
-
-/** The largest total cost of consecutive admissions in an interval shorter than `length`. */
-export function mostWithin(admissions: readonly Answer[], length: number): number {
-  let most = 0;
-  for (const [i, { at }] of admissions.entries()) {
-    let sum = 0;
-    for (let j = i; j < admissions.length && admissions[j]!.at < at + length; j++) sum += admissions[j]!.cost;
-    most = Math.max(most, sum);
-  }
-  return most;
-}

@@ -10,7 +10,7 @@ import type { Charge, ChargeMode, Verdict } from '../../libs/rate-limit/src/stor
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
-import { TextbookBucket } from './textbook-bucket.js';
+import { textbookOf } from '../support/textbook-of.js';
 
 const ORIGIN = 1_719_360_000_000_000;
 const LENGTH = 100_000;
@@ -63,15 +63,15 @@ async function giveToBoth({ capacity, refill, phase, stepsBack, steps }: History
     expectSame(await inRedis.consume([charge]), verdict);
     return verdict;
   };
-  /** Every token, when it was used. The textbook's bucket must admit them all. */
-  const oracle = new TextbookBucket(plain, ORIGIN);
+  /** Every token, when it was used. The textbook must admit them all. */
+  const textbook = textbookOf(plain);
   const prefetches: Prefetch[] = [];
   const reserved: ChargeReceipt[] = [];
   let isOracle = stepsBack.length === 0;
   const admit = (cost: number): void => {
     const { now } = time;
-    if (isOracle) expectHolds(oracle.wouldAllow(now, cost), () => ({ cost, now, capacity, refill }));
-    if (isOracle && cost > 0) oracle.take(now, cost);
+    if (isOracle) expectHolds(textbook.fits(now, cost), () => ({ cost, now, capacity, refill }));
+    if (isOracle) textbook.charge(now, cost);
   };
   for (const [i, { kind, of, amount, settles, wait }] of steps.entries()) {
     time.now += wait - (stepsBack.find(({ at }) => at === i)?.by ?? 0);

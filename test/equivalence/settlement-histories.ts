@@ -147,8 +147,8 @@ export async function playSettlements(
     verdicts.push(verdict);
     if (!verdict.allowed) return;
     const made = places.map((place, i): Made => {
-      const fits = place.model.fits(clock.now, charges[i]!.cost || 1);
-      expectHolds(!compare || fits, () => ({ ...context(), over: place.key }));
+      const fits = !compare || place.model.fits(clock.now, charges[i]!.cost || 1);
+      expectHolds(fits, () => ({ ...context(), over: place.key }));
       const model = place.model.charge(clock.now, charges[i]!.cost);
       if (charges[i]!.cost > 0) place.changes++;
       return {

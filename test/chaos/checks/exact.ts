@@ -65,7 +65,7 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
       }
     }
   }
-  const replay = (admissions: Map<string, Admission[]>, share: bigint, over: 'over' | 'overLocally'): void => {
+  const replay = (admissions: Map<string, Admission[]>, share: number, over: 'over' | 'overLocally'): void => {
     for (const [key, list] of admissions) {
       const policy = key.split(' ')[1] as PolicyName;
       const beyond = beyondTextbook(policy, list, share);
@@ -73,8 +73,8 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
       for (const one of beyond) failures.push(overAdmission(run, policy, one, over));
     }
   };
-  replay(shared, 1n, 'over');
-  replay(local, BigInt(SHARE), 'overLocally');
+  replay(shared, 1, 'over');
+  replay(local, SHARE, 'overLocally');
   const sum = (field: 'over' | 'overLocally' | 'unexcused'): number =>
     [...rows.values()].reduce((total, row) => total + row[field], 0);
   const seen = `${sum('over')} over-admissions by the shared limits, ${sum('overLocally')} by local ones; ${sum('unexcused')} decisions without Redis that no fault explains, ${unplaced} answers from outside of their calls`;
@@ -86,13 +86,13 @@ function chargedBy({ source, policies, remaining }: Decided): readonly PolicyNam
   return source === 'local' ? policies.filter((policy) => policy in remaining) : policies;
 }
 
-function beyondTextbook(policy: PolicyName, admissions: Admission[], share: bigint): Admission[] {
+function beyondTextbook(policy: PolicyName, admissions: Admission[], share: number): Admission[] {
   const textbook = policyOf(policy).textbook(share);
   return admissions
     .toSorted((a, b) => a.at - b.at)
     .filter(({ at, decided: { request } }) => {
       let allowed = true;
-      for (let i = 0; i < request.cost; i++) allowed = textbook.ask(BigInt(at)).allowed && allowed;
+      for (let i = 0; i < request.cost; i++) allowed = textbook.ask(at).allowed && allowed;
       return !allowed;
     });
 }

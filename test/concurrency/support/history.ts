@@ -60,7 +60,6 @@ function micros(ms: number): number {
   return Math.round(ms * 1000);
 }
 
-/** The instants of the admitted requests. */
-export function admissions(history: readonly Seen[]): number[] {
-  return history.filter(({ allowed }) => allowed).map(({ at }) => at);
+export function admissions(history: readonly Seen[]): Seen[] {
+  return history.filter(({ allowed }) => allowed);
 }

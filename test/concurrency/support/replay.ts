@@ -1,8 +1,8 @@
 import { MemoryStore, type Policy } from 'nestjs-floodgate';
 import { algorithmOf } from '../../support/algorithm-of.js';
+import type { Textbook } from '../../../libs/textbook/textbook.js';
 import { TestClock } from '../../support/test-clock.js';
 import type { Seen } from './history.js';
-import type { Textbook } from './textbook.js';
 
 /** The first wrong decision of a merged history with the right one; undefined when all are right. */
 export interface Difference {
@@ -14,8 +14,7 @@ export interface Difference {
 /** Repeats the requests at the same instants against the textbook. */
 export function differenceFromTextbook(history: readonly Seen[], textbook: Textbook): Difference | undefined {
   for (const [index, { at, allowed, delay }] of history.entries()) {
-    const answer = textbook.ask(BigInt(at));
-    const expected = { at, allowed: answer.allowed, delay: answer.allowed ? Number(answer.departsAt) - at : 0 };
+    const expected = { at, ...textbook.ask(at) };
     const seen = { at, allowed, delay };
     if (!equal(seen, expected)) return { index, seen, expected };
   }

@@ -1,0 +1,108 @@
+import { describe, expect, it } from '@jest/globals';
+import { mulberry32 } from '../riders/mulberry32.js';
+import { perSecond } from './arithmetic.js';
+import { type Admission, costByWindow, mostWithin, worstExcess } from './bounds.js';
+import { TextbookTokenBucket } from './textbook.js';
+
+const CAPACITY = 5;
+const REFILL = 10;
+const SECOND = 1_000_000;
+
+function excessOf(admissions: readonly Admission[]): number {
+  return worstExcess(admissions, CAPACITY, perSecond(REFILL));
+}
+
+function at(...instants: number[]): Admission[] {
+  return instants.map((instant) => ({ at: instant }));
+}
+
+/** Calls `look` with the first instant, the last one and the cost of every interval between admissions. */
+function everyInterval(admissions: readonly Required<Admission>[], look: (length: number, cost: number) => void): void {
+  for (const [i, first] of admissions.entries()) {
+    let cost = 0;
+    for (const last of admissions.slice(i)) look(last.at - first.at, (cost += last.cost));
+  }
+}
+
+function randomAdmissions(random: () => number): Required<Admission>[] {
+  const length = 1 + Math.floor(random() * 20);
+  return Array.from({ length }, () => ({
+    at: Math.floor(random() * 1.5 * SECOND),
+    cost: 1 + Math.floor(random() * 3),
+  })).toSorted((one, other) => one.at - other.at);
+}
+
+describe('the excess of the worst interval', () => {
+  it.each([
+    ['a burst of the capacity', at(0, 0, 0, 0, 0), 0],
+    ['one more in the burst', at(0, 0, 0, 0, 0, 0), 1],
+    [
+      'a cost beyond the capacity',
+      [
+        { at: 0, cost: 4 },
+        { at: 0, cost: 3 },
+      ],
+      2,
+    ],
+    ['a burst and the refill', at(0, 0, 0, 0, 0, 100_000), 0],
+    ['one microsecond too early', at(0, 0, 0, 0, 0, 99_999), 0.000_01],
+    ['an excess late, after a pause', at(0, ...Array<number>(6).fill(5 * SECOND)), 1],
+    ['nothing', [], 0],
+  ])('of %s', (_, admissions, excess) => {
+    expect(excessOf(admissions)).toBeCloseTo(excess, 9);
+  });
+
+  it('is what the search of all intervals finds', () => {
+    const random = mulberry32(7);
+    for (let run = 0; run < 200; run++) {
+      const admissions = randomAdmissions(random);
+      let worst = -Infinity;
+      everyInterval(admissions, (length, cost) => {
+        worst = Math.max(worst, cost - CAPACITY - (length * REFILL) / SECOND);
+      });
+      expect(excessOf(admissions.toReversed())).toBeCloseTo(worst, 9);
+    }
+  });
+
+  it('is never above 0 for the textbook, which admits as much as the limit allows', () => {
+    const random = mulberry32(9);
+    const textbook = new TextbookTokenBucket(CAPACITY, perSecond(REFILL));
+    const admissions: Admission[] = [];
+    for (let now = 0; now < 20 * SECOND; now += Math.floor(random() * 60_000)) {
+      if (textbook.ask(now).allowed) admissions.push({ at: now });
+    }
+    expect(excessOf(admissions)).toBeLessThanOrEqual(0);
+    expect(admissions.length).toBeGreaterThan(20 * REFILL);
+  });
+});
+
+describe('the most within a length', () => {
+  it.each([
+    ['instants that are as far apart as the length', at(0, 10, 20), 10, 1],
+    ['instants that are closer', at(0, 9, 18), 10, 2],
+    ['nothing', [], 10, 0],
+  ])('of %s', (_, admissions, length, most) => {
+    expect(mostWithin(admissions, length)).toBe(most);
+  });
+
+  it('is what the search of all intervals finds', () => {
+    const random = mulberry32(8);
+    for (let run = 0; run < 200; run++) {
+      const admissions = randomAdmissions(random);
+      let most = 0;
+      everyInterval(admissions, (length, cost) => {
+        if (length < 300_000) most = Math.max(most, cost);
+      });
+      expect(mostWithin(admissions.toReversed(), 300_000)).toBe(most);
+    }
+  });
+});
+
+it('the cost of an aligned window counts from its start until before its end', () => {
+  const admissions = [{ at: 9 }, { at: 10, cost: 2 }, { at: 19 }, { at: 20 }];
+  expect([...costByWindow(admissions, 10)]).toEqual([
+    [0, 1],
+    [1, 3],
+    [2, 1],
+  ]);
+});

@@ -1,0 +1,28 @@
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import {
+  type Textbook,
+  TextbookCounter,
+  TextbookFixedWindow,
+  TextbookLeakyBucket,
+  TextbookLog,
+  TextbookTokenBucket,
+} from '../../libs/textbook/textbook.js';
+import { rateOf, windowOf } from './algorithm-of.js';
+
+const WINDOWS: Readonly<Record<string, typeof TextbookFixedWindow | typeof TextbookCounter | typeof TextbookLog>> = {
+  'fixed-window': TextbookFixedWindow,
+  'sliding-window-counter': TextbookCounter,
+  'sliding-window-log': TextbookLog,
+  // A log whose window is the lease.
+  concurrency: TextbookLog,
+};
+
+/** The textbook of an algorithm of the library, with the same limit. */
+export function textbookOf(algorithm: Algorithm): Textbook {
+  const { name, limit } = algorithm;
+  if (name === 'token-bucket') return new TextbookTokenBucket(limit, rateOf(algorithm));
+  if (name === 'leaky-bucket') return new TextbookLeakyBucket(limit, rateOf(algorithm));
+  const Window = WINDOWS[name];
+  if (Window === undefined) throw new RangeError(`no textbook describes ${name}`);
+  return new Window(limit, windowOf(algorithm));
+}
