@@ -108,7 +108,7 @@ export class ProgramTwin implements Executor {
     // In a state that lay too far ahead, the charge cannot be found.
     const refundable = more < 0 && state !== undefined && !held.changed;
     const mark = { cost, at, resetAt, refundMarker: marker.length > 0 ? marker : undefined };
-    const refunded = refundable ? algorithm.refunds!.refund(state as object, now, -more, mark) : 0;
+    const refunded = refundable ? algorithm.refunds!.refund(state, now, -more, mark) : 0;
     const charged = Math.max(0, Math.min(more, algorithm.overdraft?.room(held.level, overdraft) ?? 0));
     if (charged > 0) held.level = algorithm.charge(held.level, charged);
     if (charged > 0 || (more > 0 && held.changed)) this.write(key, held, now);

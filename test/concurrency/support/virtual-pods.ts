@@ -134,13 +134,13 @@ export class VirtualPods {
   /** One pod forgets the states of the policies. Returns when it has done that. */
   async reset(pod: number, identity: string): Promise<void> {
     const { loop } = this.world.pods[pod]!;
-    let isReset = false;
+    const answer = { isThere: false };
     const reset = async (): Promise<void> => {
       await this.processOf(pod).engine.reset(identity);
-      isReset = true;
+      answer.isThere = true;
     };
     loop.post(() => void reset());
-    while (!isReset) await this.run(0.1);
+    while (!answer.isThere) await this.run(0.1);
   }
 
   /** The tokens that are left of the first policy, as Redis has them. */
