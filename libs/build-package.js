@@ -17,7 +17,7 @@ const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const COMPILED = join(DIST, 'compiled');
 const SOURCES = join(COMPILED, basename(ROOT), 'src');
 /** Says in what format it was built. */
-const COPIES = join(COMPILED, 'rate-limit/src/nest/copies.js');
+const COPIES = join(COMPILED, 'rate-limit/src/nest/module/copies.js');
 
 rmSync(DIST, { recursive: true, force: true });
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');

@@ -1,5 +1,5 @@
 // `npm run test:oldest`: the library's own tests with the oldest packages that it supports, in a copy of the working tree
-// beside it (.oldest). Arguments replace the folders, as in `npm run test:oldest -- test/e2e/module.spec.ts`.
+// beside it (.oldest). Arguments replace the folders, as in `npm run test:oldest -- test/e2e/module/module.spec.ts`.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,9 +1,9 @@
 export { RateLimit, type RoutePolicyOptions } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
-export { RateLimitModule } from './nest/rate-limit.module.js';
+export { RateLimitModule } from './nest/module/rate-limit.module.js';
 export type { PlanOptions, RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
-export { RateLimitGuard } from './nest/rate-limit.guard.js';
+export { RateLimitGuard } from './nest/guard/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
 export { RateLimiter, type HandlerClass, type LimitTarget, type ResetState } from './engine/calls/rate-limiter.js';
 export type { LimitReference, RouteReference } from './engine/explain/limit-explainer.js';
@@ -48,7 +48,7 @@ export {
   RateLimitMetricsModule,
   type MetricsRegistry,
   type RateLimitMetricsOptions,
-} from './nest/rate-limit-metrics.module.js';
+} from './nest/module/rate-limit-metrics.module.js';
 export type {
   Distribution,
   MissingIdentityStats,
@@ -73,7 +73,7 @@ export {
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
-} from './nest/exceptions.js';
+} from './nest/guard/exceptions.js';
 
 export type {
   AddressFunction,
@@ -123,7 +123,7 @@ export type { Identity, IdentityValue, OnMissingIdentity } from './identity/iden
 export type { RateLimitRequest } from './identity/request-function.js';
 export type { ResolvedIdentities } from './identity/resolved-identities.js';
 export { identityTag, type IdentityNaming } from './identity/identity-tag.js';
-export { apiKeyIdentity, ipIdentity, userIdentity } from './nest/identities.js';
+export { apiKeyIdentity, ipIdentity, userIdentity } from './nest/guard/identities.js';
 
 export type { Algorithm, AlgorithmName } from './algorithms/algorithm.js';
 export {

@@ -1,4 +1,4 @@
-import { RateLimitRuntime } from '../nest/rate-limit.runtime.js';
+import { RateLimitRuntime } from '../nest/module/rate-limit.runtime.js';
 
 /** What the kit uses of a Nest application or testing module. */
 export interface ApplicationLike {

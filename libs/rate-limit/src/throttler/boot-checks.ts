@@ -7,7 +7,7 @@ import { checkResolvables, numberOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, overridesOf, skipsOf } from './decorators.js';
 import type { ThrottlerModuleOptions, ThrottlerOptions } from './options.js';
 import { isGuarded } from './throttler.guard.js';
-import { RateLimitLogger } from '../nest/logger.js';
+import { RateLimitLogger } from '../nest/module/logger.js';
 
 /** How the metadata of @nestjs/throttler begins. */
 const FOREIGN = 'THROTTLER:';

@@ -23,7 +23,7 @@ import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../.
 import type { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
 import type { RateLimiter, ResetState } from '../../engine/calls/rate-limiter.js';
 import type { LimitTable } from '../../engine/explain/limit-table.js';
-import type { Handler } from '../route.js';
+import type { Handler } from '../routes/route.js';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
 import { answered, noOverride, storeAnswered } from './answers.js';
 import {

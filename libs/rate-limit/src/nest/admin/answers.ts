@@ -3,7 +3,7 @@ import { OverrideConflictError, TooManyOverridesError } from '../../engine/overr
 import { RateLimitStoreError } from '../../stores/store.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import type { ErrorCode } from '../../util/error-codes.js';
-import { RateLimitUnavailableException } from '../exceptions.js';
+import { RateLimitUnavailableException } from '../guard/exceptions.js';
 
 /** What a message begins with for developers, and the link behind it. */
 const FOR_DEVELOPERS = /^RateLimit\w+(?:\.\w+)?[:,] | \(see https:[^)]*\)$/g;

@@ -9,9 +9,9 @@ import {
 import type { RequestFunction } from '../../identity/request-function.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
-import { isGuardClass } from '../application-guard.js';
-import { requestOf } from '../http-context.js';
-import { RateLimitRuntime } from '../rate-limit.runtime.js';
+import { isGuardClass } from '../boot/application-guard.js';
+import { requestOf } from '../guard/http-context.js';
+import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import { ADMIN_DESK, adminController, type AdminDesk } from './admin-controller.js';
 import { describeForOpenApi } from './openapi.js';
 

@@ -5,7 +5,7 @@ import {
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   type RateLimitUnavailableException,
-} from '../exceptions.js';
+} from '../guard/exceptions.js';
 import { alwaysReadable } from '../../util/thrown.js';
 
 /**

@@ -6,7 +6,7 @@ import {
   RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
-} from '../exceptions.js';
+} from '../guard/exceptions.js';
 import type { Call } from '../exchanges/call.js';
 import { Ending } from '../exchanges/exchanges.js';
 import type { ContextRequest, RateLimitException } from './context-adapter.js';

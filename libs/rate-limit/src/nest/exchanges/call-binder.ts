@@ -2,10 +2,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { algorithmEntry } from '../../algorithms/algorithms.js';
-import { type LimitableHandler, limitableHandlers } from '../boot-checks.js';
-import { isChooser } from '../policy-choices.js';
-import { RateLimitRuntime } from '../rate-limit.runtime.js';
-import { sourcesOf } from '../route-sources.js';
+import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
+import { isChooser } from '../routes/policy-choices.js';
+import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import { sourcesOf } from '../routes/route-sources.js';
 import type { PolicySource } from '../types.js';
 import { CALL_INTERCEPTOR } from './call.interceptor.js';
 

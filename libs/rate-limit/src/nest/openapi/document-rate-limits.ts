@@ -10,10 +10,10 @@ import {
 } from '../../http/openapi.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
-import { isGuarded } from '../application-guard.js';
-import { RateLimitRuntime } from '../rate-limit.runtime.js';
-import { type Handler, isRoute } from '../route.js';
-import type { Route } from '../route-policies.js';
+import { isGuarded } from '../boot/application-guard.js';
+import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import { type Handler, isRoute } from '../routes/route.js';
+import type { Route } from '../routes/route-policies.js';
 import type { BoundPolicy } from '../types.js';
 import { METHODS, operationKey, operationKeysOf, type RoutedHandler } from './operation-keys.js';
 

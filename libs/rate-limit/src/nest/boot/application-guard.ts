@@ -1,0 +1,46 @@
+import { GUARDS_METADATA } from '@nestjs/common/constants.js';
+import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
+import { RateLimitGuard } from '../guard/rate-limit.guard.js';
+
+type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** The guards that are bound for all routes, with `APP_GUARD` or `useGlobalGuards`. */
+export function globalGuards(application: ApplicationConfig): RateLimitGuard[] {
+  return application.getGlobalGuards().filter(isGuard);
+}
+
+/** The guards that the application provides, bound or not. */
+export function providedGuards(discovery: DiscoveryService): RateLimitGuard[] {
+  return discovery
+    .getProviders()
+    .filter((wrapper) => !isMadeAnew(wrapper))
+    .map(({ instance }): unknown => instance)
+    .filter(isGuard);
+}
+
+/** A subclass, which the application has written, else the library's own. */
+export function preferredGuard(guards: readonly RateLimitGuard[]): RateLimitGuard | undefined {
+  return guards.find(({ constructor }) => constructor !== RateLimitGuard) ?? guards[0];
+}
+
+/** Whether Nest makes a provider for each request or place. What it shows of such a provider is not injected. */
+export function isMadeAnew(wrapper: ProviderWrapper): boolean {
+  return wrapper.isTransient || !wrapper.isDependencyTreeStatic();
+}
+
+function isGuard(guard: unknown): guard is RateLimitGuard {
+  return guard instanceof RateLimitGuard;
+}
+
+/** Whether a guard, as an instance or a class, is the library's or a subclass of it. */
+export function isGuardClass(guard: unknown): boolean {
+  if (typeof guard !== 'function') return isGuard(guard);
+  return guard === RateLimitGuard || guard.prototype instanceof RateLimitGuard;
+}
+
+/** Whether the guard stands before a handler: without it `@RateLimit` and `defaults` limit nothing. */
+export function isGuarded(application: ApplicationConfig, type: object, handler: object): boolean {
+  const bound = [type, handler].flatMap((one) => (Reflect.getMetadata(GUARDS_METADATA, one) as unknown[]) ?? []);
+  const global = application.getGlobalRequestGuards().map(({ metatype }) => metatype as unknown);
+  return [...application.getGlobalGuards(), ...global, ...bound].some(isGuardClass);
+}

@@ -1,0 +1,139 @@
+import type { Type } from '@nestjs/common';
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { decorationOf } from '../decorators/metadata.js';
+import type { ContextAdapter } from '../contexts/context-adapter.js';
+import { isField } from '../contexts/graphql.js';
+import type { Handler } from '../routes/route.js';
+
+/** A method that Nest calls for a request, a message or a field. */
+export interface LimitableHandler {
+  readonly type: Type;
+  readonly handler: Handler;
+  readonly adapter: ContextAdapter;
+  /** Class and method, `'RidesController.request'`. */
+  readonly name: string;
+}
+
+/** The handlers of all contexts, those of HTTP routes first. */
+export function* limitableHandlers(
+  discovery: DiscoveryService,
+  scanner: MetadataScanner,
+  contexts: Iterable<ContextAdapter>,
+): Iterable<LimitableHandler> {
+  const places = { controllers: classesOf(discovery.getControllers()), providers: classesOf(discovery.getProviders()) };
+  for (const adapter of contexts) {
+    for (const type of places[adapter.place]) {
+      const prototype = type.prototype as Readonly<Record<string, Handler>>;
+      for (const method of scanner.getAllMethodNames(prototype)) {
+        const handler = prototype[method]!;
+        if (adapter.isHandler(type, handler)) yield { type, handler, adapter, name: `${type.name}.${method}` };
+      }
+    }
+  }
+}
+
+/** Names the handlers that no policy limits, though the configuration looks as if. */
+export function warningsOfHandlers(
+  handlers: readonly LimitableHandler[],
+  discovery: DiscoveryService,
+  scanner: MetadataScanner,
+): string[] {
+  return [
+    ...decoratedInVain(handlers, discovery, scanner).map(
+      (place) => `${place.name}: @RateLimit has no effect there: ${whyInVain(place)}`,
+    ),
+    ...unguardedFields(handlers, discovery).map(
+      (name) =>
+        `${name}: @RateLimit has no effect there: Nest calls resolvers of fields without guards, unless the options of ` +
+        `GraphQLModule have fieldResolverEnhancers: ['guards']`,
+    ),
+  ];
+}
+
+/** Where `@RateLimit` has no effect. */
+interface InVain {
+  readonly type: Type;
+  /** Undefined where it stands on the class. */
+  readonly handler: Handler | undefined;
+  /** The place in messages, such as `Jobs.send`. */
+  readonly name: string;
+}
+
+/** Where `@RateLimit` has no effect: on methods that no context calls, and on classes without any other. */
+function decoratedInVain(
+  handlers: readonly LimitableHandler[],
+  discovery: DiscoveryService,
+  scanner: MetadataScanner,
+): InVain[] {
+  const limitable = new Map<Type, Set<Handler>>();
+  for (const { type, handler } of handlers) {
+    const known = limitable.get(type);
+    if (known === undefined) limitable.set(type, new Set([handler]));
+    else known.add(handler);
+  }
+  const all = new Set([...classesOf(discovery.getControllers()), ...classesOf(discovery.getProviders())]);
+  return [...all].flatMap((type) => inVainIn(type, limitable.get(type) ?? new Set(), scanner));
+}
+
+function inVainIn(type: Type, limitable: ReadonlySet<Handler>, scanner: MetadataScanner): InVain[] {
+  const prototype = type.prototype as Readonly<Record<string, Handler>>;
+  const methods = scanner.getAllMethodNames(prototype);
+  const inVain = methods.filter((method) => !limitable.has(prototype[method]!) && isLimited(prototype[method]!));
+  const places = inVain.map((method) => ({ type, handler: prototype[method], name: `${type.name}.${method}` }));
+  const onClass = { type, handler: undefined, name: type.name };
+  return limitable.size === 0 && isLimited(type) ? [onClass, ...places] : places;
+}
+
+/** What Nest's packages leave on classes and methods that are called, but not for a request that a guard could see. */
+const CALLED_OTHERWISE: Readonly<Record<string, string>> = {
+  SCHEDULER_TYPE: 'a scheduled job, which runs for no client',
+  EVENT_LISTENER_METADATA: 'a listener of events inside the process',
+  'bullmq:processor_metadata': 'a processor of a queue',
+  'bullmq:worker_events_metadata': 'a processor of a queue',
+  'bullmq:queue_events_metadata': 'a listener of a queue',
+  'bull:module_queue_process': 'a processor of a queue',
+  'bull:module_queue': 'a processor of a queue',
+  __commandHandler__: 'a handler of commands inside the process',
+  __queryHandler__: 'a handler of queries inside the process',
+  __eventsHandler__: 'a handler of events inside the process',
+  'CommandBuilder:Command:Meta': 'a command of the command line',
+};
+
+/** Why `@RateLimit` has no effect on a class or a method of it, for a warning. */
+function whyInVain({ type, handler }: InVain): string {
+  for (const [key, what] of Object.entries(CALLED_OTHERWISE)) {
+    if (Reflect.hasMetadata(key, type) || (handler !== undefined && Reflect.hasMetadata(key, handler))) {
+      return `it is ${what}, and no guard sees it; count it with RateLimiter.consume`;
+    }
+  }
+  return 'it limits routes, resolvers and message handlers; count others with RateLimiter.consume';
+}
+
+/**
+ * Resolvers of fields that have `@RateLimit` and no guards: GraphQL calls them, but Nest does so without guards unless the
+ * options of its GraphQL module name them.
+ */
+function unguardedFields(handlers: readonly LimitableHandler[], discovery: DiscoveryService): string[] {
+  const modules = discovery.getProviders().filter(({ token }) => token === 'GqlModuleOptions');
+  const guards = modules.some(({ instance }) =>
+    (instance as { fieldResolverEnhancers?: readonly string[] } | undefined)?.fieldResolverEnhancers?.includes(
+      'guards',
+    ),
+  );
+  if (guards) return [];
+  return handlers
+    .filter(({ adapter, handler }) => adapter.type === 'graphql' && isField(handler) && isLimited(handler))
+    .map(({ name }) => name);
+}
+
+/** `@SkipRateLimit` is right wherever nothing is limited. */
+function isLimited(decorated: object): boolean {
+  return decorationOf(decorated)?.policies !== undefined;
+}
+
+/** The classes behind controllers or providers. A provider may also be a value, or made by an arrow function. */
+function classesOf(wrappers: ReturnType<DiscoveryService['getProviders']>): Type[] {
+  const all = wrappers.map(({ metatype }) => metatype as unknown);
+  const isType = (type: unknown): type is Type => typeof type === 'function' && typeof type.prototype === 'object';
+  return [...new Set(all)].filter(isType);
+}

@@ -1,0 +1,180 @@
+import { Inject, Injectable, Logger, type OnModuleInit, type Type } from '@nestjs/common';
+import { GUARDS_METADATA } from '@nestjs/common/constants.js';
+import { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { withHelp } from '../../util/error-codes.js';
+import { isGuardClass } from './application-guard.js';
+import { type LimitableHandler, limitableHandlers } from './boot-checks.js';
+import { GlobalGuards } from './global-guards.js';
+import { WAYS_OUT } from '../guard/late-identities.js';
+import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { BoundPolicy } from '../types.js';
+
+/** The guards before and after the rate limit's, for one handler. */
+interface Order {
+  readonly before: readonly Type[];
+  readonly after: readonly Type[];
+}
+
+/** A policy that needs an authentication which comes later, and the handlers where it stands. */
+interface Finding {
+  readonly policy: string;
+  readonly reads: string;
+  readonly guard: string;
+  readonly handlers: string[];
+}
+
+/** Handlers that one warning names. */
+const MAX_NAMED = 3;
+
+/** Names of guards that find out who the client is. */
+const AUTHENTICATES =
+  /auth|jwt|passport|log[io]n|sign(?:ed)?-?in|session|token|bearer|api-?key|credential|oidc|saml|sso/i;
+/** Names of guards that look at what authentication has found, or at something else. */
+const SOMETHING_ELSE = /authori[sz]|role|permission|scope|polic|abilit|owner|csrf|xsrf|captcha|throttl/i;
+
+/**
+ * Warns at boot of policies that need authentication, and run before it. Nest does not say what a guard is for, so the check is
+ * narrow: a guard after the rate limit's whose name tells of authentication, no other guard before it, and a policy `by: 'user'` or
+ * `'api-key'`, or a function of it that reads `user` of something. What it does not see, `LateIdentities` finds in requests.
+ */
+@Injectable()
+export class GuardOrder implements OnModuleInit {
+  constructor(
+    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
+    @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+    @Inject(MetadataScanner) private readonly scanner: MetadataScanner,
+  ) {}
+
+  onModuleInit(): void {
+    const logger = new Logger('RateLimit');
+    const found = new Map<string, Finding>();
+    for (const handler of limitableHandlers(this.discovery, this.scanner, this.runtime.contexts)) {
+      this.find(handler, found);
+    }
+    for (const finding of found.values()) logger.warn(withHelp(messageOf(finding), 'FG_IDENTITY_LATE'));
+    for (const policy of this.runtime.middleware?.unconditional ?? []) {
+      const reads = this.readsOf(policy);
+      if (reads !== undefined) logger.warn(withHelp(messageOfMiddleware(policy, reads), 'FG_IDENTITY_LATE'));
+    }
+  }
+
+  private find({ type, handler, adapter, name }: LimitableHandler, found: Map<string, Finding>): void {
+    const route = this.runtime.routes.of(type, handler);
+    if (route === undefined) return;
+    const { before, after } = orderOf(this.application, type, handler, adapter.type);
+    const guard = after.find(authenticates);
+    if (guard === undefined || before.length > 0) return;
+    for (const policy of route.unconditional) {
+      const reads = this.readsOf(policy);
+      if (reads === undefined) continue;
+      const key = `${guard.name}\n${policy.name}\n${reads}`;
+      const known = found.get(key);
+      if (known === undefined) found.set(key, { policy: policy.name, reads, guard: guard.name, handlers: [name] });
+      else known.handlers.push(name);
+    }
+  }
+
+  /** What a policy reads of an authentication; undefined where it needs none. */
+  private readsOf(policy: BoundPolicy): string | undefined {
+    const { by, cost, skipIf, plans, timeZone } = policy;
+    // A policy that says what counts without an identity knows that there may be none.
+    if (policy.onMissingIdentity !== 'ip' && this.isAskedBy(policy)) {
+      return `counts by ${typeof by === 'function' ? 'a function that reads the user' : `'${by}'`}`;
+    }
+    const functions = { cost, skipIf, timeZone, plan: plans && this.runtime.options.plan?.resolve };
+    for (const [option, one] of Object.entries(functions)) {
+      if (readsUser(one)) return `has a function of the user (${option === 'plan' ? "the module's plan" : option})`;
+    }
+    return undefined;
+  }
+
+  private isAskedBy(policy: BoundPolicy): boolean {
+    const { by } = policy;
+    const asksForKind = by === 'user' || by === 'api-key';
+    return this.runtime.identities.sourcesOf(policy).some((source) => {
+      if (typeof source === 'function') return readsUser(source);
+      if (source.header !== undefined) return false;
+      return readsUser(source.resolve) || (asksForKind && !isAsync(source.resolve));
+    });
+  }
+}
+
+/** The order of a handler's guards. Without the rate limit's among them there is none. */
+function orderOf(application: ApplicationConfig, type: Type, handler: object, context: string): Order {
+  const global = [
+    ...application.getGlobalGuards(),
+    ...application.getGlobalRequestGuards().map(({ metatype }) => metatype as unknown),
+  ];
+  const own = [...guardsOf(type), ...guardsOf(handler)];
+  // Whether Nest calls global guards for messages depends on its version and on the application. Where it does not, the module has
+  // bound them to the method.
+  const guards = context === 'rpc' || context === 'ws' ? own : [...global, ...own];
+  const ours = guards.findIndex((guard) => guard === GlobalGuards || isGuardClass(guard));
+  if (ours === -1) return { before: [], after: [] };
+  const others = (some: readonly unknown[]): Type[] =>
+    some.filter((guard) => guard !== GlobalGuards && !isGuardClass(guard)).map(typeOf);
+  return { before: others(guards.slice(0, ours)), after: others(guards.slice(ours)) };
+}
+
+function guardsOf(place: object): readonly unknown[] {
+  return (Reflect.getMetadata(GUARDS_METADATA, place) as readonly unknown[] | undefined) ?? [];
+}
+
+function typeOf(guard: unknown): Type {
+  return (typeof guard === 'function' ? guard : (Object(guard) as object).constructor) as Type;
+}
+
+/** By the name of its class, or of one that the class extends, such as the one that `AuthGuard('jwt')` of Passport returns. */
+function authenticates(guard: Type): boolean {
+  if (SOMETHING_ELSE.test(guard.name)) return false;
+  for (let type: unknown = guard; typeof type === 'function'; type = Reflect.getPrototypeOf(type)) {
+    if (AUTHENTICATES.test(type.name)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a function reads `user` of something, as far as its text tells: `request.user`, `const { user } = request`, or
+ * `({ user }) => ...`.
+ */
+function readsUser(given: unknown): boolean {
+  if (typeof given !== 'function') return false;
+  const text = Function.prototype.toString.call(given);
+  if (/\.user\b|\[['"]user['"]\]/.test(text)) return true;
+  return /[{,]\s*user\s*(?:[,}]|:\s*\w+\s*[,}])[^=;]*=[^=>]/.test(text) || takesUser(text);
+}
+
+/** Whether the first parameter takes `user` out of the request: as `{ user }`, `{ user: { id } }` or `{ user = NOBODY }`. */
+function takesUser(text: string): boolean {
+  const pattern = /^[^({=]*\(\s*\{(?<members>[^)]*)/.exec(text)?.groups!.members;
+  if (pattern === undefined) return false;
+  let depth = 0;
+  let own = '{';
+  for (const character of pattern) {
+    if (character === '{') depth++;
+    else if (character === '}' && --depth < 0) break;
+    else if (depth === 0) own += character;
+  }
+  return /[{,]\s*user\s*(?:[:=,]|$)/.test(own);
+}
+
+/** A resolver that waits for something looks its identity up itself: `request.user` is there at once. */
+function isAsync(resolve: (...args: never) => unknown): boolean {
+  return resolve.constructor.name === 'AsyncFunction';
+}
+
+function messageOf({ policy, reads, guard, handlers }: Finding): string {
+  const more = handlers.length > MAX_NAMED ? ` and ${handlers.length - MAX_NAMED} more` : '';
+  return (
+    `${handlers.slice(0, MAX_NAMED).join(', ')}${more}: policy '${policy}' ${reads}, but the rate limit's guard runs before ` +
+    `${guard}, so that there is no user yet. ${WAYS_OUT}`
+  );
+}
+
+function messageOfMiddleware({ name }: BoundPolicy, reads: string): string {
+  return (
+    `RateLimitModule, middleware: policy '${name}' ${reads}, but the middleware runs before authentication, so that there is no ` +
+    `user yet. Count addresses there (by: 'ip'), and users on routes`
+  );
+}

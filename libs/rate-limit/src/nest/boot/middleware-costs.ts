@@ -1,0 +1,35 @@
+import { sameMeaning } from '../../policy/state-claims.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
+import type { Route } from '../routes/route-policies.js';
+import type { BoundPolicy } from '../types.js';
+
+/**
+ * Checks that the module's middleware and a route charge a policy of both with the same cost: the middleware would charge its
+ * own even where the route rejects the request. Functions are the same cost only where they are one function. A policy that a
+ * function chooses is known per request alone: the request pays the larger cost.
+ *
+ * @param where the class and the method of the route, as messages begin
+ * @throws {RateLimitConfigError} naming the policy and both costs
+ */
+export function checkMiddlewareCosts(middleware: Route | undefined, route: Route | undefined, where: string): void {
+  if (middleware === undefined || route === undefined) return;
+  for (const policy of route.unconditional) {
+    const before = middleware.unconditional.find((other) => isSame(other, policy));
+    if (before === undefined || before.cost === policy.cost) continue;
+    throw new RateLimitConfigError(
+      where,
+      `policy '${policy.name}' costs ${costOf(policy)} on the route and ${costOf(before)} in the module's middleware: give it one ` +
+        `cost, by one name in the module's policies, or give the policy of the route a name of its own`,
+      'FG_POLICIES_TOGETHER',
+    );
+  }
+}
+
+/** Whether two policies charge the same identities under the same keys. */
+function isSame(one: BoundPolicy, other: BoundPolicy): boolean {
+  return one.keyTail === other.keyTail && one.by === other.by && sameMeaning(one, other);
+}
+
+function costOf({ cost }: BoundPolicy): string {
+  return typeof cost === 'number' ? String(cost) : 'what a function says';
+}

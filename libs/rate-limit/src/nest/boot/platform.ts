@@ -1,0 +1,61 @@
+import type { HttpAdapterHost } from '@nestjs/core';
+import type { HttpServer } from '../../http/connections.js';
+import { type TrustsHop, trustsHop } from '../../http/client-address.js';
+import type { TrustProxySetting } from '../../http/trust-proxy.js';
+
+/** The application's HTTP server; undefined in an application context, which has no adapter. */
+export function serverOf({ httpAdapter }: HttpAdapterHost): HttpServer | undefined {
+  return httpAdapter?.getHttpServer?.() as HttpServer | undefined;
+}
+
+/** The platform's trust-proxy setting as the application gave it; undefined where there is none. */
+export function trustProxyOf({ httpAdapter }: HttpAdapterHost): TrustProxySetting | undefined {
+  // An application context has no adapter.
+  const platform: unknown = httpAdapter?.getType?.();
+  if (platform === 'express') {
+    return { platform, given: httpAdapter.getInstance<{ get?(setting: string): unknown }>().get?.('trust proxy') };
+  }
+  if (platform === 'fastify') return { platform, given: fastifyOptions(httpAdapter.getInstance<object>())?.trustProxy };
+  return undefined;
+}
+
+/** Which hops the platform trusts; none where there is no platform. */
+export function trustsHopOf(host: HttpAdapterHost): TrustsHop {
+  const setting = trustProxyOf(host);
+  if (setting?.platform === 'fastify') return trustsHop(setting.given);
+  if (setting === undefined) return trustsHop(false);
+  // Express compiles what it was given.
+  return trustsHop(host.httpAdapter.getInstance<{ get(name: string): unknown }>().get('trust proxy fn'));
+}
+
+interface WithRouter {
+  readonly router?: { readonly stack?: readonly { readonly name?: string }[] };
+}
+
+interface WithHooks {
+  addHook(name: 'onReady', hook: () => Promise<void>): unknown;
+  hasRequestDecorator(name: string): boolean;
+}
+
+/**
+ * Calls `found` at boot if the platform has a middleware or plugin of CORS. Express shows it by the middleware's name. Fastify loads
+ * the plugin after Nest has started its modules, and then shows the plugin's decorator.
+ */
+export function findCors({ httpAdapter }: HttpAdapterHost, found: () => void): void {
+  const platform: unknown = httpAdapter?.getType?.();
+  if (platform === 'express') {
+    const { router } = httpAdapter.getInstance<WithRouter>();
+    if (router?.stack?.some(({ name }) => name === 'corsMiddleware') === true) found();
+  } else if (platform === 'fastify') {
+    const instance = httpAdapter.getInstance<WithHooks>();
+    instance.addHook('onReady', async () => {
+      if (instance.hasRequestDecorator('corsPreflightEnabled')) found();
+    });
+  }
+}
+
+/** Fastify keeps the options it was made with under a symbol; its public `initialConfig` leaves `trustProxy` out. */
+function fastifyOptions(instance: object): { readonly trustProxy?: unknown } | undefined {
+  const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === 'fastify.options');
+  return key === undefined ? undefined : (instance as Record<symbol, { readonly trustProxy?: unknown }>)[key];
+}

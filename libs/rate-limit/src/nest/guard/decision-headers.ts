@@ -1,0 +1,52 @@
+import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
+import type { HttpAdapterHost } from '@nestjs/core';
+import { besideEarlier } from '../../http/beside-headers.js';
+import type { HeaderSettings } from '../../http/headers.js';
+import type { HeaderSetter } from '../../engine/calls/rate-limiter.js';
+import type { Decision } from '../../policy/decision.js';
+import { shown } from '../../util/config-error.js';
+import type { Contexts } from '../contexts/contexts.js';
+import { setDecisionHeaders } from './http-answer.js';
+
+/** Sets the headers of decisions that handlers ask for themselves. */
+export class DecisionHeaders implements HeaderSetter {
+  constructor(
+    private readonly adapterHost: HttpAdapterHost,
+    private readonly settings: HeaderSettings,
+    private readonly contexts: Pick<Contexts, 'of'>,
+  ) {}
+
+  set(target: object, decision: Decision): boolean {
+    const { httpAdapter } = this.adapterHost;
+    const response = isHost(target) ? this.responseOf(target) : target;
+    if (isHost(target) && response === undefined) return false;
+    if (!isResponse(response) || httpAdapter === undefined) throw noResponse(target);
+    // Node's own response, which the adapter of Fastify does not know.
+    if (httpAdapter.isHeadersSent(response) === true || response.headersSent === true) return false;
+    setDecisionHeaders(httpAdapter, response, decision, this.settings, besideEarlier);
+    return true;
+  }
+
+  private responseOf(host: ArgumentsHost): unknown {
+    const adapter = this.contexts.of(host.getType<string>());
+    // The adapters read the arguments alone.
+    return adapter?.response?.(host as ExecutionContext);
+  }
+}
+
+function isHost(target: unknown): target is ArgumentsHost {
+  const { getArgs, getType } = Object(target) as Partial<ArgumentsHost>;
+  return typeof getArgs === 'function' && typeof getType === 'function';
+}
+
+/** Express's and Node's response has `setHeader`, Fastify's `header`. */
+function isResponse(given: unknown): given is { readonly headersSent?: unknown } {
+  const { header, setHeader } = Object(given) as { readonly header?: unknown; readonly setHeader?: unknown };
+  return typeof header === 'function' || typeof setHeader === 'function';
+}
+
+function noResponse(target: unknown): TypeError {
+  return new TypeError(
+    `RateLimiter.setHeaders: takes the response, as of @Res({ passthrough: true }), or the ExecutionContext, got ${shown(target)}`,
+  );
+}

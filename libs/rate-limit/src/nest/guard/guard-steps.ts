@@ -1,0 +1,68 @@
+import { types } from 'node:util';
+import type { ExecutionContext } from '@nestjs/common';
+import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
+import { shown } from '../../util/config-error.js';
+import { isPromise } from '../../util/is-promise.js';
+import { notify } from '../../util/notify.js';
+import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { BoundPolicy } from '../types.js';
+
+/**
+ * The steps that a subclass of `RateLimitGuard` overrides. What a step throws or rejects with is the request's answer. One that does
+ * not settle within the deadline must not hold the request up.
+ */
+export class GuardSteps {
+  constructor(private readonly runtime: Pick<RateLimitRuntime, 'functions' | 'identities'>) {}
+
+  /** Whether `shouldSkip` leaves a request out. */
+  async skips(guard: object, answer: unknown): Promise<boolean> {
+    const { functions } = this.runtime;
+    const warning = `${nameOf(guard)}.shouldSkip failed, the request is counted`;
+    const skips = isPromise(answer) ? await functions.step<unknown>('skipIf', warning, answer, () => false) : answer;
+    if (typeof skips === 'boolean' || skips === undefined || skips === null) return skips === true;
+    functions.failed('skipIf', warning, new TypeError(`it must return true or false, got ${shown(skips)}`));
+    return false;
+  }
+
+  /** The identity's tag; without an answer the request follows the policy's `onMissingIdentity`. */
+  tag(
+    guard: object,
+    answer: unknown,
+    policy: BoundPolicy,
+    context: ExecutionContext,
+    resolved: ResolvedIdentities | undefined,
+  ): Promise<string> {
+    const { functions, identities } = this.runtime;
+    if (!isPromise<unknown>(answer)) throw new TypeError(`an identity's tag must be text, got ${shown(answer)}`);
+    return functions.step<string>(
+      'identity',
+      `${nameOf(guard)}.identityTag failed, policy '${policy.name}' counts the request as one without an identity`,
+      answer as PromiseLike<string>,
+      () => identities.withoutIdentity(policy, context, resolved),
+      // `super.identityTag` asks resolvers, each of which has a deadline of its own.
+      1 + identities.functionCount,
+    );
+  }
+
+  /** Settles when `refuse` has answered, or not in time. */
+  refusal(guard: object, answer: PromiseLike<unknown>): Promise<unknown> {
+    const warning = `${nameOf(guard)}.refuse failed, the request gets the answer of the library`;
+    return this.runtime.functions.step<unknown>('problem', warning, answer, () => undefined);
+  }
+
+  /** Notes what `setHeaders` does later: nothing waits for it. */
+  watch(guard: object, answer: unknown): void {
+    // Fastify's response has a method `then` as well.
+    if (answer === undefined || !types.isPromise(answer)) return;
+    const warning = `${nameOf(guard)}.setHeaders failed, and it is not waited for`;
+    notify(
+      () => answer,
+      undefined,
+      (error) => this.runtime.functions.failed('problem', warning, error),
+    );
+  }
+}
+
+function nameOf({ constructor }: object): string {
+  return constructor.name;
+}

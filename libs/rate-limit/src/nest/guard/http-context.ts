@@ -1,0 +1,21 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { HttpRequest } from '../../http/request.js';
+import type { RateLimitRequest } from '../../identity/request-function.js';
+import type { ContextView } from '../contexts/context-view.js';
+
+// `context.switchToHttp()` makes an object and three functions at each call.
+
+/** The platform's request of an HTTP context; in another context what stands for it. */
+export function requestOf(context: ExecutionContext): HttpRequest & RateLimitRequest {
+  return isHttp(context) ? context.getArgByIndex<HttpRequest>(0) : (context as ContextView).request;
+}
+
+/** The platform's response of an HTTP context; in another context the one that answers it, if there is one. */
+export function responseOf(context: ExecutionContext): unknown {
+  return isHttp(context) ? context.getArgByIndex<unknown>(1) : (context as ContextView).response;
+}
+
+/** Whether it is a context of HTTP. The guard and the functions of policies get each other one as a `ContextView`. */
+export function isHttp(context: ExecutionContext): boolean {
+  return context.getType() === 'http';
+}

@@ -1,0 +1,86 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Connections } from '../../http/connections.js';
+import { type IdentityCalls, IdentityChain, type MissingIdentities } from '../../identity/identity-chain.js';
+import type { SyncIdentityResolver } from '../../identity/identity.js';
+import { addressResolver, headerResolver } from '../../identity/resolvers.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
+import { ContextView } from '../contexts/context-view.js';
+import { handlerNameOf } from '../routes/route.js';
+import { isHttp, requestOf } from './http-context.js';
+import type { CheckedOptions } from '../options/check-options.js';
+
+/**
+ * Reads API keys from a header (default `X-API-Key`), kind `api-key`. Name it in the module's `identity` only behind a gateway that
+ * checks keys: other clients can invent a key for each request. Keys in the store always contain a hash.
+ *
+ * @param options.header the header's name, in any case
+ * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
+ * @example RateLimitModule.forRoot({ identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()] })
+ */
+export function apiKeyIdentity(options: { header?: string } = {}): SyncIdentityResolver {
+  return headerResolver('apiKeyIdentity', 'api-key', options, 'X-API-Key');
+}
+
+/**
+ * Reads users from a header (default `X-User-Id`), kind `user`. Name it in the module's `identity` only behind a gateway that
+ * sets the header: other clients can invent a user for each request.
+ *
+ * @param options.header the header's name, in any case
+ * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
+ * @example RateLimitModule.forRoot({ identity: [userIdentity(), ipIdentity()] })
+ */
+export function userIdentity(options: { header?: string } = {}): SyncIdentityResolver {
+  return headerResolver('userIdentity', 'user', options, 'X-User-Id');
+}
+
+/**
+ * Reads the client's address, kind `ip`, by the trust-proxy setting of Express or Fastify, never from a raw `X-Forwarded-For`.
+ * Port and zone are left out, and IPv4-mapped IPv6 counts as IPv4. IPv6 is cut to a prefix, since each subscriber has a whole
+ * one. When a proxy passes on a text that is no address, the address of the connection counts.
+ *
+ * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
+ * @throws {RateLimitConfigError} when the prefix is out of range, or for an unknown option
+ * @example RateLimitModule.forRoot({ identity: [ipIdentity({ ipv6Prefix: 64 })] })
+ */
+export function ipIdentity(options: { ipv6Prefix?: number } = {}): SyncIdentityResolver {
+  return addressResolver(options);
+}
+
+/** The identity chain of the module. Without resolvers it counts addresses alone: clients can invent all other identities. */
+export function identityChain(
+  { identity = [], onMissingIdentity }: Pick<CheckedOptions, 'identity' | 'onMissingIdentity'>,
+  calls: IdentityCalls,
+  hasGone: HasGone,
+  missing?: MissingIdentities<ExecutionContext>,
+): IdentityChain<ExecutionContext> {
+  const peer = {
+    address: addressResolver({}),
+    hasGone,
+    unaddressed: (context: ExecutionContext) => (hasConnection(context) ? undefined : unaddressed(context)),
+  };
+  return new IdentityChain(identity, requestOf, onMissingIdentity, calls, peer, missing);
+}
+
+/** Whether a request without an address lost it: its client closed the connection before it could be read. */
+export type HasGone = (context: ExecutionContext) => boolean;
+
+export function goneClients(connections: Connections): HasGone {
+  return (context) => {
+    if (isHttp(context)) return connections.isLost(requestOf(context));
+    if (!(context instanceof ContextView)) return false;
+    return (context.request.socket !== undefined && connections.isLost(context.request)) || context.client.gone;
+  };
+}
+
+function hasConnection(context: ExecutionContext): boolean {
+  return isHttp(context) || requestOf(context).socket !== undefined;
+}
+
+/** One state for all senders would be an outage for all of them as soon as one sends too much. */
+function unaddressed(context: ExecutionContext): RateLimitConfigError {
+  return new RateLimitConfigError(
+    handlerNameOf(context.getClass(), context.getHandler()),
+    `a request of context '${context.getType()}' has no identity that its policy counts, and no address: let the policy count ` +
+      `by: 'global', or by a function of the context, or choose onMissingIdentity: 'refuse'`,
+  );
+}

@@ -1,0 +1,192 @@
+import { type CanActivate, ForbiddenException, Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common';
+import { GUARDS_METADATA } from '@nestjs/common/constants.js';
+import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { globalGuards, isMadeAnew, preferredGuard } from '../boot/application-guard.js';
+import {
+  connectionHandlerOf,
+  connectionOpened,
+  end,
+  isGateway,
+  isOpen,
+  turnAway,
+  waitFor,
+  type WsClient,
+} from '../contexts/ws.js';
+import { Call } from '../exchanges/call.js';
+import { isPromise } from '../../util/is-promise.js';
+import { withHelp } from '../../util/error-codes.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { Handler } from '../routes/route.js';
+import { RateLimitLogger } from '../module/logger.js';
+
+type GatewayWrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** A gateway's instance, whose method Nest binds when it registers the gateway. */
+interface Gateway {
+  handleConnection?: (...args: unknown[]) => unknown;
+  handleDisconnect?: (...args: unknown[]) => unknown;
+}
+
+/** Limits the connections of WebSocket gateways, which Nest's guards do not reach. */
+@Injectable()
+export class RateLimitGateways implements OnModuleInit {
+  private readonly logger = new RateLimitLogger();
+  private placed = false;
+
+  constructor(
+    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
+    @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+    @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
+  ) {
+    adapterHost.init$.subscribe(() => {
+      const { httpAdapter } = adapterHost;
+      // An application context has none.
+      if (httpAdapter) this.beforeGateways(httpAdapter);
+    });
+  }
+
+  onModuleInit(): void {
+    for (const wrapper of this.gateways()) {
+      const type = wrapper.metatype as Type;
+      const handler = connectionHandlerOf(type);
+      if (handler === undefined || this.runtime.routes.of(type, handler) === undefined) continue;
+      const why = !this.placed
+        ? 'an application without an HTTP server'
+        : isMadeAnew(wrapper)
+          ? 'a gateway that Nest makes anew for each connection'
+          : undefined;
+      if (why === undefined) continue;
+      this.logger.warn(
+        withHelp(
+          `${type.name}.handleConnection: connections are not limited in ${why}; limit the gateway's messages`,
+          'FG_NOT_LIMITED',
+        ),
+      );
+    }
+  }
+
+  /**
+   * Nest initialises the adapter after all providers and just before the gateways: it then takes the gateways'
+   * `handleConnection`. Its own hooks come later.
+   */
+  private beforeGateways(adapter: { init?(): unknown }): void {
+    const init = adapter.init?.bind(adapter);
+    adapter.init = () => {
+      if (!this.placed) this.place();
+      return init?.();
+    };
+  }
+
+  private place(): void {
+    this.placed = true;
+    for (const wrapper of this.gateways()) {
+      if (!isMadeAnew(wrapper)) this.limitConnections(wrapper);
+    }
+  }
+
+  private gateways(): GatewayWrapper[] {
+    return this.discovery
+      .getProviders()
+      .filter(({ metatype }) => typeof metatype === 'function' && isGateway(metatype as Type));
+  }
+
+  /** Every connection is noted, limited or not: with ws, its messages have no other way to the headers of the upgrade. */
+  private limitConnections(wrapper: GatewayWrapper): void {
+    const type = wrapper.metatype as Type;
+    const gateway = wrapper.instance as Gateway;
+    // An arrow function stands on the instance alone.
+    const handler = connectionHandlerOf(type) ?? gateway.handleConnection;
+    const connect = gateway.handleConnection?.bind(gateway);
+    const disconnect = gateway.handleDisconnect?.bind(gateway);
+    /** The clients that the gateway's own method has seen. */
+    const connected = new WeakSet<object>();
+    gateway.handleConnection = (...args) => {
+      const connection = connectionOpened(args);
+      const client = args[0] as WsClient;
+      const guard = handler === undefined ? undefined : this.guardOf(wrapper, handler);
+      if (guard === undefined || !this.isLimited(type, handler!)) {
+        connected.add(client);
+        return connect?.(...args);
+      }
+      const context = new ExecutionContextHost(args, type, handler);
+      context.setType('ws');
+      const admitted = admit(guard, context);
+      waitFor(connection, admitted);
+      return admitted.then(
+        () => {
+          // A client that has left meanwhile would be connected after it was disconnected.
+          if (!isOpen(client)) return undefined;
+          connected.add(client);
+          return handled(context, connect?.(...args));
+        },
+        (error: unknown) => this.turnAway(client, error),
+      );
+    };
+    if (disconnect === undefined) return;
+    gateway.handleDisconnect = (...args) => (connected.has(args[0] as object) ? disconnect(...args) : undefined);
+  }
+
+  /** Whether policies limit connections, or the module's lists of addresses may turn them away. */
+  private isLimited(type: Type, handler: Handler): boolean {
+    const { routes, addressLists } = this.runtime;
+    return addressLists !== undefined || routes.of(type, handler) !== undefined;
+  }
+
+  /** The guard that is bound for all routes, or on the class or the method. */
+  private guardOf({ metatype, host }: GatewayWrapper, handler: object): RateLimitGuard | undefined {
+    const global = preferredGuard(globalGuards(this.application));
+    if (global !== undefined) return global;
+    const bound = [...guardsOf(metatype as Type), ...guardsOf(handler)].map((guard) =>
+      typeof guard === 'function' ? host?.injectables.get(guard)?.instance : guard,
+    );
+    return bound.find((guard): guard is RateLimitGuard => guard instanceof RateLimitGuard);
+  }
+
+  /** The client is told the body of a rejection, and nothing of other errors. Whatever fails, its connection ends. */
+  private turnAway(client: WsClient, error: unknown): void {
+    try {
+      const told = Object(error) as { getError?(): unknown; getResponse?(): unknown };
+      const body = told.getError?.() ?? told.getResponse?.();
+      if (body === undefined) this.logger.error(error);
+      turnAway(client, body ?? { status: 'error', message: 'Internal server error' });
+    } catch (failure) {
+      this.logger.error(failure);
+      end(client);
+    }
+  }
+}
+
+/** Tells those who wait for the connection's end that its handler has run. */
+function handled(context: ExecutionContextHost, returned: unknown): unknown {
+  const call = Call.of(context);
+  if (call === undefined) return returned;
+  if (!isPromise(returned)) {
+    call.returned(returned);
+    call.handled();
+    return returned;
+  }
+  return Promise.resolve(returned).then(
+    (value) => {
+      call.returned(value);
+      call.handled();
+      return value;
+    },
+    (error: unknown) => {
+      call.threw(error);
+      call.handled();
+      throw error;
+    },
+  );
+}
+
+/** Rejects where the guard returns false, as Nest does in its own contexts. */
+async function admit(guard: RateLimitGuard, context: ExecutionContextHost): Promise<void> {
+  if (!(await guard.canActivate(context))) throw new ForbiddenException('Forbidden resource');
+}
+
+function guardsOf(type: object): readonly (Type | CanActivate)[] {
+  return (Reflect.getMetadata(GUARDS_METADATA, type) as readonly (Type | CanActivate)[] | undefined) ?? [];
+}

@@ -1,0 +1,348 @@
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { TrustsHop } from '../../http/client-address.js';
+import { httpClient } from '../../http/http-client.js';
+import { ResolvedIdentities } from '../../identity/resolved-identities.js';
+import { WaitingRoomFullError } from '../../engine/errors.js';
+import { Admission, type Transport } from '../../engine/requests/admission.js';
+import type { Exchange } from '../../engine/requests/exchange.js';
+import type { PolicyCharge } from '../../engine/policy-charge.js';
+import { RequestRecord } from '../../engine/requests/request-record.js';
+import type { BoundPolicy } from '../types.js';
+import type { Decision } from '../../policy/decision.js';
+import { allInOrder } from '../../util/all-in-order.js';
+import { type Answer, attempt } from '../../util/answer.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
+import { isPromise } from '../../util/is-promise.js';
+import { readable } from '../../util/thrown.js';
+import {
+  isRateLimitException,
+  RateLimitAddressBlockedException,
+  RateLimitExceededException,
+  RateLimitUnavailableException,
+  toHttpException,
+} from './exceptions.js';
+import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
+import type { ContextAdapter } from '../contexts/context-adapter.js';
+import { ContextView } from '../contexts/context-view.js';
+import { trustsHopOf } from '../boot/platform.js';
+import { isHttp, requestOf, responseOf } from './http-context.js';
+import { Call } from '../exchanges/call.js';
+import { ResponseExchange } from '../exchanges/exchanges.js';
+import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { Listed } from './address-lists.js';
+import { GuardSteps } from './guard-steps.js';
+import { type MadeCharge, RequestCharges } from './request-charges.js';
+import type { Route } from '../routes/route-policies.js';
+
+/**
+ * Limits the handlers that `@RateLimit` on a method or a class, or the module's `defaults`, name: routes, GraphQL resolvers,
+ * message handlers and those of the module's `contexts`. `RateLimitModule` registers it for all of them, unless `guard: false`:
+ * then bind it, or a subclass of it, yourself. A subclass that the application binds globally also answers for the module's
+ * `middleware`.
+ *
+ * In every context `context.switchToHttp().getRequest()` is what stands for the request, for the guard's steps. The functions of
+ * policies get it first, and the context behind it.
+ *
+ * Made to be extended: `shouldSkip`, `identityTag`, `setHeaders` and `refuse` are its steps.
+ *
+ * @example
+ * ```ts
+ * \@Injectable()
+ * class InternalsPass extends RateLimitGuard {
+ *   protected override shouldSkip(context: ExecutionContext) {
+ *     return isInternal(context.switchToHttp().getRequest());
+ *   }
+ * }
+ * ```
+ */
+@Injectable()
+export class RateLimitGuard implements CanActivate {
+  // Injected as properties, so that a subclass has a constructor of its own.
+  @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime;
+  @Inject(HttpAdapterHost) protected readonly adapterHost!: HttpAdapterHost;
+  private trustsHop: TrustsHop | undefined;
+  /** How many calls wait, by what they wait for. */
+  private readonly arriving = new WeakMap<object, number>();
+  private admission: Admission<ExecutionContext> | undefined;
+  private ownChargeMaker: RequestCharges | undefined;
+  private ownSteps: GuardSteps | undefined;
+
+  /**
+   * @throws {RateLimitExceededException} 429, when a policy rejects the request
+   * @throws {RateLimitAddressBlockedException} 403, when the module's `blockList` has the client's address
+   * @throws {RateLimitIdentityMissingException} 401, when the request has no identity and `onMissingIdentity` is `'refuse'`
+   * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, when too many
+   *   requests wait (nothing is charged then), or while the application shuts down
+   */
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    if (this.runtime === undefined) throw notInjected(this);
+    if (!isHttp(context)) return this.limitElsewhere(context);
+    const route = this.runtime.routes.of(context.getClass(), context.getHandler());
+    // Without policies there is nothing to count twice, and the lists are remembered.
+    if (route === undefined) return this.runtime.addressLists === undefined || this.limitUnlessListed(route, context);
+    return !RequestRecord.of(requestOf(context)).isFirstGuard(route) || this.limitUnlessListed(route, context);
+  }
+
+  /** Requests for which it is true are not counted by any policy. */
+  protected shouldSkip(_context: ExecutionContext): boolean | Promise<boolean> {
+    return false;
+  }
+
+  /**
+   * The identity that the policy counts: what stands between the braces of its key. `identityTag` of a `{ kind, value }` makes
+   * one.
+   *
+   * @param resolved the identities that other policies of the request have found. Pass it to `super`: without it, resolvers are
+   *   asked again.
+   */
+  protected identityTag(
+    policy: BoundPolicy,
+    context: ExecutionContext,
+    resolved?: ResolvedIdentities,
+  ): string | Promise<string> {
+    return this.runtime.identities.tag(policy, context, resolved);
+  }
+
+  /** Sets the headers of an allowed or rejected request. The policies of the module's `middleware` come first in the decision. */
+  protected setHeaders(context: ExecutionContext, decision: Decision): void {
+    const response = responseOf(context);
+    const { httpAdapter } = this.adapterHost;
+    // Other contexts may have no response, or one that is sent while their operation still runs.
+    if (!isHttp(context) && (response === undefined || httpAdapter.isHeadersSent(response) === true)) return;
+    setDecisionHeaders(httpAdapter, response, decision, this.runtime.headers);
+  }
+
+  /** Answers a rejected request, by throwing. */
+  protected refuse(_context: ExecutionContext, decision: Decision): never | Promise<never> {
+    throw new RateLimitExceededException(decision);
+  }
+
+  /**
+   * @internal Limits a request whose address is in neither list of the module.
+   *
+   * @param route undefined for a handler that no policy limits
+   */
+  limitUnlessListed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+    if (this.runtime === undefined) throw notInjected(this);
+    const { addressLists } = this.runtime;
+    if (addressLists === undefined) return route === undefined || this.limitUnlessSkipped(route, context);
+    const record = this.recordOf(context);
+    return attempt(
+      (): Answer<Listed> => record.listed ?? addressLists.of(context),
+      (listed) => this.limitListed(listed, record, route, context),
+      (error) => this.fail(context, error),
+    );
+  }
+
+  private limitListed(
+    listed: Listed,
+    record: RequestRecord,
+    route: Route | undefined,
+    context: ExecutionContext,
+  ): Answer<boolean> {
+    record.listed = listed;
+    if (listed === 'block') return this.fail(context, new RateLimitAddressBlockedException());
+    return listed === 'allow' || route === undefined || this.limitUnlessSkipped(route, context);
+  }
+
+  /**
+   * @internal Limits a request by the policies of its route, or by those of the middleware. What needs no waiting is not
+   * awaited: every request would pay for the promise.
+   */
+  limitUnlessSkipped(route: Route, context: ExecutionContext): Answer<boolean> {
+    if (this.runtime === undefined) throw notInjected(this);
+    let skipped: Answer<boolean>;
+    try {
+      skipped = this.shouldSkip(context);
+    } catch (error) {
+      throw readable(error);
+    }
+    if (typeof skipped === 'boolean') return skipped || this.limit(route, context);
+    return this.steps.skips(this, skipped).then((skip) => skip || this.limit(route, context));
+  }
+
+  /** Limits a handler of another context than HTTP. */
+  private async limitElsewhere(context: ExecutionContext): Promise<boolean> {
+    const { contexts, operations, routes } = this.runtime;
+    const adapter = contexts.of(context.getType());
+    if (adapter === undefined) {
+      this.runtime.warnOfContext(context);
+      return true;
+    }
+    const opened = adapter.opened?.(context);
+    if (opened !== undefined && isPromise(opened)) await this.waitUntil(opened, context, adapter);
+    const route = routes.of(context.getClass(), context.getHandler());
+    // One array of arguments belongs to one call, and all of its guards.
+    if (route === undefined && this.runtime.addressLists === undefined) return true;
+    const call = RequestRecord.of(context.getArgs());
+    if (!call.isFirstGuard(route ?? context.getHandler())) return true;
+    await contexts.prepare(adapter);
+    const record = operations.of(adapter.operation?.(context), adapter.execution?.(context)) ?? call;
+    return this.limitUnlessListed(route, this.view(context, adapter, record));
+  }
+
+  /**
+   * Waits for what comes before a call, such as the decision on its connection. As many calls may wait for one as may wait of one
+   * client: a connection that waits for its slot may bring any number of messages.
+   */
+  private async waitUntil(opened: Promise<unknown>, context: ExecutionContext, adapter: ContextAdapter): Promise<void> {
+    const waiting = this.arriving.get(opened) ?? 0;
+    if (waiting >= this.runtime.options.maxWaitingPerClient) {
+      await this.runtime.contexts.prepare(adapter);
+      this.fail(this.view(context, adapter, new RequestRecord()), new WaitingRoomFullError());
+    }
+    this.arriving.set(opened, waiting + 1);
+    try {
+      await opened;
+    } finally {
+      this.arriving.set(opened, this.arriving.get(opened)! - 1);
+    }
+  }
+
+  private view(context: ExecutionContext, adapter: ContextAdapter, record: RequestRecord): ContextView {
+    return new ContextView(context, adapter, record, () => (this.trustsHop ??= trustsHopOf(this.adapterHost)));
+  }
+
+  private limit(route: Route, context: ExecutionContext): Answer<boolean> {
+    const request = requestOf(context);
+    this.runtime.forwarded.see(request);
+    const { fixed } = route;
+    if (fixed !== undefined) return this.limitBy(fixed, context);
+    return this.runtime.policyFunctions.policiesOf(route, context).then(
+      (policies) => this.limitBy(policies, context),
+      (error: unknown) => this.fail(context, error),
+    );
+  }
+
+  private limitBy(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<boolean> {
+    let charges: Answer<readonly PolicyCharge[]>;
+    // Not by `attempt`: every request passes here, and would pay for its functions.
+    try {
+      charges = this.chargesOf(policies, context);
+    } catch (error) {
+      return this.fail(context, error);
+    }
+    if (!(charges instanceof Promise)) return charges.length === 0 || this.admit(context, charges);
+    return charges.then(
+      (made) => made.length === 0 || this.admit(context, made),
+      (error: unknown) => this.fail(context, error),
+    );
+  }
+
+  /** The charges that shadows have not left out. Those that have to be waited for are made side by side. */
+  private chargesOf(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<readonly PolicyCharge[]> {
+    const resolved = policies.length > 1 ? new ResolvedIdentities() : undefined;
+    let made: MadeCharge[] | undefined;
+    let waits = false;
+    for (let i = 0; i < policies.length; i++) {
+      let charge: MadeCharge;
+      try {
+        charge = this.chargeMaker.make(policies[i]!, context, resolved);
+      } catch (error) {
+        if (!waits) throw error;
+        charge = Promise.reject(error); // no promise before it is left alone
+      }
+      if (charge === undefined) continue;
+      waits ||= isPromise(charge);
+      // A literal with one element takes less than an empty array that grows.
+      if (made === undefined) made = [charge];
+      else made.push(charge);
+    }
+    if (!waits) return (made as PolicyCharge[] | undefined) ?? [];
+    return allInOrder(made!).then((charges) => charges.filter((charge) => charge !== undefined));
+  }
+
+  private get chargeMaker(): RequestCharges {
+    return (this.ownChargeMaker ??= new RequestCharges(this.runtime, (policy, context, resolved) => {
+      const tag = this.identityTag(policy, context, resolved);
+      // The functions that the library's own step asks have their deadlines.
+      const isOwn = typeof tag === 'object' && this.identityTag !== RateLimitGuard.prototype.identityTag;
+      return isOwn ? this.steps.tag(this, tag, policy, context, resolved) : tag;
+    }));
+  }
+
+  private get steps(): GuardSteps {
+    return (this.ownSteps ??= new GuardSteps(this.runtime));
+  }
+
+  private admit(context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
+    this.admission ??= new Admission(
+      this.runtime.engine,
+      this.runtime.waitingRoom,
+      this.transport(),
+      this.runtime.pending,
+    );
+    return this.admission.admit(context, charges, this.recordOf(context));
+  }
+
+  private recordOf(context: ExecutionContext): RequestRecord {
+    return context instanceof ContextView ? context.record : RequestRecord.of(requestOf(context));
+  }
+
+  private transport(): Transport<ExecutionContext> {
+    return {
+      decided: (context, decision) => {
+        try {
+          this.steps.watch(this, this.setHeaders(context, decision));
+        } catch (error) {
+          throw readable(error);
+        }
+      },
+      reject: (context, decision) => this.reject(context, decision),
+      failed: (context, error) => this.fail(context, error),
+      exchange: (context) => (context instanceof ContextView ? context.exchange : exchangeOf(context)),
+    };
+  }
+
+  /** Rejects a request whose headers are set, or left out by a subclass. */
+  private reject(context: ExecutionContext, decision: Decision): never | Promise<never> {
+    const answered = (error: unknown): never => {
+      RateLimitExceededException.markAnswered(error);
+      throw inWordsOf(context, error);
+    };
+    const refused = (): never => answered(new RateLimitExceededException(decision));
+    let answer: unknown;
+    try {
+      answer = this.refuse(context, decision);
+    } catch (error) {
+      return answered(readable(error));
+    }
+    // A step that throws nothing must not let the request pass.
+    return isPromise(answer) ? this.steps.refusal(this, answer).then(refused, answered) : refused();
+  }
+
+  /** A 503 says when to retry, as a 429 does. */
+  private fail(context: ExecutionContext, error: unknown): never {
+    const exception = toHttpException(readable(error));
+    const { httpAdapter } = this.adapterHost;
+    const response = responseOf(context);
+    if (
+      exception instanceof RateLimitUnavailableException &&
+      response !== undefined &&
+      httpAdapter.isHeadersSent(response) !== true
+    ) {
+      setRetryAfter(httpAdapter, response, exception.retryAfter);
+    }
+    throw inWordsOf(context, exception);
+  }
+}
+
+/** The life of an HTTP request. */
+function exchangeOf(context: ExecutionContext): Exchange {
+  const [request, response] = [requestOf(context), responseOf(context)];
+  return new ResponseExchange(request, response, Call.for(context), httpClient(request, response));
+}
+
+/** A rejection as the context's clients understand it. Errors of the application stay as they are. */
+function inWordsOf(context: ExecutionContext, error: unknown): unknown {
+  return context instanceof ContextView && isRateLimitException(error) ? context.toError(error) : error;
+}
+
+function notInjected({ constructor }: object): RateLimitConfigError {
+  return new RateLimitConfigError(
+    constructor.name,
+    'was made with new, so that Nest injected nothing: provide the class, and bind it with APP_GUARD, @UseGuards or app.get()',
+    'FG_MODULE_IMPORT',
+  );
+}

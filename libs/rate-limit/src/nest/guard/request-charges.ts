@@ -1,0 +1,89 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { ClientGoneError, IdentityMissingError } from '../../identity/errors.js';
+import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
+import type { PolicyCharge } from '../../engine/policy-charge.js';
+import { shown } from '../../util/config-error.js';
+import { type Answer, andThen, attempt } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
+import { readable } from '../../util/thrown.js';
+import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { BoundPolicy } from '../types.js';
+
+/** A charge; undefined for a shadow that leaves the request out. */
+export type MadeCharge = Answer<PolicyCharge | undefined>;
+
+/** Finds the identity that a policy counts: the guard's step. */
+type FindTag = (
+  policy: BoundPolicy,
+  context: ExecutionContext,
+  resolved: ResolvedIdentities | undefined,
+) => string | Promise<string>;
+
+/** Makes the charges of a request: the identity that a policy counts, its cost, and the numbers of the client's plan. */
+export class RequestCharges {
+  constructor(
+    private readonly runtime: Pick<RateLimitRuntime, 'engine' | 'plans' | 'functions' | 'policyFunctions'>,
+    private readonly tagOf: FindTag,
+  ) {}
+
+  /**
+   * The charge of one policy. What needs no waiting is not awaited.
+   *
+   * @throws what the step that finds the identity throws; a shadow leaves the request out then
+   */
+  make(policy: BoundPolicy, context: ExecutionContext, resolved: ResolvedIdentities | undefined): MadeCharge {
+    if (!policy.shadow) return this.asked(policy, context, resolved);
+    const leaveOut = (error: unknown): undefined => this.leaveOut(policy, error);
+    return attempt<PolicyCharge, PolicyCharge | undefined>(
+      () => this.asked(policy, context, resolved),
+      (charge) => charge,
+      leaveOut,
+    );
+  }
+
+  /** A request without an identity is no failure. */
+  private leaveOut({ name }: BoundPolicy, thrown: unknown): undefined {
+    const error = readable(thrown);
+    if (error instanceof IdentityMissingError || error instanceof ClientGoneError) return;
+    this.runtime.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
+  }
+
+  private asked(
+    policy: BoundPolicy,
+    context: ExecutionContext,
+    resolved: ResolvedIdentities | undefined,
+  ): Answer<PolicyCharge> {
+    const tag = this.tagOf(policy, context, resolved);
+    // A thenable of another library need not return a promise from `then`.
+    return typeof tag === 'object' && isPromise(tag)
+      ? Promise.resolve(tag).then((found) => this.priced(policy, found, context))
+      : this.priced(policy, tag, context);
+  }
+
+  private priced(policy: BoundPolicy, tag: string, context: ExecutionContext): Answer<PolicyCharge> {
+    const { cost } = policy;
+    if (typeof cost === 'number') return this.charge(policy, tag, cost, context);
+    return this.runtime.policyFunctions.costOf(policy, context).then((own) => this.charge(policy, tag, own, context));
+  }
+
+  private charge(policy: BoundPolicy, tag: string, cost: number, context: ExecutionContext): Answer<PolicyCharge> {
+    if (typeof tag !== 'string' || tag === '') {
+      throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
+    }
+    if (policy.plans === undefined) return this.chargeInZone(policy, tag, cost, context);
+    // No policy with plans is bound to a route without the module's `plan`.
+    const planned = this.runtime.plans!.policyFor(policy, tag, context);
+    return andThen(planned, (variant) => this.chargeInZone(variant, tag, cost, context));
+  }
+
+  private chargeInZone(
+    policy: BoundPolicy,
+    tag: string,
+    cost: number,
+    context: ExecutionContext,
+  ): Answer<PolicyCharge> {
+    const { engine, policyFunctions } = this.runtime;
+    if (policy.timeZone === undefined) return engine.charge(policy, tag, cost);
+    return policyFunctions.timeZones.policyFor(policy, tag, context).then((inZone) => engine.charge(inZone, tag, cost));
+  }
+}

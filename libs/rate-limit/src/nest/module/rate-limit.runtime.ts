@@ -1,0 +1,382 @@
+import {
+  type ExecutionContext,
+  Injectable,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
+import { ClockOffset } from '../../http/clock-offset.js';
+import { Connections, takesUpgrades } from '../../http/connections.js';
+import { type HeaderSettings, saysUnits } from '../../http/headers.js';
+import { ForwardedWatch, trustProxyWarning } from '../../http/trust-proxy.js';
+import { Fallback } from '../../engine/fallback.js';
+import { LimitExplainer } from '../../engine/explain/limit-explainer.js';
+import { Leases } from '../../engine/settling/leases.js';
+import { Engine } from '../../engine/engine.js';
+import { PendingCharges } from '../../engine/settling/pending-charges.js';
+import { CallPolicies } from '../../engine/calls/call-policies.js';
+import { ActiveOverrides } from '../../engine/overrides/active-overrides.js';
+import { KnownPolicies } from '../../engine/overrides/known-policies.js';
+import { OverrideWatch } from '../../engine/overrides/override-watch.js';
+import { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
+import { Plans } from '../../engine/functions/plans.js';
+import { RateLimiter } from '../../engine/calls/rate-limiter.js';
+import { StoreGateway } from '../../engine/store-gateway.js';
+import { UserFunctions } from '../../engine/functions/user-functions.js';
+import { WaitingRoom } from '../../engine/requests/waiting-room.js';
+import { Monitor } from '../../metrics/monitor.js';
+import type { BoundPolicy } from '../types.js';
+import { NamedPolicies } from '../../policy/named-policies.js';
+import type { ParsedPolicy } from '../../policy/parse-policy.js';
+import type { RateLimitStore } from '../../stores/store.js';
+import { lackOf, type StoreTraits } from '../../stores/traits.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { withHelp } from '../../util/error-codes.js';
+import type { Logger } from '../../util/logger.js';
+import { AddressLists } from '../guard/address-lists.js';
+import { type LimitableHandler, limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
+import { Contexts } from '../contexts/contexts.js';
+import { linkReplies } from '../contexts/fastify-replies.js';
+import { Operations } from '../contexts/operations.js';
+import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
+import { DecisionHeaders } from '../guard/decision-headers.js';
+import { requestOf } from '../guard/http-context.js';
+import { goneClients, identityChain } from '../guard/identities.js';
+import { type GuardCheck, KnownHandlers } from '../routes/known-handlers.js';
+import { LateIdentities } from '../guard/late-identities.js';
+import { openStore, overridingStore } from './open-store.js';
+import type { CheckedOptions } from '../options/check-options.js';
+import { planSettings } from '../options/plan-settings.js';
+import { checkPlans } from '../boot/plan-checks.js';
+import { serverOf, trustProxyOf } from '../boot/platform.js';
+import { PolicyFunctions } from '../routes/policy-functions.js';
+import { type Route, RoutePolicies } from '../routes/route-policies.js';
+import { replacedDefaults, unguardedHandlers, sourcesOf } from '../routes/route-sources.js';
+import type { IdentityChain } from '../types.js';
+import { RateLimitLogger } from './logger.js';
+import { checkMiddlewareCosts } from '../boot/middleware-costs.js';
+
+/** Marks the runtimes of any copy of the package. */
+const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
+
+/**
+ * Puts the limiter together from the module's options, and gives it the module's life: it checks every route's policies at
+ * boot, rejects the requests that wait before the server closes, and closes the store at shutdown.
+ */
+@Injectable()
+export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
+  readonly [RUNTIME] = THIS_COPY;
+  readonly engine: Engine;
+  /** The engine without metrics and `onDecision`: for charges that are no decision on a request. */
+  readonly unobserved: Engine;
+  readonly limiter: RateLimiter;
+  readonly overrides: RateLimitOverrides;
+  readonly identities: IdentityChain;
+  readonly routes: RoutePolicies;
+  readonly policyFunctions: PolicyFunctions;
+  /** The plans of clients; undefined without the module's `plan`. */
+  readonly plans: Plans<ExecutionContext> | undefined;
+  /** Calls the application's functions within the deadline. */
+  readonly functions: UserFunctions;
+  /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
+  readonly middleware: Route | undefined;
+  /** The module's allow and block lists; undefined without them. */
+  readonly addressLists: AddressLists | undefined;
+  readonly waitingRoom: WaitingRoom;
+  readonly leases: Leases;
+  readonly pending: PendingCharges;
+  readonly contexts: Contexts;
+  /** What operations of several handlers were charged. */
+  readonly operations = new Operations();
+  /** What shapes the headers of decisions. */
+  readonly headers: HeaderSettings;
+  /** Sees every limited request. */
+  readonly forwarded: ForwardedWatch;
+  private readonly policies: NamedPolicies<ExecutionContext>;
+  private readonly overrideWatch: OverrideWatch;
+  private readonly fallback: Fallback;
+  private readonly traits: StoreTraits;
+  private readonly connections = new Connections();
+  /** Whether a request has no address because its client has gone. */
+  readonly hasGone = goneClients(this.connections);
+  private readonly unknownContexts = new Set<string>();
+
+  private constructor(
+    readonly options: CheckedOptions,
+    private readonly opened: Awaited<ReturnType<typeof openStore>>,
+    readonly monitor: Monitor,
+    private readonly logger: Logger,
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly adapterHost: HttpAdapterHost,
+    private readonly isGuarded: GuardCheck,
+  ) {
+    const { keyPrefix, defaults, deadlineMs } = options;
+    this.functions = new UserFunctions(deadlineMs, monitor, logger);
+    this.plans = options.plan && new Plans(planSettings(options.plan), requestOf, this.functions, monitor);
+    this.headers = {
+      headers: options.headers,
+      partitionKeySecret: options.partitionKeySecret,
+      offset: new ClockOffset(),
+    };
+    this.addressLists = AddressLists.of(options, this.functions, monitor, this.hasGone);
+    this.policies = new NamedPolicies(options.policies);
+    const late = new LateIdentities(
+      () => this.identities,
+      (policy) => monitor.identityMissing(policy),
+      logger,
+    );
+    this.identities = identityChain(options, this.functions, this.hasGone, late);
+    this.waitingRoom = new WaitingRoom(options, opened.store.timer);
+    this.forwarded = new ForwardedWatch(
+      () => trustProxyOf(adapterHost),
+      (message) => logger.warn(message),
+    );
+    this.contexts = new Contexts(options.contexts);
+    this.routes = new RoutePolicies(
+      this.policies,
+      defaults,
+      keyPrefix,
+      this.identities,
+      this.functions,
+      logger,
+      this.plans !== undefined,
+    );
+    this.middleware = this.routes.beforeRouting(options.middleware);
+    this.policyFunctions = new PolicyFunctions(this.functions);
+    const gateway = new StoreGateway(opened, logger);
+    this.traits = gateway.traits;
+    const fallback = (this.fallback = new Fallback(options, logger));
+    const active = new ActiveOverrides(logger, opened.overrides.processMs);
+    this.engine = new Engine(keyPrefix, gateway, fallback, monitor, active);
+    this.unobserved = new Engine(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
+    this.leases = new Leases(logger, opened.store.timer);
+    this.pending = new PendingCharges(this.leases, this.functions);
+    const named = new CallPolicies(this.policies, keyPrefix, logger, gateway.traits.prefetch);
+    const known = new KnownPolicies(this.policies, named, this.routes);
+    const insight = new LimitExplainer({
+      limiter: this.unobserved,
+      places: new KnownHandlers(discovery, scanner, isGuarded, this.contexts, this.routes, this.middleware, defaults),
+      policies: known,
+      routes: this.routes,
+      named: this.policies,
+      plans: this.plans,
+      timeZones: this.policyFunctions.timeZones,
+      overrides: opened.overrides,
+      defaults: options,
+      kinds: (options.identity ?? []).map(({ kind }) => kind),
+    });
+    this.limiter = new RateLimiter(
+      this.engine,
+      named,
+      this.routes,
+      monitor,
+      this.waitingRoom,
+      this.plans,
+      this.leases,
+      insight,
+      this.policyFunctions.timeZones,
+      new DecisionHeaders(adapterHost, this.headers, this.contexts),
+    );
+    this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
+    this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
+  }
+
+  /** The store that decides. */
+  get store(): RateLimitStore {
+    return this.opened.store;
+  }
+
+  /**
+   * @param override decides in place of the store that the options ask for; none is opened then
+   * @param isGuarded whether the guard stands before a handler
+   */
+  static async create(
+    options: CheckedOptions,
+    discovery: DiscoveryService,
+    scanner: MetadataScanner,
+    adapterHost: HttpAdapterHost,
+    override: RateLimitStore | null,
+    isGuarded: GuardCheck,
+  ): Promise<RateLimitRuntime> {
+    // Nest calls no hook of a module that is loaded lazily, so the check of `onModuleInit` would not come.
+    expectAlone([...runtimesOf(discovery), THIS_COPY]);
+    const logger = new RateLimitLogger();
+    const monitor = new Monitor(options, logger);
+    const opened = override === null ? await openStore(options, monitor, logger) : overridingStore(override, options);
+    return new RateLimitRuntime(options, opened, monitor, logger, discovery, scanner, adapterHost, isGuarded);
+  }
+
+  async onModuleInit(): Promise<void> {
+    expectAlone(runtimesOf(this.discovery));
+    const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
+    await this.checkPolicies(handlers);
+    for (const warning of warningsOfHandlers(handlers, this.discovery, this.scanner)) {
+      this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
+    }
+    const unguarded = unguardedHandlers(handlers, this.options.defaults, this.isGuarded);
+    if (unguarded !== undefined) this.logger.warn(withHelp(unguarded, 'FG_NOT_LIMITED'));
+    const replaced = replacedDefaults(handlers, this.options.defaults);
+    if (replaced !== undefined) this.logger.log(replaced);
+    this.connections.watch(serverOf(this.adapterHost));
+    if (handlers.some(({ adapter }) => adapter.type === 'graphql')) linkReplies(this.adapterHost);
+    this.logTrustedHeaders();
+    if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
+      this.logger.warn(
+        withHelp(
+          `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them ` +
+            `with @RateLimit on the gateway's handleConnection`,
+          'FG_NOT_LIMITED',
+        ),
+      );
+    }
+    for (const warning of [trustProxyWarning(trustProxyOf(this.adapterHost)), this.opened.warning]) {
+      if (warning !== undefined) this.logger.warn(warning);
+    }
+    await this.opened.store.connect?.();
+    await this.overrideWatch.start();
+    // An outage may begin with a request, and a value that is awaited would come after it.
+    if (!this.traits.isLocal) this.fallback.noteProcesses();
+    this.logger.log(this.opened.description);
+  }
+
+  onModuleDestroy(): void {
+    this.waitingRoom.close();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.overrideWatch.stop();
+    await this.engine.close();
+    if (this.opened.owned) await this.opened.store.close?.();
+  }
+
+  /** Warns once of a kind of contexts without an adapter, where a policy looks as if it limited a handler. */
+  warnOfContext(context: ExecutionContext): void {
+    const type = context.getType<string>();
+    const handler = context.getHandler();
+    const { sources } = sourcesOf(context.getClass(), handler, this.options.defaults);
+    if (sources.length === 0 || this.unknownContexts.has(type)) return;
+    this.unknownContexts.add(type);
+    this.logger.warn(
+      withHelp(
+        `${context.getClass().name}.${handler.name}: contexts of type '${type}' are not limited, because no adapter knows them: ` +
+          `give one in the option contexts of RateLimitModule`,
+        'FG_NOT_LIMITED',
+      ),
+    );
+  }
+
+  private async checkPolicies(handlers: readonly LimitableHandler[]): Promise<void> {
+    for (const policy of this.policies) {
+      this.expectSupport(policy, 'RateLimitModule, policies');
+      for (const warning of policy.warnings) {
+        this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
+      }
+      this.monitor.policies.of(policy);
+      if (policy.candidate !== undefined) this.monitor.policies.of(policy.candidate);
+    }
+    for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
+    for (const policy of this.middleware?.staticPolicies ?? []) {
+      this.expectSupport(policy, 'RateLimitModule, middleware');
+      this.warnOfUnit(policy, 'RateLimitModule, middleware');
+    }
+    for (const { type, handler, name, adapter } of handlers) {
+      const route = this.routes.of(type, handler);
+      // A handler of another context, or of a GraphQL operation, does not share what the middleware has charged.
+      if (adapter.type === 'http') checkMiddlewareCosts(this.middleware, route, name);
+      for (const policy of route?.fixed ?? []) this.expect(policy, name);
+      for (const policy of route?.staticPolicies ?? []) {
+        this.expectSupport(policy, name);
+        this.warnOfUnit(policy, name);
+      }
+      await this.contexts.prepare(adapter);
+    }
+    if (this.options.plan !== undefined) checkPlans(this.options.plan, this.policies, this.routes);
+  }
+
+  private logTrustedHeaders(): void {
+    const headers = new Set((this.options.identity ?? []).flatMap(({ header }) => header ?? []));
+    if (headers.size === 0) return;
+    this.logger.log(
+      `Identities are taken from the headers ${[...headers].join(', ')}: a gateway must set or remove each of them, or clients invent identities`,
+    );
+  }
+
+  /** The metrics count a policy from zero on, not from its first request. */
+  private expect(policy: BoundPolicy, where: string): void {
+    this.monitor.policies.of(policy);
+    if (asksForKind(policy)) this.monitor.expectIdentities(policy.name);
+    this.warnOfPlaces(policy, where);
+  }
+
+  /** A store of the application may not know every option of policies. */
+  private expectSupport(policy: ParsedPolicy<ExecutionContext>, where: string): void {
+    const lack = lackOf(this.traits, policy) ?? (policy.candidate && lackOf(this.traits, policy.candidate));
+    if (lack !== undefined)
+      throw new RateLimitConfigError(`${where}, policy '${policy.name}'`, lack, 'FG_INVALID_POLICY');
+    if (policy.prefetch !== undefined && !this.traits.prefetch) this.expectPrefetch(policy, where);
+  }
+
+  /** Prefetches end by the store's clock. In the process, or with a store that does not know of them, they would spare nothing. */
+  private expectPrefetch({ name }: ParsedPolicy<ExecutionContext>, where: string): void {
+    const { whyNoPrefetch: why } = this.traits;
+    if (why !== undefined) throw new RateLimitConfigError(`${where}, policy '${name}'`, why, 'FG_INVALID_POLICY');
+    this.logger.warn(
+      withHelp(
+        `${where}: prefetch of policy '${name}' has no effect with this store, which decides each request: it needs Redis, or a store ` +
+          `whose supports include 'prefetch'`,
+        'FG_OPTION_WITHOUT_EFFECT',
+      ),
+    );
+  }
+
+  private warnOfUnit({ name, quotaUnit, algorithm, shadow }: BoundPolicy, where: string): void {
+    const { headers } = this.options;
+    // A concurrency has its unit by default.
+    if (shadow || quotaUnit === 'requests' || algorithm.lease !== undefined || saysUnits(headers)) return;
+    this.logger.warn(
+      withHelp(
+        `${where}: quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,
+        'FG_OPTION_WITHOUT_EFFECT',
+      ),
+    );
+  }
+
+  /** Warns if a queue is longer than the requests that may wait in a process: 503s begin before the queue is full. */
+  private warnOfPlaces({ name, algorithm, by, cost, shadow }: BoundPolicy, where: string): void {
+    const option = by === 'global' ? 'maxWaiting' : 'maxWaitingPerClient';
+    const places = Math.floor(algorithm.limit / (Number(cost) || 1));
+    if (shadow || !algorithm.delays || !(places > this.options[option])) return;
+    this.logger.warn(
+      withHelp(
+        `${where}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +
+          `can wait in one process: ${option} is ${this.options[option]}`,
+        'FG_QUEUE_TOO_LONG',
+      ),
+    );
+  }
+}
+
+/** Whether requests may lack the identity that the policy asks for. */
+function asksForKind({ by }: BoundPolicy): boolean {
+  return by === 'user' || by === 'api-key' || typeof by === 'function';
+}
+
+/** The copies of the package that the application's runtimes are of. */
+function runtimesOf(discovery: DiscoveryService): Copy[] {
+  return discovery.getProviders().flatMap(({ instance }) => (instance as { [RUNTIME]?: Copy } | null)?.[RUNTIME] ?? []);
+}
+
+/** Two modules would charge each request twice. */
+function expectAlone(runtimes: readonly Copy[]): void {
+  if (runtimes.length <= 1) return;
+  const copies = [...new Set(runtimes.map(textOf))];
+  throw new RateLimitConfigError(
+    'RateLimitModule',
+    copies.length === 1
+      ? 'is imported twice with options: import it once, in the root module'
+      : `is imported twice, from several copies of nestjs-floodgate: ${copies.join('; ')}. ${HOW_TO_MEND}`,
+    'FG_MODULE_IMPORT',
+  );
+}

@@ -1,0 +1,64 @@
+import type { Type } from '@nestjs/common';
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import type { HandlerDirectory } from '../../engine/explain/limit-explainer.js';
+import type { HandlerClass } from '../../engine/calls/rate-limiter.js';
+import type { KnownHandler } from '../../engine/explain/limit-table.js';
+import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
+import type { Contexts } from '../contexts/contexts.js';
+import { handlerNameOf } from './route.js';
+import type { Route, RoutePolicies } from './route-policies.js';
+import { sourcesOf } from './route-sources.js';
+import type { BoundPolicy, PolicySource } from '../types.js';
+
+/** Whether the guard stands before a handler. */
+export type GuardCheck = (type: Type, handler: object) => boolean;
+
+/** The handlers of the application with what limits them, for `RateLimiter.table` and `explain`. */
+export class KnownHandlers implements HandlerDirectory {
+  /** @param beforeRouting what limits all traffic */
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly isGuarded: GuardCheck,
+    private readonly contexts: Contexts,
+    private readonly routes: RoutePolicies,
+    private readonly beforeRouting: Route | undefined,
+    private readonly defaults: readonly PolicySource[],
+  ) {}
+
+  get middleware(): { readonly chosen: boolean; readonly policies: readonly BoundPolicy[] } {
+    const { staticPolicies, unconditional = [] } = this.beforeRouting ?? { staticPolicies: [] };
+    return { chosen: staticPolicies === undefined, policies: unconditional };
+  }
+
+  /** Anew at each call: modules can be loaded later. */
+  handlers(): readonly KnownHandler[] {
+    const found = limitableHandlers(this.discovery, this.scanner, this.contexts);
+    return Array.from(found, (one) => this.known(one));
+  }
+
+  handlerOf(controller: HandlerClass, method: string, where: string): KnownHandler {
+    const type = controller as Type;
+    const handler: unknown = (type?.prototype as Readonly<Record<string, unknown>> | undefined)?.[method];
+    const adapter = typeof handler === 'function' ? this.contexts.adapterOf(type, handler) : undefined;
+    if (typeof handler !== 'function' || adapter === undefined) {
+      throw new TypeError(
+        `${where}: ${type?.name}.${method} is no handler of a request: it has no decorator of a route, a resolver or a message`,
+      );
+    }
+    return this.known({ type, handler, adapter });
+  }
+
+  private known({ type, handler, adapter }: Omit<LimitableHandler, 'name'>): KnownHandler {
+    const route = this.routes.of(type, handler);
+    return {
+      context: adapter.type,
+      handler: handlerNameOf(type, handler),
+      route: this.routes.placeOf(type, handler),
+      origin: sourcesOf(type, handler, this.defaults).origin,
+      guarded: this.isGuarded(type, handler),
+      chosen: route !== undefined && route.staticPolicies === undefined,
+      policies: route?.unconditional ?? [],
+    };
+  }
+}

@@ -1,0 +1,54 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { TimeZones } from '../../engine/functions/time-zones.js';
+import type { UserFunctions } from '../../engine/functions/user-functions.js';
+import { shown } from '../../util/config-error.js';
+import { DEFAULT_COST } from '../../policy/policy-options.js';
+import { requestOf } from '../guard/http-context.js';
+import type { BoundPolicy } from '../types.js';
+import type { Route } from './route-policies.js';
+
+/** The functions of a request's policies: which policies there are, which of them it skips, what it costs, and its time zone. */
+export class PolicyFunctions {
+  /** @param timeZones finds the time zones of requests */
+  constructor(
+    private readonly functions: UserFunctions,
+    readonly timeZones = new TimeZones<ExecutionContext>(functions, requestOf),
+  ) {}
+
+  /** The policies that a request is counted by. */
+  async policiesOf(route: Route, context: ExecutionContext): Promise<readonly BoundPolicy[]> {
+    const policies = await route.policies(context);
+    const skipped = await Promise.all(policies.map((policy) => this.skips(policy, context)));
+    return policies.filter((_, i) => !skipped[i]);
+  }
+
+  /** A cost function that fails charges what a policy without a cost charges. */
+  async costOf({ name, cost }: BoundPolicy, context: ExecutionContext): Promise<number> {
+    if (typeof cost === 'number') return cost;
+    return this.functions.call<number>(
+      'cost',
+      `cost of policy '${name}' failed, the request costs ${DEFAULT_COST}`,
+      () => cost(requestOf(context), context),
+      () => DEFAULT_COST,
+      cost,
+      context,
+    );
+  }
+
+  private async skips({ name, skipIf }: BoundPolicy, context: ExecutionContext): Promise<boolean> {
+    if (skipIf === undefined) return false;
+    const warning = `skipIf of policy '${name}' failed, the request is counted`;
+    const skips = await this.functions.call<unknown>(
+      'skipIf',
+      warning,
+      () => skipIf(requestOf(context), context),
+      () => false,
+      skipIf,
+      context,
+    );
+    // Nothing is what a missing user has for `isAdmin`.
+    if (typeof skips === 'boolean' || skips === undefined || skips === null) return skips === true;
+    this.functions.failed('skipIf', warning, new TypeError(`it must return true or false, got ${shown(skips)}`));
+    return false;
+  }
+}

@@ -1,0 +1,192 @@
+import type { Type } from '@nestjs/common';
+import type { PolicyOrigin } from '../../engine/explain/limit-table.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { nearestName } from '../../util/nearest-name.js';
+import { type Decoration, decorationOf } from '../decorators/metadata.js';
+import { isChooser } from './policy-choices.js';
+import type { Handler } from './route.js';
+import type { PolicySource } from '../types.js';
+
+/** Where a policy of a handler was written. */
+export type SourcePlace = 'method' | 'class' | 'defaults';
+
+/** A policy of a handler, or the function that chooses it. */
+export interface PlacedSource {
+  readonly source: PolicySource;
+  readonly place: SourcePlace;
+  /** Its place among those that were written together. */
+  readonly index: number;
+  /** How many these are. */
+  readonly of: number;
+  /** Names that a function must not bring in: they are skipped, or have another meaning at the handler. */
+  readonly without: readonly string[];
+}
+
+/** What the decorators of a handler and its class, and the module's `defaults`, make of a handler. */
+export interface RouteSources {
+  readonly sources: readonly PlacedSource[];
+  readonly origin: PolicyOrigin;
+  /** Names of the defaults that the handler or its class skips. */
+  readonly skipped: readonly string[];
+}
+
+/** The one place that says which policies stand before a handler. */
+export function sourcesOf(type: Type, handler: Handler, defaults: readonly PolicySource[]): RouteSources {
+  const [shared, own] = [decorationOf(type), decorationOf(handler)];
+  const skippedByClass = namesOf(shared);
+  const skipped = [...skippedByClass, ...namesOf(own)];
+  const kept = without(placed(defaults, 'defaults'), skippedByClass);
+  const ofClass = decorated(kept, shared, 'class', kept);
+  const sources = decorated(ofClass, own, 'method', kept);
+  return { sources, origin: originOf(sources, own, shared, defaults), skipped };
+}
+
+/** @param current what stands there without the decorator */
+function decorated(
+  current: readonly PlacedSource[],
+  decoration: Decoration | undefined,
+  place: SourcePlace,
+  defaults: readonly PlacedSource[],
+): readonly PlacedSource[] {
+  if (decoration === undefined) return current;
+  if (decoration.skips === 'all') return [];
+  const skips = namesOf(decoration);
+  const { policies } = decoration;
+  if (policies === undefined) return without(current, skips);
+  const own = placed(policies, place);
+  if (decoration.defaults !== 'keep') return own;
+  return [...without(defaults, [...skips, ...policies.flatMap((source) => nameOf(source) ?? [])]), ...own];
+}
+
+function placed(sources: readonly PolicySource[], place: SourcePlace): readonly PlacedSource[] {
+  return sources.map((source, index) => ({ source, place, index, of: sources.length, without: [] }));
+}
+
+/** A function is kept: what it chooses is looked at for each request. */
+function without(sources: readonly PlacedSource[], names: readonly string[]): readonly PlacedSource[] {
+  if (names.length === 0) return sources;
+  return sources.flatMap((one): readonly PlacedSource[] => {
+    if (isChooser(one.source)) return [{ ...one, without: [...one.without, ...names] }];
+    const name = nameOf(one.source);
+    return name !== undefined && names.includes(name) ? [] : [one];
+  });
+}
+
+function originOf(
+  sources: readonly PlacedSource[],
+  own: Decoration | undefined,
+  shared: Decoration | undefined,
+  defaults: readonly PolicySource[],
+): PolicyOrigin {
+  if (own?.policies !== undefined) return 'method';
+  if (own?.skips === 'all') return 'skipped';
+  if (sources.length > 0) return shared?.policies === undefined ? 'defaults' : 'class';
+  const isSkipped = own !== undefined || shared !== undefined;
+  return isSkipped || defaults.length > 0 ? 'skipped' : 'none';
+}
+
+/** The name of a policy; undefined where it has none, or a function chooses it. */
+export function nameOf(source: PolicySource): string | undefined {
+  if (typeof source === 'string') return source;
+  return isChooser(source) ? undefined : source?.name;
+}
+
+function namesOf(decoration: Decoration | undefined): readonly string[] {
+  return decoration?.skips === undefined || decoration.skips === 'all' ? [] : decoration.skips;
+}
+
+/**
+ * Checks the names that a handler and its class skip.
+ *
+ * @param handlerName class and method
+ * @param known the module's `policies`, which functions may choose
+ * @throws {RateLimitConfigError} for a name that nothing there has, or beside policies that leave nothing to skip
+ */
+export function checkSkips(
+  type: Type,
+  handler: Handler,
+  handlerName: string,
+  defaults: readonly PolicySource[],
+  known: Iterable<{ readonly name: string }>,
+): void {
+  const [shared, own] = [decorationOf(type), decorationOf(handler)];
+  const all = placed(defaults, 'defaults');
+  checkNamesOf(shared, type.name, all, known);
+  const kept = without(all, namesOf(shared));
+  const current = own?.policies === undefined ? decorated(kept, shared, 'class', kept) : kept;
+  checkNamesOf(own, handlerName, current, known);
+}
+
+function checkNamesOf(
+  decoration: Decoration | undefined,
+  place: string,
+  current: readonly PlacedSource[],
+  known: Iterable<{ readonly name: string }>,
+): void {
+  const skips = namesOf(decoration);
+  if (skips.length === 0) return;
+  const where = `${place}, @SkipRateLimit(${skips.map(shown).join(', ')})`;
+  if (decoration?.policies !== undefined && decoration.defaults !== 'keep') {
+    throw new RateLimitConfigError(
+      where,
+      `has no effect beside @RateLimit, whose policies take the place of the defaults: give @RateLimit { defaults: 'keep' } as its ` +
+        `last argument, or leave @SkipRateLimit out`,
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+  const named = current.flatMap(({ source }) => nameOf(source) ?? []);
+  const choosable = current.some(({ source }) => isChooser(source)) ? Array.from(known, ({ name }) => name) : [];
+  const names = [...new Set([...named, ...choosable])];
+  const unknown = skips.find((skip) => !names.includes(skip));
+  if (unknown === undefined) return;
+  const nearest = nearestName(unknown, names);
+  const guess = nearest === undefined ? '' : ` Did you mean ${shown(nearest)}?`;
+  throw new RateLimitConfigError(
+    where,
+    `no policy named ${shown(unknown)} stands there.${guess} Those that do are ${names.length === 0 ? 'none' : names.map(shown).join(', ')}`,
+    'FG_UNKNOWN_POLICY',
+  );
+}
+
+/** Handlers that one line of the log names. */
+const MAX_NAMED = 3;
+
+/**
+ * Says which handlers have policies of their own in place of the module's `defaults`, and do not say that they want that;
+ * undefined where there are none.
+ */
+export function replacedDefaults(
+  handlers: readonly { readonly type: Type; readonly handler: Handler; readonly name: string }[],
+  defaults: readonly PolicySource[],
+): string | undefined {
+  if (defaults.length === 0) return undefined;
+  const names = handlers.flatMap(({ type, handler, name }) => {
+    const [own, shared] = [decorationOf(handler), decorationOf(type)];
+    const deciding = own?.policies !== undefined || own?.skips === 'all' ? own : shared;
+    return deciding?.policies !== undefined && deciding.defaults === undefined ? [name] : [];
+  });
+  if (names.length === 0) return undefined;
+  const of = defaults.map((source) => shown(nameOf(source) ?? 'a function')).join(', ');
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+  return (
+    `The module's defaults (${of}) do not limit ${names.slice(0, MAX_NAMED).join(', ')}${more}: policies of their own replace them. ` +
+    `@RateLimit(..., { defaults: 'keep' }) keeps them; { defaults: 'replace' } says that this is meant`
+  );
+}
+
+/** Names the handlers whose policies have no effect because no guard stands before them, as with `guard: false`. */
+export function unguardedHandlers(
+  handlers: readonly { readonly type: Type; readonly handler: Handler; readonly name: string }[],
+  defaults: readonly PolicySource[],
+  isGuarded: (type: Type, handler: Handler) => boolean,
+): string | undefined {
+  const names = handlers.flatMap(({ type, handler, name }) =>
+    sourcesOf(type, handler, defaults).sources.length > 0 && !isGuarded(type, handler) ? [name] : [],
+  );
+  if (names.length === 0) return undefined;
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
+  return (
+    `No RateLimitGuard stands before ${names.slice(0, MAX_NAMED).join(', ')}${more}, so the policies there limit nothing: bind it with ` +
+    `@UseGuards(RateLimitGuard) or as APP_GUARD, or leave guard: false out of RateLimitModule`
+  );
+}

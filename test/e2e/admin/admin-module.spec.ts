@@ -1,0 +1,121 @@
+import type { CanActivate } from '@nestjs/common';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describe, expect, it, jest } from '@jest/globals';
+import { RateLimitAdminModule, type RateLimitAdminOptions, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
+import { PLATFORMS, start } from '../../support/http-app.js';
+import { ask, GUARDED, LIMITS, OperatorsModule, serve, SupportGuard } from '../support/admin-service.js';
+
+jest.setTimeout(20_000);
+
+describe('RateLimitAdminModule.register', () => {
+  const register = (options: unknown) => () => RateLimitAdminModule.register(options as RateLimitAdminOptions);
+
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'got none: anybody could lift limits'],
+    ['no guards', {}, 'guards must have at least one guard that knows the operators, such as [SupportGuard], got none'],
+    ['an empty list', { guards: [] }, 'got none'],
+    ['the limiting guard alone', { guards: [RateLimitGuard] }, 'got RateLimitGuard, which lets every client in'],
+    ['a subclass of it alone', { guards: [class extends RateLimitGuard {}] }, 'got RateLimitGuard'],
+    [
+      'one guard outside of a list',
+      { guards: SupportGuard },
+      'guards must be an array such as [SupportGuard], got a function',
+    ],
+    [
+      'undefined',
+      { guards: [SupportGuard, undefined] },
+      'guards[1] must be a class or an object with canActivate, got undefined (is it',
+    ],
+    ['no guard', { guards: [class {}] }, 'guards[0] must be a class or an object with canActivate, got a function'],
+    ['a misspelt option', { guard: [SupportGuard] }, "'guard' is not an option. Did you mean guards?"],
+    ['no path', { ...GUARDED, path: '' }, "path must be the path of a controller, such as 'admin/limits', got ''"],
+    ['a pattern', { ...GUARDED, path: ':any' }, "got ':any'"],
+    ['an author', { ...GUARDED, author: 'eve' }, "author must be a function of the request, got 'eve'"],
+    ['one module', { ...GUARDED, imports: OperatorsModule }, 'imports must be an array of modules, got a function'],
+    ['an array', [SupportGuard], 'options must be an object such as { guards: [SupportGuard] }, got an array'],
+  ])('refuses %s', (_, options, message) => {
+    expect(register(options)).toThrow(message);
+    expect(register(options)).toThrow(
+      expect.objectContaining({ code: expect.stringMatching(/^FG_(ADMIN_GUARD|INVALID_OPTION|UNKNOWN_OPTION)$/) }),
+    );
+  });
+
+  it('has a code of its own without a guard', () => {
+    expect(register({ guards: [] })).toThrow(expect.objectContaining({ code: 'FG_ADMIN_GUARD' }));
+  });
+
+  it('stops the boot without RateLimitModule, and where the class is imported without options', async () => {
+    const boot = (imports: object[]) => start('Express', { imports: imports as never });
+    await expect(boot([RateLimitAdminModule.register(GUARDED)])).rejects.toThrow(
+      'RateLimitAdminModule: needs RateLimitModule to be imported, too',
+    );
+    await expect(boot([RateLimitModule.forRoot(), RateLimitAdminModule])).rejects.toThrow(
+      'RateLimitAdminModule: is imported without options: import RateLimitAdminModule.register({ guards: [...] })',
+    );
+  });
+
+  it('takes a guard that was made, and one beside the limiting one', async () => {
+    const guard: CanActivate = { canActivate: () => true };
+    await using http = await serve('Express', {}, { guards: [RateLimitGuard, guard] });
+    expect((await ask(http, 'GET', `${LIMITS}/table`)).status).toBe(200);
+  });
+});
+
+describe.each(PLATFORMS)('OpenAPI over %s', (platform) => {
+  it('describes the endpoints with bodies, queries and answers, also of an application that boots twice', async () => {
+    const documents: OpenAPIObject[] = [];
+    const admin = RateLimitAdminModule.register(GUARDED);
+    for (let i = 0; i < 2; i++) {
+      await using http = await start(platform, { imports: [RateLimitModule.forRoot(), admin] });
+      documents.push(SwaggerModule.createDocument(http.app, new DocumentBuilder().setTitle('x').build()));
+    }
+    const [document, again] = documents;
+    expect(again).toEqual(document);
+    expect(await new Validator().validate(structuredClone(document) as never)).toMatchObject({ valid: true });
+    const operations = Object.entries(document!.paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, operation]) => ({
+        name: `${method} ${path}`,
+        operation: operation as Operation,
+      })),
+    );
+    const described = operations.map(({ name, operation }) => [
+      name,
+      Object.keys(operation.requestBody?.content['application/json']?.schema.properties ?? {}).join(),
+      (operation.parameters ?? []).map((parameter) => parameter.name).join(),
+      Object.keys(operation.responses).join(),
+    ]);
+    expect(described).toEqual([
+      ['get /admin/limits/table', '', 'limited', '200,400,503'],
+      ['post /admin/limits/explain', 'identity,route,plan,timeZone', '', '200,400,404,503'],
+      ['post /admin/limits/reset', 'identity,route,policy', '', '200,400,404,503'],
+      ['get /admin/limits/overrides', '', 'cursor,limit', '200,400,503'],
+      [
+        'put /admin/limits/overrides',
+        'policy,identity,scope,change,expiresIn,reason,author,ifVersion',
+        '',
+        '200,400,404,409,503',
+      ],
+      ['post /admin/limits/overrides/find', 'policy,identity,scope', '', '200,400,404,503'],
+      [
+        'post /admin/limits/overrides/remove',
+        'policy,identity,scope,reason,author,ifVersion',
+        '',
+        '200,400,404,409,503',
+      ],
+      ['get /admin/limits/overrides/history', '', 'cursor,limit', '200,400,503'],
+      ['post /admin/limits/overrides/history', 'policy,identity,scope,cursor,limit', '', '200,400,503'],
+    ]);
+    expect(operations.every(({ operation }) => operation.summary !== '' && operation.tags?.[0] === 'rate limits')).toBe(
+      true,
+    );
+  });
+});
+
+interface Operation {
+  readonly summary?: string;
+  readonly tags?: readonly string[];
+  readonly parameters?: readonly { readonly name: string }[];
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: { readonly properties?: object } }> };
+  readonly responses: object;
+}

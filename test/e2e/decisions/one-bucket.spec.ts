@@ -1,0 +1,298 @@
+import { All, Controller, Get, Head, Module, Post, type Type, Version, VersioningType } from '@nestjs/common';
+import { RouterModule } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import {
+  FROM_HEADERS,
+  type AppSettings,
+  left,
+  limited,
+  PLATFORMS,
+  type Reply,
+  type SendOptions,
+  start,
+} from '../../support/http-app.js';
+import { StillStore } from '../../support/still-store.js';
+
+const BUCKET: Policy = { algorithm: 'token-bucket', capacity: 100, refill: '1/m' };
+
+@Controller('api')
+class Rides {
+  @Get('rides')
+  @RateLimit(BUCKET)
+  list(): string {
+    return 'rides';
+  }
+
+  @Get(['paths', 'trails/:id'])
+  @RateLimit(BUCKET)
+  paths(): void {}
+
+  @All('all')
+  @RateLimit(BUCKET)
+  all(): void {}
+
+  @Get('items/:id')
+  @RateLimit(BUCKET)
+  item(): void {}
+
+  @Version(['1', '2'])
+  @Get('versions')
+  @RateLimit(BUCKET)
+  versions(): void {}
+}
+
+interface Replay {
+  /** The number of keys in all charges. */
+  readonly buckets: number;
+  /** The tokens that are left beyond the expected count: each response but 400 and 404 takes one. */
+  readonly surplus: number;
+  readonly statuses: readonly number[];
+}
+
+/** Sends the requests one after the other, as one client. */
+async function replay(
+  platform: (typeof PLATFORMS)[number],
+  requests: readonly (readonly [path: string, options?: SendOptions])[],
+  settings?: AppSettings,
+): Promise<Replay> {
+  const store = new StillStore();
+  await using app = await limited(platform, Rides, { store, identity: FROM_HEADERS }, settings);
+  const replies: Reply[] = [];
+  for (const [path, options] of requests) replies.push(await app.send(path, options));
+  const routed = replies.filter(({ status }) => status !== 404 && status !== 400);
+  return {
+    buckets: store.keys.length,
+    surplus: left(routed.at(-1)!) - (100 - routed.length),
+    statuses: replies.map(({ status }) => status),
+  };
+}
+
+const ONE = { buckets: 1, surplus: 0 };
+
+describe.each(PLATFORMS)('over %s, one route is one bucket', (platform) => {
+  it('in every spelling of its path', async () => {
+    const requests: [string, SendOptions?][] = [
+      ['/api/rides'],
+      ['/api/rides/'],
+      ['/API/Rides'],
+      ['/api//rides'],
+      ['//api/rides'],
+      ['/api/rides?a=1'],
+      ['/api/rides?'],
+      ['/api/rides/?b=2&b=3'],
+      ['/api/%72ides'],
+      ['/api/rides;a=1'],
+      ['/api/./rides'],
+      ['/api/x/../rides'],
+      ['/api/rides#hash'],
+      ['/api/rides%2F'],
+      ['/api/rides%00'],
+    ];
+    expect(await replay(platform, requests)).toMatchObject(ONE);
+  });
+
+  it('for HEAD as for GET', async () => {
+    const requests = [['/api/rides'], ['/api/rides', { method: 'HEAD' }], ['/api/rides']] as const;
+    expect(await replay(platform, requests)).toEqual({ ...ONE, statuses: [200, 200, 200] });
+  });
+
+  it('for all the paths of a handler and all values of a parameter', async () => {
+    for (const requests of [
+      [['/api/paths'], ['/api/trails/1'], ['/api/trails/2']],
+      [['/api/items/1'], ['/api/items/2'], ['/api/items/%33']],
+    ] as const)
+      expect(await replay(platform, requests)).toEqual({ ...ONE, statuses: [200, 200, 200] });
+  });
+
+  it('for all the methods of @All and for a method override header', async () => {
+    const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
+    const requests: [string, SendOptions?][] = [
+      ...methods.map((method) => ['/api/all', { method }] as [string, SendOptions]),
+      ['/api/all', { method: 'POST', headers: { 'X-HTTP-Method-Override': 'GET' } }],
+    ];
+    expect(await replay(platform, requests)).toMatchObject(ONE);
+  });
+
+  it.each<[string, AppSettings['configure'] & object, [string, SendOptions?][]]>([
+    [
+      'by URI',
+      (app) => void app.enableVersioning({ type: VersioningType.URI }),
+      [['/v1/api/versions'], ['/v2/api/versions'], ['/V1/api/versions/']],
+    ],
+    [
+      'by header',
+      (app) => void app.enableVersioning({ type: VersioningType.HEADER, header: 'X-Version' }),
+      [
+        ['/api/versions', { headers: { 'X-Version': '1' } }],
+        ['/api/versions', { headers: { 'X-Version': '2' } }],
+        ['/api/versions', { headers: { 'x-version': ' 1' } }],
+      ],
+    ],
+    [
+      'by media type',
+      (app) => void app.enableVersioning({ type: VersioningType.MEDIA_TYPE, key: 'v=' }),
+      [
+        ['/api/versions', { headers: { Accept: 'application/json;v=1' } }],
+        ['/api/versions', { headers: { Accept: 'text/html;v=2' } }],
+      ],
+    ],
+  ])('for the versions of one handler, %s', async (_, configure, requests) => {
+    expect(await replay(platform, requests, { configure })).toMatchObject(ONE);
+  });
+
+  it('under a global prefix', async () => {
+    const configure: AppSettings['configure'] = (app) => void app.setGlobalPrefix('prefix');
+    const requests: [string][] = [['/prefix/api/rides'], ['/PREFIX/api/rides/'], ['/api/rides']];
+    expect(await replay(platform, requests, { configure })).toMatchObject(ONE);
+  });
+
+  it.each([
+    ['the header repeated', ['k1', 'k2', 'k3']],
+    ['the same value repeated', ['k1', 'k1']],
+    ['an empty repetition', ['k1', '']],
+    ['a repetition that has a comma', ['k1', 'k2,k1']],
+  ])('for an API key with %s: the first value counts', async (_, values) => {
+    const requests: [string, SendOptions?][] = [
+      ['/api/rides', { headers: { 'X-API-Key': 'k1' } }],
+      ['/api/rides', { headers: { 'X-API-Key': values } }],
+      ['/api/rides', { headers: { 'x-aPi-kEy': 'k1' } }],
+      ['/api/rides', { headers: { 'X-API-Key': ' k1\t' } }],
+    ];
+    expect(await replay(platform, requests)).toMatchObject(ONE);
+  });
+
+  it('for a user with the header repeated', async () => {
+    const requests: [string, SendOptions?][] = [
+      ['/api/rides', { headers: { 'X-User-Id': 'ada' } }],
+      ['/api/rides', { headers: { 'X-User-Id': ['ada', 'b'] } }],
+      ['/api/rides', { headers: { 'x-user-id': ['ada', 'c'] } }],
+    ];
+    expect(await replay(platform, requests)).toMatchObject(ONE);
+  });
+});
+
+/** Sends the requests one after the other, as one client. Returns what each leaves in its bucket. */
+async function leftAfter(
+  platform: (typeof PLATFORMS)[number],
+  controllers: Type[],
+  ...requests: (string | [string, SendOptions])[]
+): Promise<number[]> {
+  await using app = await limited(platform, controllers, { store: new StillStore() });
+  const seen: number[] = [];
+  for (const one of requests) seen.push(left(await (typeof one === 'string' ? app.send(one) : app.send(...one))));
+  return seen;
+}
+
+describe.each(PLATFORMS)('over %s, two routes are two buckets', (platform) => {
+  const classNamedSame = (path: string): Type => {
+    @Controller(path)
+    class Same {
+      @Get()
+      @RateLimit(BUCKET)
+      get(): void {}
+    }
+    return Same;
+  };
+  const limitedClass = (path: string, method: 'a' | 'b'): Type => {
+    @Controller(path)
+    @RateLimit(BUCKET)
+    class Same {
+      @Get(method)
+      get(): void {}
+    }
+    return Same;
+  };
+
+  it('in two controllers of one class name', async () => {
+    const controllers = [classNamedSame('x'), classNamedSame('y')];
+    expect(await leftAfter(platform, controllers, '/x', '/x', '/y')).toEqual([99, 98, 99]);
+  });
+
+  it('in two controllers of one class name and one path, limited as classes', async () => {
+    const controllers = [limitedClass('x', 'a'), limitedClass('x', 'b')];
+    expect(await leftAfter(platform, controllers, '/x/a', '/x/a', '/x/b')).toEqual([99, 98, 99]);
+  });
+
+  it('of one path in two modules that are routed under two prefixes', async () => {
+    @Controller('rides')
+    class Inner {
+      @Get()
+      @RateLimit(BUCKET)
+      get(): void {}
+    }
+    @Controller('rides')
+    class Outer {
+      @Get()
+      @RateLimit(BUCKET)
+      get(): void {}
+    }
+    @Module({ controllers: [Inner] })
+    class First {}
+    @Module({ controllers: [Outer] })
+    class Second {}
+    const routes = [
+      { path: 'first', module: First },
+      { path: 'second', module: Second },
+    ];
+    const imports = [
+      RateLimitModule.forRoot({ store: new StillStore() }),
+      First,
+      Second,
+      RouterModule.register(routes),
+    ];
+    await using app = await start(platform, { imports });
+    const seen = [];
+    for (const path of ['/first/rides', '/first/rides', '/second/rides']) seen.push(left(await app.send(path)));
+    expect(seen).toEqual([99, 98, 99]);
+  });
+
+  it('for one method that two controllers inherit', async () => {
+    class Base {
+      @Get('list')
+      @RateLimit(BUCKET)
+      list(): void {}
+    }
+    @Controller('cats')
+    class Cats extends Base {}
+    @Controller('dogs')
+    class Dogs extends Base {}
+    expect(await leftAfter(platform, [Cats, Dogs], '/cats/list', '/cats/list', '/dogs/list')).toEqual([99, 98, 99]);
+  });
+
+  it('for one class policy that two controllers inherit', async () => {
+    @RateLimit(BUCKET)
+    class Base {
+      @Get('list')
+      list(): void {}
+    }
+    @Controller('cats')
+    class Cats extends Base {}
+    @Controller('dogs')
+    class Dogs extends Base {}
+    expect(await leftAfter(platform, [Cats, Dogs], '/cats/list', '/cats/list', '/dogs/list')).toEqual([99, 98, 99]);
+  });
+
+  it('for two methods of one path', async () => {
+    @Controller()
+    class Methods {
+      @Get('same')
+      @RateLimit(BUCKET)
+      get(): void {}
+
+      @Post('same')
+      @RateLimit(BUCKET)
+      post(): void {}
+
+      @Head('other')
+      @RateLimit(BUCKET)
+      head(): void {}
+    }
+    const requests: [string, SendOptions][] = [
+      ['/same', {}],
+      ['/same', { method: 'POST' }],
+      ['/other', { method: 'HEAD' }],
+    ];
+    expect(await leftAfter(platform, [Methods], ...requests)).toEqual([99, 99, 99]);
+  });
+});

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { ArgumentsHost } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { RateLimitRequest } from 'nestjs-floodgate';
+import { PLATFORMS } from '../../support/http-app.js';
+import { unhandledRejections } from '../../support/node-warnings.js';
+import { AT_ONCE, type Behaviour, LATE_MS, LATER } from '../../support/user-functions/behaviours.js';
+import { DEADLINE_MS, type Play, PLAYS } from '../../support/user-functions/plays.js';
+import { USER_FUNCTIONS, type UserFunction, type UserFunctionName } from '../../support/user-functions/table.js';
+
+jest.setTimeout(20_000);
+
+const ROWS = Object.keys(PLAYS) as UserFunctionName[];
+/** A function gets its deadline, and a request may ask several; a busy machine gets the rest. */
+const PATIENCE_MS = 2_000;
+/** Any answer. */
+const ANY = /^(\d{3}|mailed|failed)\b/;
+
+/** What the requests of a play get; undefined: any answer. */
+function expectedOf(play: Play, { promise }: UserFunction, { does, title }: Behaviour): string | undefined {
+  const later = LATER.some((behaviour) => behaviour.title === title);
+  // Nothing waits for the promise: what it comes to changes no answer.
+  if (later && promise === 'not awaited' && does !== 'right') return play.ignored ?? play.works;
+  if (later && promise === 'no') {
+    // What is no native promise is nonsense.
+    const isNative = !/least of a promise|whose then/.test(title);
+    return isNative || !('nonsense' in play) ? play.fails : play.nonsense;
+  }
+  if (does === 'right') return play.works;
+  if (does === 'throws') return play.fails;
+  // Whoever awaits it gets its error.
+  if (does === 'unreadable') {
+    return play.unreadable ?? (promise === 'not awaited' ? (play.ignored ?? play.works) : play.fails);
+  }
+  if (does === 'hangs') return play.hangs === undefined ? play.fails : (play.hangs ?? undefined);
+  return 'nonsense' in play ? play.nonsense : play.fails;
+}
+
+/** Promises that are not awaited may take a turn until their value counts. */
+async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+}
+
+/** The cells of the table in docs/failures.md, a row for each function. */
+function documented(): string[][] {
+  const page = readFileSync(fileURLToPath(new URL('../../../docs/failures.md', import.meta.url)), 'utf8');
+  const [, section = ''] = page.split('## When your function fails');
+  return section
+    .split('\n##')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+it('docs/failures.md has the same table', () => {
+  const rows = Object.entries<UserFunction>(USER_FUNCTIONS).map(([name, { of, promise, fails, hangs, nonsense }]) => [
+    `\`${name.split(' ')[0]}\``,
+    of,
+    promise,
+    fails,
+    hangs ?? 'the same',
+    nonsense ?? 'the same',
+  ]);
+  expect(documented()).toEqual(rows);
+});
+
+const ASKED = ROWS.flatMap((name) => {
+  const { request }: UserFunction = USER_FUNCTIONS[name];
+  return request === undefined ? [] : [[name, request] as const];
+});
+
+it.each(ASKED)('%s gets the request as its argument %i, and the context behind it', async (name, place) => {
+  const { right, run, works } = PLAYS[name];
+  for (const platform of PLATFORMS) {
+    const given: unknown[][] = [];
+    const noting = (...args: unknown[]): unknown => {
+      given.push(args);
+      return right(...args);
+    };
+    expect(await run(noting, platform)).toBe(works);
+    const [request, context, ...more] = given[0]!.slice(place) as [RateLimitRequest, ArgumentsHost];
+    expect(request).toMatchObject({ headers: {}, ip: expect.stringContaining('127.0.0.1'), url: expect.any(String) });
+    expect(context.switchToHttp().getRequest<unknown>()).toBe(request);
+    expect(more).toEqual([]);
+  }
+});
+
+describe.each(ROWS)('%s', (name) => {
+  const row: UserFunction = USER_FUNCTIONS[name];
+  const play = PLAYS[name];
+  const behaviours = [...AT_ONCE, ...LATER].filter(({ does }) => does !== 'hangs' || play.hangs !== null);
+
+  it.each(behaviours.map((behaviour) => [behaviour.title, behaviour] as const))(
+    'that %s: every request is answered as documented, and the process lives',
+    async (_, behaviour) => {
+      for (const platform of play.platforms ?? (['Express'] as const)) {
+        const rejections = unhandledRejections();
+        const given = behaviour.made(play.right as never);
+        const seen = await within(PATIENCE_MS + 4 * DEADLINE_MS, play.run(given, platform));
+        if (behaviour.title.startsWith('rejects after')) await new Promise((resolve) => setTimeout(resolve, LATE_MS));
+        expect(await rejections()).toEqual([]);
+        const expected = expectedOf(play, row, behaviour);
+        expect(seen).toMatch(expected === undefined ? ANY : new RegExp(`^${expected}$`));
+      }
+    },
+  );
+});

@@ -1,0 +1,137 @@
+import { Controller, Get, type INestApplication, type NestApplicationOptions } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { RATE_LIMIT_HEADERS, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { type HttpApp, limited, PLATFORMS, type Reply, type SendOptions } from '../../support/http-app.js';
+import { StillStore } from '../../support/still-store.js';
+
+const ONE = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/m' } as const;
+const ALL = { ...ONE, name: 'all' };
+const PAGE: SendOptions = { headers: { Origin: 'https://page.test' } };
+
+@Controller()
+class Routes {
+  @Get('limited')
+  @RateLimit(ONE)
+  limited(): string {
+    return 'passed';
+  }
+
+  @Get('free')
+  free(): string {
+    return 'passed';
+  }
+}
+
+/** The names that a script may read, in lower case. */
+function exposed({ headers }: Reply): string[] {
+  const list = headers['access-control-expose-headers'];
+  return list === undefined ? [] : list.toLowerCase().split(/ *, */);
+}
+
+type CorsOptions = Exclude<NonNullable<NestApplicationOptions['cors']>, boolean>;
+type Headers = Readonly<Record<string, string>>;
+
+const NAMES = RATE_LIMIT_HEADERS.map((name) => name.toLowerCase());
+
+describe.each(PLATFORMS)('over %s', (platform) => {
+  const open = (cors: CorsOptions, options: RateLimitModuleOptions = {}): Promise<HttpApp> =>
+    limited(platform, Routes, { store: new StillStore(), ...options }, { configure: (app) => app.enableCors(cors) });
+
+  it('a page of another origin may read the names in exposedHeaders, of allowed and of rejected requests', async () => {
+    await using app = await open({ origin: ['https://page.test'], exposedHeaders: ['ETag', ...RATE_LIMIT_HEADERS] });
+    for (const status of [200, 429]) {
+      const reply = await app.send('/limited', PAGE);
+      expect([reply.status, reply.headers['access-control-allow-origin']]).toEqual([status, 'https://page.test']);
+      expect(exposed(reply)).toEqual(['etag', ...NAMES]);
+    }
+  });
+
+  it.each<[NonNullable<RateLimitModuleOptions['headers']>, string[]]>([
+    ['x-ratelimit', ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']],
+    ['draft', ['ratelimit-policy', 'ratelimit', 'retry-after']],
+    ['both', ['x-ratelimit-limit', 'ratelimit-policy', 'ratelimit', 'retry-after']],
+    [false, ['retry-after']],
+  ])('the names are those that are sent: %s', async (headers, sent) => {
+    await using app = await open({ exposedHeaders: [...RATE_LIMIT_HEADERS] }, { headers });
+    await app.send('/limited', PAGE);
+    const rejected = await app.send('/limited', PAGE);
+    for (const name of sent) {
+      expect(rejected.headers).toHaveProperty(name);
+      expect(exposed(rejected)).toContain(name);
+    }
+    const limits = Object.keys(rejected.headers).filter((name) => /ratelimit|retry-after/.test(name));
+    expect(exposed(rejected)).toEqual(expect.arrayContaining(limits));
+  });
+
+  it('CORS of the application stays as it is', async () => {
+    await using app = await open({ exposedHeaders: ['ETag'] });
+    expect(exposed(await app.send('/limited', PAGE))).toEqual(['etag']);
+    await using without = await limited(platform, Routes, { store: new StillStore() });
+    expect(exposed(await without.send('/limited', PAGE))).toEqual([]);
+  });
+
+  describe('with policies of the middleware, which runs before CORS', () => {
+    const before = { middleware: [ALL] };
+
+    it('a page reads what passes, but not a rejection, as documented', async () => {
+      await using app = await open({ exposedHeaders: [...RATE_LIMIT_HEADERS] }, before);
+      const passed = await app.send('/free', PAGE);
+      expect([passed.status, passed.headers['access-control-allow-origin'], exposed(passed)]).toEqual([
+        200,
+        '*',
+        NAMES,
+      ]);
+      const rejected = await app.send('/free', PAGE);
+      expect([rejected.status, rejected.headers['retry-after']]).toEqual([429, '60']);
+      expect(rejected.headers).not.toHaveProperty('access-control-allow-origin');
+    });
+
+    it.each(['/free', '/nothing'])(
+      'a page reads a rejection where a request hook allows its origin: %s',
+      async (path) => {
+        const configure = (app: INestApplication): void => allowPages(app);
+        await using app = await limited(platform, Routes, { store: new StillStore(), ...before }, { configure });
+        await app.send(path, PAGE);
+        const rejected = await app.send(path, PAGE);
+        expect([rejected.status, rejected.headers['retry-after']]).toEqual([429, '60']);
+        expect(rejected.headers['access-control-allow-origin']).toBe('https://page.test');
+        expect(exposed(rejected)).toEqual(NAMES);
+      },
+    );
+
+    it('boot says so, and nothing without policies of the middleware', async () => {
+      await using app = await open({}, before);
+      await using guarded = await open({});
+      const warnings = [app, guarded].map(({ logs }) => logs.of('warn').filter((line) => line.includes('before CORS')));
+      expect(warnings.map(({ length }) => length)).toEqual([1, 0]);
+    });
+
+    it('a preflight beyond the limit is rejected and not answered by CORS', async () => {
+      await using app = await open({}, before);
+      const preflight: SendOptions = {
+        method: 'OPTIONS',
+        headers: { ...PAGE.headers, 'Access-Control-Request-Method': 'PUT' },
+      };
+      expect((await app.send('/free', preflight)).status).toBe(204);
+      expect((await app.send('/free', preflight)).status).toBe(429);
+    });
+  });
+});
+
+/** The hook of docs/http.md. */
+function allowPages(app: INestApplication): void {
+  const headers: Headers = {
+    'Access-Control-Allow-Origin': 'https://page.test',
+    'Access-Control-Expose-Headers': RATE_LIMIT_HEADERS.join(', '),
+    Vary: 'Origin',
+  };
+  app
+    .get(HttpAdapterHost)
+    .httpAdapter.setOnRequestHook(
+      (_request: unknown, response: { header(name: string, value: string): unknown }, done: () => void) => {
+        for (const [name, value] of Object.entries(headers)) response.header(name, value);
+        done();
+      },
+    );
+}

@@ -1,0 +1,239 @@
+import { Controller, Get, Header, Inject } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  type LeakyBucketPolicy,
+  RateLimit,
+  RateLimiter,
+  RateLimitExceededException,
+  type RateLimitModuleOptions,
+  RateLimitModule,
+  type RateLimitRequest,
+  type RateLimitStore,
+  SkipRateLimit,
+  type TokenBucketPolicy,
+} from 'nestjs-floodgate';
+import { FROM_HEADERS, limited, PLATFORMS, type Reply, start } from '../../support/http-app.js';
+import { StillStore } from '../../support/still-store.js';
+import { readList } from '../../support/structured-fields.js';
+
+const ROUTE: TokenBucketPolicy = { name: 'route', algorithm: 'token-bucket', capacity: 2, refill: '1/10s' };
+const QUEUE: LeakyBucketPolicy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1, drain: '1/h' };
+
+@Controller()
+class Routes {
+  constructor(@Inject(RateLimiter) private readonly limiter: RateLimiter) {}
+
+  @Get('one')
+  @RateLimit(ROUTE, { name: 'day', algorithm: 'fixed-window', limit: 100, window: '1d' })
+  one(): string {
+    return 'passed';
+  }
+
+  @Get('user')
+  @RateLimit({ ...ROUTE, by: 'user' })
+  user(): void {}
+
+  @Get('bytes')
+  @RateLimit({ ...ROUTE, capacity: 1000, quotaUnit: 'content-bytes', cost: (request) => costOf(request) })
+  bytes(): void {}
+
+  @Get('odd')
+  @RateLimit({ ...ROUTE, name: 'say "hi" \\ (per user)' })
+  odd(): void {}
+
+  @Get('thrown')
+  @SkipRateLimit()
+  @Header('Cache-Control', 'public, max-age=60')
+  async thrown(): Promise<void> {
+    const decision = await this.limiter.consume('named', { kind: 'user', value: 'ada' });
+    if (!decision.allowed) throw new RateLimitExceededException(decision);
+  }
+
+  @Get('stricter')
+  @SkipRateLimit()
+  @Header('Cache-Control', 'private, No-Store')
+  async stricter(): Promise<void> {
+    await this.thrown();
+  }
+
+  @Get('queue')
+  @RateLimit(QUEUE)
+  queue(): void {}
+}
+
+function costOf({ headers }: RateLimitRequest): number {
+  return Number(headers['x-bytes']);
+}
+
+const NEVER: RateLimitStore = {
+  consume: () => {
+    throw new Error('gone');
+  },
+  reset: () => undefined,
+};
+
+/** Every header about limits that a reply has. */
+function said({ headers }: Reply): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => /rate-?limit|retry/i.test(name)));
+}
+
+describe.each(PLATFORMS)('over %s', (platform) => {
+  const open = (options: RateLimitModuleOptions) =>
+    limited(platform, Routes, {
+      store: new StillStore(),
+      identity: FROM_HEADERS,
+      policies: { named: { ...ROUTE, name: 'named', capacity: 1 } },
+      ...options,
+    });
+
+  it("headers: 'draft' lists all policies on allowed and on rejected requests", async () => {
+    await using app = await open({ headers: 'draft' });
+    const policy = '"route";q=2;w=20, "day";q=100;w=86400';
+    expect(said(await app.send('/one'))).toEqual({
+      'ratelimit-policy': policy,
+      ratelimit: '"route";r=1;t=10, "day";r=99;t=86400',
+    });
+    await app.send('/one');
+    const rejected = await app.send('/one');
+    expect(rejected.status).toBe(429);
+    expect(said(rejected)).toEqual({
+      'ratelimit-policy': policy,
+      ratelimit: '"route";r=0;t=10, "day";r=98',
+      'retry-after': '10',
+    });
+  });
+
+  it("headers: 'both' has the fields of the draft beside X-RateLimit", async () => {
+    await using app = await open({ headers: 'both' });
+    expect(said(await app.send('/one'))).toEqual({
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '1',
+      'x-ratelimit-reset': expect.stringMatching(/^\d{10}$/),
+      'ratelimit-policy': '"route";q=2;w=20, "day";q=100;w=86400',
+      ratelimit: '"route";r=1;t=10, "day";r=99;t=86400',
+    });
+  });
+
+  it("headers: 'throttler' has throttler's names, and Retry-After for every client beside", async () => {
+    await using app = await open({ headers: 'throttler' });
+    expect(said(await app.send('/one'))).toEqual({
+      'x-ratelimit-limit-route': '2',
+      'x-ratelimit-remaining-route': '1',
+      'x-ratelimit-reset-route': '10',
+      'x-ratelimit-limit-day': '100',
+      'x-ratelimit-remaining-day': '99',
+      'x-ratelimit-reset-day': '86400',
+    });
+    await app.send('/one');
+    expect(said(await app.send('/one'))).toEqual({ 'retry-after-route': '10', 'retry-after': '10' });
+    expect((await app.send('/odd')).headers['x-ratelimit-limit-say--hi-----per-user-']).toBe('2');
+  });
+
+  it('the policies of the middleware come first in the lists', async () => {
+    const address = { name: 'address', algorithm: 'fixed-window', limit: 5, window: '1d', by: 'ip' } as const;
+    await using app = await open({ headers: 'draft', middleware: [address] });
+    const names = (reply: Reply): string[] => readList(String(reply.headers.ratelimit)).map(([name]) => name);
+    expect(names(await app.send('/one'))).toEqual(['address', 'route', 'day']);
+    expect((await app.send('/one')).headers['ratelimit-policy']).toBe(
+      '"address";q=5;w=86400, "route";q=2;w=20, "day";q=100;w=86400',
+    );
+    const rejected = await app.send('/one');
+    expect([rejected.status, names(rejected)]).toEqual([429, ['address', 'route', 'day']]);
+    await app.send('/nothing');
+    await app.send('/nothing');
+    const before = await app.send('/nothing');
+    expect([before.status, before.headers.ratelimit]).toEqual([429, expect.stringMatching(/^"address";r=0;t=\d+$/)]);
+    expect(before.headers['retry-after']).toBe(String(readList(String(before.headers.ratelimit))[0]![1].t));
+  });
+
+  it('a partition key tells the states of one client apart and stays the same', async () => {
+    await using app = await open({ headers: 'draft', partitionKeySecret: 'the secret of all pods' });
+    const key = async (user: string, path: string): Promise<unknown> => {
+      const { headers } = await app.as(user, path);
+      expect(headers['ratelimit-policy']).not.toContain('pk');
+      return readList(String(headers.ratelimit))[0]![1].pk;
+    };
+    const ada = await key('ada', '/user');
+    expect(ada).toMatch(/^[A-Za-z0-9+/]{16}$/);
+    expect(await key('ada', '/user')).toBe(ada);
+    expect(new Set([ada, await key('bob', '/user'), await key('ada', '/odd')]).size).toBe(3);
+  });
+
+  it('a quota unit is named, and the name of a policy is escaped', async () => {
+    await using app = await open({ headers: 'draft' });
+    const { headers } = await app.send('/bytes', { headers: { 'X-Bytes': '300' } });
+    expect([headers['ratelimit-policy'], headers.ratelimit]).toEqual([
+      '"route";q=1000;qu="content-bytes";w=10000',
+      '"route";r=700;t=10',
+    ]);
+    const odd = await app.send('/odd');
+    expect(readList(String(odd.headers.ratelimit))[0]![0]).toBe('say "hi" \\ (per user)');
+  });
+
+  it('a rejection that never passes has neither t nor Retry-After', async () => {
+    await using app = await open({ headers: 'draft' });
+    const { status, headers } = await app.send('/bytes', { headers: { 'X-Bytes': '1001' } });
+    expect([status, headers.ratelimit, headers['retry-after']]).toEqual([429, '"route";r=1000', undefined]);
+    expect(headers['cache-control']).toBe('no-store');
+  });
+
+  it('no cache stores a 429 or a 503; an allowed answer is left alone, as is a stricter value of the application', async () => {
+    await using app = await open({ headers: 'draft' });
+    expect((await app.send('/one')).headers['cache-control']).toBeUndefined();
+    await app.crowd(2, '/one');
+    const caching = async (path: string): Promise<unknown[]> => {
+      const { status, headers } = await app.send(path);
+      return [status, headers['cache-control']];
+    };
+    expect(await caching('/one')).toEqual([429, 'no-store']);
+    expect(await caching('/thrown')).toEqual([200, 'public, max-age=60']);
+    expect(await caching('/thrown')).toEqual([429, 'no-store']);
+    expect(await caching('/stricter')).toEqual([429, 'private, No-Store']);
+    await using closed = await open({ store: NEVER, onStoreFailure: 'closed' });
+    const { status, headers } = await closed.send('/one');
+    expect([status, headers['cache-control'], headers['retry-after']]).toEqual([503, 'no-store', '1']);
+  });
+
+  it('boot warns of a quota unit that no header says', async () => {
+    await using silent = await open({});
+    expect(silent.logs.of('warn')).toEqual([
+      "Routes.bytes: quotaUnit of policy 'route' has no effect on headers: 'x-ratelimit'; it needs headers: 'draft' or 'both' RateLimit",
+    ]);
+    await using loud = await open({ headers: 'both' });
+    expect(loud.logs.of('warn')).toEqual([]);
+  });
+});
+
+describe('boot refuses', () => {
+  it.each<[string, object, string]>([
+    [
+      'headers: true',
+      { headers: true },
+      "headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got true",
+    ],
+    [
+      'an unknown format',
+      { headers: 'ietf' },
+      "headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got 'ietf'",
+    ],
+    [
+      'a secret that makes nothing',
+      { partitionKeySecret: 'x'.repeat(16) },
+      "partitionKeySecret has no effect on headers: 'x-ratelimit': give headers: 'draft' or 'both' with it, or leave it out",
+    ],
+    [
+      'a short secret, which it does not show',
+      { headers: 'draft', partitionKeySecret: 'guessable' },
+      'partitionKeySecret must be text of 16 to 1,000 characters',
+    ],
+    [
+      'a body',
+      { problem: {} },
+      'problem must be true, false, or a function that returns the members of the problem, got an object',
+    ],
+  ])('%s', async (_, options, message) => {
+    const boot = start('Express', { imports: [RateLimitModule.forRoot(options)] });
+    await expect(boot).rejects.toThrow(`RateLimitModule: ${message}`);
+    await expect(boot).rejects.not.toThrow('guessable');
+  });
+});

@@ -1,0 +1,288 @@
+import {
+  type ArgumentsHost,
+  Controller,
+  Get,
+  Header,
+  Inject,
+  type MiddlewareConsumer,
+  Module,
+  Post,
+  UseGuards,
+  type CanActivate,
+  Injectable,
+} from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  type Decision,
+  RateLimit,
+  RateLimiter,
+  RateLimitExceededException,
+  type RateLimitModuleOptions,
+  RateLimitModule,
+  type RateLimitRequest,
+  type RateLimitStore,
+  SkipRateLimit,
+} from 'nestjs-floodgate';
+import { FROM_HEADERS, limited, PLATFORMS, start } from '../../support/http-app.js';
+import { expectProblem } from '../../support/problem-details.js';
+import { StillStore } from '../../support/still-store.js';
+
+const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
+const ONE = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/7s' } as const;
+
+@Controller()
+class Routes {
+  constructor(@Inject(RateLimiter) private readonly limiter: RateLimiter) {}
+
+  @Get('limited')
+  @Header('Content-Type', 'text/plain')
+  @RateLimit(
+    ONE,
+    { name: 'roomy', algorithm: 'fixed-window', limit: 100, window: '1d' },
+    { name: 'also', algorithm: 'fixed-window', limit: 1, window: '1s' },
+  )
+  limited(): string {
+    return 'passed';
+  }
+
+  @Post('never')
+  @RateLimit({ ...ONE, cost: () => 2 })
+  never(): void {}
+
+  @Get('user')
+  @RateLimit({ ...ONE, by: 'user', onMissingIdentity: 'refuse' })
+  user(): void {}
+
+  @Get('thrown')
+  @SkipRateLimit()
+  @Header('Content-Type', 'text/html')
+  async thrown(): Promise<string> {
+    const decision = await this.limiter.consume('mails', { kind: 'user', value: 'ada' });
+    if (!decision.allowed) throw new RateLimitExceededException(decision);
+    return 'sent';
+  }
+}
+
+const NEVER: RateLimitStore = {
+  consume: () => {
+    throw new Error('gone');
+  },
+  reset: () => undefined,
+};
+
+describe.each(PLATFORMS)('over %s, with problem: true', (platform) => {
+  const open = (options: RateLimitModuleOptions = {}) =>
+    limited(platform, Routes, {
+      store: new StillStore(),
+      identity: FROM_HEADERS,
+      policies: { mails: { algorithm: 'token-bucket', capacity: 1, refill: '1/m' } },
+      problem: true,
+      ...options,
+    });
+
+  it('a 429 of the guard is a problem of the type quota-exceeded', async () => {
+    await using app = await open();
+    expect((await app.send('/limited')).text).toBe('passed');
+    const reply = await app.send('/limited');
+    expectProblem(reply);
+    expect(reply.body).toEqual({
+      type: QUOTA_EXCEEDED,
+      title: 'Quota Exceeded',
+      status: 429,
+      detail: 'Too many requests, retry in 7 seconds',
+      'violated-policies': ['one', 'also'],
+      'retry-after': 7,
+      'retry-after-ms': 7000,
+    });
+  });
+
+  it('a HEAD has the content type and the headers without a body', async () => {
+    await using app = await open();
+    await app.send('/limited', { method: 'HEAD' });
+    const { status, headers, text } = await app.send('/limited', { method: 'HEAD' });
+    expect([status, text, headers['retry-after'], headers['cache-control']]).toEqual([429, '', '7', 'no-store']);
+    expect(headers['content-type']).toMatch(/^application\/problem\+json/);
+  });
+
+  it('a request that never passes has no time to retry', async () => {
+    await using app = await open();
+    const reply = await app.send('/never', { method: 'POST' });
+    expectProblem(reply);
+    expect(reply.body).toMatchObject({ status: 429, 'retry-after': null, 'retry-after-ms': null });
+  });
+
+  it('a 429 that the application throws is one, whatever content type its route has', async () => {
+    await using app = await open();
+    expect((await app.send('/thrown')).headers['content-type']).toMatch('text/html');
+    const reply = await app.send('/thrown');
+    expectProblem(reply);
+    expect(reply.body).toMatchObject({ type: QUOTA_EXCEEDED, 'violated-policies': ['mails'], 'retry-after': 60 });
+  });
+
+  it('a 429 of the middleware is one, also for a path without a route', async () => {
+    await using app = await open({ middleware: [{ ...ONE, name: 'all' }] });
+    await app.send('/nothing');
+    for (const path of ['/nothing', '/limited']) {
+      const reply = await app.send(path);
+      expectProblem(reply);
+      expect(reply.body).toMatchObject({ type: QUOTA_EXCEEDED, 'violated-policies': ['all'] });
+    }
+  });
+
+  it('a 429 that a middleware of Nest throws is one', async () => {
+    @Module({})
+    class BeforeRoutes {
+      constructor(@Inject(RateLimiter) private readonly limiter: RateLimiter) {}
+
+      configure(consumer: MiddlewareConsumer): void {
+        const limit = async (_request: unknown, _response: unknown, next: () => void): Promise<void> => {
+          const decision = await this.limiter.consume({ ...ONE, name: 'before' }, { kind: 'user', value: 'ada' });
+          if (!decision.allowed) throw new RateLimitExceededException(decision);
+          next();
+        };
+        consumer.apply(limit).forRoutes('limited');
+      }
+    }
+    const module = RateLimitModule.forRoot({ store: new StillStore(), problem: true });
+    await using app = await start(platform, { imports: [module, BeforeRoutes], controllers: [Routes] });
+    await app.send('/limited');
+    const reply = await app.send('/limited');
+    expectProblem(reply);
+    expect(reply.body).toMatchObject({ 'violated-policies': ['before'] });
+  });
+
+  it('a 503 is a problem of the type temporary-reduced-capacity', async () => {
+    await using app = await open({ store: NEVER, onStoreFailure: 'closed' });
+    for (const path of ['/limited', '/thrown']) {
+      const reply = await app.send(path);
+      expectProblem(reply);
+      expect(reply.body).toEqual({
+        type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+        title: 'Temporary Reduced Capacity',
+        status: 503,
+        detail: 'The rate limit could not be checked',
+        'violated-policies': [],
+        'retry-after': 1,
+      });
+    }
+  });
+
+  it('a 401 is a problem without a type of its own', async () => {
+    await using app = await open();
+    const reply = await app.send('/user');
+    expectProblem(reply);
+    expect(reply.body).toEqual({
+      type: 'about:blank',
+      title: 'Unauthorized',
+      status: 401,
+      detail: 'The request has no identity that the rate limit counts',
+      policy: 'one',
+    });
+  });
+
+  it('other errors of the application stay as they are', async () => {
+    @Injectable()
+    class Refusing implements CanActivate {
+      canActivate(): boolean {
+        return false;
+      }
+    }
+    @Controller()
+    class Closed {
+      @Get('closed')
+      @UseGuards(Refusing)
+      closed(): void {}
+    }
+    await using app = await limited(platform, Closed, { problem: true });
+    const { status, headers } = await app.send('/closed');
+    expect([status, headers['content-type']]).toEqual([403, 'application/json; charset=utf-8']);
+  });
+});
+
+describe.each(PLATFORMS)('over %s, with a function as problem', (platform) => {
+  const open = (problem: unknown) =>
+    limited(platform, Routes, {
+      store: new StillStore(),
+      identity: FROM_HEADERS,
+      policies: { mails: { algorithm: 'token-bucket', capacity: 1, refill: '1/m' } },
+      deadline: 20,
+      problem: problem as never,
+    });
+
+  it('a 429 has its members; it gets the decision, the request and the context', async () => {
+    await using app = await open(
+      ({ policies, retryAfterMs }: Decision, { url }: RateLimitRequest, context: ArgumentsHost) => ({
+        type: 'https://api.example/problems/slow-down',
+        title: 'Slow down',
+        status: 429,
+        detail: `${context.getType()} ${url}, ${policies.length} policies`,
+        // A platform takes a body with this member for one of Nest, and changes its content type.
+        statusCode: 429,
+        in: retryAfterMs,
+      }),
+    );
+    for (const [path, count, ms] of [
+      ['/limited', 3, 7000],
+      ['/thrown', 1, 60_000],
+    ] as const) {
+      await app.send(path);
+      const { status, headers, body } = await app.send(path);
+      expect([status, headers['content-type']]).toEqual([429, expect.stringMatching(/^application\/problem\+json/)]);
+      expect(headers['retry-after']).toBe(String(ms / 1000));
+      expect(body).toMatchObject({ title: 'Slow down', detail: `http ${path}, ${count} policies`, in: ms });
+    }
+  });
+
+  it('an answer may come later', async () => {
+    await using app = await open(() => new Promise((resolve) => setImmediate(resolve, { title: 'later' })));
+    await app.send('/limited');
+    const { status, body } = await app.send('/limited');
+    expect([status, body]).toEqual([429, { title: 'later' }]);
+  });
+
+  const endless: Record<string, unknown> = {};
+  endless.self = endless;
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+    [
+      'throws nothing',
+      () => {
+        // oxlint-disable-next-line no-throw-literal, only-throw-error
+        throw undefined;
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken'))],
+    ['never answers', () => new Promise(() => undefined)],
+    ['returns nothing', () => undefined],
+    ['returns text', () => '{}'],
+    ['returns a list', () => []],
+    ['returns what JSON cannot represent', () => endless],
+    ['returns a big number', () => ({ limit: 1n })],
+    ['returns what becomes text', () => ({ toJSON: () => 'text' })],
+    ['returns what becomes nothing', () => ({ toJSON: () => undefined })],
+  ])('the answer is the standard problem when it %s', async (_, problem) => {
+    await using app = await open(problem);
+    await app.send('/limited');
+    const reply = await app.send('/limited');
+    expectProblem(reply);
+    expect(reply.body).toMatchObject({ type: QUOTA_EXCEEDED, 'violated-policies': ['one', 'also'] });
+    expect(app.logs.of('warn')).toEqual([
+      expect.stringMatching(/^The problem function failed, the answer has the standard members: .+/),
+    ]);
+    expect(app.app.get(RateLimiter).stats().functionFailures.problem).toBe(1);
+    expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it('the 401 is as with true', async () => {
+    await using app = await open(() => ({ title: 'own' }));
+    const reply = await app.send('/user');
+    expectProblem(reply);
+    expect(reply.body).toMatchObject({ status: 401, title: 'Unauthorized' });
+  });
+});

@@ -1,0 +1,273 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  apiKeyIdentity,
+  type IdentityResolver,
+  identityTag,
+  ipIdentity,
+  type Policy,
+  RateLimit,
+  type RateLimitModuleOptions,
+  type RateLimitRequest,
+  userIdentity,
+} from 'nestjs-floodgate';
+import { FROM_HEADERS, type AppSettings, limited, PLATFORMS, type SendOptions } from '../../support/http-app.js';
+import { StillStore } from '../../support/still-store.js';
+
+const BUCKET: Policy = { algorithm: 'token-bucket', capacity: 100, refill: '1/m' };
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit(BUCKET)
+  get(): void {}
+
+  @Get('user')
+  @RateLimit({ ...BUCKET, by: 'user' })
+  user(): void {}
+
+  @Get('ip')
+  @RateLimit({ ...BUCKET, by: 'ip' })
+  ip(): void {}
+}
+
+type Headers = NonNullable<SendOptions['headers']>;
+
+describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
+  /** The identity tags that requests with these headers are counted by, without the hashes of API keys. */
+  async function identities(
+    requests: readonly Headers[],
+    options: RateLimitModuleOptions = {},
+    settings: AppSettings = {},
+    path = '/',
+  ): Promise<string[]> {
+    const store = new StillStore();
+    await using app = await limited(platform, Routes, { identity: FROM_HEADERS, ...options, store }, settings);
+    for (const headers of requests) await app.send(path, { headers });
+    return store.asked.flat().map(({ key }) => key.replace(/^rl:\{(.*)\}.*$/, '$1').replace(/#.*/, '#'));
+  }
+
+  it('is the API key, or else the user, or else the address', async () => {
+    const all: Headers = { 'X-API-Key': 'k', 'X-User-Id': 'ada' };
+    expect(await identities([all, { 'X-User-Id': 'ada' }, { 'X-API-Key': 'k' }, {}])).toEqual([
+      'key:#',
+      'user:ada',
+      'key:#',
+      'ip:127.0.0.1',
+    ]);
+  });
+
+  it("is the first one that the module's resolvers find, in their order", async () => {
+    const identity = [userIdentity({ header: 'X-Account' }), apiKeyIdentity({ header: 'AUTHORIZATION' })];
+    const requests: Headers[] = [
+      { 'X-Account': 'a1', Authorization: 't' },
+      { authorization: 't' },
+      { 'X-API-Key': 'k', 'X-User-Id': 'ada' },
+    ];
+    expect(await identities(requests, { identity })).toEqual(['user:a1', 'key:#', 'ip:127.0.0.1']);
+  });
+
+  it('may come from an asynchronous resolver, and have a custom kind', async () => {
+    const identity: IdentityResolver[] = [
+      {
+        kind: 'tenant',
+        resolve: async ({ headers }: RateLimitRequest<{ headers: { 'x-token'?: string } }>) => {
+          await turn();
+          return headers['x-token']?.split('.')[1] ?? null;
+        },
+      },
+      ipIdentity(),
+    ];
+    expect(await identities([{ 'X-Token': 'a.acme.b' }, { 'X-Token': 'a' }, {}], { identity })).toEqual([
+      'tenant:acme',
+      'ip:127.0.0.1',
+      'ip:127.0.0.1',
+    ]);
+  });
+
+  it("for a policy by 'user' is the address when there is no user, and never the API key", async () => {
+    const requests: Headers[] = [{ 'X-User-Id': 'ada', 'X-API-Key': 'k' }, { 'X-API-Key': 'k' }, { 'X-User-Id': '' }];
+    const expected = ['user:ada', 'ip:127.0.0.1', 'ip:127.0.0.1'];
+    expect(await identities(requests, {}, {}, '/user')).toEqual(expected);
+  });
+
+  it("for a policy by 'ip' is the address even when no resolver of the module finds addresses", async () => {
+    expect(await identities([{ 'X-User-Id': 'ada' }], { identity: [userIdentity()] }, {}, '/ip')).toEqual([
+      'ip:127.0.0.1',
+    ]);
+  });
+
+  it('is the address in X-Forwarded-For only when the platform trusts the proxy', async () => {
+    const requests: Headers[] = ['X-Forwarded-For', 'X-Real-IP', 'Forwarded', 'CF-Connecting-IP', 'X-Client-IP'].map(
+      (name) => ({ [name]: name === 'Forwarded' ? 'for=10.9.8.7' : '10.9.8.7' }),
+    );
+    expect(await identities(requests)).toEqual(requests.map(() => 'ip:127.0.0.1'));
+    // Several headers at once, with values that would be addresses if the platform trusted them.
+    expect(
+      await identities([
+        { 'X-Forwarded-For': ['10.9.8.7', '10.9.8.6'] },
+        { 'X-Forwarded-For': '10.9.8.7, 10.9.8.6', Forwarded: 'for=10.9.8.7', 'True-Client-IP': '10.9.8.5' },
+        { 'X-Forwarded-For': '', 'Fastly-Client-IP': '10.9.8.7', 'X-Cluster-Client-IP': '10.9.8.7' },
+      ]),
+    ).toEqual(Array.from({ length: 3 }, () => 'ip:127.0.0.1'));
+    const trusted = await identities(requests, {}, { trustProxy: true });
+    expect(trusted).toEqual(['ip:10.9.8.7', ...requests.slice(1).map(() => 'ip:127.0.0.1')]);
+  });
+
+  const behindProxy = (addresses: string[], options?: RateLimitModuleOptions): Promise<string[]> =>
+    identities(
+      addresses.map((address) => ({ 'X-Forwarded-For': address })),
+      options,
+      { trustProxy: true },
+    );
+
+  it.each<[string, IdentityResolver[]]>([
+    ['finds only users', [userIdentity()]],
+    ['is empty', []],
+  ])('is the address when a chain %s, so that requests do not share one state', async (_, identity) => {
+    expect(await behindProxy(['10.1.2.3', '10.1.2.4', '2001:db8:1:200::1'], { identity })).toEqual([
+      'ip:10.1.2.3',
+      'ip:10.1.2.4',
+      'ip:2001%3Adb8%3A1%3A200%3A%3A/56',
+    ]);
+  });
+
+  it('is the same IPv4 address in each IPv6 notation', async () => {
+    const spellings = [
+      '10.1.2.3',
+      '::ffff:10.1.2.3',
+      '::FFFF:10.1.2.3',
+      '::ffff:0a01:0203',
+      '::ffff:a01:203',
+      '0:0:0:0:0:ffff:a01:203',
+      '0000:0000:0000:0000:0000:ffff:0a01:0203',
+      '[::ffff:a01:203]:443',
+      '::ffff:a01:203%eth0',
+    ];
+    expect(await behindProxy(spellings)).toEqual(spellings.map(() => 'ip:10.1.2.3'));
+  });
+
+  it('is the /56 of an IPv6 address, whatever its other bits and its notation', async () => {
+    const one = [
+      '2001:db8:1:200::1',
+      '2001:db8:1:2ff:ffff:ffff:ffff:ffff',
+      '2001:0DB8:0001:0200:0000:0000:0000:0042',
+      '2001:db8:1:233:1:2:3:4',
+    ];
+    expect(new Set(await behindProxy(one)).size).toBe(1);
+    expect(await behindProxy(['2001:db8:1:200::1'])).toEqual(['ip:2001%3Adb8%3A1%3A200%3A%3A/56']);
+    expect(new Set(await behindProxy(['2001:db8:1:100::1', '2001:db8:1:200::1', '2001:db8:1:300::1'])).size).toBe(3);
+  });
+
+  it.each([
+    [128, '2001:db8::1', '2001:db8::2', 2],
+    [128, '2001:db8::1', '2001:DB8:0::1', 1],
+    [127, '2001:db8::2', '2001:db8::3', 1],
+    [64, '2001:db8::1', '2001:db8::ffff', 1],
+    [64, '2001:db8:0:1::', '2001:db8:0:2::', 2],
+    [57, '2001:db8:0:00::', '2001:db8:0:7f::', 1],
+    [57, '2001:db8:0:7f::', '2001:db8:0:80::', 2],
+    [48, '2001:db8:1:1::', '2001:db8:1:ffff::', 1],
+    [1, '2001:db8::', '7fff::', 1],
+    [1, '2001:db8::', '8000::', 2],
+  ])('with ipv6Prefix %d: %s and %s give %d distinct identities', async (ipv6Prefix, a, b, count) => {
+    expect(new Set(await behindProxy([a, b], { identity: [ipIdentity({ ipv6Prefix })] })).size).toBe(count);
+  });
+
+  it.each([
+    ['9.9.9.9:1234', 'ip:9.9.9.9'],
+    ['9.9.9.9:4321', 'ip:9.9.9.9'],
+    ['[2001:db8:1:200::1]', 'ip:2001%3Adb8%3A1%3A200%3A%3A/56'],
+    ['[2001:db8:1:200::1]:1234', 'ip:2001%3Adb8%3A1%3A200%3A%3A/56'],
+    ['fe80::1%eth0', 'ip:fe80%3A%3A/56'],
+    ['fe80::1%eth1', 'ip:fe80%3A%3A/56'],
+    ['[fe80::1%eth0]:80', 'ip:fe80%3A%3A/56'],
+    ['::1', 'ip:%3A%3A/56'],
+    ['::1.2.3.4', 'ip:%3A%3A/56'],
+    ['64:ff9b::1.2.3.4', 'ip:64%3Aff9b%3A%3A/56'],
+    ['1.2.3.4%eth0', 'ip:1.2.3.4'],
+  ])('from %s has neither port nor zone: it is %s', async (passedOn, expected) => {
+    expect(await behindProxy([passedOn])).toEqual([expected]);
+  });
+
+  it('is the address of the connection when the proxy passes on no address', async () => {
+    const nonsense = [
+      'unknown',
+      '_hidden',
+      'a:b',
+      '999.1.1.1',
+      '1.2.3',
+      '010.1.2.3',
+      '}{',
+      '10.0.0.1:',
+      '10.0.0.1:x',
+      '10.0.0.1:123456',
+      '10.0.0.1:80:80',
+      '[10.0.0.1',
+      '[::1',
+      '[::1]x',
+      '[]',
+      '[]:80',
+      '::1]',
+      '%eth0',
+      '::ffff:010.1.2.3',
+      '::ffff:10.1.2',
+      'rl:{x}',
+      '{ip:10.1.2.3}',
+      '0x7f.1',
+      '2130706433',
+      'localhost',
+      `${'1'.repeat(5_000)}:1`,
+      `::1%${'z'.repeat(5_000)}`,
+      '__proto__',
+    ];
+    expect(await behindProxy(nonsense)).toEqual(nonsense.map(() => 'ip:127.0.0.1'));
+  });
+});
+
+describe.each(PLATFORMS)("over %s, an 'api-key'", (platform) => {
+  const SECRET = 'secret-4711';
+  const identity: IdentityResolver[] = [{ kind: 'api-key', resolve: () => SECRET }];
+
+  it.each<[string, Policy, RateLimitModuleOptions]>([
+    ['from a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
+    ['from an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
+    ['from a resolver', BUCKET, { identity }],
+    ["from a resolver, with by: 'api-key'", { ...BUCKET, by: 'api-key' }, { identity }],
+  ])('%s is counted as a key, and no key of the store contains its text', async (_, policy, options) => {
+    @Controller()
+    class One {
+      @Get()
+      @RateLimit(policy)
+      get(): void {}
+    }
+    const store = new StillStore();
+    await using app = await limited(platform, One, { ...options, store });
+    expect((await app.send('/')).status).toBe(200);
+    const tag = identityTag({ kind: 'api-key', value: SECRET });
+    expect(store.keys).toEqual([expect.stringMatching(`^rl:{${tag}}:`.replaceAll(/[{}]/g, '\\$&'))]);
+    expect(store.keys.join()).not.toContain(SECRET);
+  });
+
+  it("of kind 'key' is refused with the right name, and the error does not show it", async () => {
+    const key = { kind: 'key', value: SECRET };
+    expect(() => identityTag(key)).toThrow("an identity: its kind is 'key', the kind of an API key is 'api-key'");
+    expect(() => identityTag(key)).not.toThrow(SECRET);
+    const resolvers = [{ kind: 'key', resolve: () => SECRET }];
+    await expect(limited(platform, [], { identity: resolvers })).rejects.toThrow(
+      /got kind 'key', which is 'api-key' now,/,
+    );
+
+    @Controller()
+    class One {
+      @Get()
+      @RateLimit({ ...BUCKET, by: () => key })
+      get(): void {}
+    }
+    await using app = await limited(platform, One, { store: new StillStore() });
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.text).toContain("the kind of an API key is 'api-key'");
+    expect(app.logs.text).not.toContain(SECRET);
+  });
+});

@@ -1,0 +1,100 @@
+import { Controller, Get } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { type HttpApp, limited } from '../../support/http-app.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { StillStore } from '../../support/still-store.js';
+
+jest.setTimeout(30_000);
+
+const ALL = {
+  algorithm: 'fixed-window',
+  limit: 3,
+  window: '300d',
+  by: 'global',
+  scope: 'app',
+} as const satisfies Policy;
+const POLICIES: Readonly<Record<string, Policy>> = {
+  all: ALL,
+  slots: { algorithm: 'concurrency', limit: 1, lease: '30s', by: 'global' },
+  users: { ...ALL, by: 'user' },
+};
+const ADA = { kind: 'user', value: 'ada' };
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit('all')
+  one(): void {}
+
+  @Get('users')
+  @RateLimit('all', 'users')
+  both(): void {}
+}
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+afterAll(() => server.stop());
+
+const STORES: [string, () => RateLimitModuleOptions][] = [
+  ['in memory', () => ({ store: new StillStore() })],
+  ['in Redis', () => ({ redis: server.url, deadline: '10s', keyPrefix: `g${Math.random()}` })],
+];
+
+it('consumeSync needs no identity for them either', async () => {
+  await using app = await limited('Express', Routes, { policies: POLICIES, store: new StillStore() });
+  expect(app.app.get(RateLimiter).consumeSync('all')).toMatchObject({ policies: [{ remaining: 2 }] });
+});
+
+describe.each(STORES)('policies by global, %s', (_, options) => {
+  const begin = (): Promise<HttpApp> => limited('Express', Routes, { policies: POLICIES, ...options() });
+
+  it('need no identity: consume, consumeSync, peek, reserve and reset share one state with the route', async () => {
+    await using app = await begin();
+    const limiter = app.app.get(RateLimiter);
+    expect(await limiter.consume('all')).toMatchObject({ allowed: true, policies: [{ remaining: 2 }] });
+    expect(await limiter.peek('all')).toMatchObject({ policies: [{ remaining: 2 }] });
+    const reservation = await limiter.reserve('all', null, { cost: 2 });
+    expect(reservation.decision.policies).toMatchObject([{ remaining: 0 }]);
+    expect((await app.send('/')).status).toBe(429);
+    await reservation.settle(1);
+    expect((await app.send('/')).status).toBe(200);
+    expect(await limiter.consume(['all'], null, { cost: 1 })).toMatchObject({ allowed: false });
+    // An identity that is given all the same changes nothing.
+    expect(await limiter.peek('all', ADA)).toMatchObject({ policies: [{ remaining: 0 }] });
+    expect(await limiter.reset('all')).toEqual([{ policy: 'all', scope: 'app' }]);
+    expect(await limiter.consume('all', null)).toMatchObject({ policies: [{ remaining: 2 }] });
+  });
+
+  it('need none for leases and the methods of routes', async () => {
+    await using app = await begin();
+    const limiter = app.app.get(RateLimiter);
+    const lease = await limiter.acquire('slots');
+    expect([lease.decision.allowed, (await limiter.acquire('slots')).decision.allowed]).toEqual([true, false]);
+    lease.release();
+    expect(await limiter.peek([Routes, 'one'])).toMatchObject({ policies: [{ remaining: 3 }] });
+    expect(await limiter.reset([Routes, 'one'])).toEqual([{ policy: 'all', scope: 'app' }]);
+  });
+
+  it('beside one that counts an identity need it, and the message says which', async () => {
+    await using app = await begin();
+    const limiter = app.app.get(RateLimiter);
+    const needs = (method: string): RegExp =>
+      new RegExp(
+        `^RateLimiter\\.${method}: policy 'users' counts an identity, got undefined: give \\{ kind: 'user', value`,
+      );
+    await expect(limiter.consume('users')).rejects.toThrow(needs('consume'));
+    await expect(limiter.consume(['all', 'users'])).rejects.toThrow(needs('consume'));
+    expect(() => limiter.consumeSync('users')).toThrow(needs('consumeSync'));
+    await expect(limiter.peek('users')).rejects.toThrow(needs('peek'));
+    await expect(limiter.reserve('users')).rejects.toThrow(needs('reserve'));
+    await expect(limiter.acquire(['slots', 'users'])).rejects.toThrow(needs('acquire'));
+    await expect(limiter.reset('users')).rejects.toThrow(needs('reset'));
+    await expect(limiter.peek([Routes, 'both'])).rejects.toThrow(needs('peek'));
+    await expect(limiter.reset([Routes, 'both'])).rejects.toThrow(needs('reset'));
+    await expect(limiter.consume('users', { value: 'ada' } as never)).rejects.toThrow(/its kind must be/);
+    expect(limiter.stats().requests).toBe(0);
+  });
+});

@@ -1,0 +1,244 @@
+import { Controller, Get } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Policy, RateLimit, RateLimiter, RateLimitOverrides, Reservation } from 'nestjs-floodgate';
+import { type HttpApp, limited } from '../../support/http-app.js';
+
+const ADA = { kind: 'user', value: 'ada' };
+const DAILY: Policy = { algorithm: 'fixed-window', limit: 5, window: '300d' };
+const POLICIES: Record<string, Policy> = {
+  daily: DAILY,
+  jobs: { algorithm: 'concurrency', limit: 2, lease: '30s' },
+  zoned: { algorithm: 'fixed-window', limit: 5, window: { calendar: 'day', timeZone: () => 'UTC' } },
+  priced: { ...DAILY, cost: () => 1 },
+  planned: { ...DAILY, plans: { pro: { limit: 50 } } },
+};
+
+@Controller()
+class Shop {
+  @Get('plain')
+  @RateLimit('daily')
+  plain(): void {}
+
+  @Get('zoned')
+  @RateLimit('zoned')
+  zoned(): void {}
+
+  @Get('chosen')
+  @RateLimit(() => 'daily')
+  chosen(): void {}
+
+  noRoute(): void {}
+}
+
+let app: HttpApp;
+let limiter: RateLimiter;
+let overrides: RateLimitOverrides;
+
+beforeAll(async () => {
+  const plan = { resolve: () => undefined };
+  app = await limited('Express', Shop, { policies: POLICIES, plan });
+  limiter = app.app.get(RateLimiter);
+  overrides = app.app.get(RateLimitOverrides);
+});
+afterAll(() => app.close());
+
+/** Arguments that are wrong for each method, and a part of the message. */
+type Wrong = readonly [args: readonly unknown[], problem: string];
+
+const WRONG_IDENTITY: readonly (readonly [identity: unknown, problem: string])[] = [
+  [undefined, 'counts an identity'],
+  ['ada', 'its kind must be'],
+  [{ kind: 'User', value: 'ada' }, 'its kind must be'],
+  [{ kind: 'user', value: 1.5 }, 'its value must be'],
+  [{ kind: 'api-key', value: {} }, 'its value must be'],
+];
+const WRONG_POLICIES: readonly (readonly [policies: unknown, problem: string])[] = [
+  ['daly', "there is no policy named 'daly'"],
+  [['daily', 'daly'], "there is no policy named 'daly'"],
+  [[], 'takes at least one policy'],
+  [['daily', 'daily'], "two policies are named 'daily'"],
+  [undefined, 'a policy must be an object'],
+  [DAILY, 'a policy outside a route needs a name'],
+  [{ ...DAILY, name: 'x', limit: 0 }, 'limit must be'],
+];
+const WRONG_COSTS: readonly Wrong[] = [-1, 1.5, NaN, '2'].map((cost) => [
+  ['daily', ADA, { cost }],
+  'the cost of policy',
+]);
+const WRONG_OPTIONS: readonly Wrong[] = [
+  [['daily', ADA, { ocst: 1 }], "'ocst' is not an option of"],
+  [['daily', ADA, null], 'options must be an object'],
+  [['daily', ADA, { plan: 7 }], 'plan must be'],
+  [['daily', ADA, { plan: 'pro' }], 'plan has no effect'],
+  [['zoned', ADA, { timeZone: 'Mars' }], 'timeZone must be'],
+  [['daily', ADA, { timeZone: 'UTC' }], 'timeZone has no effect'],
+  [['zoned', ADA], 'the time zone of policy'],
+];
+
+const ofPolicies: readonly Wrong[] = [
+  ...WRONG_IDENTITY.map(([identity, problem]): Wrong => [['daily', identity], problem]),
+  ...WRONG_POLICIES.map(([policies, problem]): Wrong => [[policies, ADA], problem]),
+  ...WRONG_OPTIONS,
+];
+const ofRoute: readonly Wrong[] = [
+  ...WRONG_IDENTITY.filter(([identity]) => identity !== 'ada').map(([identity, problem]): Wrong => [
+    [[Shop, 'plain'], identity],
+    problem,
+  ]),
+  [[[Shop, 'plain'], 'ada'], 'identity must be'],
+  [[[Shop, 'noRoute'], ADA], 'is no handler of a request'],
+  [[[Shop, 'nothing'], ADA], 'is no handler of a request'],
+  [['GET /plian', ADA], "there is no route named 'GET /plian'. Did you mean 'GET /plain'?"],
+  [[{ route: 'daily' }, ADA], "there is no route named 'daily'"],
+  [[{ route: 7 }, ADA], 'route must be'],
+  [[[Shop, 'chosen'], ADA], 'has policies that a function chooses'],
+];
+/** A concurrency beside another policy may be acquired, and all else is wrong in the same way. */
+const acquired = (args: readonly unknown[]): readonly unknown[] => {
+  const [policies, ...rest] = args;
+  return [typeof policies === 'string' && policies !== 'daly' ? [policies, 'jobs'] : policies, ...rest];
+};
+
+const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
+  consume: [
+    ...ofPolicies,
+    ...WRONG_COSTS,
+    [['jobs', ADA], 'is a concurrency'],
+    [['priced', ADA], 'the cost of policy'],
+  ],
+  consumeSync: [...ofPolicies, ...WRONG_COSTS, [['jobs', ADA], 'is a concurrency'], [['priced', ADA], 'the cost of']],
+  reserve: [
+    ...ofPolicies,
+    ...WRONG_COSTS,
+    [['jobs', ADA], 'is a concurrency'],
+    [['priced', ADA], 'the cost of policy'],
+  ],
+  acquire: [
+    ...ofPolicies.map(([args, problem]): Wrong => [acquired(args), problem]),
+    ...WRONG_COSTS.map(([args, problem]): Wrong => [acquired(args), problem]),
+    [['daily', ADA], 'has no leases'],
+    [['jobs', ADA, { cost: 0 }], 'cost must be a whole number from 1'],
+  ],
+  peek: [
+    ...ofPolicies.filter(([[, identity]]) => identity !== 'ada'),
+    ...ofRoute,
+    [['daily', 'ada'], 'identity must be'],
+    [['daily', ADA, { cost: 1 }], "'cost' is not an option of"],
+    [[[Shop, 'plain'], ADA, { cost: 1 }], "'cost' is not an option of"],
+    [[[Shop, 'plain'], ADA, { plan: 'pro' }], 'plan has no effect'],
+    [[[Shop, 'plain'], ADA, { timeZone: 'UTC' }], 'timeZone has no effect'],
+    [[[Shop, 'zoned'], ADA, { timeZone: 'Mars' }], 'timeZone must be'],
+    [[{ policy: 'daly' }, ADA], "there is no policy named 'daly'"],
+    [['plain', ADA], "there is no policy named 'plain'"],
+  ],
+  reset: [
+    ...WRONG_IDENTITY.filter(([identity]) => identity !== 'ada').map(([identity, problem]): Wrong => [
+      ['daily', identity],
+      problem,
+    ]),
+    ...WRONG_POLICIES.map(([policies, problem]): Wrong => [[policies, ADA], problem]),
+    ...ofRoute,
+    [['daily', 'ada'], 'identity must be'],
+    [[{ policy: 'daly' }, ADA], "there is no policy named 'daly'"],
+    [[{ policy: 7 }, ADA], 'policy must be a name'],
+    [[{ policy: 'daily' }, 'key:secret'], 'the tag of an API key'],
+  ],
+  setHeaders: [
+    [[undefined, {}], 'takes the response'],
+    [[{}, {}], 'takes the response'],
+  ],
+  explain: [
+    ...WRONG_IDENTITY.slice(2).map(([identity, problem]): Wrong => [[null, identity], problem]),
+    ...ofRoute.filter(([[, identity]]) => identity === ADA).slice(0, -1),
+    [[null, 'ada'], 'identity must be'],
+    [[null, undefined], 'identity must be'],
+    [[null, 'key:secret'], 'the tag of an API key'],
+    [['daly', ADA], "there is no policy named 'daly'"],
+    [[{ policy: 'daly' }, ADA], "there is no policy named 'daly'"],
+    [[7, ADA], 'route must be'],
+    [[undefined, ADA], 'route must be'],
+    [[null, ADA, { cost: 1 }], "'cost' is not an option of"],
+    [['GET /plain', ADA, { plan: 'pro' }], 'plan has no effect'],
+    [['GET /plain', ADA, { timeZone: 'UTC' }], 'timeZone has no effect'],
+    [['GET /zoned', ADA, { timeZone: 'Mars' }], 'timeZone must be'],
+  ],
+};
+
+const OTHERS = ['table', 'stats'];
+const INNER = ['decide', 'checkOrder', 'isRouteName', 'resettable'];
+
+async function messageOf(call: () => unknown): Promise<string> {
+  try {
+    await call();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('nothing was thrown');
+}
+
+describe('an error names the method that was called:', () => {
+  it('every method is here', () => {
+    const methods = Object.getOwnPropertyNames(RateLimiter.prototype).filter(
+      (name) => !['constructor', ...INNER, ...OTHERS].includes(name),
+    );
+    expect(methods.toSorted()).toEqual(Object.keys(METHODS).toSorted());
+  });
+
+  it.each(
+    Object.entries(METHODS).flatMap(([method, wrong]) => wrong.map(([args, problem]) => [method, problem, args])),
+  )('RateLimiter.%s, %s', async (method, problem, args) => {
+    const call = limiter[method as 'consume'] as (...given: unknown[]) => unknown;
+    const message = await messageOf(() => call.apply(limiter, args as unknown[]));
+    expect(message).toContain(problem);
+    // No other method, unless the message says which one is right.
+    const [first] = /RateLimiter(?:\.\w+)?/.exec(message) ?? [];
+    expect(first).toBe(`RateLimiter.${String(method)}`);
+  });
+
+  const COUNTING = ['consume', 'consumeSync', 'reserve', 'acquire', 'peek', 'reset', 'explain'];
+  it.each(COUNTING)('%s in the old order says what was given and what is right', async (method) => {
+    const call = limiter[method as 'consume'] as (...given: unknown[]) => unknown;
+    const of = (...args: unknown[]): Promise<string> => messageOf(() => call.apply(limiter, args));
+    const takes = `RateLimiter.${method} takes (policies or route, identity, options), got `;
+    const right = `: give ${method}('login', { kind: 'user', value: 'rider-1' })`;
+    expect(await of(ADA, 'daily')).toBe(`${takes}the identity { kind: 'user' } first${right}`);
+    await expect(async () => call.apply(limiter, [ADA, 'daily'])).rejects.toBeInstanceOf(TypeError);
+    // The value may be an API key.
+    expect(await of({ kind: 'api-key', value: 'sk_live_1' }, { policy: 'daily' })).not.toContain('sk_live');
+  });
+
+  it.each(['peek', 'reset', 'explain'])('%s knows the forms that it had before', async (method) => {
+    const call = limiter[method as 'peek'] as (...given: unknown[]) => unknown;
+    const of = (...args: unknown[]): Promise<string> => messageOf(() => call.apply(limiter, args));
+    const takes = `RateLimiter.${method} takes (policies or route, identity, options), got `;
+    const right = (first: string): string => `: give ${method}(${first}, { kind: 'user', value: 'rider-1' })`;
+    expect(await of('user:ada', 'daily')).toBe(`${takes}the identity's tag 'user:...' first${right("'login'")}`);
+    expect(await of('user:ada')).toBe(`${takes}the identity's tag 'user:...' first${right("'login'")}`);
+    expect(await of(Shop, 'plain', ADA)).toBe(`${takes}the class Shop first${right("[Shop, 'method']")}`);
+    expect(await of('daily', [Shop, 'plain'])).toBe(`${takes}an array second${right("'login'")}`);
+    expect(await of('daily', { route: 'GET /plain' })).toBe(`${takes}a policy or a route second${right("'login'")}`);
+  });
+
+  it.each<[string, unknown[]]>([
+    ['set', [{ policy: 'daily', identity: { kind: 'User', value: 1 } }, { limit: 3 }]],
+    ['set', [{ policy: 'daly', identity: ADA }, { limit: 3 }]],
+    ['set', [{ policy: 'daily', identity: ADA }, { limt: 3 }]],
+    ['get', [{ policy: 'daily', identity: { kind: 'user', value: {} } }]],
+    ['remove', [{ policy: 7 }]],
+    ['list', [{ cursor: '0' }]],
+    ['history', [undefined, { cursor: '0' }]],
+    ['history', [{ policy: 'daily', identity: 7 }]],
+  ])('RateLimitOverrides.%s %j', async (method, args) => {
+    const call = overrides[method as 'list'] as (...given: unknown[]) => unknown;
+    expect(await messageOf(() => call.apply(overrides, args))).toMatch(
+      new RegExp(`^RateLimitOverrides\\.${method}\\b`),
+    );
+  });
+
+  it('Reservation.settle', async () => {
+    const reservation = await limiter.reserve('daily', ADA);
+    expect(reservation).toBeInstanceOf(Reservation);
+    expect(await messageOf(() => reservation.settle(-1))).toMatch(/^Reservation\.settle: /);
+    await reservation.cancel();
+  });
+});

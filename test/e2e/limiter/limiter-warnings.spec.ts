@@ -1,0 +1,97 @@
+import { Controller, Get, Injectable } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { type Policy, RateLimiter, RateLimitGuard, RateLimitModule, RateLimitOverrides } from 'nestjs-floodgate';
+import { limited, PLATFORMS, start } from '../../support/http-app.js';
+import { StillStore } from '../../support/still-store.js';
+
+const BUCKET = { name: 'bucket', algorithm: 'token-bucket', capacity: 100, refill: '1/m' } as const;
+
+@Controller()
+class Routes {
+  @Get()
+  get(): void {}
+}
+
+it('RateLimiter says once that it asks no skipIf, however often the policy is written anew', async () => {
+  await using app = await limited('Express', Routes, { store: new StillStore() });
+  const limiter = app.app.get(RateLimiter);
+  const fresh = (name: string): Policy => ({ ...BUCKET, name, skipIf: () => true });
+  for (let i = 0; i < 20; i++) await limiter.consume(fresh('one'), { kind: 'user', value: 'ada' });
+  await limiter.consume(fresh('two'), { kind: 'user', value: 'ada' });
+  expect(app.logs.of('warn').map((text) => /policy '(\w+)' has a skipIf/.exec(text)?.[1])).toEqual(['one', 'two']);
+});
+
+it('RateLimiter says once that prefetch needs Redis', async () => {
+  await using app = await limited('Express', Routes, { store: new StillStore() });
+  const limiter = app.app.get(RateLimiter);
+  const prefetched = (): Policy => ({ ...BUCKET, prefetch: { for: '100ms', max: 20 } });
+  await limiter.peek(prefetched(), { kind: 'user', value: 'ada' });
+  expect(app.logs.of('warn')).toEqual([]);
+  for (let i = 0; i < 3; i++) await limiter.consume(prefetched(), { kind: 'user', value: 'ada' });
+  expect(app.logs.of('warn')).toEqual([expect.stringContaining("policy 'bucket' has prefetch, which needs Redis")]);
+});
+
+it("RateLimiter says once that a policy's scope needs a route, when it charges the policy", async () => {
+  const policies = {
+    route: { ...BUCKET, name: 'route', scope: 'route' },
+    app: { ...BUCKET, name: 'app', scope: 'app' },
+  } as const;
+  await using app = await limited('Express', Routes, { store: new StillStore(), policies });
+  const limiter = app.app.get(RateLimiter);
+  const ada = { kind: 'user', value: 'ada' };
+  await limiter.reset(['route', 'app'], ada); // it clears the states of routes
+  expect(app.logs.of('warn')).toEqual([]);
+  for (let i = 0; i < 3; i++) {
+    await limiter.consume(['route', 'app'], ada);
+    await limiter.consume('route', ada);
+    await limiter.consume({ ...BUCKET, scope: 'controller' }, ada);
+  }
+  expect(app.logs.of('warn')).toEqual([
+    "RateLimiter: policy 'route' has scope 'route', which needs a route: RateLimiter counts it with scope 'app' RateLimit",
+    "RateLimiter: policy 'bucket' has scope 'controller', which needs a route: RateLimiter counts it with scope 'app' RateLimit",
+  ]);
+});
+
+it('RateLimiter says nothing of options without effect where it explains, lists, overrides or resets a policy', async () => {
+  const policies = { asked: { ...BUCKET, name: 'asked', countIf: () => true, skipIf: () => false } };
+  await using app = await limited('Express', Routes, { store: new StillStore(), policies });
+  const [limiter, overrides] = [app.app.get(RateLimiter), app.app.get(RateLimitOverrides)];
+  const ada = { kind: 'user', value: 'ada' };
+  limiter.table();
+  await limiter.explain(null, ada);
+  await overrides.set({ policy: 'asked', identity: ada }, { capacity: 5 });
+  await limiter.reset('asked', ada);
+  expect(app.logs.of('warn')).toEqual([]);
+  await limiter.consume('asked', ada);
+  expect(app.logs.of('warn')).toHaveLength(2);
+});
+
+it('boot does not call deadline idle without Redis: functions of the application have it', async () => {
+  await using app = await limited('Express', Routes, { deadline: 50, onStoreFailure: 'open' });
+  expect(app.logs.text).toContain('without effect until then: onStoreFailure RateLimit');
+});
+
+describe.each(PLATFORMS)('an overridden identityTag, over %s', (platform) => {
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['an identity', { kind: 'user', value: 'ada' }],
+    ['an array', ['ada']],
+    ['nothing', undefined],
+    ['a promise of null', Promise.resolve(null)],
+  ])('that returns %s is a logged 500 that says what is right', async (_, tag) => {
+    @Injectable()
+    class OwnGuard extends RateLimitGuard {
+      protected override identityTag(): string {
+        return tag as string;
+      }
+    }
+    await using app = await start(platform, {
+      imports: [RateLimitModule.forRoot({ store: new StillStore(), guard: false, defaults: [BUCKET] })],
+      controllers: [Routes],
+      providers: [{ provide: APP_GUARD, useClass: OwnGuard }],
+    });
+    expect((await app.send('/')).status).toBe(500);
+    expect(app.logs.of('error').join()).toContain("an identity's tag must be text, got ");
+  });
+});

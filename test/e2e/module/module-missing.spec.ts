@@ -1,0 +1,61 @@
+import { Controller, Get } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { describe, expect, it } from '@jest/globals';
+import { RateLimit, RateLimitModule, SkipRateLimit } from 'nestjs-floodgate';
+import { CapturedLogs, limited, PLATFORMS, start } from '../../support/http-app.js';
+import { StillStore } from '../../support/still-store.js';
+
+const POLICY = { algorithm: 'token-bucket', capacity: 1, refill: '1/m' } as const;
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit(POLICY)
+  get(): void {}
+
+  @Get('skipped')
+  @SkipRateLimit()
+  skipped(): void {}
+}
+
+@Controller('all')
+@RateLimit(POLICY)
+class AllRoutes {
+  @Get()
+  get(): void {}
+}
+
+describe.each(PLATFORMS)('over %s, RateLimitModule', (platform) => {
+  it('that is not imported causes a warning for every @RateLimit, which names the import', async () => {
+    await using app = await start(platform, { controllers: [Routes, AllRoutes] });
+    const problem =
+      '@RateLimit has no effect, because RateLimitModule is not imported: add RateLimitModule.forRoot() to the';
+    expect(app.logs.of('warn').toSorted()).toEqual([
+      expect.stringContaining(`AllRoutes: ${problem}`),
+      expect.stringContaining(`Routes.get: ${problem}`),
+    ]);
+    expect(await app.crowd(3, '/')).toEqual({ 200: 3 });
+  });
+
+  it('that is imported causes no such warning', async () => {
+    await using app = await limited(platform, [Routes, AllRoutes], { store: new StillStore() });
+    expect(app.logs.of('warn')).toEqual([]);
+    expect(await app.crowd(3, '/')).toEqual({ 200: 1, 429: 2 });
+  });
+
+  it('that is imported without forRoot stops the boot, and the error names the right imports', async () => {
+    await expect(start(platform, { imports: [RateLimitModule], controllers: [Routes] })).rejects.toThrow(
+      'RateLimitModule: is imported without options: import RateLimitModule.forRoot() or RateLimitModule.forRootAsync(',
+    );
+  });
+});
+
+it('a testing module with a controller alone needs no RateLimitModule', async () => {
+  const logger = new CapturedLogs();
+  const testing = await Test.createTestingModule({ controllers: [Routes] })
+    .setLogger(logger)
+    .compile();
+  expect(testing.get(Routes)).toBeInstanceOf(Routes);
+  expect(logger.of('warn')).toHaveLength(1);
+  await testing.close();
+});

@@ -1,0 +1,242 @@
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import {
+  type Clock,
+  MemoryStore,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimiter,
+  type RateLimitModuleOptions,
+  type RateLimitStore,
+  RedisStore,
+  type Verdict,
+} from 'nestjs-floodgate';
+import { limited } from '../../support/http-app.js';
+import { RedisServer } from '../../support/redis-server.js';
+
+@Controller()
+class Routes {
+  @Get()
+  @RateLimit({ name: 'one', algorithm: 'fixed-window', limit: 1, window: '300d' })
+  get(): void {}
+}
+
+const ONE = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '300d' } as const;
+const ADA = { kind: 'user', value: 'ada' };
+
+/** A store of the application. The module cannot tell that it decides in this process. */
+function ownStore(): RateLimitStore & { readonly asked: () => number } {
+  const inner = new MemoryStore();
+  let asked = 0;
+  return {
+    consume: async (charges) => {
+      asked++;
+      return inner.consume(charges);
+    },
+    reset: (keys) => inner.reset(keys),
+    asked: () => asked,
+  };
+}
+
+/** A client without `duplicate`. */
+function plainClient(client: Redis): RateLimitModuleOptions['redis'] {
+  return {
+    evalsha: (sha: string, keys: number, ...args: string[]) => client.evalsha(sha, keys, ...args),
+    eval: (script: string, keys: number, ...args: string[]) => client.eval(script, keys, ...args),
+    del: (key: string) => client.del(key),
+  };
+}
+
+/** The message that stops the boot. */
+async function bootError(options: RateLimitModuleOptions): Promise<string> {
+  const outcome: unknown = await limited('Express', Routes, options).catch((error: unknown) => error);
+  expect(outcome).toBeInstanceOf(RateLimitConfigError);
+  return (outcome as Error).message;
+}
+
+async function bootLine(options: RateLimitModuleOptions): Promise<string> {
+  await using app = await limited('Express', Routes, options);
+  return app.logs.of('log').find((line) => line.startsWith('Limits are kept')) ?? '';
+}
+
+describe('boot stops for an option that a store cannot honour', () => {
+  it.each<[string, RateLimitModuleOptions, string]>([
+    [
+      'clock with store',
+      { clock: 'app' },
+      "clock has no effect with store: give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
+    ],
+    ["clock: 'redis' with store", { clock: 'redis' }, 'clock has no effect with store'],
+    ['clock and maxSkew with store', { clock: 'app', maxSkew: 200 }, 'clock has no effect with store'],
+    [
+      'linger with store',
+      { linger: 2 },
+      "linger has no effect with store: give it to the store itself, as in new RedisStore(client, { linger: '2ms' })",
+    ],
+    [
+      'connect with store',
+      { connect: 'required' },
+      'connect has no effect with store: connect the store yourself before the boot',
+    ],
+    [
+      'onStoreStateChange with store',
+      { onStoreStateChange: () => undefined },
+      'onStoreStateChange has no effect with store: the module sees the state of a connection that it opens itself: give redis, not store',
+    ],
+  ])('such as %s', async (_, options, problem) => {
+    for (const store of [ownStore(), new MemoryStore()]) {
+      expect(await bootError({ store, ...options })).toContain(`RateLimitModule: ${problem}`);
+    }
+  });
+
+  it('such as denialCache with a MemoryStore', async () => {
+    expect(await bootError({ store: new MemoryStore(), denialCache: 500 })).toContain(
+      'RateLimitModule: denialCache has no effect with a MemoryStore: leave it out, a MemoryStore answers as fast as the cache',
+    );
+    expect(await bootLine({ store: new MemoryStore(), denialCache: 0 })).toContain('MemoryStore');
+  });
+
+  it('such as onStoreStateChange with a client that has no duplicate()', async () => {
+    const client = new Redis({ lazyConnect: true });
+    expect(await bootError({ redis: plainClient(client), onStoreStateChange: () => undefined })).toContain(
+      'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
+    );
+  });
+
+  it.each<[string, object, string]>([
+    ['url', { url: 'redis://redis.internal' }, 'give the URL itself'],
+    ['hosst', { hosst: 'redis.internal' }, 'did you mean host?'],
+    ['socket', { socket: { host: 'redis.internal' } }, 'give host and port'],
+  ])('such as %s, which ioredis does not know', async (name, redis, advice) => {
+    const message = await bootError({ redis });
+    expect(message).toContain(`RateLimitModule, redis: '${name}' is not an option of ioredis`);
+    expect(message).toContain(advice);
+  });
+});
+
+describe('with a store or client of the application', () => {
+  it('denialCache caches the rejections of any store', async () => {
+    const [cached, plain] = [ownStore(), ownStore()];
+    await using withCache = await limited('Express', Routes, { store: cached, denialCache: 10_000 });
+    await using without = await limited('Express', Routes, { store: plain });
+    for (const { app } of [withCache, without]) {
+      const limiter = app.get(RateLimiter);
+      const decisions = [];
+      for (let i = 0; i < 5; i++) decisions.push(await limiter.consume(ONE, ADA));
+      expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual(
+        [true, false, false, false, false].map((allowed) => [allowed, 'store']),
+      );
+    }
+    expect([cached.asked(), plain.asked()]).toEqual([2, 5]);
+    const limiter = withCache.app.get(RateLimiter);
+    expect(limiter.stats().sources).toMatchObject({ store: 2, 'denial-cache': 3 });
+    await limiter.reset(ONE, ADA);
+    expect((await limiter.consume(ONE, ADA)).allowed).toBe(true);
+  });
+
+  it('a store that answers with a promise of another kind decides with denialCache, too', async () => {
+    const memory = new MemoryStore();
+    const consume: RateLimitStore['consume'] = (charges) => {
+      const verdict = memory.consume(charges);
+      // What makes it a promise is `then`, which may return nothing.
+      // oxlint-disable-next-line unicorn/no-thenable -- that is the point
+      return { then: (resolve: (answer: Verdict) => void) => setImmediate(resolve, verdict) } as never;
+    };
+    const store = { consume, reset: () => undefined };
+    await using app = await limited('Express', Routes, { store, denialCache: 500 });
+    const limiter = app.app.get(RateLimiter);
+    const decisions = [
+      await limiter.consume(ONE, ADA),
+      await limiter.consume(ONE, ADA),
+      await limiter.consume(ONE, ADA),
+    ];
+    expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual([
+      [true, 'store'],
+      [false, 'store'],
+      [false, 'store'],
+    ]);
+    expect(app.logs.of('warn')).toEqual([]);
+  });
+
+  it('a store that answers no verdict fails with denialCache, too', async () => {
+    const store = { consume: async () => undefined as never, reset: () => undefined };
+    await using app = await limited('Express', Routes, { store, denialCache: 500, onStoreFailure: 'open' });
+    expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ decidedBy: 'open' });
+    expect(app.logs.of('warn')).toEqual(['The store could not decide: its answer is no verdict RateLimit']);
+  });
+
+  it("clock: 'app' decides on a client without duplicate(), and boot warns that the clocks are not compared", async () => {
+    await using server = await RedisServer.start();
+    const client = new Redis(server.url);
+    await using app = await limited('Express', Routes, { redis: plainClient(client), clock: 'app' });
+    expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ allowed: true, decidedBy: 'store' });
+    expect(app.logs.of('warn')).toEqual([
+      expect.stringContaining("clock: 'app' is not compared with Redis's clock: the client has no duplicate()"),
+    ]);
+    client.disconnect();
+  });
+});
+
+describe('without redis and store', () => {
+  it('an application with the options for Redis boots, and the boot line names those without effect', async () => {
+    const line = await bootLine({
+      redis: '',
+      clock: 'app',
+      maxSkew: 200,
+      denialCache: 500,
+      linger: 1,
+      deadline: 20,
+      onStoreFailure: 'closed',
+      localShare: 12,
+      fallbackMaxBytes: 1_000_000,
+      onStoreStateChange: () => undefined,
+      headers: false,
+    });
+    expect(line).toContain(
+      'without effect until then: clock, maxSkew, denialCache, linger, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
+    );
+  });
+
+  it('the boot line names no option when none is given', async () => {
+    expect(await bootLine({ headers: false })).toMatch(/in this process.*Set redis to share limits RateLimit$/);
+  });
+});
+
+describe('the boot line', () => {
+  class Own extends MemoryStore {}
+  const bare = (): RateLimitStore => {
+    const inner = new MemoryStore();
+    return Object.assign(Object.create(null) as object, {
+      consume: inner.consume.bind(inner),
+      reset: inner.reset.bind(inner),
+    });
+  };
+
+  it.each<[string, () => RateLimitStore, string]>([
+    ['the class of a store', () => new Own(), 'Limits are kept in Own RateLimit'],
+    ['RedisStore', () => new RedisStore(new Redis({ lazyConnect: true })), 'Limits are kept in RedisStore RateLimit'],
+    [
+      "the application's own store for a plain object",
+      ownStore,
+      "Limits are kept in the application's own store RateLimit",
+    ],
+    [
+      "the application's own store for an object without a prototype",
+      bare,
+      "Limits are kept in the application's own store RateLimit",
+    ],
+    [
+      "the application's own store for an object whose constructor is no function",
+      () => ({ ...ownStore(), constructor: 'own' }) as unknown as RateLimitStore,
+      "Limits are kept in the application's own store RateLimit",
+    ],
+  ])('names %s', async (_, store, line) => {
+    expect(await bootLine({ store: store() })).toBe(line);
+  });
+});
+
+it('the constructor of MemoryStore rejects a clock in milliseconds', () => {
+  const clock: Clock = Date.now;
+  expect(() => new MemoryStore({ clock })).toThrow(RangeError);
+});

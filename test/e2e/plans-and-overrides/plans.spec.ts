@@ -1,0 +1,170 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { start } from '../../support/http-app.js';
+import { RedisServer } from '../../support/redis-server.js';
+import {
+  API,
+  app,
+  everywhere,
+  type HeaderRequest,
+  LIMITS,
+  limitOf,
+  passing,
+  PLAIN,
+  planOf,
+  Routes,
+  user,
+  userOf,
+} from '../support/planned-routes.js';
+
+jest.setTimeout(20_000); // thousands of requests
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterAll(() => server.stop());
+
+const EVERYWHERE = everywhere(() => server.url);
+
+describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, options }) => {
+  it.each<[string, (request: HeaderRequest) => string | Promise<string>]>([
+    ['at once', planOf],
+    ['later', async (request) => (await delay(2), planOf(request))],
+  ])('that resolve says %s are limits of their own', async (_, resolve) => {
+    await using http = await app(platform, options(), { resolve });
+    for (const [plan, limit] of Object.entries(LIMITS)) {
+      expect(await passing(http, `${plan}-1`)).toBe(limit);
+      const rejected = await http.as(`${plan}-1`, '/api');
+      expect(rejected.status).toBe(429);
+      expect(rejected.headers['x-ratelimit-limit']).toBe(String(limit));
+      expect(rejected.body).toMatchObject({ policy: 'api' });
+      expect(await passing(http, `${plan}-2`)).toBe(limit); // each client has one
+    }
+  });
+
+  it('stand in one step with other policies, with and without plans', async () => {
+    await using http = await app(platform, options());
+    expect(await passing(http, 'free-1', '/both')).toBe(2);
+    expect(await passing(http, 'pro-1', '/both')).toBe(3);
+    expect(await passing(http, 'enterprise-1', '/both')).toBe(4); // the window's own numbers
+    expect(await passing(http, 'pro-1', '/plain')).toBe(4);
+  });
+
+  it('let a window carry on when the plan changes, also past its denial, and begin a bucket afresh', async () => {
+    const plans = new Map([['ada', 'free']]);
+    await using http = await app(platform, options(), {
+      resolve: (request: HeaderRequest) => plans.get(userOf(request)),
+      cacheFor: 1,
+    });
+    expect(await passing(http, 'ada', '/daily')).toBe(3);
+    expect((await http.as('ada', '/daily')).status).toBe(429);
+    plans.set('ada', 'pro');
+    await delay(2);
+    expect(await passing(http, 'ada', '/daily')).toBe(3);
+    plans.set('ada', 'free');
+    await delay(2);
+    expect(await passing(http, 'ada', '/daily')).toBeUndefined();
+
+    expect(await passing(http, 'ada')).toBe(2);
+    plans.set('ada', 'pro');
+    await delay(2);
+    expect(await passing(http, 'ada')).toBe(5);
+  });
+
+  it('change within cacheFor', async () => {
+    let plan = 'pro';
+    await using http = await app(platform, options(), { resolve: async () => plan, cacheFor: '300ms' });
+    expect(await limitOf(http, 'ada')).toBe(5);
+    plan = 'enterprise';
+    const since = performance.now();
+    while ((await limitOf(http, 'ada')) === 5) expect(performance.now() - since).toBeLessThan(2000);
+    // A request that was sent before and answered after is not late.
+    expect(performance.now() - since).toBeLessThan(600);
+  });
+
+  it('are one call of resolve for thousands of requests of a client at once', async () => {
+    let calls = 0;
+    const resolve = async (): Promise<string> => {
+      calls++;
+      await delay(5);
+      return 'enterprise';
+    };
+    await using http = await app(platform, { ...options(), deadline: 5000 }, { resolve });
+    expect(await http.crowd(2000, '/api', { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 9, 429: 1991 });
+    expect(calls).toBe(1);
+    const { plans, functionFailures } = http.app.get(RateLimiter).stats();
+    expect(functionFailures.plan).toBe(0);
+    expect(plans.cache + plans.resolver).toBe(2000);
+  });
+
+  it('are those of code as well: named, last known or fallback; peeked at and reset', async () => {
+    await using http = await app(
+      platform,
+      { ...options(), policies: { 'app-api': { ...API, name: 'app-api', scope: 'app' } } },
+      { fallback: 'enterprise' },
+    );
+    const limiter = http.app.get(RateLimiter);
+    const limits = async (...args: Parameters<RateLimiter['consume']>): Promise<unknown[]> => {
+      const { policies } = await limiter.consume(...args);
+      return policies.map(({ limit, plan }) => [limit, plan]);
+    };
+    expect(await limits('app-api', user('pro-7'), { plan: 'pro' })).toEqual([[5, 'pro']]);
+    expect(await limits('app-api', user('pro-7'))).toEqual([[9, 'enterprise']]); // not known yet
+    expect(await limitOf(http, 'pro-7')).toBe(5);
+    expect(await limits('app-api', user('pro-7'))).toEqual([[5, 'pro']]);
+    expect(await limits('app-api', user('pro-7'), { plan: null })).toEqual([[2, undefined]]);
+    expect(await limits('app-api', user('pro-7'), { plan: 'gold' })).toEqual([[2, undefined]]);
+
+    const peeked = await limiter.peek('app-api', user('pro-7'));
+    expect(peeked.policies).toMatchObject([{ plan: 'pro', limit: 5, remaining: 3 }]);
+    const named = await limiter.peek('app-api', user('pro-7'), { plan: 'enterprise' });
+    expect(named.policies).toMatchObject([{ plan: 'enterprise', limit: 9, remaining: 8 }]);
+    const route = await limiter.peek([Routes, 'api'], user('pro-7'));
+    expect(route.policies).toMatchObject([{ plan: 'pro', limit: 5, remaining: 4 }]);
+    const other = await limiter.peek([Routes, 'api'], user('pro-7'), { plan: null });
+    expect(other.policies[0]).toMatchObject({ limit: 2, remaining: 2 });
+    expect(other.policies[0]).not.toHaveProperty('plan');
+
+    expect(await limiter.reset('app-api', user('pro-7'))).toEqual([{ policy: 'app-api', scope: 'app' }]);
+    for (const [plan, limit] of [
+      ['pro', 5],
+      ['enterprise', 9],
+      [null, 2],
+    ] as const) {
+      const after = await limiter.peek('app-api', user('pro-7'), { plan });
+      expect(after.policies[0]!.remaining).toBe(limit);
+    }
+    expect(await limiter.reset([Routes, 'api'], user('pro-7'))).toEqual([{ policy: 'api', scope: 'GET /api' }]);
+    expect((await limiter.peek([Routes, 'api'], user('pro-7'))).policies[0]!.remaining).toBe(5);
+  });
+});
+
+describe('by code', () => {
+  it('a plan that could have no effect is an error', async () => {
+    await using http = await start('Express', {
+      imports: [RateLimitModule.forRoot({ policies: { api: { ...API, name: 'api' }, plain: PLAIN } })],
+    });
+    const limiter = http.app.get(RateLimiter);
+    await expect(limiter.consume('plain', user('ada'), { plan: 'pro' })).rejects.toThrow(
+      "plan has no effect, because no policy of the call has plans ('plain'), got 'pro'",
+    );
+    await expect(limiter.consume('api', user('ada'), { plan: 5 as never })).rejects.toThrow(
+      'plan must be the name of a plan, or null for none, got 5',
+    );
+    await expect(limiter.consume('api', user('ada'))).rejects.toThrow(
+      "policy 'api' has plans, and nothing says which plan the client has: give { plan: 'pro' }",
+    );
+    await expect(limiter.peek('api', user('ada'), { cost: 2 } as never)).rejects.toThrow(
+      "'cost' is not an option of RateLimiter.peek; the options are plan and timeZone",
+    );
+    const both = await limiter.consume(['plain', 'api'], user('ada'), { plan: 'pro' });
+    expect(both.policies.map(({ limit, plan }) => [limit, plan])).toEqual([
+      [4, undefined],
+      [5, 'pro'],
+    ]);
+  });
+});

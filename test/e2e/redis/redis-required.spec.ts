@@ -1,0 +1,255 @@
+import { createServer, type Server } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { type Policy, RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { until } from '../../support/faults/until.js';
+import { type HttpApp, start } from '../../support/http-app.js';
+import { randomPort, RedisServer } from '../../support/redis-server.js';
+
+jest.setTimeout(60_000); // the test runs in real time, and the machine may be busy
+
+const POLICY: Policy = { name: 'mail', algorithm: 'fixed-window', limit: 3, window: '300d' };
+const ADA = { kind: 'user', value: 'ada' };
+const READY_MS = 10_000;
+
+let server: RedisServer;
+let observer: Redis;
+const clients: (Redis | Cluster)[] = [];
+
+beforeEach(async () => {
+  server = await RedisServer.start();
+  observer = quiet(new Redis(server.url));
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.disconnect();
+  observer.disconnect();
+  await server.stop();
+});
+
+function quiet<T extends Redis | Cluster>(client: T): T {
+  clients.push(client);
+  client.on('error', () => undefined);
+  // ioredis keeps the process for this long after a disconnection.
+  if (client instanceof Redis) client.options.disconnectTimeout = 50;
+  return client;
+}
+
+const boot = (options: RateLimitModuleOptions): Promise<HttpApp> =>
+  start('Express', { imports: [RateLimitModule.forRoot(options)] });
+
+/** Connections of the module: neither the observer's nor those of clients that a test has made. */
+async function connections(own: number): Promise<number> {
+  const list = String(await observer.client('LIST'));
+  return list.trim().split('\n').length - 1 - own;
+}
+
+describe('a database that is not there', () => {
+  it.each<[string, () => RateLimitModuleOptions, string, number]>([
+    ['in a URL', () => ({ redis: `${server.url}/99` }), 'Redis refuses database 99: ERR DB index is out of range', 0],
+    ['in the query of a URL', () => ({ redis: `${server.url}?db=99` }), 'Redis refuses database 99', 0],
+    ['in options', () => ({ redis: { host: server.host, port: server.port, db: 99 } }), 'Redis refuses database 99', 0],
+    ['of a client', () => ({ redis: quiet(new Redis(server.url, { db: 99 })) }), 'Redis refuses database 99', 1],
+    ['that is no number', () => ({ redis: `${server.url}/limits` }), 'must be the number of a database', 0],
+    ['that begins as a number', () => ({ redis: `${server.url}/1limits` }), 'must be the number of a database', 0],
+    ['that is negative', () => ({ redis: { host: server.host, port: server.port, db: -1 } }), 'got -1', 0],
+    ['that is a fraction', () => ({ redis: { host: server.host, port: server.port, db: 1.5 } }), 'got 1.5', 0],
+  ])('%s stops the boot', async (_, options, problem, own) => {
+    for (const connect of [undefined, 'required'] as const) {
+      const message = await boot({ ...options(), ...(connect && { connect }) }).then(
+        () => 'booted',
+        (error: Error) => error.message,
+      );
+      expect(message).toContain('RateLimitModule, redis: ');
+      expect(message).toContain(problem);
+      expect(message).toContain('fg_redis_database');
+    }
+    expect(await observer.dbsize()).toBe(0);
+    await until('the module has closed its connections', READY_MS, async () => (await connections(2 * own)) <= 0);
+  });
+
+  it('is not in a message where the path of a URL may be a part of a password', async () => {
+    const opened = boot({ redis: 'redis://user:12/s3cret@localhost' });
+    await expect(opened).rejects.not.toThrow('s3cret');
+    await expect(boot({ redis: 'redis://user:12/s3cret@localhost' })).rejects.toThrow('%2F');
+  });
+
+  it('needs the right +select', async () => {
+    await observer.call('ACL', 'SETUSER', 'clerk', 'on', '>pw', '~*', '+@all', '-select');
+    const url = `redis://clerk:pw@${server.host}:${server.port}/1`;
+    await expect(boot({ redis: url })).rejects.toThrow('Redis refuses database 1: NOPERM');
+    await using app = await boot({ redis: `redis://clerk:pw@${server.host}:${server.port}/0` });
+    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+  });
+
+  it('that is there keeps the limits', async () => {
+    await using app = await boot({ redis: `${server.url}/7` });
+    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+    expect(await observer.dbsize()).toBe(0);
+    await observer.select(7);
+    expect(await observer.dbsize()).toBe(1);
+  });
+
+  it('while Redis is away at boot: no key lands in database 0 later, and the log says why', async () => {
+    const port = randomPort();
+    await using app = await boot({ redis: `redis://127.0.0.1:${port}/9` });
+    const limiter = app.app.get(RateLimiter);
+    await using late = await RedisServer.start({ port, args: ['--databases', '2'] });
+    await until('the log names the database', READY_MS, async () => app.logs.text.includes('Redis refuses database 9'));
+    for (let i = 0; i < 20; i++) {
+      expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'local' });
+    }
+    const there = quiet(new Redis(late.url));
+    expect(await there.dbsize()).toBe(0);
+    const warnings = app.logs.of('warn').filter((line) => line.includes('Redis refuses database 9'));
+    expect(warnings).toHaveLength(1);
+  });
+});
+
+/** Accepts connections, and answers nothing. */
+async function silentServer(): Promise<{ port: number; server: Server }> {
+  const silent = createServer((socket) => void socket.resume().on('error', () => undefined));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  return { port: (silent.address() as { port: number }).port, server: silent };
+}
+
+describe("connect: 'required'", () => {
+  const secured = async (): Promise<void> => {
+    await observer.call('ACL', 'SETUSER', 'clerk', 'on', '>pw', '~*', '-@all', '+info', '+ping');
+    await observer.call('ACL', 'SETUSER', 'other', 'on', '>pw', '~other:*', '+@all');
+  };
+  const urlOf = (who: string): string => `redis://${who}${server.host}:${server.port}`;
+
+  it.each<[string, () => RateLimitModuleOptions | Promise<RateLimitModuleOptions>, RegExp]>([
+    ['nothing listens there', () => ({ redis: `redis://127.0.0.1:${randomPort()}` }), /connect ECONNREFUSED/],
+    ['the name is unknown', () => ({ redis: 'redis://redis.invalid' }), /ENOTFOUND|EAI_AGAIN/],
+    ['the password is wrong', () => ({ redis: urlOf('clerk:wrong@') }), /WRONGPASS/],
+    ['the user is unknown', () => ({ redis: urlOf('nobody:pw@') }), /WRONGPASS/],
+    ['the user may not run scripts', () => ({ redis: urlOf('clerk:pw@') }), /NOPERM/],
+    ['the user may not use the keys', () => ({ redis: urlOf('other:pw@') }), /NOPERM/],
+    [
+      'it wants a password, and none is given',
+      async () => {
+        await observer.call('CONFIG', 'SET', 'requirepass', 'secret');
+        return { redis: server.url };
+      },
+      /NOAUTH/,
+    ],
+    [
+      'it is a replica',
+      async () => {
+        await observer.call('REPLICAOF', '127.0.0.1', String(randomPort()));
+        await observer.call('CONFIG', 'SET', 'replica-serve-stale-data', 'yes');
+        return { redis: server.url };
+      },
+      /READONLY/,
+    ],
+    [
+      'it has no memory left',
+      async () => {
+        await observer.call('CONFIG', 'SET', 'maxmemory', '1');
+        return { redis: server.url };
+      },
+      /OOM/,
+    ],
+    ['options are wrong', () => ({ redis: { host: '127.0.0.1', port: randomPort() } }), /ECONNREFUSED/],
+    [
+      "a client's password is wrong",
+      () => ({ redis: quiet(new Redis(urlOf(''), { username: 'clerk', password: 'wrong' })) }),
+      /WRONGPASS/,
+    ],
+    [
+      'a client has no duplicate(), and no connection',
+      () => {
+        const plain = quiet(new Redis(randomPort(), '127.0.0.1', { enableOfflineQueue: false }));
+        return {
+          redis: { evalsha: plain.evalsha.bind(plain), eval: plain.eval.bind(plain), del: plain.del.bind(plain) },
+        };
+      },
+      /there is no connection to Redis/,
+    ],
+    [
+      'a Cluster is nowhere',
+      () => ({
+        redis: quiet(
+          new Cluster([{ host: '127.0.0.1', port: randomPort() }], { redisOptions: { disconnectTimeout: 50 } }),
+        ),
+      }),
+      /ECONNREFUSED|no node of the Redis Cluster/,
+    ],
+    ['redis is empty', () => ({ redis: '' }), /redis is empty/],
+    ['redis is missing', () => ({}), /redis is missing/],
+  ])('stops the boot where %s', async (_, options, problem) => {
+    await secured();
+    const message = await boot({ ...(await options()), connect: 'required' }).then(
+      async (app) => {
+        await app.close();
+        return 'booted';
+      },
+      (error: Error) => error.message,
+    );
+    expect(message).toMatch(problem);
+    expect(message).toMatch(/^RateLimitModule/);
+    expect(message).toContain('fg_redis_required');
+    expect(message).not.toMatch(/writeable|enableOfflineQueue|max retries|:pw@|:wrong@/);
+  });
+
+  it('stops the boot where the server answers nothing', async () => {
+    const silent = await silentServer();
+    const redis = { host: '127.0.0.1', port: silent.port, connectTimeout: 500 };
+    await expect(boot({ redis, connect: 'required' })).rejects.toThrow('Redis cannot decide: Redis did not answer');
+    await new Promise((resolve) => silent.server.close(resolve)); // its connections are closed
+  });
+
+  it.each<[string, () => RateLimitModuleOptions]>([
+    ['a URL', () => ({ redis: server.url })],
+    ['options', () => ({ redis: { host: server.host, port: server.port, db: 3 } })],
+    ['a client', () => ({ redis: quiet(new Redis(server.url)) })],
+    [
+      'a client without duplicate()',
+      () => {
+        const plain = quiet(new Redis(server.url));
+        return {
+          redis: { evalsha: plain.evalsha.bind(plain), eval: plain.eval.bind(plain), del: plain.del.bind(plain) },
+        };
+      },
+    ],
+  ])('starts where Redis decides, with %s', async (_, options) => {
+    await using app = await boot({ ...options(), connect: 'required' });
+    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+    expect(app.logs.of('warn')).toEqual([]);
+  });
+
+  it('is about the boot alone: a Redis that goes later is an outage like any other', async () => {
+    await using app = await boot({ redis: server.url, connect: 'required' });
+    const limiter = app.app.get(RateLimiter);
+    await server.kill();
+    expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'local' });
+    await server.restart();
+    await until('Redis decides again', READY_MS, async () => {
+      return (await limiter.consume(POLICY, ADA)).decidedBy === 'store';
+    });
+  });
+
+  it('starts and stops with a Cluster', async () => {
+    const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
+    await using node = await RedisServer.start({ args });
+    const direct = quiet(new Redis(node.url));
+    const cluster = (): Cluster => quiet(new Cluster([{ host: node.host, port: node.port }]));
+    await direct.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await until('the cluster is ready', READY_MS, async () =>
+      (await direct.cluster('INFO')).includes('cluster_state:ok'),
+    );
+    await using app = await boot({ redis: cluster(), connect: 'required' });
+    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+    await direct.call('CONFIG', 'SET', 'maxmemory', '1');
+    await expect(boot({ redis: cluster(), connect: 'required' })).rejects.toThrow(`node 127.0.0.1:${node.port}: OOM`);
+  });
+});
+
+it("without connect: 'required' a wrong password is a warning, as ever", async () => {
+  await observer.call('ACL', 'SETUSER', 'clerk', 'on', '>pw', '~*', '+@all');
+  await using app = await boot({ redis: `redis://clerk:wrong@${server.host}:${server.port}` });
+  expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'local' });
+  expect(app.logs.of('warn').join()).toContain('Redis is unavailable: WRONGPASS');
+});

@@ -1,0 +1,178 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Controller, Get, Param } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  type Charge,
+  type Decision,
+  MemoryStore,
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  type Verdict,
+} from 'nestjs-floodgate';
+import { FROM_HEADERS, limited, PLATFORMS } from '../../support/http-app.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { StillStore } from '../../support/still-store.js';
+
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
+
+const GAP_MS = 20;
+
+interface Slot {
+  /** The decision and the departure, in milliseconds of this process's monotonic clock. */
+  readonly decided: number;
+  readonly departs: number;
+}
+
+/** A `MemoryStore` that records the slots that it gives. */
+class SlotStore extends MemoryStore {
+  readonly slots: Slot[] = [];
+
+  override consume(charges: readonly Charge[]): Verdict {
+    const verdict = super.consume(charges);
+    const decided = verdict.at / 1000 - performance.timeOrigin;
+    if (verdict.allowed) this.slots.push({ decided, departs: decided + verdict.charges[0]!.delay / 1000 });
+    return verdict;
+  }
+}
+
+let arrivals: { readonly at: number; readonly id: string }[] = [];
+
+@Controller()
+class Queue {
+  @Get('queue/:id')
+  @RateLimit({
+    name: 'queue',
+    algorithm: 'leaky-bucket',
+    capacity: 8,
+    drain: `1/${GAP_MS}ms`,
+    by: 'global',
+    scope: 'app',
+  })
+  enter(@Param('id') id: string): void {
+    arrivals.push({ at: performance.now(), id });
+  }
+
+  @Get('beside/:id')
+  @RateLimit(
+    { name: 'queue', algorithm: 'leaky-bucket', capacity: 8, drain: `1/${GAP_MS}ms`, by: 'global', scope: 'app' },
+    { name: 'client', algorithm: 'token-bucket', capacity: 1, refill: '1/h' },
+  )
+  beside(@Param('id') id: string): void {
+    arrivals.push({ at: performance.now(), id });
+  }
+}
+
+beforeEach(() => {
+  arrivals = [];
+});
+
+const PEEKED: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 8, drain: `1/${GAP_MS}ms`, by: 'global' };
+
+describe.each(PLATFORMS)('over %s, a leaky bucket', (platform) => {
+  it('passes requests in order, each at its slot and never before it', async () => {
+    const store = new SlotStore();
+    await using app = await limited(platform, Queue, { store });
+    const replies = [];
+    for (let i = 0; i < 9; i++) {
+      replies.push(app.send(`/queue/${i}`));
+      while (store.slots.length <= i) await turn(); // the next request is sent when this one has its slot
+    }
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual(Array(9).fill(200));
+    expect(arrivals.map(({ id }) => id)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
+    expect(arrivals.map(({ at }, i) => store.slots[i]!.departs - at).filter((early) => early > 0.001)).toEqual([]);
+    // A slot is one gap after the previous slot, or at the decision.
+    let next = -Infinity;
+    for (const { decided, departs } of store.slots) {
+      expect(departs).toBeCloseTo(Math.max(next, decided), 2);
+      next = departs + GAP_MS;
+    }
+  });
+
+  it('passes no request before its slot when the event loop is busy and timers start late', async () => {
+    const busy = { ms: 0 };
+    @Controller()
+    class Busy {
+      @Get(':id')
+      @RateLimit({
+        ...PEEKED,
+        cost: () => {
+          for (const until = performance.now() + busy.ms; performance.now() < until;);
+          return 1;
+        },
+      })
+      enter(@Param('id') id: string): void {
+        arrivals.push({ at: performance.now(), id });
+      }
+    }
+    const store = new SlotStore();
+    await using app = await limited(platform, Busy, { store });
+    for (const ms of [0.5, 1, 2, 3, 5, 10]) {
+      busy.ms = ms;
+      expect(await app.crowd(4, `/${ms}`)).toEqual({ 200: 4 });
+    }
+    expect(arrivals.map(({ at }, i) => store.slots[i]!.departs - at).filter((early) => early > 0.001)).toEqual([]);
+  });
+
+  it('rejects a request at once when it is full, with an honest Retry-After', async () => {
+    await using app = await limited(platform, Queue, { store: new MemoryStore() });
+    const since = performance.now();
+    const rejectedAt: number[] = [];
+    const replies = await Promise.all(
+      Array.from({ length: 60 }, async (_, i) => {
+        const reply = await app.send(`/queue/${i}`);
+        if (reply.status === 429) rejectedAt.push(performance.now());
+        return reply;
+      }),
+    );
+    const passed = replies.filter(({ status }) => status === 200).length;
+    expect(passed).toBeGreaterThanOrEqual(9); // one passes and 8 wait
+    expect(passed).toBeLessThanOrEqual(9 + Math.floor((performance.now() - since) / GAP_MS));
+    expect(arrivals).toHaveLength(passed);
+    expect(Math.min(...rejectedAt)).toBeLessThan(arrivals.at(-1)!.at);
+    const rejected = replies.filter(({ status }) => status === 429);
+    expect(rejected).toHaveLength(60 - passed);
+    for (const { headers, body } of rejected) {
+      expect(headers).toMatchObject({ 'retry-after': '1', 'x-ratelimit-limit': '8', 'x-ratelimit-remaining': '0' });
+      const { retry_after_ms } = body as { retry_after_ms: number };
+      expect(retry_after_ms).toBeGreaterThan(0);
+      expect(retry_after_ms).toBeLessThanOrEqual(GAP_MS);
+    }
+  });
+
+  it('gives no slot to a request that another policy rejects', async () => {
+    await using app = await limited(platform, Queue, { store: new StillStore(), identity: FROM_HEADERS });
+    const asAda = { headers: { 'X-User-Id': 'ada' } };
+    expect((await app.send('/beside/0', asAda)).status).toBe(200);
+    const peekQueue = (): Promise<Decision> => app.app.get(RateLimiter).peek(PEEKED, { kind: 'user', value: 'x' });
+    const before = await peekQueue();
+    expect(before.policies[0]).toMatchObject({ remaining: 8, resetAfterMs: GAP_MS });
+    expect(await app.crowd(30, '/beside/1', asAda)).toEqual({ 429: 30 });
+    expect(await peekQueue()).toEqual(before);
+  });
+});
+
+describe.each(PLATFORMS)('over %s, a leaky bucket of two pods on one Redis', (platform) => {
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+
+  afterAll(() => server.stop());
+
+  it('is one queue: the departures of both pods are never closer than its rate allows', async () => {
+    await using first = await limited(platform, Queue, { redis: server.url });
+    await using second = await limited(platform, Queue, { redis: server.url });
+    const since = performance.now();
+    const statuses = await Promise.all(
+      Array.from({ length: 60 }, async (_, i) => (await (i % 2 === 0 ? first : second).send(`/queue/${i}`)).status),
+    );
+    const times = arrivals.map(({ at }) => at - since).toSorted((a, b) => a - b);
+    const rejected = statuses.filter((status) => status === 429);
+    expect(times).toHaveLength(60 - rejected.length);
+    expect(times.length).toBeGreaterThanOrEqual(9);
+    // The n-th slot is n gaps after the first, which was given after `since`.
+    times.forEach((time, n) => expect(time).toBeGreaterThanOrEqual(n * GAP_MS));
+  });
+});

@@ -1,0 +1,151 @@
+import { Controller, Get, type Type } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
+import { type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../../support/http-app.js';
+import { StillStore } from '../../support/still-store.js';
+import {
+  ALL,
+  CLIENT,
+  dial,
+  entered,
+  requestFor,
+  type Room,
+  roomOf,
+  SlowStore,
+  untilHolds,
+  useWaitingRoutes,
+  WaitingRoutes,
+} from '../support/waiting-routes.js';
+
+jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
+
+useWaitingRoutes();
+
+describe.each(PLATFORMS)('over %s, the places of the waiting room', (platform) => {
+  async function open(options: RateLimitModuleOptions = {}): Promise<{ app: HttpApp; room: Room; store: StillStore }> {
+    const store = new StillStore();
+    const app = await limited(platform, WaitingRoutes, { identity: FROM_HEADERS, store, ...options });
+    return { app, room: roomOf(app.app), store };
+  }
+
+  it('are at most maxWaiting: further requests get 503 with Retry-After and are charged nothing', async () => {
+    const { app, room, store } = await open({ maxWaiting: 3 });
+    await using _ = app;
+    expect((await app.as('ada', '/client/first')).status).toBe(200);
+    for (const user of ['ada', 'ada', 'ada']) void app.as(user, '/client/waits');
+    await untilHolds(() => room.size === 3);
+    const asked = store.asked.length;
+    for (const path of ['/client/x', '/all', '/tight']) {
+      const { status, headers, body } = await app.as('bob', path);
+      expect([status, headers['retry-after']]).toEqual([503, '1']);
+      expect(headers).not.toHaveProperty('x-ratelimit-limit');
+      expect(body).toEqual({
+        statusCode: 503,
+        error: 'rate_limit_unavailable',
+        message: 'Too many requests are waiting',
+        retry_after: 1,
+      });
+    }
+    expect(store.asked).toHaveLength(asked);
+    expect([room.size, room.places, entered]).toEqual([3, 3, ['first']]);
+    expect((await app.send('/beside')).status).toBe(200);
+  });
+
+  it('are at most maxWaitingPerClient for one client on all routes, and stay free for other clients', async () => {
+    const { app, room, store } = await open({ maxWaiting: 100, maxWaitingPerClient: 3 });
+    await using _ = app;
+    for (const path of ['/client/first', '/tight']) expect((await app.as('ada', path)).status).toBe(200);
+    for (const path of ['/client/waits', '/client/waits', '/tight']) void app.as('ada', path);
+    await untilHolds(() => room.size === 3);
+    const asked = store.asked.length;
+    for (const path of ['/client/x', '/tight']) expect((await app.as('ada', path)).status).toBe(503);
+    expect(store.asked).toHaveLength(asked);
+    expect((await app.as('bob', '/client/bob')).status).toBe(200);
+    void app.as('bob', '/client/waits');
+    await untilHolds(() => room.size === 4);
+  });
+
+  it("are bounded by maxWaiting alone for a policy by 'global'", async () => {
+    const { app, room } = await open({ maxWaiting: 20, maxWaitingPerClient: 1 });
+    await using _ = app;
+    expect((await app.as('ada', '/all')).status).toBe(200);
+    for (let i = 0; i < 20; i++) void app.as('ada', '/all');
+    await untilHolds(() => room.size === 20);
+    expect((await app.as('ada', '/all')).status).toBe(503);
+  });
+
+  it('are released by requests that pass at once, are rejected, or fail', async () => {
+    const { app, room, store } = await open({ maxWaiting: 3, maxWaitingPerClient: 3, onStoreFailure: 'open' });
+    await using _ = app;
+    for (let i = 0; i < 10; i++) expect((await app.as(`user-${i}`, '/client/x')).status).toBe(200);
+    expect(room.places).toBe(0);
+    expect((await app.as('ada', '/tight')).status).toBe(200);
+    for (let i = 0; i < 2; i++) void app.as('ada', '/tight');
+    await untilHolds(() => room.size === 2);
+    for (let i = 0; i < 10; i++) expect((await app.as('ada', '/tight')).status).toBe(429);
+    expect(room.places).toBe(2);
+    store.consume = () => {
+      throw new Error('broken');
+    };
+    for (let i = 0; i < 10; i++) expect((await app.as('eve', '/client/open')).status).toBe(200);
+    expect(room.places).toBe(2);
+  });
+
+  it('are reserved before the store is asked, so one client cannot take all of them meanwhile', async () => {
+    const store = new SlowStore();
+    await using app = await limited(platform, WaitingRoutes, {
+      identity: FROM_HEADERS,
+      store,
+      maxWaiting: 6,
+      maxWaitingPerClient: 5,
+    });
+    const room = roomOf(app.app);
+    const socket = await dial(app.app);
+    socket.write(requestFor('/client/ada', 'ada').repeat(100));
+    await untilHolds(() => store.asked >= 5);
+    const reply = app.as('bob', '/client/bob');
+    await untilHolds(() => store.asked === 6);
+    store.answer();
+    expect((await reply).status).toBe(200);
+    expect(store.asked).toBe(6);
+    socket.destroy();
+    await untilHolds(() => room.places === 0);
+  });
+});
+
+describe('boot', () => {
+  const FEW = 'can wait in one process';
+
+  it.each<[string, RateLimitModuleOptions, Policy, string]>([
+    ['for one client', {}, { ...CLIENT, capacity: 101 }, 'maxWaitingPerClient is 100'],
+    ['for one client, by cost', {}, { ...CLIENT, capacity: 303, cost: 3 }, 'maxWaitingPerClient is 100'],
+    ['for all clients', { maxWaiting: 999 }, ALL, 'maxWaiting is 999'],
+  ])('warns of a bucket that holds more requests than may wait: %s', async (_, options, policy, reason) => {
+    await using app = await limited('Express', one(policy), options);
+    const warnings = app.logs.of('warn').filter((text) => text.includes(FEW));
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain('One.get');
+    expect(warnings[0]).toContain(`policy '${policy.name}'`);
+    expect(warnings[0]).toContain(reason);
+  });
+
+  it.each<[string, RateLimitModuleOptions, Policy]>([
+    ['that fits', {}, { ...CLIENT, capacity: 100 }],
+    ['that fits by cost', {}, { ...CLIENT, capacity: 300, cost: 3 }],
+    ['that counts all identities together', {}, { ...ALL, capacity: 10_000 }],
+    ['that delays no requests', {}, { algorithm: 'token-bucket', capacity: 100_000, refill: 10 }],
+  ])('does not warn of a bucket %s', async (_, options, policy) => {
+    await using app = await limited('Express', one(policy), options);
+    expect(app.logs.of('warn').filter((text) => text.includes(FEW))).toEqual([]);
+  });
+
+  function one(policy: Policy): Type {
+    @Controller()
+    class One {
+      @Get()
+      @RateLimit(policy)
+      get(): void {}
+    }
+    return One;
+  }
+});
