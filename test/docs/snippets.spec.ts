@@ -30,7 +30,8 @@ const MISTAKE = {
   line: 1,
   lang: 'ts',
   meta: 'module',
-  value: 'RateLimitModule.forRoot({\n  plan: { resolve: (_, context) => context.switchToHttp().getRequest().plan },\n});',
+  value:
+    'RateLimitModule.forRoot({\n  plan: { resolve: (_, context) => context.switchToHttp().getRequest().plan },\n});',
   before: '',
   after: '',
 };
