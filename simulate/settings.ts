@@ -24,6 +24,10 @@ export interface Settings {
   readonly seed: number;
   /** Milliseconds that a decision may take in Redis: the module's `deadlineMs`. */
   readonly deadlineMs: number;
+  /** What a pod does while Redis is away; default `'local'`: it uses its part of the limit. */
+  readonly onStoreFailure?: 'local' | 'closed';
+  /** The largest part by which the monotonic clock of a pod is fast or slow; default 0, where all of them agree. */
+  readonly drift?: number;
   /** Milliseconds between two exchanges of counts. */
   readonly exchangeMs: number;
   readonly costs: Costs;

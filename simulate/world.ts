@@ -19,32 +19,46 @@ export interface PlacedServer {
   readonly region: number;
 }
 
+/** Microseconds since the monotonic clock of a pod began, at most. */
+const LONG_AGO = 1e9;
+
 /** The pods, the servers and the network of one simulation. */
 export class World {
   readonly scheduler = new Scheduler();
   readonly servers: PlacedServer[] = [];
-  readonly pods: readonly Pod[];
+  private readonly fleet: Pod[] = [];
   /** Between the pods of a region and the servers of a region. */
   private readonly paths: readonly (readonly Path[])[];
   private readonly random: Random;
+  /** Draws the clocks of the pods, so that these change nothing else. */
+  private readonly clocks: Random;
   private readonly globals: VirtualGlobals;
   private readonly clients: { lose(server: RedisServer): void }[] = [];
 
   /** @param record takes each request that was answered */
   constructor(
     readonly settings: Settings,
-    record: (answered: Answered) => void,
+    private readonly record: (answered: Answered) => void,
   ) {
-    const { seed, pods, regions, costs, network } = settings;
+    const { seed, pods, regions, network } = settings;
     this.random = new Random(seed);
+    this.clocks = new Random(seed ^ 0xc10c);
     this.globals = new VirtualGlobals(this.scheduler, this.random.fork());
     this.paths = Array.from({ length: regions }, (_, from) =>
       Array.from({ length: regions }, (__, to) => new Path(from === to ? network.near : network.far)),
     );
-    this.pods = Array.from({ length: pods }, (_, i) => {
-      const loop = new EventLoop(this.scheduler, this.globals.enter);
-      return new Pod(i % regions, loop, this.scheduler, costs.request, record);
-    });
+    for (let i = 0; i < pods; i++) this.fleet.push(this.newPod(i % regions));
+  }
+
+  get pods(): readonly Pod[] {
+    return this.fleet;
+  }
+
+  /** Kills a pod as SIGKILL does, and puts a new process in its place, which has not been booted. */
+  replacePod(i: number): Pod {
+    const { region, loop } = this.fleet[i]!;
+    loop.kill();
+    return (this.fleet[i] = this.newPod(region));
   }
 
   /** The instant by the wall clock, which all machines share: whole microseconds since 1970. */
@@ -85,6 +99,14 @@ export class World {
   /** Runs until `end`, in microseconds. */
   run(end: number): Promise<void> {
     return drive(this.scheduler, this.globals, end);
+  }
+
+  private newPod(region: number): Pod {
+    const { scheduler, globals, clocks, settings } = this;
+    const { drift = 0, costs } = settings;
+    const [offset, fast] = drift === 0 ? [0, 0] : [clocks.next() * LONG_AGO, (2 * clocks.next() - 1) * drift];
+    const loop = new EventLoop(scheduler, globals.enter, offset, fast);
+    return new Pod(region, loop, scheduler, costs.request, this.record);
   }
 
   private connection(pod: Pod, server: RedisServer): ConnectionSettings {

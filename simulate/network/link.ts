@@ -7,6 +7,8 @@ export interface Delay {
   readonly microseconds: number;
   /** Mean microseconds more, exponentially distributed. */
   readonly jitter: number;
+  /** The part of the messages that get lost; default 0. */
+  readonly loss?: number;
 }
 
 /** The way between two places, which may break. */
@@ -46,8 +48,8 @@ export class Direction {
    */
   send(at: number, arrive: () => void): void {
     const { path } = this;
-    const { microseconds, jitter } = path.delay;
-    if (path.isBroken) return;
+    const { microseconds, jitter, loss = 0 } = path.delay;
+    if (path.isBroken || (loss > 0 && this.random.next() < loss)) return;
     const arrival = Math.max(this.lastArrival, at + microseconds + this.random.exponential(jitter));
     this.lastArrival = arrival;
     this.scheduler.at(arrival, () => {

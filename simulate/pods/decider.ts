@@ -9,6 +9,9 @@ export interface Outcome {
 
 /** Decides the requests of one pod. */
 export interface Decider {
-  /** @param identity the tag of the client's identity */
-  decide(identity: string): Outcome | Promise<Outcome>;
+  /**
+   * @param identity the tag of the client's identity
+   * @param cost default 1
+   */
+  decide(identity: string, cost?: number): Outcome | Promise<Outcome>;
 }

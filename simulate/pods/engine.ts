@@ -1,8 +1,11 @@
 import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
+import { LimiterUnavailableError } from '../../libs/rate-limit/src/engine/errors.js';
 import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
 import { Engine } from '../../libs/rate-limit/src/engine/engine.js';
+import type { PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
 import { StoreGateway } from '../../libs/rate-limit/src/engine/store-gateway.js';
 import { Monitor } from '../../libs/rate-limit/src/metrics/monitor.js';
+import type { PrefetchCounts } from '../../libs/rate-limit/src/metrics/stats.js';
 import { type BoundPolicy, bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import type { Decision } from '../../libs/rate-limit/src/policy/decision.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
@@ -11,6 +14,7 @@ import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.stor
 import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
+import type { Settings } from '../settings.js';
 import { BEGINNING } from '../time/virtual-globals.js';
 import type { Decider, Outcome } from './decider.js';
 
@@ -36,9 +40,14 @@ export interface Limit {
   readonly prefetch?: { readonly for: `${number}ms`; readonly max: number };
 }
 
-/** The policy of a limit, as an application writes it. */
+/** A policy as an application writes it. */
+export function bound(policy: object): BoundPolicy {
+  return bindPolicy(parsePolicy(policy, 'simulate'), PREFIX, 'app', 'simulate');
+}
+
+/** The policy of a limit. */
 export function policyOf({ capacity, refill, global, shards = 1, prefetch }: Limit): BoundPolicy {
-  const policy = {
+  return bound({
     name: 'simulated',
     algorithm: 'token-bucket',
     capacity,
@@ -47,54 +56,85 @@ export function policyOf({ capacity, refill, global, shards = 1, prefetch }: Lim
     scope: 'app',
     ...(shards > 1 && { shards }),
     ...(prefetch && { prefetch }),
-  };
-  return bindPolicy(parsePolicy(policy, 'simulate'), PREFIX, 'app', 'simulate');
+  });
 }
 
-/** What a pod does while Redis is away: its part of the limit, of so many. */
-export interface EngineSettings {
-  readonly pods: number;
-  readonly deadlineMs: number;
-}
+/** While Redis is away, a pod uses its part of the limit, of so many, unless it rejects all requests. */
+export type EngineSettings = Pick<Settings, 'pods' | 'deadlineMs' | 'onStoreFailure'>;
 
 /** The engine of one pod, put together as the module does it. */
 export class PodEngine implements Decider {
   private readonly engine: Engine;
 
   private constructor(
-    private readonly policy: BoundPolicy,
+    private readonly policies: readonly BoundPolicy[],
     gateway: StoreGateway,
     readonly connected: Promise<void>,
-    clock: Clock,
-    { pods }: EngineSettings,
+    private readonly clock: Clock,
+    { pods, onStoreFailure = 'local' }: EngineSettings,
     monitor: Monitor,
   ) {
-    const settings = { onStoreFailure: 'local', localShare: pods, fallbackMaxBytes: FALLBACK_BYTES } as const;
+    const settings = { onStoreFailure, localShare: pods, fallbackMaxBytes: FALLBACK_BYTES };
     this.engine = new Engine(PREFIX, gateway, new Fallback(settings, SILENT, clock), monitor);
   }
 
-  /** Decides in Redis. */
-  static onRedis(client: OwnedRedisClient, policy: BoundPolicy, clock: Clock, settings: EngineSettings): PodEngine {
+  /** Decides in Redis. Several policies decide together, as those of a route do. */
+  static onRedis(
+    client: OwnedRedisClient,
+    policies: BoundPolicy | readonly BoundPolicy[],
+    clock: Clock,
+    settings: EngineSettings,
+  ): PodEngine {
+    const all = [policies].flat();
     const monitor = new Monitor({}, SILENT);
     const deadlines = new Deadlines(settings.deadlineMs);
-    const denials = new DenialCache(DENIAL_CACHE_MS, undefined, policy.globalKey === undefined ? MAX_DENIALS : 16);
+    const denials = new DenialCache(DENIAL_CACHE_MS, undefined, all.some(isOfClients) ? MAX_DENIALS : 16);
     const owned = { probeKey: (number: number) => `${PREFIX}:{probe-${number}}`, logger: SILENT };
     const store = new RedisStore(client, { deadlines, denials, observer: monitor, owned });
     const gateway = new StoreGateway({ store, deadlines, denials }, SILENT);
-    return new PodEngine(policy, gateway, store.connect(), clock, settings, monitor);
+    return new PodEngine(all, gateway, store.connect(), clock, settings, monitor);
   }
 
   /** Decides in the process. */
   static inMemory(policy: BoundPolicy, clock: Clock, settings: EngineSettings): PodEngine {
     const deadlines = new Deadlines(settings.deadlineMs);
     const gateway = new StoreGateway({ store: new MemoryStore({ clock }), deadlines }, SILENT);
-    return new PodEngine(policy, gateway, Promise.resolve(), clock, settings, new Monitor({}, SILENT));
+    return new PodEngine([policy], gateway, Promise.resolve(), clock, settings, new Monitor({}, SILENT));
+  }
+
+  get prefetch(): PrefetchCounts {
+    return this.engine.prefetch;
   }
 
   decide(identity: string, cost = 1): Outcome | Promise<Outcome> {
-    const decision = this.engine.decision([this.engine.charge(this.policy, identity, cost)]);
-    return decision instanceof Promise ? decision.then(outcomeOf) : outcomeOf(decision);
+    try {
+      const decision = this.engine.decision(this.charges(identity, cost));
+      if (!(decision instanceof Promise)) return outcomeOf(decision);
+      return decision.then(outcomeOf, (error: unknown) => this.unavailable(error));
+    } catch (error) {
+      return this.unavailable(error);
+    }
   }
+
+  /** Forgets the states of a client. */
+  reset(identity: string): Promise<void> {
+    return this.engine.reset(this.charges(identity, 0).map(({ key }) => key));
+  }
+
+  /** What a request of a client charges. */
+  charges(identity: string, cost: number): PolicyCharge[] {
+    return this.policies.map((policy) => this.engine.charge(policy, identity, cost));
+  }
+
+  /** Redis did not answer, and the fallback admits nothing. */
+  private unavailable(error: unknown): Outcome {
+    if (!(error instanceof LimiterUnavailableError)) throw error;
+    return { allowed: false, at: this.clock() - BEGINNING, by: 'closed' };
+  }
+}
+
+function isOfClients({ globalKey }: BoundPolicy): boolean {
+  return globalKey === undefined;
 }
 
 function outcomeOf({ allowed, decidedAtMs, decidedBy }: Decision): Outcome {

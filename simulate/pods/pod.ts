@@ -5,6 +5,7 @@ import type { Decider, Outcome } from './decider.js';
 /** One request that was answered. */
 export interface Answered extends Outcome {
   readonly identity: string;
+  readonly cost: number;
   readonly region: number;
   /** When the request came to the pod, and when the decision was there: microseconds since the simulation began. */
   readonly arrivedAt: number;
@@ -33,19 +34,17 @@ export class Pod {
   }
 
   /** A request arrives. A dead pod answers nothing. */
-  request(identity: string): void {
-    this.loop.post(() => this.decide(identity), this.requestCost);
+  request(identity: string, cost = 1): void {
+    this.loop.post(() => this.decide(identity, cost), this.requestCost);
   }
 
-  private decide(identity: string): void {
+  private decide(identity: string, cost: number): void {
     const arrivedAt = this.now;
-    const outcome = this.decider!.decide(identity);
-    if (outcome instanceof Promise) void outcome.then((decided) => this.answered(identity, arrivedAt, decided));
-    else this.answered(identity, arrivedAt, outcome);
-  }
-
-  private answered(identity: string, arrivedAt: number, { allowed, at, by }: Outcome): void {
-    this.record({ identity, region: this.region, allowed, at, by, arrivedAt, answeredAt: this.now });
+    const answered = ({ allowed, at, by }: Outcome): void =>
+      this.record({ identity, cost, region: this.region, allowed, at, by, arrivedAt, answeredAt: this.now });
+    const outcome = this.decider!.decide(identity, cost);
+    if (outcome instanceof Promise) void outcome.then(answered);
+    else answered(outcome);
   }
 
   private get now(): number {

@@ -1,6 +1,6 @@
 import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
-import type { Call, RedisServer } from './server.js';
+import { type Call, DELETE, type RedisServer } from './server.js';
 
 /** The arguments of EVAL and EVALSHA. */
 export function callOf(script: string, keys: number, args: readonly string[]): Call {
@@ -38,8 +38,7 @@ export class SimulatedClient implements OwnedRedisClient {
   }
 
   del(key: string): Promise<unknown> {
-    this.settings.server.delete([key]);
-    return Promise.resolve(1);
+    return this.connection.call({ script: DELETE, keys: [key], args: [] });
   }
 
   info(): Promise<string> {

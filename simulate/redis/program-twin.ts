@@ -1,7 +1,7 @@
 import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import { asBatch } from './lean-calls.js';
 import { readPolicies, type WirePolicy } from './wire-policies.js';
-import type { Call, Executed, Executor } from './server.js';
+import { type Call, DELETE, type Executed, type Executor } from './server.js';
 
 /** On the wire: another charge of the same request follows. */
 const MORE = 64;
@@ -18,6 +18,9 @@ interface KeyLevel {
   /** Whether the state has to be written. */
   changed: boolean;
 }
+
+/** A settlement of ARGV[5]. The header of lua/program.lua describes it. */
+type Settlement = [at: number, resetAt: number, cost: number, finalCost: number, overdraft: number, ...number[]];
 
 /** What a key was charged. */
 export interface Charged {
@@ -37,10 +40,11 @@ export class ProgramTwin implements Executor {
 
   execute(call: Call, redisNow: number): Executed {
     const { keys, args } = asBatch(call);
+    if (call.script === DELETE) return { reply: keys.filter((key) => this.states.delete(key)).length, rows: 1 };
     const [clock, skew, policyText, charges, settlements] = args as [string, string, string, string, string?];
-    if (settlements) throw new Error('ERR the simulated server settles nothing');
     const now = clock === 'redis' ? redisNow : Number(clock);
     const policies = this.policiesOf(policyText);
+    if (settlements) return this.settleAll(keys, policies, JSON.parse(settlements) as Settlement[], now, Number(skew));
     const levels: (KeyLevel | undefined)[] = keys.map(() => undefined);
     const reply = [now];
     let rows = 0;
@@ -59,8 +63,9 @@ export class ProgramTwin implements Executor {
     return { reply, rows };
   }
 
-  delete(keys: readonly string[]): void {
-    for (const key of keys) this.states.delete(key);
+  /** What a key stores; undefined where there is nothing. */
+  stateOf(key: string): unknown {
+    return this.states.get(key);
   }
 
   /** What each key was charged since this was called last, beside debits. For what the simulation alone has. */
@@ -74,6 +79,40 @@ export class ProgramTwin implements Executor {
   debit(key: string, { algorithm, cost }: Charged, now: number): void {
     const level = algorithm.charge(algorithm.read(this.states.get(key), now, 0), cost);
     this.states.set(key, algorithm.write(level, now, this.states.get(key)));
+  }
+
+  /** Each settlement is of one key, with the policy at the same place. */
+  private settleAll(
+    keys: readonly string[],
+    policies: readonly WirePolicy[],
+    settlements: readonly Settlement[],
+    now: number,
+    skew: number,
+  ): Executed {
+    const reply = settlements.flatMap((settlement, i) => this.settle(keys[i]!, policies[i]!, settlement, now, skew));
+    return { reply: [now, ...reply], rows: settlements.length };
+  }
+
+  /** Returns what was refunded, in parts of a unit of cost, and what was charged. */
+  private settle(
+    key: string,
+    policy: WirePolicy,
+    [at, resetAt, cost, finalCost, overdraft, ...marker]: Settlement,
+    now: number,
+    skew: number,
+  ): [refunded: number, charged: number] {
+    const { algorithm } = policy;
+    const held = this.read(key, policy, now, skew);
+    const state = this.states.get(key);
+    const more = finalCost - cost;
+    // In a state that lay too far ahead, the charge cannot be found.
+    const refundable = more < 0 && state !== undefined && !held.changed;
+    const mark = { cost, at, resetAt, refundMarker: marker.length > 0 ? marker : undefined };
+    const refunded = refundable ? algorithm.refunds!.refund(state, now, -more, mark) : 0;
+    const charged = Math.max(0, Math.min(more, algorithm.overdraft?.room(held.level, overdraft) ?? 0));
+    if (charged > 0) held.level = algorithm.charge(held.level, charged);
+    if (charged > 0 || (more > 0 && held.changed)) this.write(key, held, now);
+    return [refunded, charged];
   }
 
   private count(key: string, { algorithm, take }: WirePolicy): void {

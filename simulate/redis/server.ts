@@ -9,7 +9,10 @@ export interface ServiceCosts {
   readonly row: number;
 }
 
-/** A call of a script. */
+/** Stands in the place of a script: forgets the states of the keys. */
+export const DELETE = 'DEL';
+
+/** A call of a script, or `DELETE`. */
 export interface Call {
   readonly script: string;
   readonly keys: readonly string[];
@@ -30,8 +33,6 @@ export interface Executor {
    * @throws {Error} as Redis answers with an error
    */
   execute(call: Call, now: number): Executed;
-  /** Forgets the states of these keys. */
-  delete(keys: readonly string[]): void;
 }
 
 /** A Redis server: one thread that serves calls in the order of their arrival. */
@@ -91,10 +92,6 @@ export class RedisServer {
     this.scheduler.at(this.freeAt, () => {
       if (this.life === life) answer(this.scheduler.now, reply);
     });
-  }
-
-  delete(keys: readonly string[]): void {
-    this.executor.delete(keys);
   }
 
   /** Goes away: what has not been answered never is. The states stay, as with persistence. */

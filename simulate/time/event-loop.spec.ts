@@ -84,6 +84,19 @@ describe('an event loop', () => {
     expect(log).toEqual(['interval at 3000', 'timer at 5000', 'interval at 6000']);
   });
 
+  it('has a clock of its own, by which its timers run', async () => {
+    const { scheduler, globals, run } = process1();
+    const read: number[] = [];
+    const note = (): void => void read.push(scheduler.now, performance.now());
+    const fast = new EventLoop(scheduler, globals.enter, 7_000, 0.25);
+    fast.post(() => {
+      note();
+      setTimeout(note, 10);
+    });
+    await run();
+    expect(read).toEqual([0, 7, 8_000, 17]);
+  });
+
   it('runs nothing of a pod that was killed', async () => {
     const { scheduler, loop, log, note, run } = process1();
     loop.post(() => {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { TOKEN_BUCKET } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import type { Charge, ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { callOf } from '../../simulate/redis/client.js';
 import { ProgramTwin } from '../../simulate/redis/program-twin.js';
 import type { Call } from '../../simulate/redis/server.js';
@@ -54,7 +54,18 @@ const turn = fc.record({
     minLength: 1,
     maxLength: 6,
   }),
+  /** Settlements of the charges before, the last of which is number 0. */
+  settlements: fc.array(fc.record({ of: fc.nat(8), finalCost: fc.nat(5), overdraft: fc.nat(2) }), { maxLength: 3 }),
 });
+
+/** What a settlement needs of the charges that a request was allowed. */
+function receiptsOf(charges: readonly Charge[], { allowed, at, charges: verdicts }: Verdict): ChargeReceipt[] {
+  if (!allowed) return [];
+  return charges.flatMap(({ key, algorithm, cost, mode }, i) => {
+    const resetAt = at + verdicts[i]!.resetAfter;
+    return mode === 'take' && cost > 0 ? [{ key, algorithm, cost, at, resetAt }] : [];
+  });
+}
 
 function chargesOf(request: readonly AskedCharge[], now: number): Charge[] {
   return request.map(({ algorithm: i, client, cost, mode, ahead }) => {
@@ -89,6 +100,7 @@ describe('the simulated server', () => {
   it(
     'replies to every call of random histories as the Lua program in Redis does',
     async () => {
+      let settled = 0;
       await fc.assert(
         fc.asyncProperty(
           fc.array(turn, { minLength: 1, maxLength: 12 }),
@@ -98,13 +110,19 @@ describe('the simulated server', () => {
             const calls: { readonly call: Call; readonly reply: unknown }[] = [];
             let now = NOW;
             const store = new RedisStore(noting(calls), { clock: () => now, maxSkewMs });
-            for (const { passed, requests } of turns) {
+            const receipts: ChargeReceipt[] = [];
+            for (const { passed, requests, settlements } of turns) {
               now += passed;
-              await Promise.all(
-                requests.flatMap(({ request, times }) =>
-                  Array.from({ length: times }, () => store.consume(chargesOf(request, now))),
-                ),
+              const all = requests.flatMap(({ request, times }) =>
+                Array.from({ length: times }, () => chargesOf(request, now)),
               );
+              const verdicts = await Promise.all(all.map((charges) => store.consume(charges)));
+              receipts.push(...all.flatMap((charges, i) => receiptsOf(charges, verdicts[i]!)));
+              for (const { of, finalCost, overdraft } of settlements) {
+                const [receipt] = receipts.splice(-1 - of, 1);
+                if (receipt === undefined) continue;
+                settled += (await store.settle([{ receipt, finalCost, overdraft }]))[0]!.refunded!;
+              }
             }
             const twin = new ProgramTwin();
             expect(calls.map(({ call }) => twin.execute(call, 0).reply)).toEqual(calls.map(({ reply }) => reply));
@@ -112,6 +130,7 @@ describe('the simulated server', () => {
         ),
         histories(0.2),
       );
+      expect(settled).toBeGreaterThan(0);
     },
     HISTORY_TIMEOUT_MS,
   );
