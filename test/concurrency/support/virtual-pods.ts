@@ -1,176 +1,185 @@
-import { DenialCache } from '../../../libs/rate-limit/src/engine/layers/denial-cache.js';
-import { LimiterUnavailableError } from '../../../libs/rate-limit/src/engine/errors.js';
-import { Fallback } from '../../../libs/rate-limit/src/engine/fallback.js';
-import { Engine } from '../../../libs/rate-limit/src/engine/engine.js';
-import { StoreGateway } from '../../../libs/rate-limit/src/engine/store-gateway.js';
-import { Monitor } from '../../../libs/rate-limit/src/metrics/monitor.js';
-import { bindPolicy, type BoundPolicy } from '../../../libs/rate-limit/src/policy/bound-policy.js';
-import type { Decision } from '../../../libs/rate-limit/src/policy/decision.js';
-import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
-import type { Policy } from '../../../libs/rate-limit/src/policy/policy.js';
-import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
-import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { type RateLimitStore, RateLimitStoreError } from '../../../libs/rate-limit/src/stores/store.js';
-import { mulberry32 } from '../../../libs/riders/mulberry32.js';
+import type { Policy } from 'nestjs-floodgate';
+import type { Admission } from '../../../libs/textbook/bounds.js';
+import type { Decider, Outcome } from '../../../simulate/pods/decider.js';
+import { bound, PodEngine } from '../../../simulate/pods/engine.js';
+import type { Answered, Pod } from '../../../simulate/pods/pod.js';
+import { ProgramTwin } from '../../../simulate/redis/program-twin.js';
+import type { RedisServer } from '../../../simulate/redis/server.js';
+import { COSTS } from '../../../simulate/settings.js';
+import { World } from '../../../simulate/world.js';
 
-/** Milliseconds of true time after which a call that got lost fails. */
-const DEADLINE = 50;
-const QUIET = { warn: (): void => undefined };
+const MS = 1000;
+/** Milliseconds in which all pods boot and connect. A window of a second begins at their end. */
+const BOOT_MS = 1000;
+/** On the way to Redis or back, in microseconds. The jitter is a mean: some messages take much longer. */
+const DELAY = { microseconds: 100, jitter: 1000 };
 
-/** Tasks on a clock of their own, in milliseconds: one after the other, each with all that it settles at once. */
-export class VirtualTime {
-  now = 1_719_360_000_000;
-  private readonly tasks: { readonly at: number; readonly task: () => void }[] = [];
-
-  at(at: number, task: () => void): void {
-    const { tasks } = this;
-    let [low, high] = [0, tasks.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (tasks[middle]!.at > at) low = middle + 1;
-      else high = middle;
-    }
-    tasks.splice(low, 0, { at, task }); // the next one is the last
-  }
-
-  async run(until: number): Promise<void> {
-    for (let next = this.tasks.at(-1); next !== undefined && next.at <= until; next = this.tasks.at(-1)) {
-      this.tasks.pop();
-      this.now = Math.max(this.now, next.at);
-      next.task();
-      await new Promise(setImmediate);
-    }
-    this.now = until;
-  }
-}
-
-/** What may go wrong. */
+/** What may go wrong. Times are milliseconds of true time. */
 export interface Troubles {
   /** The largest part by which a pod's clock is fast or slow. */
   readonly drift: number;
-  /** The part of calls that get lost, half of them after they were carried out. */
+  /** The part of the messages that get lost, in each direction: half of the calls that fail were carried out. */
   readonly loss: number;
-  /** Milliseconds of true time after which each pod dies, in turn; another one takes its place. */
+  /** How often a pod dies, in turn; another one takes its place. */
   readonly deathEvery?: number;
+  /** When Redis is away, and for how long. */
+  readonly outage?: { readonly from: number; readonly lasts: number };
 }
 
-/** One admission, by true time. */
-export interface Admission {
-  readonly at: number;
-  readonly cost: number;
-}
+/** What decides in a pod. It counts what prefetched tokens have paid. */
+class Process implements Decider {
+  private paid = 0;
 
-/** Pods that decide with one store, over a network with delays, each by a clock of its own. */
-export class VirtualPods {
-  readonly time = new VirtualTime();
-  readonly store = new MemoryStore({ clock: () => Math.floor(this.time.now * 1000) });
-  readonly admissions: Admission[] = [];
-  readonly decidedBy: Record<string, number> = {};
-  calls = 0;
-  readonly policies: readonly BoundPolicy[];
-  private readonly pods: Engine[] = [];
-  private readonly random: () => number;
+  constructor(readonly engine: PodEngine) {}
 
-  constructor(
-    policies: readonly Policy[],
-    private readonly troubles: Troubles,
-    count: number,
-    seed: number,
-  ) {
-    this.random = mulberry32(seed);
-    this.policies = policies.map((policy, i) => bindPolicy(parsePolicy(policy, 'pods', `p${i}`), 'sim', 'app', 'pods'));
-    for (let i = 0; i < count; i++) this.pods.push(this.pod());
-    const { deathEvery } = troubles;
-    const die = (i: number): void => {
-      this.pods[i % count] = this.pod();
-      this.time.at(this.time.now + deathEvery!, () => die(i + 1));
-    };
-    if (deathEvery !== undefined) this.time.at(this.time.now + deathEvery, () => die(0));
+  /** Tokens that were prefetched and may still be used. */
+  get held(): number {
+    const { prefetched, returned, expired } = this.engine.prefetch;
+    return prefetched - returned - expired - this.paid;
   }
 
-  /** The tokens that are left of the first policy, as the store says it. */
-  remaining(identity: string): number {
-    const { key, algorithm } = this.pods[0]!.charge(this.policies[0]!, identity, 0);
-    return this.store.consume([{ key, algorithm, cost: 0, mode: 'peek' }]).charges[0]!.remaining;
+  decide(identity: string, cost = 1): Outcome | Promise<Outcome> {
+    const outcome = this.engine.decide(identity, cost);
+    if (!(outcome instanceof Promise) && outcome.by === 'prefetch') this.paid += cost;
+    return outcome;
+  }
+}
+
+/** Pods of the simulation that decide with one Redis: each has an engine, a connection and a clock of its own. */
+export class VirtualPods {
+  /** Admissions in microseconds of true time. */
+  readonly admissions: Admission[] = [];
+  readonly decidedBy: Record<string, number> = {};
+  /** Tokens that pods held when they died. Redis has charged them, so they count as used. */
+  lost = 0;
+  private readonly world: World;
+  private readonly twin = new ProgramTwin();
+  private readonly server: RedisServer;
+  private readonly processes = new Map<Pod, Process>();
+  private readonly policies;
+
+  private constructor(
+    policies: readonly Policy[],
+    private readonly troubles: Troubles,
+    pods: number,
+    seed: number,
+  ) {
+    const { drift, loss } = troubles;
+    const near = { ...DELAY, loss };
+    this.policies = policies.map((policy, i) => bound({ name: `p${i}`, ...policy }));
+    this.world = new World(
+      {
+        pods,
+        regions: 1,
+        homeShare: 1,
+        seed,
+        deadlineMs: 50,
+        onStoreFailure: 'closed',
+        exchangeMs: 100,
+        drift,
+        costs: COSTS,
+        network: { near, far: near },
+      },
+      this.record,
+    );
+    this.server = this.world.addServer(0, this.twin);
+  }
+
+  static async boot(policies: readonly Policy[], troubles: Troubles, pods: number, seed: number): Promise<VirtualPods> {
+    const all = new VirtualPods(policies, troubles, pods, seed);
+    for (const pod of all.world.pods) all.start(pod);
+    await all.run(BOOT_MS);
+    all.begin();
+    return all;
+  }
+
+  /** Milliseconds of true time since the pods were there. */
+  get now(): number {
+    return this.world.scheduler.now / MS - BOOT_MS;
+  }
+
+  /** Microseconds of true time, as of `admissions`. */
+  clock(): number {
+    return Math.floor(this.world.scheduler.now);
+  }
+
+  /** Calls of scripts that Redis has served. */
+  get calls(): number {
+    return this.server.calls;
   }
 
   /** Tokens prefetched that were neither used nor returned, over all pods that live. */
   get expired(): number {
-    return this.pods.reduce((sum, { prefetch }) => sum + prefetch.expired, 0);
+    return this.world.pods.reduce((sum, _, i) => sum + this.processOf(i).engine.prefetch.expired, 0);
   }
 
-  /** Forgets the states of the policies in one pod. */
+  /** Runs a task at an instant by `now`. */
+  at(ms: number, task: () => void): void {
+    this.world.scheduler.at((ms + BOOT_MS) * MS, task);
+  }
+
+  /** Lets so many milliseconds pass. */
+  async run(ms: number): Promise<void> {
+    const { scheduler } = this.world;
+    const end = scheduler.now + ms * MS;
+    scheduler.at(end, () => undefined); // the clock stops there, and not at the last event before it
+    await this.world.run(end);
+  }
+
+  /** A request to one pod. */
+  ask(pod: number, identity: string, cost = 1): void {
+    this.world.pods[pod]!.request(identity, cost);
+  }
+
+  /** One pod forgets the states of the policies. Returns when it has done that. */
   async reset(pod: number, identity: string): Promise<void> {
-    const limiter = this.pods[pod]!;
-    await limiter.reset(this.policies.map((policy) => limiter.charge(policy, identity, 0).key));
-  }
-
-  /** A request to one pod. Records it where it is admitted. */
-  async ask(pod: number, identity: string, cost = 1): Promise<Decision | undefined> {
-    const limiter = this.pods[pod]!;
-    const charges = this.policies.map((policy) => limiter.charge(policy, identity, cost));
-    try {
-      const answer = limiter.decision(charges);
-      // What a prefetch pays is admitted at once; what the store decides, when it decides.
-      const now = this.time.now;
-      const decision = await answer;
-      this.decidedBy[decision.decidedBy] = (this.decidedBy[decision.decidedBy] ?? 0) + 1;
-      if (!decision.allowed) return decision;
-      const byStore = decision.decidedBy === 'store';
-      this.admissions.push({ at: byStore ? decision.decidedAtMs : now, cost });
-      return decision;
-    } catch (error) {
-      if (error instanceof LimiterUnavailableError) return undefined; // the store did not answer: closed
-      throw error;
-    }
-  }
-
-  private pod(): Engine {
-    const { time, random: roll } = this;
-    const [rate, offset] = [1 + (2 * roll() - 1) * this.troubles.drift, roll() * 1e6];
-    const store: RateLimitStore = {
-      supports: ['shadow', 'block', 'prefetch'],
-      traits: { keepsDeadline: true, notesDenials: true },
-      consume: (charges) => this.call(() => this.store.consume(charges)),
-      refund: (receipts) => this.call(() => this.store.refund(receipts)),
-      reset: (keys) => this.store.reset(keys),
-      timer: (ms, task) => {
-        let isCancelled = false;
-        time.at(time.now + ms / rate, () => isCancelled || task());
-        return () => (isCancelled = true);
-      },
+    const { loop } = this.world.pods[pod]!;
+    const answer = { isThere: false };
+    const reset = async (): Promise<void> => {
+      await this.processOf(pod).engine.reset(identity);
+      answer.isThere = true;
     };
-    const monotonicMs = (): number => offset + time.now * rate;
-    const denials = new DenialCache(1000, monotonicMs);
-    const noted: RateLimitStore = {
-      ...store,
-      consume: async (charges) => {
-        const sentAt = monotonicMs();
-        const verdict = await store.consume(charges);
-        denials.note(charges, verdict, sentAt);
-        return verdict;
-      },
-    };
-    const settings = { store: noted, deadlines: new Deadlines(1e9), denials, monotonicMs };
-    const gateway = new StoreGateway(settings, QUIET);
-    const fallback = new Fallback({ onStoreFailure: 'closed', localShare: 1, fallbackMaxBytes: 1e6 }, QUIET);
-    return new Engine('sim', gateway, fallback, new Monitor({}, QUIET));
+    loop.post(() => void reset());
+    while (!answer.isThere) await this.run(0.1);
   }
 
-  private call<T>(carryOut: () => T): Promise<T> {
-    const { time, random: roll, troubles } = this;
-    this.calls++;
-    const [there, back, fate] = [0.1 + roll() * 2, 0.1 + roll() * 2, roll()];
-    return new Promise<T>((resolve, reject) => {
-      if (fate < troubles.loss) {
-        if (fate < troubles.loss / 2) time.at(time.now + there, carryOut);
-        time.at(time.now + DEADLINE, () => reject(new RateLimitStoreError('lost')));
-        return;
-      }
-      time.at(time.now + there, () => {
-        const result = carryOut();
-        time.at(time.now + back, () => resolve(result));
-      });
+  /** The tokens that are left of the first policy, as Redis has them. */
+  remaining(identity: string): number {
+    const { key, algorithm } = this.processOf(0).engine.charges(identity, 0)[0]!;
+    return algorithm.remaining(algorithm.read(this.twin.stateOf(key), this.world.clock(), 0));
+  }
+
+  private processOf(pod: number): Process {
+    return this.processes.get(this.world.pods[pod]!)!;
+  }
+
+  private start(pod: Pod): void {
+    pod.boot(() => {
+      const client = this.world.clientOf(pod, this.server);
+      const engine = PodEngine.onRedis(client, this.policies, this.world.clock, this.world.settings);
+      const process = new Process(engine);
+      this.processes.set(pod, process);
+      return process;
     });
   }
+
+  private begin(): void {
+    const { deathEvery, outage } = this.troubles;
+    const { world, server } = this;
+    const die = (i: number): void => {
+      this.lost += this.processOf(i % world.pods.length).held;
+      this.start(world.replacePod(i % world.pods.length));
+      this.at(this.now + deathEvery!, () => die(i + 1));
+    };
+    if (deathEvery !== undefined) this.at(deathEvery, () => die(0));
+    if (outage === undefined) return;
+    this.at(outage.from, () => world.stopServer(server));
+    this.at(outage.from + outage.lasts, () => server.start());
+  }
+
+  private readonly record = ({ allowed, at, by, cost, arrivedAt }: Answered): void => {
+    this.decidedBy[by] = (this.decidedBy[by] ?? 0) + 1;
+    // What a prefetch pays is admitted at once; what the store decides, when it decides.
+    if (allowed) this.admissions.push({ at: by === 'store' ? at : Math.floor(arrivedAt), cost });
+  };
 }
