@@ -143,7 +143,7 @@ export default {
     },
     {
       name: 'simulate-alone',
-      comment: 'The simulation imports the library, and only its own tests import the simulation',
+      comment: 'The simulation imports the library, and only tests import the simulation',
       severity: 'error',
       from: { path: '^(?:src|surge|libs|tools|bench)/' },
       to: { path: '^simulate/' },
