@@ -23,6 +23,7 @@ export function textbookOf(algorithm: Algorithm): Textbook {
   if (name === 'token-bucket') return new TextbookTokenBucket(limit, rateOf(algorithm));
   if (name === 'leaky-bucket') return new TextbookLeakyBucket(limit, rateOf(algorithm));
   const Window = WINDOWS[name];
-  if (Window === undefined) throw new RangeError(`no textbook describes ${name}`);
+  if (Window === undefined)
+    throw new RangeError(`no textbook describes ${name}: define it in libs/textbook, and add it here`);
   return new Window(limit, windowOf(algorithm));
 }
