@@ -22,6 +22,8 @@ export interface Decided {
   readonly policies: readonly PolicyName[];
   /** The `remaining` of each policy. Empty when the store did not decide. */
   readonly remaining: Readonly<Record<string, number>>;
+  /** The limit by which each policy decided: without Redis the process's share. */
+  readonly limits: Readonly<Record<string, number>>;
 }
 
 export interface Request {
@@ -71,7 +73,7 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
         break;
       }
       case 'decided': {
-        const [, at, id, source, allowed, decidedAtUs, durationMs, delayMs, before, remaining] = line;
+        const [, at, id, source, allowed, decidedAtUs, durationMs, delayMs, before, remaining, limits] = line;
         const request = requests.get(id);
         if (request === undefined) break; // the process has reported it already
         const one: Decided = {
@@ -87,6 +89,7 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
           before: before === 1,
           policies: before === 1 ? ['gate'] : request.policies,
           remaining,
+          limits,
         };
         const role = one.before ? 'before' : 'decided';
         if (request[role] !== undefined) wrong.push({ at, text: `${id} was decided twice` });

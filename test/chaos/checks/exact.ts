@@ -33,7 +33,7 @@ interface Admission {
  *
  * - The admissions of Redis over all processes, in each epoch. The replay adds the admissions that a process made itself although
  *   no fault kept Redis from it, because Redis had to make them.
- * - The admissions that each process made itself, against its share of the limit.
+ * - The admissions that each process made itself, against its share of the limit. A bucket has a state for each share.
  */
 export function checkExactness(run: Run): { verdict: Verdict; rows: readonly PolicyRow[] } {
   const rows = new Map((Object.keys(POLICIES) as PolicyName[]).map((policy) => [policy, emptyRow(policy)]));
@@ -57,24 +57,25 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
       if (!decided.allowed) continue;
       for (const policy of chargedBy(decided)) {
         if (decided.source === 'local' && policyOf(policy).policy.onStoreFailure === 'local') {
-          add(local, `${history.name} ${policy} ${ownerOf(policy, decided)}`, { decided, at: decided.at });
+          const key = `${history.name} ${policy} ${ownerOf(policy, decided)} ${shareOf(policy, decided)}`;
+          add(local, key, { decided, at: decided.at });
         }
         if (decided.source !== 'store' && excused) continue;
         const [index, at] = place(run, decided);
-        add(shared, `${index} ${policy} ${ownerOf(policy, decided)}`, { decided, at });
+        add(shared, `${index} ${policy} ${ownerOf(policy, decided)} 1`, { decided, at });
       }
     }
   }
-  const replay = (admissions: Map<string, Admission[]>, share: number, over: 'over' | 'overLocally'): void => {
+  const replay = (admissions: Map<string, Admission[]>, over: 'over' | 'overLocally'): void => {
     for (const [key, list] of admissions) {
-      const policy = key.split(' ')[1] as PolicyName;
-      const beyond = beyondTextbook(policy, list, share);
+      const [, policy, , share] = key.split(' ') as [epoch: string, PolicyName, owner: string, share: string];
+      const beyond = beyondTextbook(policy, list, Number(share));
       rows.get(policy)![over] += beyond.length;
       for (const one of beyond) failures.push(overAdmission(run, policy, one, over));
     }
   };
-  replay(shared, 1, 'over');
-  replay(local, SHARE, 'overLocally');
+  replay(shared, 'over');
+  replay(local, 'overLocally');
   const sum = (field: 'over' | 'overLocally' | 'unexcused'): number =>
     [...rows.values()].reduce((total, row) => total + row[field], 0);
   const seen = `${sum('over')} over-admissions by the shared limits, ${sum('overLocally')} by local ones; ${sum('unexcused')} decisions without Redis that no fault explains, ${unplaced} answers from outside of their calls`;
@@ -84,6 +85,17 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
 /** A request that is open for one policy and local for another is charged the latter only. */
 function chargedBy({ source, policies, remaining }: Decided): readonly PolicyName[] {
   return source === 'local' ? policies.filter((policy) => policy in remaining) : policies;
+}
+
+/**
+ * The number of processes that divide the limit of a state. When that number changes, windows count on, so that none admits more
+ * than the larger share, and a bucket goes on with a state of its own.
+ */
+function shareOf(policy: PolicyName, { limits }: Decided): number {
+  const { policy: whole } = policyOf(policy);
+  if (whole.algorithm !== 'token-bucket') return SHARE;
+  const limit = limits[policy];
+  return limit === undefined ? SHARE : Math.round(whole.capacity / limit);
 }
 
 function beyondTextbook(policy: PolicyName, admissions: Admission[], share: number): Admission[] {

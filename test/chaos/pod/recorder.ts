@@ -27,6 +27,7 @@ export type Line =
       delayMs: number,
       before: 0 | 1,
       remaining: Readonly<Record<string, number>>,
+      limits: Readonly<Record<string, number>>,
     ]
   | readonly ['handled', number, string]
   | readonly ['answered', number, string, number, number]
@@ -70,6 +71,7 @@ export class Recorder {
       delayMs,
       route?.startsWith('RateLimitMiddleware') === true ? 1 : 0,
       Object.fromEntries(policies.map(({ policy, remaining }) => [policy, remaining])),
+      Object.fromEntries(policies.map(({ policy, limit }) => [policy, limit])),
     ]);
   }
 

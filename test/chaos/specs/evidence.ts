@@ -82,6 +82,7 @@ export class Evidence {
       before: false,
       policies,
       remaining: charges === undefined ? {} : { ledger: LEDGER_LIMIT - charges },
+      limits: {},
       ...rest,
     };
     request.decided = decided;

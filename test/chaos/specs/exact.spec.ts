@@ -63,6 +63,24 @@ it('checks decisions of the fallback against the local share', () => {
   expect(over(evidence)).toMatchObject({ local: 1, failures: [expect.stringContaining('beyond its local share')] });
 });
 
+it('gives a bucket a state for each share, and windows one for all', () => {
+  const evidence = new Evidence();
+  evidence.fault('redis stopped', 10_000, 10_900);
+  const locally = (policy: 'rider' | 'window', at: number, limit: number): void => {
+    evidence.decided([policy], at, { source: 'local', remaining: { [policy]: 0 }, limits: { [policy]: limit } });
+  };
+  for (const [i, limit] of [2, 2, 1].entries()) locally('rider', 10_100 + i, limit);
+  expect(over(evidence).local).toBe(0);
+  locally('rider', 10_110, 1);
+  expect(over(evidence).local).toBe(1);
+  locally('rider', 10_111, 2);
+  expect(over(evidence).local).toBe(2);
+  for (let i = 0; i < SHARE; i++) locally('window', 10_200 + i, i % 2 === 0 ? SHARE : SHARE / 2);
+  expect(over(evidence).local).toBe(2);
+  locally('window', 10_300, SHARE / 2);
+  expect(over(evidence).local).toBe(3);
+});
+
 it.each(['process computes', 'process stopped', 'burst over many connections', 'localShare changes'] as const)(
   'counts a decision of the fallback against the limit when no fault but this one explains it: %s',
   (kind) => {
