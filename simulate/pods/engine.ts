@@ -3,7 +3,7 @@ import { LimiterUnavailableError } from '../../libs/rate-limit/src/engine/errors
 import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
 import { Engine } from '../../libs/rate-limit/src/engine/engine.js';
 import type { PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
-import { StoreGateway } from '../../libs/rate-limit/src/engine/store-gateway.js';
+import { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
 import { Monitor } from '../../libs/rate-limit/src/metrics/monitor.js';
 import type { PrefetchCounts } from '../../libs/rate-limit/src/metrics/stats.js';
 import { type BoundPolicy, bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
@@ -68,14 +68,14 @@ export class PodEngine implements Decider {
 
   private constructor(
     private readonly policies: readonly BoundPolicy[],
-    gateway: StoreGateway,
+    layered: LayeredStore,
     readonly connected: Promise<void>,
     private readonly clock: Clock,
     { pods, onStoreFailure = 'local' }: EngineSettings,
     monitor: Monitor,
   ) {
     const settings = { onStoreFailure, localShare: pods, fallbackMaxBytes: FALLBACK_BYTES };
-    this.engine = new Engine(PREFIX, gateway, new Fallback(settings, SILENT, clock), monitor);
+    this.engine = new Engine(PREFIX, layered, new Fallback(settings, SILENT, clock), monitor);
   }
 
   /** Decides in Redis. Several policies decide together, as those of a route do. */
@@ -91,15 +91,15 @@ export class PodEngine implements Decider {
     const denials = new DenialCache(DENIAL_CACHE_MS, undefined, all.some(isOfClients) ? MAX_DENIALS : 16);
     const owned = { probeKey: (number: number) => `${PREFIX}:{probe-${number}}`, logger: SILENT };
     const store = new RedisStore(client, { deadlines, denials, observer: monitor, owned });
-    const gateway = new StoreGateway({ store, deadlines, denials }, SILENT);
-    return new PodEngine(all, gateway, store.connect(), clock, settings, monitor);
+    const layered = new LayeredStore({ store, deadlines, denials }, SILENT);
+    return new PodEngine(all, layered, store.connect(), clock, settings, monitor);
   }
 
   /** Decides in the process. */
   static inMemory(policy: BoundPolicy, clock: Clock, settings: EngineSettings): PodEngine {
     const deadlines = new Deadlines(settings.deadlineMs);
-    const gateway = new StoreGateway({ store: new MemoryStore({ clock }), deadlines }, SILENT);
-    return new PodEngine([policy], gateway, Promise.resolve(), clock, settings, new Monitor({}, SILENT));
+    const layered = new LayeredStore({ store: new MemoryStore({ clock }), deadlines }, SILENT);
+    return new PodEngine([policy], layered, Promise.resolve(), clock, settings, new Monitor({}, SILENT));
   }
 
   get prefetch(): PrefetchCounts {

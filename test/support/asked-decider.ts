@@ -1,6 +1,6 @@
 import type { Decider } from '../../libs/rate-limit/src/engine/decider.js';
 import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
-import type { Ruling } from '../../libs/rate-limit/src/engine/ruling.js';
+import type { LayerVerdict } from '../../libs/rate-limit/src/engine/layer-verdict.js';
 import { bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
@@ -12,7 +12,7 @@ export class AskedDecider implements Decider {
   readonly asked: (readonly PolicyCharge[])[] = [];
   readonly store = new MemoryStore({ clock: () => 1_700_000_000_000_000 });
 
-  decide(charges: readonly PolicyCharge[]): Ruling {
+  decide(charges: readonly PolicyCharge[]): LayerVerdict {
     this.asked.push(charges);
     return this.store.consume(charges);
   }

@@ -21,8 +21,8 @@ import { PlainPath } from './plain.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
 import { Reservation } from './settling/reservation.js';
 import { ReservedCharges } from './settling/reserved-charges.js';
-import { type Ruling, UNASKED } from './ruling.js';
-import type { StoreGateway } from './store-gateway.js';
+import { type LayerVerdict, UNASKED } from './layer-verdict.js';
+import type { LayeredStore } from './layered-store.js';
 
 /** A limiter without overrides of its own has nothing to say of them. */
 const NO_LOGGER = { warn: (): void => undefined };
@@ -41,24 +41,24 @@ export class Engine {
   /** @param keyPrefix how keys begin */
   constructor(
     private readonly keyPrefix: string,
-    private readonly gateway: StoreGateway,
+    private readonly store: LayeredStore,
     private readonly fallback: Fallback,
     private readonly monitor: Monitor,
     private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
   ) {
-    const { traits, open, chain } = gateway;
+    const { traits, open, chain } = store;
     this.chain = new OverridesLayer(overrides, chain);
     this.plain = traits.plain && new PlainPath(traits.plain, open, overrides, monitor);
   }
 
   /** Decisions of full in-process stores on a state that clients without room share. */
   get memoryOverflows(): number {
-    return this.gateway.memoryOverflows + this.fallback.memoryOverflows;
+    return this.store.memoryOverflows + this.fallback.memoryOverflows;
   }
 
   /** The tokens that this process has charged ahead of demand. */
   get prefetch(): PrefetchCounts {
-    return this.gateway.prefetch?.counts ?? { prefetched: 0, returned: 0, expired: 0 };
+    return this.store.prefetch?.counts ?? { prefetched: 0, returned: 0, expired: 0 };
   }
 
   /** The overrides that are obeyed. */
@@ -113,13 +113,13 @@ export class Engine {
    * @throws {TypeError} when the store answers with a promise
    */
   expectAnswersAtOnce(charges: readonly PolicyCharge[], where: string): void {
-    if (!this.gateway.answersAtOnce(charges)) throw this.gateway.answersLater(where);
+    if (!this.store.answersAtOnce(charges)) throw this.store.answersLater(where);
   }
 
   /** The error of a store that has answered with a promise, and did not before. */
   answeredLater(decision: PromiseLike<Decision>, where: string): TypeError {
     decision.then(undefined, () => undefined); // it is counted, and nobody waits for it
-    return this.gateway.answersLater(where);
+    return this.store.answersLater(where);
   }
 
   /** @param as what becomes of the judgement: a step of its own would be a promise more */
@@ -130,45 +130,45 @@ export class Engine {
     execution: Execution | undefined,
   ): Answer<T> {
     const since = this.monitor.begin();
-    let answer: Answer<Ruling>;
+    let answer: Answer<LayerVerdict>;
     // Not by `attempt`: every decision passes here, and would pay for its functions.
     try {
       answer = this.chain.decide(charges, execution);
     } catch (error) {
       return as(this.fallBack(charges, error, handler, since, execution));
     }
-    if (!isPromise(answer)) return as(this.ruled(charges, answer, handler, since));
+    if (!isPromise(answer)) return as(this.judged(charges, answer, handler, since));
     return answer.then(
-      (ruling) => as(this.ruled(charges, ruling, handler, since)),
+      (verdict) => as(this.judged(charges, verdict, handler, since)),
       (error: unknown) => as(this.fallBack(charges, error, handler, since, execution)),
     );
   }
 
   /**
-   * Counts a ruling.
+   * Counts a verdict, and makes a judgement of it.
    *
    * @throws {LimiterUnavailableError} when it is one
    */
-  private ruled(
+  private judged(
     charges: readonly PolicyCharge[],
-    ruling: Ruling,
+    verdict: LayerVerdict,
     handler: HandlerContext | undefined,
     since: number,
   ): Judgement {
     const { monitor } = this;
-    const { source = 'store', asked = charges, overridden, unavailable } = ruling;
+    const { source = 'store', asked = charges, overridden, unavailable } = verdict;
     let counted = charges;
     if (overridden !== undefined) {
       const { changed, exempt, blocked } = overridden;
       if (charges[0]!.mode !== 'peek') monitor.overridden(changed, exempt, blocked);
-      counted = asked.filter((_, i) => ruling.charges[i] !== UNASKED);
+      counted = asked.filter((_, i) => verdict.charges[i] !== UNASKED);
     }
     if (unavailable !== undefined) {
       monitor.closed(counted, unavailable.retryAfterMs, handler, since);
       throw unavailable;
     }
-    const keeper = source === 'store' ? this.gateway : source === 'local' ? this.fallback : undefined;
-    const judgement = Judgement.of(charges, ruling, keeper);
+    const keeper = source === 'store' ? this.store : source === 'local' ? this.fallback : undefined;
+    const judgement = Judgement.of(charges, verdict, keeper);
     if (source === 'override') monitor.decidedByOverrides(asked, counted, judgement.decision, handler, since);
     else monitor.decided(counted, judgement.decision, source, handler, since);
     return judgement;
@@ -181,12 +181,12 @@ export class Engine {
     since: number,
     execution: Execution | undefined,
   ): Judgement {
-    const cause = this.gateway.failure(error);
+    const cause = this.store.failure(error);
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
     const fallback: Decider = { decide: (asked) => this.fallback.decide(asked, cause) };
-    const ruling = new OverridesLayer(this.overrides, fallback).decide(charges) as Ruling;
-    return this.ruled(charges, ruling, handler, since);
+    const verdict = new OverridesLayer(this.overrides, fallback).decide(charges) as LayerVerdict;
+    return this.judged(charges, verdict, handler, since);
   }
 
   /** Refunds charges at the end of this turn: at most once, best effort, never beyond the limit. */
@@ -196,7 +196,7 @@ export class Engine {
     if (this.refunds.length === 0) {
       setImmediate(() => {
         // The last slot of a queue goes first, so that the one before it is the last then.
-        this.gateway.refund(this.refunds.splice(0).toSorted((one, other) => other.resetAt - one.resetAt));
+        this.store.refund(this.refunds.splice(0).toSorted((one, other) => other.resetAt - one.resetAt));
       });
     }
     this.refunds.push(...made);
@@ -222,12 +222,12 @@ export class Engine {
   /** Forgets the states under the keys, in the store and in the fallback. */
   async reset(keys: readonly string[]): Promise<void> {
     this.fallback.reset(keys);
-    await this.gateway.reset(keys);
+    await this.store.reset(keys);
   }
 
   /** Returns the tokens of this process that nothing has used. Requests that come after are still decided. */
   async close(): Promise<void> {
-    await this.gateway.prefetch?.close();
+    await this.store.prefetch?.close();
   }
 }
 

@@ -34,8 +34,8 @@ class Outage {
   }
 
   ask(policy: BoundPolicy, cost = 1, key = 'k'): PolicyDecision {
-    const ruling = this.fallback.decide([chargeOf(policy, 'rl', key, cost, 'take')], AWAY);
-    return decisionOf(ruling.asked!, ruling).policies[0]!;
+    const verdict = this.fallback.decide([chargeOf(policy, 'rl', key, cost, 'take')], AWAY);
+    return decisionOf(verdict.asked!, verdict).policies[0]!;
   }
 
   /** How many of cost 1 pass now, one after the other. */

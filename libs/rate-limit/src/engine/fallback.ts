@@ -22,7 +22,7 @@ import type { ChargeKeeper } from './charge-keeper.js';
 import { LimiterUnavailableError } from './errors.js';
 import { OpenCharges } from './settling/open-charges.js';
 import type { PolicyCharge } from './policy-charge.js';
-import { placesAmong, type Ruling, UNCOUNTED } from './ruling.js';
+import { placesAmong, type LayerVerdict, UNCOUNTED } from './layer-verdict.js';
 
 /** What the fallback is made with; the module's options of the same names. */
 export interface FallbackSettings {
@@ -85,11 +85,11 @@ export class Fallback implements ChargeKeeper {
   }
 
   /**
-   * Decides in the place of the store. When one of the policies says `'closed'`, the ruling is an error.
+   * Decides in the place of the store. When one of the policies says `'closed'`, the verdict is an error.
    *
    * @param cause why the store could not decide
    */
-  decide(charges: readonly PolicyCharge[], cause: Error): Ruling {
+  decide(charges: readonly PolicyCharge[], cause: Error): LayerVerdict {
     this.noteProcesses();
     const at = Date.now() * MICROSECONDS;
     const uncounted = charges.map(() => UNCOUNTED);

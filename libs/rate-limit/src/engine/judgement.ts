@@ -5,7 +5,7 @@ import type { ChargeKeeper } from './charge-keeper.js';
 import { JudgedPolicy } from './judged-policy.js';
 import { ESTIMATED_RETRY } from './settling/open-charges.js';
 import type { PolicyCharge } from './policy-charge.js';
-import { later, placesAmong, type Ruling, UNASKED, wasCounted } from './ruling.js';
+import { later, placesAmong, type LayerVerdict, UNASKED, wasCounted } from './layer-verdict.js';
 
 export const MICROSECONDS = 1000;
 
@@ -36,22 +36,21 @@ export class Judgement {
   constructor(
     readonly decision: Decision,
     readonly charges: readonly PolicyCharge[],
-    private readonly ruling: Ruling,
+    private readonly verdict: LayerVerdict,
     private readonly keeper: ChargeKeeper | undefined,
   ) {}
 
-  /** What a ruling on the charges of a request means. */
-  static of(charges: readonly PolicyCharge[], ruling: Ruling, keeper: ChargeKeeper | undefined): Judgement {
-    const { asked = charges } = ruling;
-    return new Judgement(decisionOf(asked, ruling), asked, ruling, keeper);
+  /** What a verdict on the charges of a request means. */
+  static of(charges: readonly PolicyCharge[], verdict: LayerVerdict, keeper: ChargeKeeper | undefined): Judgement {
+    const { asked = charges } = verdict;
+    return new Judgement(decisionOf(asked, verdict), asked, verdict, keeper);
   }
 
   /** Made when they are asked for: most requests are charged for good. */
   get receipts(): readonly Receipt[] {
-    const { charges, ruling, keeper } = this;
-    const { allowed, at } = ruling;
+    const { charges, keeper } = this;
+    const { allowed, at, charges: verdicts } = this.verdict;
     if (!allowed || keeper === undefined) return [];
-    const verdicts = ruling.charges;
     return charges.flatMap((charge, index): Receipt[] => {
       const verdict = verdicts[index]!;
       // Of an allowed request, only a shadow that did not fit is not charged.
@@ -65,7 +64,7 @@ export class Judgement {
   /** What the policy of a charge said, by the charge's place; undefined where it was not asked. */
   at(index: number): JudgedCharge | undefined {
     const charge = this.charges[index]!;
-    const verdict = this.ruling.charges[index]!;
+    const verdict = this.verdict.charges[index]!;
     return wasCounted(verdict) ? { charge, verdict: told(charge, verdict, this.decision.decidedBy) } : undefined;
   }
 
@@ -75,28 +74,28 @@ export class Judgement {
    * @param asked those that were asked, in their order
    */
   among(all: readonly PolicyCharge[], asked: readonly PolicyCharge[]): Judgement {
-    const { charges, decision, ruling, keeper } = this;
+    const { charges, decision, verdict, keeper } = this;
     if (all.length === asked.length) return this;
     const places = placesAmong(all, asked);
-    const verdicts = places.map((i) => (i < 0 ? UNASKED : ruling.charges[i]!));
+    const verdicts = places.map((i) => (i < 0 ? UNASKED : verdict.charges[i]!));
     const own = all.map((charge, i) => charges[places[i]!] ?? charge);
-    return new Judgement(decision, own, { ...ruling, charges: verdicts }, keeper);
+    return new Judgement(decision, own, { ...verdict, charges: verdicts }, keeper);
   }
 
   /** A rejection with what another one, on the same charges, says of those that it rejects as well. */
   refinedBy(other: Judgement): Judgement {
-    const { charges, ruling } = this;
-    const verdicts = ruling.charges.map((own, i) => {
-      const its = other.ruling.charges[i]!;
+    const { charges, verdict } = this;
+    const verdicts = verdict.charges.map((own, i) => {
+      const its = other.verdict.charges[i]!;
       return charges[i]!.shadow || its.allowed ? own : its;
     });
-    return Judgement.of(charges, { ...ruling, charges: verdicts }, this.keeper);
+    return Judgement.of(charges, { ...verdict, charges: verdicts }, this.keeper);
   }
 
   /** The decision with what earlier ones have said of other states, some time later. */
   after(earlier: Judgement): Judgement {
-    const { charges, ruling, decision } = this;
-    const elapsed = Math.max(0, ruling.at - earlier.ruling.at);
+    const { charges, decision, verdict: own } = this;
+    const elapsed = Math.max(0, own.at - earlier.verdict.at);
     const asked = new Set(charges.flatMap(({ key, shadow }, i) => (shadow || this.at(i) === undefined ? [] : key)));
     const before = earlier.charges.flatMap((charge, i): JudgedCharge[] => {
       const judged = charge.shadow || asked.has(charge.key) ? undefined : earlier.at(i);
@@ -109,16 +108,16 @@ export class Judgement {
     return new Judgement(
       { ...decision, policies },
       [...before.map(({ charge }) => charge), ...charges],
-      { ...ruling, charges: [...before.map(({ verdict }) => verdict), ...ruling.charges] },
+      { ...own, charges: [...before.map(({ verdict }) => verdict), ...own.charges] },
       undefined,
     );
   }
 }
 
-/** What a ruling means for a request. */
-export function decisionOf(charges: readonly PolicyCharge[], ruling: Ruling): Decision {
-  const { allowed, at, charges: verdicts } = ruling;
-  const decidedBy = decidedByOf(ruling);
+/** What a verdict means for a request. */
+export function decisionOf(charges: readonly PolicyCharge[], verdict: LayerVerdict): Decision {
+  const { allowed, at, charges: verdicts } = verdict;
+  const decidedBy = decidedByOf(verdict);
   let shadow: PolicyDecision[] | undefined;
   let policies: PolicyDecision[] | undefined;
   let retryAfter = 0;
@@ -176,7 +175,7 @@ export function policyDecision(
   );
 }
 
-function decidedByOf({ source = 'store' }: Ruling): Decision['decidedBy'] {
+function decidedByOf({ source = 'store' }: LayerVerdict): Decision['decidedBy'] {
   return source === 'denial-cache' || source === 'closed' ? 'store' : source;
 }
 

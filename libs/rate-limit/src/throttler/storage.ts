@@ -4,7 +4,7 @@ import { LimiterUnavailableError } from '../engine/errors.js';
 import { Fallback } from '../engine/fallback.js';
 import { Engine } from '../engine/engine.js';
 import type { PolicyCharge } from '../engine/policy-charge.js';
-import { StoreGateway } from '../engine/store-gateway.js';
+import { LayeredStore } from '../engine/layered-store.js';
 import { Monitor } from '../metrics/monitor.js';
 import type { CountedCharge } from '../metrics/policy-tallies.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
@@ -205,9 +205,9 @@ export class ThrottlerStorageService implements ThrottlerStorage {
 function engineOver(store: RateLimitStore): StorageEngine {
   const logger = new RateLimitLogger();
   const { keyPrefix, deadlineMs } = ALONE;
-  const gateway = new StoreGateway({ store, deadlines: new Deadlines(deadlineMs) }, logger);
+  const layered = new LayeredStore({ store, deadlines: new Deadlines(deadlineMs) }, logger);
   const monitor = new Monitor({}, logger);
-  const limiter = new Engine(keyPrefix, gateway, new Fallback(ALONE, logger), monitor);
+  const limiter = new Engine(keyPrefix, layered, new Fallback(ALONE, logger), monitor);
   return { keyPrefix, deciding: limiter, keeping: limiter, monitor };
 }
 

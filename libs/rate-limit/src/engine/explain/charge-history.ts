@@ -3,7 +3,7 @@ import { sameMeaning } from '../../policy/state-claims.js';
 import type { LimiterUnavailableError } from '../errors.js';
 import { type JudgedCharge, policyDecision } from '../judgement.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import { later } from '../ruling.js';
+import { later } from '../layer-verdict.js';
 
 /** What let a policy's charge pass, or rejected it. */
 interface Outcome {

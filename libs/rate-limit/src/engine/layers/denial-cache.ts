@@ -3,7 +3,7 @@ import type { Denials, KnownDenial } from '../../stores/denials.js';
 import type { Charge, Verdict } from '../../stores/store.js';
 import { flatten } from '../../util/flat-text.js';
 import { LruMap } from '../../util/lru-map.js';
-import { later } from '../ruling.js';
+import { later } from '../layer-verdict.js';
 
 interface Denial extends KnownDenial {
   readonly charges: readonly Charge[];

@@ -3,7 +3,7 @@ import type { Decider } from '../decider.js';
 import type { DenialCache } from './denial-cache.js';
 import type { Execution } from '../execution.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import type { Ruling } from '../ruling.js';
+import type { LayerVerdict } from '../layer-verdict.js';
 
 /** Answers with the rejections that are certain. The inner decider is asked about all other requests. */
 export class DenialsLayer implements Decider {
@@ -14,15 +14,16 @@ export class DenialsLayer implements Decider {
     private readonly inner: Decider,
   ) {}
 
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<Ruling> {
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
     const denied = this.denials.find(charges);
     if (denied !== undefined) return { ...denied, source: 'denial-cache' };
     if (!this.notes) return this.inner.decide(charges, execution);
     const sentAt = performance.now();
-    return andThen(this.inner.decide(charges, execution), (ruling) => {
+    return andThen(this.inner.decide(charges, execution), (verdict) => {
       // A store that rejects without a rejecting policy says nothing that could be kept.
-      if (!ruling.allowed && ruling.charges.some(({ allowed }) => !allowed)) this.denials.note(charges, ruling, sentAt);
-      return ruling;
+      if (!verdict.allowed && verdict.charges.some(({ allowed }) => !allowed))
+        this.denials.note(charges, verdict, sentAt);
+      return verdict;
     });
   }
 }

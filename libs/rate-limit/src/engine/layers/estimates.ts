@@ -3,7 +3,7 @@ import type { Decider } from '../decider.js';
 import type { Execution } from '../execution.js';
 import type { OpenCharges } from '../settling/open-charges.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import type { Ruling } from '../ruling.js';
+import type { LayerVerdict } from '../layer-verdict.js';
 
 /** Marks what is an estimate, because charges of this process are open that a settlement may refund. */
 export class EstimatesLayer implements Decider {
@@ -12,7 +12,7 @@ export class EstimatesLayer implements Decider {
     private readonly inner: Decider,
   ) {}
 
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<Ruling> {
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
     return this.open.concerns(charges)
       ? this.open.decide(charges, (asked) => this.inner.decide(asked, execution))
       : this.inner.decide(charges, execution);

@@ -4,7 +4,7 @@ import { ActiveOverrides } from '../overrides/active-overrides.js';
 import type { OverrideChange } from '../overrides/override.js';
 import { bodyText } from '../overrides/override-text.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import { UNASKED } from '../ruling.js';
+import { UNASKED } from '../layer-verdict.js';
 import { OverridesLayer } from './overrides.js';
 
 const NOW_MS = 1_700_000_000_000;
@@ -36,11 +36,11 @@ describe('the layer of overrides', () => {
     expect(inner.asked[0]).toBe(both);
   });
 
-  it('asks with the numbers of an override, and tells them with the ruling', () => {
+  it('asks with the numbers of an override, and tells them with the verdict', () => {
     put('second', { limit: 9 });
-    const ruling = layer.decide(both);
+    const verdict = layer.decide(both);
     expect(inner.asked[0]!.map(({ algorithm }) => algorithm.limit)).toEqual([1, 9]);
-    expect(ruling).toMatchObject({
+    expect(verdict).toMatchObject({
       allowed: true,
       asked: [{ override: undefined }, { override: 1 }],
       overridden: { changed: 1, exempt: 0, blocked: 0 },
@@ -49,9 +49,9 @@ describe('the layer of overrides', () => {
 
   it('leaves a charge of which the client is exempt out, and keeps the places of the others', () => {
     put('first', { exempt: true });
-    const ruling = layer.decide(both);
+    const verdict = layer.decide(both);
     expect(inner.asked).toEqual([[both[1]]]);
-    expect(ruling).toMatchObject({
+    expect(verdict).toMatchObject({
       asked: both,
       charges: [UNASKED, { allowed: true, remaining: 0 }],
       overridden: { exempt: 1 },
@@ -62,8 +62,8 @@ describe('the layer of overrides', () => {
   it('lets a client pass unasked who is exempt of all policies', () => {
     put('first', { exempt: true });
     put('second', { exempt: true });
-    const ruling = layer.decide(both);
-    expect(ruling).toMatchObject({ allowed: true, source: 'override', charges: [UNASKED, UNASKED] });
+    const verdict = layer.decide(both);
+    expect(verdict).toMatchObject({ allowed: true, source: 'override', charges: [UNASKED, UNASKED] });
     expect(inner.asked).toEqual([]);
   });
 
@@ -72,8 +72,8 @@ describe('the layer of overrides', () => {
     ['with an end', NOW_MS + 60_000, { resetAfter: 60_000_000, retryAfter: 60_000_000 }],
   ])('rejects unasked a client who is blocked %s', (_, endsAtMs, left) => {
     put('second', { blocked: true }, endsAtMs);
-    const ruling = layer.decide(both);
-    expect(ruling).toMatchObject({
+    const verdict = layer.decide(both);
+    expect(verdict).toMatchObject({
       allowed: false,
       at: NOW_MS * 1000,
       source: 'override',

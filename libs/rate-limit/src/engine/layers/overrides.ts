@@ -3,7 +3,7 @@ import type { Decider } from '../decider.js';
 import type { Execution } from '../execution.js';
 import type { ActiveOverrides, OverriddenRequest } from '../overrides/active-overrides.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import { placesAmong, type Ruling, UNASKED } from '../ruling.js';
+import { placesAmong, type LayerVerdict, UNASKED } from '../layer-verdict.js';
 
 const MICROSECONDS = 1000;
 
@@ -17,13 +17,13 @@ export class OverridesLayer implements Decider {
     private readonly inner: Decider,
   ) {}
 
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<Ruling> {
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
     const { active, inner } = this;
     const overridden = active.size === 0 ? undefined : active.apply(charges);
     if (overridden === undefined) return inner.decide(charges, execution);
     const { all, asked, blocks, counts } = overridden;
     if (blocks.size === 0 && asked.length > 0) {
-      return andThen(inner.decide(asked, execution), (ruling) => amongAll(overridden, ruling));
+      return andThen(inner.decide(asked, execution), (verdict) => amongAll(overridden, verdict));
     }
     const verdicts = all.map((_, i) => blocks.get(i) ?? UNASKED);
     const at = active.nowMs() * MICROSECONDS;
@@ -31,14 +31,14 @@ export class OverridesLayer implements Decider {
   }
 }
 
-/** The ruling on the charges that were asked, as one on all charges of the request. */
-function amongAll(overridden: OverriddenRequest, ruling: Ruling): Ruling {
+/** The verdict on the charges that were asked, as one on all charges of the request. */
+function amongAll(overridden: OverriddenRequest, verdict: LayerVerdict): LayerVerdict {
   const { all, asked, counts } = overridden;
   const places = placesAmong(all, asked);
   return {
-    ...ruling,
-    charges: places.map((place) => (place < 0 ? UNASKED : ruling.charges[place]!)),
-    asked: places.map((place, i) => (place < 0 ? all[i]! : (ruling.asked ?? asked)[place]!)),
+    ...verdict,
+    charges: places.map((place) => (place < 0 ? UNASKED : verdict.charges[place]!)),
+    asked: places.map((place, i) => (place < 0 ? all[i]! : (verdict.asked ?? asked)[place]!)),
     overridden: counts,
   };
 }

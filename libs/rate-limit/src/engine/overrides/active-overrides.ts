@@ -6,7 +6,7 @@ import type { Logger } from '../../util/logger.js';
 import { reasonOf } from '../../util/thrown.js';
 import type { ChargeVerdict } from '../../stores/store.js';
 import { chargeOf, type PolicyCharge } from '../policy-charge.js';
-import type { OverriddenCounts } from '../ruling.js';
+import type { OverriddenCounts } from '../layer-verdict.js';
 import { type ActiveOverride, numbersOf, OverrideTable } from './override-table.js';
 
 /** A request of which some charge has an override. */

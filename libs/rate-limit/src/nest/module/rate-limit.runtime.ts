@@ -22,7 +22,7 @@ import { OverrideWatch } from '../../engine/overrides/override-watch.js';
 import { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
 import { Plans } from '../../engine/functions/plans.js';
 import { RateLimiter } from '../../engine/calls/rate-limiter.js';
-import { StoreGateway } from '../../engine/store-gateway.js';
+import { LayeredStore } from '../../engine/layered-store.js';
 import { UserFunctions } from '../../engine/functions/user-functions.js';
 import { WaitingRoom } from '../../engine/requests/waiting-room.js';
 import { Monitor } from '../../metrics/monitor.js';
@@ -145,15 +145,15 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     );
     this.middleware = this.routes.beforeRouting(options.middleware);
     this.policyFunctions = new PolicyFunctions(this.functions);
-    const gateway = new StoreGateway(opened, logger);
-    this.traits = gateway.traits;
+    const layered = new LayeredStore(opened, logger);
+    this.traits = layered.traits;
     const fallback = (this.fallback = new Fallback(options, logger));
     const active = new ActiveOverrides(logger, opened.overrides.processMs);
-    this.engine = new Engine(keyPrefix, gateway, fallback, monitor, active);
-    this.unobserved = new Engine(keyPrefix, gateway, fallback, new Monitor({}, logger), active);
+    this.engine = new Engine(keyPrefix, layered, fallback, monitor, active);
+    this.unobserved = new Engine(keyPrefix, layered, fallback, new Monitor({}, logger), active);
     this.leases = new Leases(logger, opened.store.timer);
     this.pending = new PendingCharges(this.leases, this.functions);
-    const named = new CallPolicies(this.policies, keyPrefix, logger, gateway.traits.prefetch);
+    const named = new CallPolicies(this.policies, keyPrefix, logger, layered.traits.prefetch);
     const known = new KnownPolicies(this.policies, named, this.routes);
     const insight = new LimitExplainer({
       limiter: this.unobserved,

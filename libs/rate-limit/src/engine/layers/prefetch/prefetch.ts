@@ -10,7 +10,7 @@ import { LruMap } from '../../../util/lru-map.js';
 import type { Decider } from '../../decider.js';
 import type { Execution } from '../../execution.js';
 import type { PolicyCharge } from '../../policy-charge.js';
-import type { Ruling } from '../../ruling.js';
+import type { LayerVerdict } from '../../layer-verdict.js';
 import { type PrefetchedTokens, tokensOf } from './prefetched-tokens.js';
 import { PrefetchKey } from './prefetch-key.js';
 
@@ -74,7 +74,7 @@ export class PrefetchLayer implements Decider {
   }
 
   /** Asks about the charges that no prefetch pays. If these are rejected, the tokens go back to their prefetches. */
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<Ruling> {
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
     if (!mayPrefetch(charges)) return this.inner.decide(charges, execution);
     const now = this.monotonicMs();
     return this.pay(charges, now) ?? this.askForRest(charges, now, execution);
@@ -85,7 +85,7 @@ export class PrefetchLayer implements Decider {
    *
    * @returns undefined where the store has to be asked
    */
-  private pay(charges: readonly PolicyCharge[], now: number): Ruling | undefined {
+  private pay(charges: readonly PolicyCharge[], now: number): LayerVerdict | undefined {
     let isPaid = true;
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;
@@ -107,7 +107,11 @@ export class PrefetchLayer implements Decider {
     return payments && paidAlone(payments as readonly Payment[], now);
   }
 
-  private askForRest(charges: readonly PolicyCharge[], now: number, execution: Execution | undefined): Answer<Ruling> {
+  private askForRest(
+    charges: readonly PolicyCharge[],
+    now: number,
+    execution: Execution | undefined,
+  ): Answer<LayerVerdict> {
     const payments = this.payments(charges, now);
     const rest = payments.every((payment) => payment === undefined)
       ? charges
@@ -117,7 +121,7 @@ export class PrefetchLayer implements Decider {
     for (const payment of payments) if (payment !== undefined) payment.prefetch.pending += payment.cost;
     return attempt(
       () => this.inner.decide(rest, execution),
-      (ruling) => this.conclude(charges, payments, ruling),
+      (verdict) => this.conclude(charges, payments, verdict),
       (error) => this.undecided(payments, error),
     );
   }
@@ -145,21 +149,21 @@ export class PrefetchLayer implements Decider {
   private conclude(
     charges: readonly PolicyCharge[],
     payments: readonly (Payment | undefined)[],
-    ruling: Ruling,
-  ): Ruling {
+    verdict: LayerVerdict,
+  ): LayerVerdict {
     const now = this.monotonicMs();
     let next = 0;
     const verdicts = charges.map((charge, i) => {
       const payment = payments[i];
       if (payment !== undefined) {
-        this.decided(payment, ruling.allowed, now);
-        return unrefundable(payment.entry, ruling, now);
+        this.decided(payment, verdict.allowed, now);
+        return unrefundable(payment.entry, verdict, now);
       }
-      const said = ruling.charges[next++]!;
-      if (isPrefetched(charge)) this.keys?.get(charge.key)?.told(ruling, said, now);
+      const said = verdict.charges[next++]!;
+      if (isPrefetched(charge)) this.keys?.get(charge.key)?.told(verdict, said, now);
       return said;
     });
-    return { ...ruling, charges: verdicts };
+    return { ...verdict, charges: verdicts };
   }
 
   /** The store may have made the other charges, and the fallback decides: the tokens count as used. */
@@ -327,7 +331,7 @@ export class PrefetchLayer implements Decider {
 }
 
 /** The verdict on a request that prefetches pay alone. */
-function paidAlone(payments: readonly Payment[], now: number): Ruling {
+function paidAlone(payments: readonly Payment[], now: number): LayerVerdict {
   for (const { entry } of payments) entry.usedAt = now;
   const charges = payments.map(({ entry }) => entry.estimate(now));
   return { allowed: true, at: payments[0]!.entry.storeTime(now), charges, source: 'prefetch' };

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { StoreGateway } from '../../../engine/store-gateway.js';
+import { LayeredStore } from '../../../engine/layered-store.js';
 import { algorithmOf, SMALL_POLICIES } from '../../../testing/conformance/small-policies.js';
 import type { Charge } from '../../charge.js';
 import { Deadlines } from '../../deadlines.js';
@@ -71,7 +71,7 @@ describe('the bound on what waits in a client of the application', () => {
     };
     const store = new RedisStore({ evalsha: never('evalsha'), eval: never('eval'), del: never('del') });
     const warn = jest.fn();
-    const gateway = new StoreGateway({ store, deadlines: new Deadlines(5) }, { warn });
+    const gateway = new LayeredStore({ store, deadlines: new Deadlines(5) }, { warn });
     const asked = Array.from({ length: MAX_UNANSWERED }, async (_, i) => gateway.renew([charge(`rl:{${i}}`)]));
     await Promise.allSettled(asked);
     const before = calls.length;

@@ -11,7 +11,7 @@ export interface OverriddenCounts {
 }
 
 /** A verdict on the charges of one request, and what it comes from. */
-export interface Ruling extends Verdict {
+export interface LayerVerdict extends Verdict {
   /** Default: the store. */
   readonly source?: DecisionSource;
   /** The charges with the numbers that decided, where these are others than those asked: as many, in the same order. */

@@ -27,7 +27,7 @@ import { OpenCharges } from './settling/open-charges.js';
 import { PrefetchLayer } from './layers/prefetch/prefetch.js';
 
 /** The store as the limiter uses it. */
-export interface GatewaySettings {
+export interface LayeredStoreSettings {
   readonly store: RateLimitStore;
   readonly deadlines: Deadlines;
   /** The rejections that are certain and are not asked again. */
@@ -37,7 +37,7 @@ export interface GatewaySettings {
 }
 
 /** The store, with the layers that the configuration needs in front of it, and its calls beside decisions. */
-export class StoreGateway implements ChargeKeeper {
+export class LayeredStore implements ChargeKeeper {
   readonly by = 'store';
   readonly traits: StoreTraits;
   /** Decides: prefetched tokens first, then denials, then the store. What the configuration does not need is not there. */
@@ -54,7 +54,7 @@ export class StoreGateway implements ChargeKeeper {
   /** Whether the store answers without a promise. Undefined: it has not been asked yet. */
   private atOnce: boolean | undefined;
 
-  constructor({ store, deadlines, denials, monotonicMs }: GatewaySettings, logger: Pick<Logger, 'warn'>) {
+  constructor({ store, deadlines, denials, monotonicMs }: LayeredStoreSettings, logger: Pick<Logger, 'warn'>) {
     const traits = (this.traits = traitsOf(store));
     this.store = store;
     this.deadlines = deadlines;
