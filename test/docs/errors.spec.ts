@@ -47,17 +47,17 @@ const PASSED_ON = [
   // The message of an error that has its link.
   'nest/admin/openapi.ts: new RateLimitLogger().warn(`RateLimitAdminModule: its endpoints are not described for ${message}`)',
   // What a hook of the application throws.
-  'nest/before-routing.ts: new RateLimitLogger().error(error)',
+  'nest/guard/before-routing.ts: new RateLimitLogger().error(error)',
   'engine/calls/call-policies.ts: this.warnOnce(conflict)',
-  'nest/rate-limit.runtime.ts: logger.warn(message)',
-  'nest/rate-limit.runtime.ts: this.logger.warn(warning)',
-  'nest/route-policies.ts: this.logger.warn(message)',
-  'nest/route-policies.ts: this.warnOnce(conflict)',
+  'nest/module/rate-limit.runtime.ts: logger.warn(message)',
+  'nest/module/rate-limit.runtime.ts: this.logger.warn(warning)',
+  'nest/routes/route-policies.ts: this.logger.warn(message)',
+  'nest/routes/route-policies.ts: this.warnOnce(conflict)',
   'stores/redis/connection/state-log.ts: this.logger.warn(`${message}${more}`)',
   'util/rationed-warning.ts: this.logger.warn(`${message}${more}`)',
-  'nest/rate-limit-exception.filter.ts: new RateLimitLogger().error(error)',
-  'nest/rate-limit.gateways.ts: this.logger.error(error)',
-  'nest/rate-limit.gateways.ts: this.logger.error(failure)',
+  'nest/guard/rate-limit-exception.filter.ts: new RateLimitLogger().error(error)',
+  'nest/guard/rate-limit.gateways.ts: this.logger.error(error)',
+  'nest/guard/rate-limit.gateways.ts: this.logger.error(failure)',
 ];
 
 /** The warnings and errors that the library logs without a link. */
