@@ -88,6 +88,7 @@ async function main([mode, ...options]: readonly string[]): Promise<boolean> {
     return checked && tested;
   }
   const given = process.argv.slice(2);
+  if (given.length === 0) process.env['QUICK_TESTS'] = '1';
   return (
     (await check()) &&
     test(runsOf(TIMED.filter((name) => name !== 'long')), given.length > 0 ? [...given, '--passWithNoTests'] : [])

@@ -4,8 +4,8 @@ import { expect } from '@jest/globals';
 import type { Parameters } from 'fast-check';
 import { LONG } from './long.js';
 
-/** Histories of each property: 100 in `npm test`, 500 in `npm run test:all`, more with `HISTORIES=10000`. */
-export const HISTORIES = wholeNumber('HISTORIES') ?? (LONG ? 500 : 100);
+/** Histories of each property: 50 in `npm test`, 500 in `npm run test:all`, more with `HISTORIES=10000`. */
+export const HISTORIES = wholeNumber('HISTORIES') ?? (LONG ? 500 : 50);
 /** `SEED=<printed number>` repeats a run. */
 export const SEED = wholeNumber('SEED') ?? randomInt(2 ** 31);
 

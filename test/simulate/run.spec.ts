@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { disturbWith, type FaultFigures, FAULTS } from './faults.js';
-import { type Figures, simulate } from './run.js';
-import { SCENARIO_NAMES, type Scenario, type ScenarioName, scenarioOf } from './scenarios/scenario.js';
-import { strategyOf } from './options.js';
-import { COSTS, NETWORK, type Settings } from './settings.js';
-import { STRATEGIES } from './strategies/strategies.js';
+import { disturbWith, type FaultFigures, FAULTS } from '../../simulate/faults.js';
+import { type Figures, simulate } from '../../simulate/run.js';
+import { SCENARIO_NAMES, type Scenario, type ScenarioName, scenarioOf } from '../../simulate/scenarios/scenario.js';
+import { strategyOf } from '../../simulate/options.js';
+import { COSTS, NETWORK, type Settings } from '../../simulate/settings.js';
+import { STRATEGIES } from '../../simulate/strategies/strategies.js';
 
 function settings(changes: Partial<Settings> = {}): Settings {
   const regions = changes.regions ?? 1;
