@@ -31,6 +31,7 @@ const BESIDES = [
   'test/app/exports',
   'test/app/many-clients',
   'test/app/many-connections',
+  'test/app/shutdown',
   'test/app/summaries',
   'test/app/surge-worlds',
   'test/client/crowd',
