@@ -111,7 +111,7 @@ describe.each([
     expect(app.logs.of('error')).toEqual([
       expect.stringContaining(
         "Rides.byAddress: a request of context 'rpc' has no identity that its policy counts, and no address: let the policy " +
-          "count by: 'global', or by a function of the context, or choose onMissingIdentity: 'refuse'",
+          "count by: 'global', or by a function of the request and its context, or choose onMissingIdentity: 'refuse'",
       ),
     ]);
     expect(store.keys).toHaveLength(1);
