@@ -74,7 +74,7 @@ export default {
     {
       name: 'client-alone',
       comment:
-        'The client runs in browsers: it may import util of the library, which its build includes, and neither a package nor a module of Node',
+        'The client runs in browsers: it may import util of the library, which its build includes with the package ms, and no other package nor a module of Node',
       severity: 'error',
       from: { path: CLIENT, pathNot: SPEC },
       to: { pathNot: [CLIENT, folder('util')] },

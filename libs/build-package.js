@@ -1,6 +1,6 @@
 // Builds the package of the working folder into its dist: every entry point as an ES module and as CommonJS, each with its types.
 // Within one format the entry points share chunks, so that each class exists once. Sources of another package of this repository are
-// included, and so are its devDependencies: who uses the package does not install them.
+// included, and so are its devDependencies, which npm does not install for its users.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

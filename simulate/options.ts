@@ -32,7 +32,7 @@ export const USAGE = `npm run simulate -- [options]
   --home-share N      percent of the requests that arrive in the home region, of two (70)
   --link-ms N         milliseconds one way between two regions (40)
   --exchange-ms N     milliseconds between two exchanges of counts (100)
-  --deadline-ms N     deadlineMs of the module (50; with two regions 250)
+  --deadline-ms N     the module's deadline (50; with two regions 250)
   --request-us N      CPU time of the application for a request, in microseconds (100)
   --seed N            the same seed gives the same tables (1)
   --faults            also what happens when a pod dies, a link breaks, Redis is away for a second

@@ -22,7 +22,7 @@ export interface Settings {
   /** The part of the requests that arrive in the first region, which is the home region. */
   readonly homeShare: number;
   readonly seed: number;
-  /** Milliseconds that a decision may take in Redis: the module's `deadlineMs`. */
+  /** Milliseconds that a decision may take in Redis: the module's `deadline`. */
   readonly deadlineMs: number;
   /** What a pod does while Redis is away; default `'local'`: it uses its part of the limit. */
   readonly onStoreFailure?: 'local' | 'closed';

@@ -219,9 +219,7 @@ describe('the kit, used wrongly', () => {
       'expectLimit, as: must return texts, got undefined as X-User-Id for an identity of tenant',
     );
     const burst = route.toAdmit(5);
-    expect(() => burst.per(60 as unknown as string)).toThrow(
-      "expectLimit, per: takes text with a unit such as '15m', got 60",
-    );
+    expect(() => burst.per('60')).toThrow("expectLimit, per: takes milliseconds or text such as '15m', got '60'");
     expect(() => burst.perSecond(0)).toThrow('expectLimit, perSecond: takes a whole number of requests from 1');
     await burst;
     await app.close();

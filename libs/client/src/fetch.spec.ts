@@ -107,8 +107,14 @@ describe('the options', () => {
   it.each<[object, string]>([
     [{ maxAttempt: 3 }, "'maxAttempt' is not an option. Did you mean maxAttempts?"],
     [{ maxAttempts: 0 }, 'maxAttempts must be a whole number from 1 to 100, got 0'],
-    [{ maxWait: 2 ** 31 }, "maxWait must be a duration of whole milliseconds from 0 to '2147483647ms', got 2147483648"],
-    [{ maxWait: '60' }, "maxWait must be a duration of whole milliseconds from 0 to '2147483647ms', got '60'"],
+    [
+      { maxWait: 2 ** 31 },
+      "maxWait must be a duration of whole milliseconds from 0 to '2147483647ms', as a number or as text with a unit, got 2147483648",
+    ],
+    [
+      { maxWait: '60' },
+      "maxWait must be a duration of whole milliseconds from 0 to '2147483647ms', as a number or as text with a unit, got '60'",
+    ],
     [
       { maxWaitMs: 60 },
       "'maxWaitMs' is not an option. It is maxWait now, as in maxWait: '30s'; a number is still milliseconds.",

@@ -82,7 +82,7 @@ export function argumentsOf(expression: Expression, args: readonly string[]): re
 export function parametersFor(args: readonly string[], at: Node): string {
   const context = args.includes('context') ? ', context' : '';
   const usesRequest = args.some((arg) => /\brequest\b/.test(arg));
-  if (!usesRequest) return context === '' ? '()' : `(_${context})`;
+  if (!usesRequest) return context === '' ? '()' : `(${unusedName(at)}${context})`;
   return `(request${isTypeScript(at) ? `: ${ANY_REQUEST}` : ''}${context})`;
 }
 
@@ -103,10 +103,23 @@ export function asRequestFunction(expression: Expression): string {
 /** A function of the context, as a function of the request and its context. */
 export function behindRequest(expression: Expression): string {
   const parameter = firstParameter(expression);
-  if (parameter !== undefined) return withParameter(expression, parameter, `_, ${parameter.getText()}`);
+  if (parameter !== undefined)
+    return withParameter(expression, parameter, `${unusedName(expression)}, ${parameter.getText()}`);
   const args = argumentsOf(expression, ['context']);
   if (isInlineFunction(expression) || args.length === 0) return expression.getText();
   return `${parametersFor(args, expression)} => ${called(expression, args)}`;
+}
+
+/** A name for a parameter that nothing uses. `_` may be lodash, or a parameter of the function. */
+function unusedName(at: Node): string {
+  const uses = (name: string): boolean =>
+    at
+      .getText()
+      .split(/[^\w$]+/)
+      .includes(name);
+  let name = '_';
+  while (uses(name)) name = name === '_' ? '_request' : `_${name}`;
+  return name;
 }
 
 /** What @nestjs/throttler calls a request. */

@@ -86,6 +86,9 @@ import { RateLimitModule } from "nestjs-floodgate"
     ],
     ['skipIf: function (context) { return true; }', 'skipIf: function (_, context) { return true; }'],
     ['skipIf: isJob', 'skipIf: (_, context) => isJob(context)'],
+    ['skipIf: (_) => flag', 'skipIf: (_request, _) => flag'],
+    ['skipIf: (context) => _.some(list, [context])', 'skipIf: (_request, context) => _.some(list, [context])'],
+    ['skipIf: _.negate(isJob)', 'skipIf: (_request, context) => _.negate(isJob)(context)'],
     ['getTracker: () => "all"', `by: async () => ({ kind: 'tracker', value: await (() => "all")() })`],
     [
       'getTracker: (req) => req.ip',

@@ -119,7 +119,7 @@ export type {
   RateLimitException,
 } from './nest/contexts/context-adapter.js';
 
-export type { Identity, IdentityValue, OnMissingIdentity } from './identity/identity.js';
+export type { Identity, IdentityValue, OnMissingIdentity, SyncIdentityResolver } from './identity/identity.js';
 export type { RateLimitRequest } from './identity/request-function.js';
 export type { ResolvedIdentities } from './identity/resolved-identities.js';
 export { identityTag, type IdentityNaming } from './identity/identity-tag.js';

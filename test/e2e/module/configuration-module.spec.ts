@@ -110,11 +110,26 @@ const WRONG: [problem: string, options: unknown][] = [
   ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got 'off'", { headers: 'off' }],
   ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got null", { headers: null }],
   ["clock must be one of 'redis', 'app', got 'server'", { clock: 'server' }],
-  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got -1", { clock: 'app', maxSkew: -1 }],
-  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got 0.5", { clock: 'app', maxSkew: 0.5 }],
-  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got 10001", { clock: 'app', maxSkew: 10_001 }],
-  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got '11s'", { clock: 'app', maxSkew: '11s' }],
-  ["maxSkew must be a duration of whole milliseconds from 0 to '10s', got '1000'", { clock: 'app', maxSkew: '1000' }],
+  [
+    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got -1",
+    { clock: 'app', maxSkew: -1 },
+  ],
+  [
+    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got 0.5",
+    { clock: 'app', maxSkew: 0.5 },
+  ],
+  [
+    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got 10001",
+    { clock: 'app', maxSkew: 10_001 },
+  ],
+  [
+    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got '11s'",
+    { clock: 'app', maxSkew: '11s' },
+  ],
+  [
+    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got '1000'",
+    { clock: 'app', maxSkew: '1000' },
+  ],
   ["maxSkew has no effect on Redis's clock", { maxSkew: 1000 }],
   ["onStoreFailure must be one of 'local', 'open', 'closed', got 'fail'", { onStoreFailure: 'fail' }],
   ['maxWaiting must be a whole number from 1, got 0', { maxWaiting: 0 }],
@@ -124,13 +139,34 @@ const WRONG: [problem: string, options: unknown][] = [
   ['maxWaiting must be a whole number from 1, got null', { maxWaiting: null }],
   ['maxWaitingPerClient must be a whole number from 1, got 0', { maxWaitingPerClient: 0 }],
   ['maxWaitingPerClient must be a whole number from 1, got NaN', { maxWaitingPerClient: NaN }],
-  ["deadline must be a duration of whole milliseconds from '1ms' to '10s', got 0", { deadline: 0 }],
-  ["deadline must be a duration of whole milliseconds from '1ms' to '10s', got NaN", { deadline: NaN }],
-  ["deadline must be a duration of whole milliseconds from '1ms' to '10s', got '0.5ms'", { deadline: '0.5ms' }],
-  ["deadline must be a duration of whole milliseconds from '1ms' to '10s', got 'soon'", { deadline: 'soon' }],
-  ["linger must be a duration of whole milliseconds from 0 to '5ms', got 6", { linger: 6 }],
-  ["linger must be a duration of whole milliseconds from 0 to '5ms', got 0.5", { linger: 0.5 }],
-  ["linger must be a duration of whole milliseconds from 0 to '5ms', got -1", { linger: -1 }],
+  [
+    "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got 0",
+    { deadline: 0 },
+  ],
+  [
+    "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got NaN",
+    { deadline: NaN },
+  ],
+  [
+    "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got '0.5ms'",
+    { deadline: '0.5ms' },
+  ],
+  [
+    "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got 'soon'",
+    { deadline: 'soon' },
+  ],
+  [
+    "linger must be a duration of whole milliseconds from 0 to '5ms', as a number or as text with a unit, got 6",
+    { linger: 6 },
+  ],
+  [
+    "linger must be a duration of whole milliseconds from 0 to '5ms', as a number or as text with a unit, got 0.5",
+    { linger: 0.5 },
+  ],
+  [
+    "linger must be a duration of whole milliseconds from 0 to '5ms', as a number or as text with a unit, got -1",
+    { linger: -1 },
+  ],
   [
     "linger: '5ms' leaves Redis nothing of deadline: '5ms': give a smaller linger, or a larger deadline",
     { linger: 5, deadline: 5 },

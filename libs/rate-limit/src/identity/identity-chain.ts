@@ -61,7 +61,7 @@ export class IdentityChain<Context extends object> {
 
   /**
    * @param resolvers the module's, in the order in which `by: 'client'` asks them
-   * @param requestOf finds what stands for the request: what the application's functions get first
+   * @param requestOf finds the request, the first argument of the application's functions
    * @param onMissing the choice of policies that make none
    * @param peer the last resort when the module's resolvers find no address or fail
    * @param missing is told of requests without the identity that a policy asks for; default nobody

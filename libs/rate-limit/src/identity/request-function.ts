@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The members that requests may have. Those of Express, Fastify and Node fit, and so does what stands for a request elsewhere. */
+/** The members of a request. Requests of Express, Fastify and Node have them. Other transports have an object with these members. */
 export interface RequestMembers {
   /** Names in lower case. Empty where the transport has none. */
   readonly headers: Readonly<IncomingHttpHeaders>;
@@ -16,10 +16,11 @@ export interface RequestMembers {
 }
 
 /**
- * What a function of the application gets first: what stands for the request in its transport. docs/contexts.md has a table.
+ * The first argument of an application's function: the request. Transports other than HTTP have an object with the same members:
+ * docs/contexts.md has a table.
  *
- * @typeParam Members what the application knows better: its user, the body of a route. A request of Express or Fastify can be
- *   named in its place.
+ * @typeParam Members what the application knows better: its user, the body of a route. Express's or
+ *   Fastify's own type of a request can be named instead of `RateLimitRequest`.
  * @example skipIf: (request: RateLimitRequest<{ user?: User }>) => request.user?.isAdmin === true
  */
 export type RateLimitRequest<Members = unknown> = RequestMembers & Members;
@@ -33,5 +34,5 @@ export type RequestFunction<Context, Answer> = {
   ask(request: RateLimitRequest, context: Context): Answer;
 }['ask'];
 
-/** Finds what stands for the request of a context. */
+/** Finds the request of a context. */
 export type RequestOf<Context> = (context: Context) => RateLimitRequest;

@@ -49,7 +49,7 @@ export type ProblemFunction = {
  * Whether an address is in a list; see the module's `allowList` and `blockList`.
  *
  * @param address IPv4 or IPv6 without port and zone; an IPv4-mapped IPv6 address is given as IPv4
- * @param request what stands for the request in its transport
+ * @param request the request, or an object with the same members in transports other than HTTP
  */
 export type AddressFunction = {
   ask(address: string, request: RateLimitRequest, context: ExecutionContext): boolean | Promise<boolean>;

@@ -9,6 +9,7 @@ import { VirtualClock } from './virtual-clock.js';
  *
  * @throws {TypeError} when it gets no `VirtualClock`
  * @throws {RangeError} when an option is out of its range
+ * @throws {RateLimitConfigError} for an option that is not known
  * @example RateLimitModule.forRoot({ store: new VirtualStore(clock), policies });
  */
 export class VirtualStore extends MemoryStore {

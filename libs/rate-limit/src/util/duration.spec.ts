@@ -58,6 +58,8 @@ describe('an option that is a duration', () => {
     [7, 7],
     ['7ms', 7],
     ['1.5s', 1_500],
+    ['2.01s', 2_010],
+    ['1.001s', 1_001],
     [10_000, 10_000],
     ['10s', 10_000],
   ])('reads %p as %p milliseconds', (value, milliseconds) => {
@@ -65,7 +67,9 @@ describe('an option that is a duration', () => {
   });
 
   it.each([-1, 0.5, '0.5ms', 10_001, '11s', '50', 'soon', '', NaN, Infinity, null, true, {}])('refuses %p', (value) => {
-    expect(() => read(value)).toThrow("Here: wait must be a duration of whole milliseconds from 0 to '10s', got ");
+    expect(() => read(value)).toThrow(
+      "Here: wait must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got ",
+    );
   });
 
   it('is shown as it can be written', () => {

@@ -26,10 +26,16 @@ export const MINUTE_OR_MONTH = /^\s*[\d.]+\s*M\s*$/;
 /** Characters that `ms` reads at most. */
 const LONGEST_TEXT = 100;
 
+/** `ms` multiplies doubles: `'2.01s'` is 2009.9999999999998 there. */
+function exact(milliseconds: number): number {
+  const rounded = Math.round(milliseconds * 1000) / 1000;
+  return Math.abs(milliseconds - rounded) <= Math.abs(milliseconds) * 2 * Number.EPSILON ? rounded : milliseconds;
+}
+
 function parse(text: string): number | undefined {
   if (text.length > LONGEST_TEXT || MINUTE_OR_MONTH.test(text)) return undefined;
   try {
-    return /^\s*-?[\d.]+\s*$/.test(text) ? undefined : ms(text as ms.StringValue); // '60' lacks a unit
+    return /^\s*-?[\d.]+\s*$/.test(text) ? undefined : exact(ms(text as ms.StringValue)); // '60' lacks a unit
   } catch {
     return undefined; // ms throws for empty text
   }

@@ -32,29 +32,30 @@ export function oneOf<T>(values: readonly T[], otherwise: T | undefined): Option
 }
 
 /** An option that is a whole number. */
-export function whole(
-  otherwise: number,
-  min: number,
-  max = Number.MAX_SAFE_INTEGER,
-  unit = 'a whole number',
-): OptionRule {
+export function whole(otherwise: number, min: number, max = Number.MAX_SAFE_INTEGER): OptionRule {
   const range = max === Number.MAX_SAFE_INTEGER ? `from ${min}` : `from ${min} to ${max}`;
   return {
     default: otherwise,
     valid: (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
-    wanted: `${unit} ${range}`,
+    wanted: `a whole number ${range}`,
   };
 }
 
-/** An option that is a duration of whole milliseconds, from `min` to `max` of them. It is read as milliseconds. */
-export function duration(otherwise: Duration, min: number, max: number): OptionRule {
+/** How an option that is a duration is declared. It is read as milliseconds. */
+export interface DurationRule extends OptionRule {
+  readonly isDuration: true;
+}
+
+/** An option that is a duration of whole milliseconds, from `min` to `max` of them. */
+export function duration(otherwise: Duration, min: number, max: number): DurationRule {
   return {
+    isDuration: true,
     default: otherwise,
     valid: (value) => {
       const milliseconds = durationToMilliseconds(value);
       return Number.isSafeInteger(milliseconds) && milliseconds! >= min && milliseconds! <= max;
     },
-    wanted: `a duration of whole milliseconds from ${shownDuration(min)} to ${shownDuration(max)}`,
+    wanted: `a duration of whole milliseconds from ${shownDuration(min)} to ${shownDuration(max)}, as a number or as text with a unit`,
     read: durationToMilliseconds,
   };
 }

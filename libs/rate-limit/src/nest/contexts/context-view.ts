@@ -74,7 +74,9 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     if (request.ip !== undefined) return request;
     const isForwarded = request.headers['x-forwarded-for'] !== undefined;
     const ip = isForwarded ? clientAddress(request, this.trusts()) : request.socket?.remoteAddress;
-    return ip === undefined ? request : (Object.create(request, { ip: { value: ip } }) as ContextRequest);
+    if (ip === undefined) return request;
+    // The members of Node's own request are getters of its prototype, which a copy would lack.
+    return isPlain(request) ? { ...request, ip } : (Object.create(request, { ip: { value: ip } }) as ContextRequest);
   }
 
   // Nest's methods have type parameters of the caller's choice: `never` fits each of them.
@@ -114,4 +116,8 @@ export class ContextView implements ExecutionContext, PartOfExecution {
       getNext: () => undefined as never,
     };
   }
+}
+
+function isPlain(request: object): boolean {
+  return [Object.prototype, null].includes(Object.getPrototypeOf(request) as object | null);
 }

@@ -194,9 +194,20 @@ function requestOf(context: ExecutionContext): ContextRequest {
 function asOpened(request: ContextRequest): ContextRequest {
   const { user } = request;
   const { headersDistinct, method, rawHeaders, socket, url } = (request.raw ?? request) as IncomingMessage;
-  // Node joins the values of a repeated header. A function that reads a header must find text here as well.
-  const headers = Object.entries(headersDistinct).map(([name, values]) => [name, values!.join(', ')] as const);
+  const headers = Object.entries(headersDistinct).map(([name, values]) => [name, joined(name, values!)] as const);
   return { headers: Object.fromEntries(headers), method, rawHeaders, socket, url, user };
+}
+
+/** Headers of which Node keeps the first, where one is repeated (https://nodejs.org/api/http.html#messageheaders). */
+const KEPT_ONCE = new Set(
+  `age authorization content-length content-type etag expires from host if-modified-since if-unmodified-since last-modified
+   location max-forwards proxy-authorization referer retry-after server user-agent`.split(/\s+/),
+);
+
+/** The values of a header as one text, as `IncomingMessage.headers` has them. */
+function joined(name: string, values: readonly string[]): string {
+  if (KEPT_ONCE.has(name)) return values[0]!;
+  return values.join(name === 'cookie' ? '; ' : ', ');
 }
 
 function isRequest(value: unknown): value is ContextRequest {

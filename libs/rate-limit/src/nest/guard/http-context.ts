@@ -5,7 +5,7 @@ import type { ContextView } from '../contexts/context-view.js';
 
 // `context.switchToHttp()` makes an object and three functions at each call.
 
-/** The platform's request of an HTTP context; in another context what stands for it. */
+/** The platform's request of an HTTP context; in another context an object with the same members. */
 export function requestOf(context: ExecutionContext): HttpRequest & RateLimitRequest {
   return isHttp(context) ? context.getArgByIndex<HttpRequest>(0) : (context as ContextView).request;
 }

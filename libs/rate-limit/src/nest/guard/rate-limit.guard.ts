@@ -41,8 +41,8 @@ import type { Route } from '../routes/route-policies.js';
  * then bind it, or a subclass of it, yourself. A subclass that the application binds globally also answers for the module's
  * `middleware`.
  *
- * In every context `context.switchToHttp().getRequest()` is what stands for the request, for the guard's steps. The functions of
- * policies get it first, and the context behind it.
+ * The guard's steps find the request in every context with `context.switchToHttp().getRequest()`. Functions of policies get
+ * `(request, context)`.
  *
  * Made to be extended: `shouldSkip`, `identityTag`, `setHeaders` and `refuse` are its steps.
  *

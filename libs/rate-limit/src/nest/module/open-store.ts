@@ -104,7 +104,7 @@ function givenStore(store: RateLimitStore, options: CheckedOptions): OpenedStore
   return { ...opened, store, denials: new DenialCache(denialCacheMs) };
 }
 
-/** A store that a test has put in place of the application's. The options of the application's own store rest. */
+/** A store that a test has put in place of the application's. The options of the application's own store have no effect. */
 export function overridingStore(store: RateLimitStore, options: CheckedOptions): OpenedStore {
   const { deadlineMs } = options;
   const description = `Limits are kept in ${nameOf(store)}, which overrides the store of the module's options`;

@@ -1,7 +1,7 @@
 import { saysUnits } from '../../http/headers.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { shownDuration } from '../../util/duration.js';
-import { checkNames, readOption } from '../../util/option-rules.js';
+import { checkNames, type DurationRule, readOption } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
 import { planSettings } from './plan-settings.js';
@@ -16,8 +16,9 @@ type OpenOption = {
 }[keyof typeof MODULE_OPTIONS];
 
 /** The options that are durations. */
-const DURATIONS = ['deadline', 'denialCache', 'linger', 'maxSkew'] as const satisfies (keyof typeof MODULE_OPTIONS)[];
-type DurationOption = (typeof DURATIONS)[number];
+type DurationOption = {
+  [Option in keyof typeof MODULE_OPTIONS]: (typeof MODULE_OPTIONS)[Option] extends DurationRule ? Option : never;
+}[keyof typeof MODULE_OPTIONS];
 
 /** The checked options, with every default. Durations are milliseconds. */
 export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
@@ -42,8 +43,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   checkNames(options, Object.keys(MODULE_OPTIONS), WHERE);
   const checked: Record<string, unknown> = { given: options };
   for (const [option, rule] of Object.entries(MODULE_OPTIONS)) {
-    const isDuration = (DURATIONS as readonly string[]).includes(option);
-    checked[isDuration ? `${option}Ms` : option] = readOption(options, option, rule, WHERE);
+    checked['isDuration' in rule ? `${option}Ms` : option] = readOption(options, option, rule, WHERE);
   }
   checkTogether(options, checked as unknown as CheckedOptions);
   if (options.plan !== undefined) planSettings(options.plan);

@@ -1,4 +1,4 @@
-import { durationToMicroseconds } from '../../util/duration.js';
+import { type Duration, durationToMicroseconds } from '../../util/duration.js';
 import { shown } from '../../util/config-error.js';
 import { runtimeOf } from '../runtime-of.js';
 import { VirtualClock } from '../virtual-clock.js';
@@ -40,9 +40,9 @@ export interface AdmittedBurst extends Promise<void> {
   /**
    * The whole burst passes again in each such period: a window, or the time in which an empty bucket fills.
    *
-   * @param period text with a unit, such as `'15m'`
+   * @param period milliseconds, or text such as `'15m'`
    */
-  per(period: string): Promise<void>;
+  per(period: Duration): Promise<void>;
 }
 
 interface Settings {
@@ -124,7 +124,7 @@ export class LimitExpectation {
       perMinute: refill('perMinute', '1m'),
       perHour: refill('perHour', '1h'),
       perDay: refill('perDay', '24h'),
-      per: (period: string) => {
+      per: (period: Duration) => {
         const expected = renewal('per', period);
         return after((check) => check.renews(expected));
       },
@@ -217,10 +217,10 @@ function checkCount(method: string, count: unknown, from: number): void {
   );
 }
 
-function renewal(method: string, text: string): Renewal {
-  const microseconds = typeof text === 'string' ? durationToMicroseconds(text) : undefined;
-  if (microseconds !== undefined) return { text, microseconds };
-  throw new TypeError(`expectLimit, ${method}: takes text with a unit such as '15m', got ${shown(text)}`);
+function renewal(method: string, period: Duration): Renewal {
+  const microseconds = durationToMicroseconds(period);
+  if (microseconds !== undefined) return { text: typeof period === 'number' ? `${period} ms` : period, microseconds };
+  throw new TypeError(`expectLimit, ${method}: takes milliseconds or text such as '15m', got ${shown(period)}`);
 }
 
 function noClock(store: object): TypeError {

@@ -71,8 +71,8 @@ describe('the bound on what waits in a client of the application', () => {
     };
     const store = new RedisStore({ evalsha: never('evalsha'), eval: never('eval'), del: never('del') });
     const warn = jest.fn();
-    const gateway = new LayeredStore({ store, deadlines: new Deadlines(5) }, { warn });
-    const asked = Array.from({ length: MAX_UNANSWERED }, async (_, i) => gateway.renew([charge(`rl:{${i}}`)]));
+    const layered = new LayeredStore({ store, deadlines: new Deadlines(5) }, { warn });
+    const asked = Array.from({ length: MAX_UNANSWERED }, async (_, i) => layered.renew([charge(`rl:{${i}}`)]));
     await Promise.allSettled(asked);
     const before = calls.length;
     const receipt = { ...charge(ONE), at: 0, resetAt: 1 };
@@ -84,9 +84,9 @@ describe('the bound on what waits in a client of the application', () => {
     expect(() => store.consume([charge(ONE)])).toThrow(refused);
     expect(calls).toHaveLength(before);
     try {
-      void gateway.renew([charge(ONE)]);
+      void layered.renew([charge(ONE)]);
     } catch (error) {
-      gateway.failure(error);
+      layered.failure(error);
     }
     expect(warn).toHaveBeenCalledWith(expect.stringContaining(refused));
   });
