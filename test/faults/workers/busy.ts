@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Controller, Get, Module, Query } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -52,6 +53,8 @@ const procedures = {
     @Module({ imports, controllers: [Routes] })
     class Root {}
     const app = await NestFactory.create(Root, new ExpressAdapter(), { logger: ['error', 'fatal'] });
+    // Node closes a connection that has been idle for 5 s, and the next request may be on its way by then.
+    (app.getHttpServer() as Server).keepAliveTimeout = 600_000;
     await app.listen(0, '127.0.0.1');
     const warm = { name: 'warm', algorithm: 'token-bucket', capacity: 1, refill: 1 } as const;
     for (let i = 0; i < 50; i++) await app.get(RateLimiter).consume(warm, { kind: 'user', value: `${i}` });
