@@ -22,6 +22,8 @@ const LONG = [
  */
 const BESIDES = [
   'test/app/admin',
+  'test/app/boot',
+  'test/app/control-room',
   'test/app/control-room-access',
   'test/app/control-room-overrides',
   'test/app/control-room-pods',
@@ -40,12 +42,21 @@ const BESIDES = [
   'test/concurrency/shards',
   'test/conformance/seventh-algorithm',
   'test/contexts/federation',
+  'test/contexts/one-decision',
+  'test/deploy/prometheus',
   'test/deploy/redis',
+  'test/e2e/admin/admin-texts',
+  'test/e2e/redis/cluster',
   'test/e2e/redis/redis-words',
   'test/e2e/settling/shadow-settled',
   'test/e2e/stories/monthly-quota',
+  'test/e2e/stories/plans',
   'test/e2e/waiting/crowd',
   'test/exchanges/lost-addresses',
+  'test/faults/overrides',
+  'test/faults/stalls',
+  'test/memory/bounded',
+  'test/metrics/cluster',
   'test/package/copies',
   'test/simulate/run',
   'test/testing-kit/docs',
@@ -53,6 +64,7 @@ const BESIDES = [
   'test/throttler/command',
   'test/throttler/docs',
   'test/throttler/migrate',
+  'test/throttler/switch',
 ].map((name) => `${name}.spec.ts`);
 const LEFT_OUT = process.env.QUICK_TESTS === '1' ? BESIDES : [];
 
