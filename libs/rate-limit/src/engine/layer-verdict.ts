@@ -43,12 +43,16 @@ export function placesAmong(all: readonly PolicyCharge[], asked: readonly Policy
 
 /** The verdict some microseconds later, if nothing has happened since. The level that its shortfall has seen is old by then. */
 export function later(given: ChargeVerdict, elapsed: number): ChargeVerdict {
+  const { blockedFor, shortfall } = given;
+  const resetAfter = Math.max(0, given.resetAfter - elapsed);
+  const retryAfter = Math.max(0, given.retryAfter - elapsed);
+  // A kept denial is answered from here: a spread costs a fifth of a rest element.
+  if (shortfall === undefined && blockedFor === undefined) return { ...given, resetAfter, retryAfter };
   const { shortfall: _, ...verdict } = given;
-  const { resetAfter, retryAfter, blockedFor } = verdict;
   return {
     ...verdict,
-    resetAfter: Math.max(0, resetAfter - elapsed),
-    retryAfter: Math.max(0, retryAfter - elapsed),
+    resetAfter,
+    retryAfter,
     ...(blockedFor !== undefined && { blockedFor: Math.max(0, blockedFor - elapsed) }),
   };
 }

@@ -16,7 +16,10 @@ export class DenialsLayer implements Decider {
 
   decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
     const denied = this.denials.find(charges);
-    if (denied !== undefined) return { ...denied, source: 'denial-cache' };
+    if (denied !== undefined) {
+      const { allowed, at, charges: verdicts } = denied; // a spread takes several times as long
+      return { allowed, at, charges: verdicts, source: 'denial-cache' };
+    }
     if (!this.notes) return this.inner.decide(charges, execution);
     const sentAt = performance.now();
     return andThen(this.inner.decide(charges, execution), (verdict) => {
