@@ -17,7 +17,7 @@ const LONG = [
 ];
 
 /**
- * Left out of `npm test` alone, which sets QUICK_TESTS=1: each takes more than 8 seconds, and a quicker spec proves the same promise.
+ * Left out of `npm test` alone, which sets QUICK_TESTS=1: each took 7 seconds or more, and its promise has quicker specs as well.
  * A command that names one of them runs it.
  */
 const BESIDES = [

@@ -17,7 +17,8 @@ export class DenialsLayer implements Decider {
   decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
     const denied = this.denials.find(charges);
     if (denied !== undefined) {
-      const { allowed, at, charges: verdicts } = denied; // a spread takes several times as long
+      // With a spread, `bench --only refused` decides a fifth as many requests a second.
+      const { allowed, at, charges: verdicts } = denied;
       return { allowed, at, charges: verdicts, source: 'denial-cache' };
     }
     if (!this.notes) return this.inner.decide(charges, execution);
