@@ -8,7 +8,7 @@ import type { ChargeReceipt } from '../../libs/rate-limit/src/stores/receipt.js'
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge, ChargeMode, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
-import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { HISTORIES, histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { textbookOf } from '../support/textbook-of.js';
 
@@ -128,7 +128,8 @@ describe('a token bucket that prefetches tokens', () => {
     'admits no more than its textbook, whoever uses the tokens when, and is the same in both stores',
     async () => {
       await fc.assert(fc.asyncProperty(history, giveToBoth), histories(3));
-      expect(Math.min(seen.prefetched, seen.returned, seen.refunded)).toBeGreaterThan(0);
+      // Fewer histories may miss one of them.
+      if (HISTORIES >= 500) expect(Math.min(seen.prefetched, seen.returned, seen.refunded)).toBeGreaterThan(0);
     },
     HISTORY_TIMEOUT_MS,
   );
