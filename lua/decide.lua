@@ -1,9 +1,10 @@
--- Decides the requests of ARGV[4], row by row. A row is a number of identical requests.
+-- Decides the rows of ARGV[4], in order. A row is a number of identical requests, or without a number the charges that are settled.
 local MORE = 64
 local charges, at = ARGV[4], 1
 --- @include "apart.lua"
+--- @include "settle.lua"
 while at <= #charges do
-  local first, failed = at, nil
+  local first, failed, lost = at, nil, nil
   local p, k, high, low = byte(charges, at, at + 3)
   local count = high * 128 + low
   local admitted = count
@@ -14,8 +15,14 @@ while at <= #charges do
       level, wrong, forgets[k] = load(policy, k)
       if not level then level, wrong = false, wrong or UNREADABLE end
       owners[k], levels[k], changed[k] = policy, level, wrong -- without a level `changed` says what is wrong
+      if level and wrong and count == 0 then
+        lost = lost or {}
+        lost[k] = true
+      end
     end
-    if level then
+    if count == 0 then
+      failed = failed or not level and changed[k]
+    elseif level then
       local algorithm, take = policy[1], policy[3]
       local room = algorithm.room(level, policy)
       -- A peek is not charged: if one of them fits, all do.
@@ -29,6 +36,9 @@ while at <= #charges do
   end
   if failed then
     reply[#reply + 1] = failed
+    if count == 0 then settled = settled + (at - first) / 4 end
+  elseif count == 0 then
+    settle(first, at - 4, lost)
   else
     if admitted < 0 then admitted = 0 end
     if apart then

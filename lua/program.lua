@@ -1,5 +1,5 @@
--- Decides any batch of requests, and settles charges: loads every state once, decides the requests in order, writes each changed
--- key once. lua/README.md says which batches lean.lua decides in less time.
+-- Decides any batch of requests and settlements: loads every state once, decides the rows in order, writes each changed key once.
+-- lua/README.md says which batches lean.lua decides in less time.
 --
 -- KEYS     each key of the batch, once: at most 127. For a node of a Cluster the first one alone: see keys.lua
 -- ARGV[1]  'redis' to decide by TIME, or the instant of the application's clock
@@ -10,15 +10,15 @@
 --          algorithm 'shadow:token-bucket': the charge is made if the request is allowed and it fits, and rejects nobody
 --          algorithm 'block': the block of the charge before it, which counts that charge's rejections
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
---          identical requests in a row (high, low; the same in all charges of a request)
--- ARGV[5]  only to settle charges, with an empty ARGV[4]: as JSON, one for each key, [[at, reset at, cost, final cost,
---          overdraft, the refund marker ...], ...]; the key's policy stands at the same place in ARGV[3]. Else '' or nothing
+--          identical requests in a row (high, low; the same in all charges of a request). Without a number the row settles
+--          charges that were made before; their policies have cost 1
+-- ARGV[5]  the numbers of the settled charges in their order, as JSON: [[at, reset at, cost, final cost, overdraft, the refund
+--          marker ...], ...]; '' without any
 -- ARGV[6 ...] for a node of a Cluster: the other keys
 -- returns  now; then for each request the numbers that describe the level of each of its charges before the request. A request
 --          whose key holds a foreign type or an unreadable state, or lies on another node, gets one number instead: FOREIGN,
---          UNREADABLE or ELSEWHERE.
---          For ARGV[5]: now; then for each key what was refunded (a bucket: in ticks) and charged; or FOREIGN or UNREADABLE
---          alone, and then nothing is settled.
+--          UNREADABLE or ELSEWHERE, and nothing is charged for it. For each settled charge of a row: what was refunded (a bucket: in
+--          ticks), and what was charged
 --
 -- Every instant and duration is in whole microseconds. The caller derives each verdict from the reply.
 --
@@ -81,7 +81,6 @@ local function load(policy, k)
   return nil, why
 end
 
---- @include "settle.lua"
 --- @include "decide.lua"
 
 -- Phase two writes.

@@ -14,8 +14,8 @@ local room, charge = log.room, log.charge
 -- In a log that was rebased the lease cannot be found.
 local function isHeld(level, policy)
   local ask, lease, held = policy[2], policy[5], policy[6]
-  if held <= now or level.size < level.stored then return false end
-  return level.upTo(held - lease) - level.upTo(held - lease - 1) >= ask
+  if held <= now or level.cut > 0 then return false end
+  return log.upTo(level, held - lease) - log.upTo(level, held - lease - 1) >= ask
 end
 
 function log.room(level, policy)
@@ -30,12 +30,10 @@ function log.charge(level, policy, times, rejected, reply)
   local known = isHeld(level, policy)
   reply[#reply + 1] = known and 1 or 0
   if times == 0 then return level end
-  local stamp, first = level.stamp, level.first
-  if known then
-    level = log.remove(level, policy, held - lease, take)
-    level.first = first -- as every charge, a renewal drops the expired entries, all of which are older
-  end
+  local stamp = level.stamp
+  if known then log.remove(level, held - lease, take) end
   level.added, level.stamp, level.newest = level.added + take, stamp, stamp
+  level.drop, level.drops = nil, true
   return level
 end
 

@@ -3,7 +3,7 @@
 -- policy   { algorithm, ask, take, limit, window }    window in microseconds
 -- state    the instants, oldest first. Up to PACKED of them are a string of 8 bytes each (big-endian doubles). More are a list,
 --          because a list is trimmed at its old end without being rewritten.
--- level    the fields that sliding-window-log/open.lua sets
+-- level    the fields that sliding-window-log/open.lua names
 -- reply    how many instants count; microseconds until the newest of them expires; if the request is rejected, microseconds
 --          until enough of the oldest have expired for it (else 0)
 local PACKED = 128 -- entries of a string
@@ -14,7 +14,7 @@ local LARGEST = 1000 -- cost: a larger one never fits
 local function read(raw, policy)
   raw = raw or ''
   if #raw % 8 ~= 0 then return nil end
-  return open(policy, #raw / 8, function(i) return (struct.unpack('>d', raw, i * 8 + 1)) end, { raw = raw })
+  return open({ raw = raw }, policy, #raw / 8)
 end
 
 local function other(policy, key)
@@ -23,10 +23,7 @@ local function other(policy, key)
     if find(size.err, 'WRONGTYPE') then return nil, FOREIGN end
     redis.call('LLEN', key) -- another error, such as a missing right: raises it as it is
   end
-  return open(policy, size, function(i)
-    local entry = redis.call('LINDEX', key, i)
-    return not find(entry, '%D') and tonumber(entry)
-  end, { list = true })
+  return open({ key = key }, policy, size)
 end
 
 local function used(level) return level.size - level.first + level.added end
@@ -40,33 +37,53 @@ local function charge(level, policy, times, rejected, reply)
   local ask, take, limit = policy[2], policy[3], policy[4]
   local count, n, taken = used(level), #reply, times * take
   reply[n + 1], reply[n + 2], reply[n + 3] = count, count > 0 and level.newest + level.window - now or 0, 0
-  if taken > 0 then level.added, level.newest = level.added + taken, level.stamp end
+  if taken > 0 then
+    level.added, level.newest = level.added + taken, level.stamp
+    level.drop, level.drops = nil, true
+  end
   local excess = count + taken + ask - limit
   if rejected and excess > 0 and excess <= count + taken then
     local last = level.first + excess - 1
-    reply[n + 3] = (last < level.size and level.entry(last) or level.stamp) + level.window - now
+    reply[n + 3] = (last < level.size and at(level, last) or level.stamp) + level.window - now
   end
   return level
 end
 
--- Removes up to `cost` entries of an instant. Returns the level without them, or nil where there are none.
-local function remove(level, policy, instant, cost)
-  local last = level.upTo(instant)
-  local count = min(cost, last - level.upTo(instant - 1))
-  if count <= 0 then return nil end
-  if level.list then
-    level.keep, level.from = last - count, last
-  else
-    level = read(sub(level.raw, 1, (last - count) * 8) .. sub(level.raw, last * 8 + 1), policy)
+-- Removes up to `cost` entries of an instant that count. Returns how many there were. Expired entries stay until the next charge.
+local function remove(level, instant, cost)
+  -- Equal instants are interchangeable: those that are not written yet go first.
+  local fresh = instant == level.stamp and min(cost, level.added) or 0
+  level.added = level.added - fresh
+  if not level.drops then level.drop = level.drop or 0 end
+  local last = upTo(level, instant)
+  local stored = min(cost - fresh, last - max(level.first, upTo(level, instant - 1)))
+  if stored > 0 then
+    local keep = last - stored
+    if keep == (level.drop or level.first) then
+      level.first, level.drop = last, level.drop and last
+    else
+      level.size = level.size - stored
+      if level.raw then
+        level.raw = sub(level.raw, 1, keep * 8) .. sub(level.raw, last * 8 + 1)
+      else
+        level.gaps = level.gaps or {}
+        level.gaps[#level.gaps + 1] = { keep, stored }
+      end
+    end
   end
-  level.first = 0 -- expired entries stay until the next charge
-  return level, count
+  if level.added == 0 then
+    level.newest = level.size > (level.drop or level.first) and at(level, level.size - 1) or now - level.window
+    level.stamp = max(now, level.newest)
+  end
+  return fresh + max(0, stored)
 end
 
 -- Removes as many entries of the charge's instant as the charge added. Those that have expired give nothing back.
 local refund = settling and function(level, policy, cost, settlement)
   if settlement[2] <= now then return nil end
-  return remove(level, policy, settlement[2] - level.window, cost)
+  local removed = remove(level, settlement[2] - level.window, cost)
+  if removed == 0 then return nil end
+  return level, removed
 end
 
 local rest = settling and function(level, policy, overdraft) return min(LARGEST, policy[4] + overdraft - used(level)) end
@@ -82,5 +99,6 @@ return {
   finish = finish,
   refund = refund,
   rest = rest,
-  remove = remove, -- for concurrency
+  upTo = upTo, -- for concurrency, as `remove`
+  remove = remove,
 }

@@ -7,19 +7,19 @@ local CHUNK = 1000 -- entries of an RPUSH: unpack has a limit
 local function moves(key) return type(redis.pcall('EXISTS', key .. ':')) == 'table' end
 
 local function write(level, _, k)
-  if level.list then return nil end
+  if level.key then return nil end
   local forget = level.newest + level.window
   -- A string is read at any length, and becomes a list once its slot has moved.
   level.list = used(level) > PACKED and (level.raw == '' or not moves(KEYS[k]))
   if level.list then return '', forget end
-  local kept = sub(level.raw, level.first * 8 + 1, level.size * 8)
+  local kept = sub(level.raw, (level.drop or level.first) * 8 + 1, level.size * 8)
   return kept .. string.rep(struct.pack('>d', level.stamp), level.added), forget
 end
 
 local function finish(level, key)
-  if not level.list then return end
+  if not level.list and not level.key then return end
   local unit, time = expiry(level.newest + level.window)
-  local pending, size = {}, 0
+  local pending, size, drop = {}, 0, level.drop or level.first
   local function push(t)
     size = size + 1
     pending[size] = digits(t)
@@ -28,21 +28,22 @@ local function finish(level, key)
       pending, size = {}, 0
     end
   end
-  if level.keep == 0 then
-    level.first = max(level.first, level.from) -- refunded the oldest entries
-  elseif level.keep then -- refunded: few entries came after the charge
-    local later = {}
-    for i = level.from, level.size - 1 do later[#later + 1] = level.entry(i) end
-    redis.call('LTRIM', key, 0, level.keep - 1)
-    for i = 1, #later do push(later[i]) end
-  elseif level.raw then
+  if level.raw then
     redis.call('DEL', key)
-    for i = level.first, level.size - 1 do push(level.entry(i)) end
-  elseif level.size < level.stored then
-    redis.call('LTRIM', key, 0, level.size - level.stored - 1) -- counts from the new end: -1 would keep all entries
+    for i = drop, level.size - 1 do push(at(level, i)) end
+  else
+    if level.cut > 0 then redis.call('LTRIM', key, 0, -level.cut - 1) end -- counts from the new end: -1 would keep all entries
+    local gaps = level.gaps
+    if gaps then -- few entries came after those that were refunded
+      local keep, later = level.size, {}
+      for g = 1, #gaps do keep = min(keep, gaps[g][1]) end
+      for i = keep, level.size - 1 do later[#later + 1] = at(level, i) end
+      redis.call('LTRIM', key, 0, keep - 1) -- at least 1 stays: a gap at the old end is none, but dropped
+      for i = 1, #later do push(later[i]) end
+    end
   end
   for _ = 1, level.added do push(level.stamp) end
   if size > 0 then redis.call('RPUSH', key, unpack(pending)) end
-  if not level.raw and level.first > 0 then redis.call('LTRIM', key, level.first, -1) end
+  if level.key and drop > 0 then redis.call('LTRIM', key, drop, -1) end
   redis.call(unit == 'PX' and 'PEXPIRE' or 'EXPIREAT', key, time)
 end

@@ -38,6 +38,7 @@ export class OneServer implements Topology {
         if (unavailable !== undefined) throw unavailable;
         return new Promise((resolve, reject) => batcher.add(new StoreRequest(charges, resolve, reject)));
       },
+      settle: (settlement) => batcher.add(settlement),
       flush: batcher.flush,
     };
   }

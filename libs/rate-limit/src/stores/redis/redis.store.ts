@@ -28,6 +28,7 @@ import { Cluster } from './cluster/cluster.js';
 import { Probe } from './connection/probe.js';
 import { inOurWords } from './clients/client-failure.js';
 import { OneServer } from './one-server.js';
+import { PendingSettlement } from './batch/pending-request.js';
 import { RedisOverrideLog } from './override-log.js';
 import { Script } from './batch/script.js';
 import { Unanswered } from './connection/unanswered.js';
@@ -92,7 +93,6 @@ export class RedisStore implements RateLimitStore {
   private readonly connection: Connection | undefined;
   /** Undefined where the client belongs to the store: its connection bounds what waits. */
   private readonly unanswered: Unanswered | undefined;
-  private readonly deadlines: Deadlines | undefined;
   /** Undefined unless the boot needs Redis. Without a deadline: the first answer may take longer. */
   private readonly required: Probe | undefined;
 
@@ -135,7 +135,6 @@ export class RedisStore implements RateLimitStore {
       this.connection = new Connection(own.client, probe, nodes, deadlineMs, listeners);
       if (clock === 'app') watchClock(own.client, maxSkew / 1000, logger);
     }
-    this.deadlines = deadlines;
     const unanswered = (this.unanswered =
       this.connection === undefined ? new Unanswered((charge) => topology.laneOfCharge(charge)) : undefined);
     this.availability = this.connection ?? unanswered!;
@@ -170,56 +169,46 @@ export class RedisStore implements RateLimitStore {
   }
 
   /** Refunds charges: each is sent once and never again, so a lost refund stays charged. */
-  async refund(taken: readonly ChargeReceipt[]): Promise<void> {
-    // One by one: their slots may differ, and none depends on another.
-    await Promise.allSettled(
-      taken.map(async (receipt) =>
-        this.call(this.topology.laneOfKey(receipt.key), 1, () =>
-          this.script.settle([{ receipt, finalCost: 0, overdraft: 0 }]),
-        ),
-      ),
+  refund(taken: readonly ChargeReceipt[]): Promise<void> {
+    return new Promise((resolve) => {
+      let left = taken.length;
+      const done = (): void => {
+        if (--left === 0) resolve();
+      };
+      if (left === 0) resolve();
+      // One by one: none depends on another.
+      for (const receipt of taken) {
+        this.decider.settle(new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, done));
+      }
+    });
+  }
+
+  /** Settles all or none; on a Cluster in each slot. Each settlement is sent once and never again. */
+  settle(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
+    if (settlements.length === 1) return this.settleTogether(settlements);
+    const lanes = new Set(settlements.map(({ receipt }) => this.topology.laneOfKey(receipt.key)));
+    return lanes.size === 1 ? this.settleTogether(settlements) : this.settleBySlot(settlements, [...lanes]);
+  }
+
+  private settleTogether(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
+    return new Promise((resolve, reject) =>
+      this.decider.settle(new PendingSettlement(settlements, resolve, reject)),
     );
   }
 
-  /** Settles in one call; on a Cluster in one for each slot. Each is sent once and never again. */
-  async settle(settlements: readonly ChargeSettlement[]): Promise<(SettledCharge | undefined)[]> {
-    const lanes = new Map<Lane, ChargeSettlement[]>();
-    for (const settlement of settlements) {
-      const lane = this.topology.laneOfKey(settlement.receipt.key);
-      const others = lanes.get(lane);
-      if (others === undefined) lanes.set(lane, [settlement]);
-      else others.push(settlement);
-    }
-    this.decider.flush(); // charges that were made before are decided before
+  private async settleBySlot(
+    settlements: readonly ChargeSettlement[],
+    lanes: readonly Lane[],
+  ): Promise<readonly (SettledCharge | undefined)[]> {
     const settled = new Map<ChargeSettlement, SettledCharge>();
-    const calls = Array.from(lanes, async ([lane, all]) => {
-      const answers = await this.settleIn(lane, all);
-      for (const [i, settlement] of all.entries()) settled.set(settlement, answers[i]!);
+    const calls = lanes.map(async (lane) => {
+      const own = settlements.filter(({ receipt }) => this.topology.laneOfKey(receipt.key) === lane);
+      const answers = await this.settleTogether(own);
+      for (const [i, settlement] of own.entries()) settled.set(settlement, answers[i]!);
     });
     const failure = (await Promise.allSettled(calls)).find((call) => call.status === 'rejected');
     if (failure !== undefined && settled.size === 0) throw failure.reason;
     return settlements.map((settlement) => settled.get(settlement));
-  }
-
-  private settleIn(lane: Lane, settlements: readonly ChargeSettlement[]): Promise<SettledCharge[]> {
-    const { availability, deadlines } = this;
-    const unavailable = availability.checkLane(lane);
-    if (unavailable !== undefined) return Promise.reject(unavailable);
-    return new Promise((resolve, reject) => {
-      const deadline = deadlines?.ask((error) => reject(availability.failed(error, lane)));
-      this.call(lane, settlements.length, () => this.script.settle(settlements, deadline)).then(
-        (settled) => {
-          if (deadline !== undefined) deadlines?.answered(deadline);
-          availability.answered(lane);
-          resolve(settled);
-        },
-        (error: Error) => {
-          const late = deadline !== undefined && deadline.fail === undefined;
-          if (deadline !== undefined) deadlines?.answered(deadline);
-          if (!late) reject(availability.failed(error, lane));
-        },
-      );
-    });
   }
 
   /** @internal A call beside the decisions, of this key, was not answered in time: it counts as a decision that was not. */

@@ -5,6 +5,7 @@ import type { ChargeReceipt, Verdict } from '../store.js';
 import type { Availability } from './batch/availability.js';
 import type { BatcherSettings } from './batch/batcher.js';
 import type { Lane, Routing } from './batch/lane.js';
+import type { PendingSettlement } from './batch/pending-request.js';
 import type { Linger } from './batch/linger.js';
 import type { HealthListeners } from './connection/health.js';
 import type { Nodes } from './connection/nodes.js';
@@ -14,6 +15,8 @@ import type { Probe } from './connection/probe.js';
 export interface Decider {
   /** Throws at once, without sending anything, while a server that the request needs is unavailable. */
   decide(charges: readonly Charge[]): Promise<Verdict>;
+  /** Settles in the order of the decisions. Never throws. */
+  settle(settlement: PendingSettlement): void;
   /** Sends what this turn has brought so far. */
   flush(): void;
 }

@@ -5,6 +5,7 @@ import { RateLimitStoreError } from '../../store.js';
 import { type PendingRequest, rejectAll } from './pending-request.js';
 import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
 import type { Row } from './row.js';
+import { areSettled, readSettled, SETTLED_LENGTH } from './settlements.js';
 import { refundMarkerLength } from './wire.js';
 
 /**
@@ -29,7 +30,12 @@ export function checkReply(
       offset++;
       continue;
     }
-    const { charges } = first;
+    const { charges, settlements } = first;
+    if (settlements !== undefined) {
+      if (!areSettled(reply, offset, settlements.length)) throw new UnusableReplyError(reply);
+      offset += SETTLED_LENGTH * settlements.length;
+      continue;
+    }
     for (let i = 0; i < charges.length; i++) {
       const { algorithm, block } = charges[i]!;
       if (!algorithm.wire.isLevel(reply, offset, maxSkew)) throw new UnusableReplyError(reply);
@@ -46,7 +52,7 @@ export function checkReply(
 }
 
 /**
- * Answers the requests of every row from the program's checked reply.
+ * Answers every row from the program's checked reply.
  *
  * @param sentAt when the rows were sent, for `denials`
  * @returns the rows that the node did not decide, in their order; undefined when it decided all
@@ -68,13 +74,18 @@ export function answerRows(
       undecided.push(row);
       continue;
     }
-    const { charges } = first;
     const failure = failureOf(reply[offset]);
     if (failure !== undefined) {
       offset++;
       rejectAll(first, new RateLimitStoreError(failure));
       continue;
     }
+    if (first.settlements !== undefined) {
+      first.resolve(readSettled(first.settlements, reply, offset));
+      offset += SETTLED_LENGTH * first.settlements.length;
+      continue;
+    }
+    const { charges } = first;
     const found: Found[] = [];
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;

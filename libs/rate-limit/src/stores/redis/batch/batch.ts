@@ -2,9 +2,10 @@ import { bytesPerCost } from '../../../algorithms/capabilities/footprint.js';
 import type { Denials } from '../../denials.js';
 import { type BlockCharge, type Charge, sameCharges, takes, tellsShortfall } from '../../charge.js';
 import { answerRows, checkReply } from './answers.js';
-import { type PendingRequest, rejectAll } from './pending-request.js';
+import { type Pending, rejectAll } from './pending-request.js';
 import { PROGRAM, type ScriptCall } from './programs.js';
 import { Row } from './row.js';
+import { addedBy, settlementText } from './settlements.js';
 import { leanCall, leanProgramOf, placesOf, policyText, textOf } from './wire.js';
 
 /** A charge, or the block that stands behind it in its row. */
@@ -34,7 +35,7 @@ export const MAX_ROWS = 32;
 const MAX_ENTRIES = 1_000;
 
 /**
- * Requests that go to Redis in one EVALSHA. Identical requests become one row with a count, as long as no other row has
+ * Requests and settlements that go to Redis in one EVALSHA. Identical requests become one row with a count, as long as no other row has
  * touched their keys since: the order of requests on a key decides their answers.
  *
  * The headers of lua/program.lua and lua/lean.lua describe the wire.
@@ -48,27 +49,33 @@ export class Batch {
   private codes: number[] = [];
   /** Entries that it adds to logs. */
   private entries = 0;
+  /** The rows that are settlements. */
+  private settling = 0;
 
-  /** The number of requests. */
+  /** The number of requests and settlements. */
   get size(): number {
-    let size = 0;
-    for (const { count } of this.rows) size += count;
-    return size;
+    return this.requestCount + this.settling;
   }
 
-  /** Adds a request; false when it does not fit. */
-  add(pending: PendingRequest, maxRows = MAX_ROWS): boolean {
+  get requestCount(): number {
+    let requests = 0;
+    for (const { count } of this.rows) requests += count;
+    return requests;
+  }
+
+  /** Adds a request or a settlement; false when it does not fit. */
+  add(pending: Pending, maxRows = MAX_ROWS): boolean {
     const { charges } = pending;
-    const entries = entriesOf(charges);
+    const entries = entriesOf(pending);
     if (this.entries + entries > MAX_ENTRIES && this.rows.length > 0) return false;
     const { rows } = this;
-    const before = rows.length === 1 ? rows[0] : this.keys?.get(charges[0]!.key)?.row;
-    if (before !== undefined && this.repeats(before, charges)) {
-      before.last.next = pending;
-      before.last = pending;
-      before.count++;
-      this.entries += entries;
-      return true;
+    if (pending.settlements === undefined) {
+      const before = rows.length === 1 ? rows[0] : this.keys?.get(charges[0]!.key)?.row;
+      if (before !== undefined && this.repeats(before, charges)) {
+        before.repeat(pending);
+        this.entries += entries;
+        return true;
+      }
     }
     if (rows.length > 0) {
       const keys = this.registered();
@@ -78,6 +85,7 @@ export class Batch {
     const row = new Row(pending);
     rows.push(row);
     this.entries += entries;
+    if (pending.settlements !== undefined) this.settling++;
     if (this.keys !== undefined) this.register(row, this.keys);
     return true;
   }
@@ -95,7 +103,7 @@ export class Batch {
   /** The call of a lean program; undefined if the batch needs more than that. */
   encodeLean(now: number | undefined, maxSkew: number): ScriptCall | undefined {
     const { rows } = this;
-    const program = leanProgramOf(rows[0]!.first.charges);
+    const program = this.settling > 0 ? undefined : leanProgramOf(rows[0]!.first.charges);
     if (program === undefined) return undefined;
     if (rows.length > 1) {
       const keys = this.registered().size;
@@ -118,7 +126,8 @@ export class Batch {
       }
     }
     const policies = this.policies.map((charge) => policyText(charge, now));
-    const args = [...keys, textOf(now), String(maxSkew), `[${policies.join()}]`, String.fromCharCode(...codes), ''];
+    const settled = this.settling === 0 ? '' : `[${this.settlementTexts().join()}]`;
+    const args = [...keys, textOf(now), String(maxSkew), `[${policies.join()}]`, String.fromCharCode(...codes), settled];
     return { program: PROGRAM, keys: keys.length, args };
   }
 
@@ -140,11 +149,7 @@ export class Batch {
    *
    * @returns the requests that the node did not decide, in their order, which stay in the batch; undefined when it decided all
    */
-  settle(
-    reply: readonly number[],
-    denials: Denials | undefined,
-    sentAt: number,
-  ): readonly PendingRequest[] | undefined {
+  settle(reply: readonly number[], denials: Denials | undefined, sentAt: number): readonly Pending[] | undefined {
     const undecided = answerRows(this.rows, reply, denials, sentAt);
     // The batch itself may be old by now: it lets go of its rows for the reason that `StoreRequest` gives.
     this.keys = undefined;
@@ -157,10 +162,10 @@ export class Batch {
   }
 
   /** The requests that have no answer yet, in their order. */
-  requests(): readonly PendingRequest[] {
-    const requests: PendingRequest[] = [];
+  requests(): readonly Pending[] {
+    const requests: Pending[] = [];
     for (const { first } of this.rows) {
-      for (let pending: PendingRequest | undefined = first; pending !== undefined; pending = pending.next) {
+      for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) {
         requests.push(pending);
       }
     }
@@ -180,9 +185,13 @@ export class Batch {
     this.codes = [];
   }
 
+  private settlementTexts(): string[] {
+    return this.rows.flatMap(({ first: { settlements } }) => settlements?.map(settlementText) ?? []);
+  }
+
   /** Whether a request repeats a row, and no other row has touched its keys since. */
   private repeats(row: Row, charges: readonly Charge[]): boolean {
-    if (row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
+    if (row.count === 0 || row.count === MAX_COUNT || !sameCharges(row.first.charges, charges)) return false;
     const { keys } = this;
     if (keys === undefined) return true; // it is the only row
     for (let i = 0; i < charges.length; i++) {
@@ -259,9 +268,13 @@ function mixes(keys: ReadonlyMap<string, KeyEntry>, charges: readonly Charge[]):
   return false;
 }
 
-/** Entries that an allowed request adds to logs. */
-function entriesOf(charges: readonly Charge[]): number {
+/** Entries that an allowed request, or a settlement, adds to logs at most. */
+function entriesOf({ charges, settlements }: Pending): number {
   let entries = 0;
+  if (settlements !== undefined) {
+    for (let i = 0; i < settlements.length; i++) entries += addedBy(settlements[i]!);
+    return entries;
+  }
   for (let i = 0; i < charges.length; i++) {
     if (bytesPerCost(charges[i]!.algorithm) > 0 && takes(charges[i]!)) entries += charges[i]!.cost;
   }

@@ -4,7 +4,7 @@ import type { Availability } from './availability.js';
 import { Batch, MAX_ROWS } from './batch.js';
 import type { Linger } from './linger.js';
 import { NotRunError } from './not-run-error.js';
-import type { PendingRequest } from './pending-request.js';
+import type { Pending } from './pending-request.js';
 import type { Lane, Routing } from './lane.js';
 
 /** The event loop's phases, which tests replace. */
@@ -35,7 +35,7 @@ const MAX_ROWS_OF_SEVERAL = 2 * MAX_ROWS;
 /** Takes requests that a call has left undecided. */
 export interface UndecidedRequests {
   /** @param deadline of the call: it stays the same */
-  ask(requests: readonly PendingRequest[], deadline: PendingDeadline | undefined): Promise<void>;
+  ask(requests: readonly Pending[], deadline: PendingDeadline | undefined): Promise<void>;
 }
 
 export interface BatcherSettings {
@@ -103,7 +103,7 @@ export class Batcher {
   }
 
   /** Puts a request into a batch, or rejects it when its server is unavailable. Never throws. */
-  add(pending: PendingRequest): void {
+  add(pending: Pending): void {
     const { routing, availability } = this.settings;
     const lane = routing.laneOf(pending.charges);
     const unavailable = availability.checkLane(lane);
@@ -147,7 +147,7 @@ export class Batcher {
    * one request at a time would only wait for it. So while requests come alone, and none is in flight, the end of the callback
    * is late enough.
    */
-  private schedule({ isUrgent }: PendingRequest): void {
+  private schedule({ isUrgent }: Pending): void {
     const { linger, routing } = this.settings;
     if (linger !== undefined && isUrgent !== true && linger.isWorthIt(routing.laneCount)) this.wait(linger);
     else if (this.alone && this.inFlight === 0) this.phases.tick(this.due);
@@ -171,7 +171,7 @@ export class Batcher {
   }
 
   /** Ends the wait where it brings no more: others may still come in this turn. */
-  private hasten({ isUrgent }: PendingRequest): void {
+  private hasten({ isUrgent }: Pending): void {
     const { turns } = this;
     if (isUrgent !== true && this.waiting !== ENOUGH * this.settings.routing.laneCount) return;
     this.phases.turn(() => {
@@ -209,8 +209,9 @@ export class Batcher {
     const sentAt = performance.now();
     call.wasSent = true;
     this.inFlight++;
-    observer?.batch(batch.size);
-    let undecided: readonly PendingRequest[] | undefined;
+    const { requestCount } = batch;
+    if (requestCount > 0) observer?.batch(requestCount);
+    let undecided: readonly Pending[] | undefined;
     try {
       const reply = await decide(lane, batch, deadline);
       availability.answered(lane);

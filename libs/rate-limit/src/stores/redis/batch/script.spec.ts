@@ -4,6 +4,7 @@ import { PROGRAMS } from '../../../../../../test/support/programs.js';
 import { Deadlines } from '../../deadlines.js';
 import { Batch } from './batch.js';
 import type { RedisClient } from '../clients/redis-client.js';
+import { PendingSettlement } from './pending-request.js';
 import { UnusableReplyError } from './reply.js';
 import { Script, type ScriptSettings } from './script.js';
 
@@ -99,12 +100,19 @@ describe('Script', () => {
       'a',
       String(NOW),
       '0',
-      '[["token-bucket",3,3,1,1000000,5000000]]',
-      '',
+      '[["token-bucket",1,1,1,1000000,5000000]]',
+      '\x01\x01\x00\x00',
       `[[${NOW - 5},${NOW},3,1,9,7,8]]`,
     ];
+    /** In a batch of its own. */
     const settle = (on: ReturnType<typeof client>): Promise<unknown> =>
-      script(on, { clock: () => NOW }).settle([{ receipt, finalCost: 1, overdraft: 9 }]);
+      new Promise((resolve, reject) => {
+        const settling = new Batch();
+        settling.add(new PendingSettlement([{ receipt, finalCost: 1, overdraft: 9 }], resolve, reject));
+        script(on, { clock: () => NOW })
+          .decide(settling)
+          .then((reply) => settling.settle(reply, undefined, 0), reject);
+      });
 
     it('is sent once, and read in units of cost', async () => {
       const on = client([NOW, 1_500_000, 4]);

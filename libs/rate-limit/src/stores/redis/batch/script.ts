@@ -1,11 +1,9 @@
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
-import type { ChargeSettlement, Clock, SettledCharge } from '../../store.js';
+import type { Clock } from '../../store.js';
 import type { Batch } from './batch.js';
 import { evaluate } from './evaluate.js';
-import { PROGRAM, type ScriptCall } from './programs.js';
+import type { ScriptCall } from './programs.js';
 import type { RedisClient } from '../clients/redis-client.js';
-import { readSettled, settlementArguments } from './settlements.js';
-import { textOf } from './wire.js';
 
 export interface ScriptSettings {
   /** Undefined: Redis decides by its own clock. */
@@ -43,22 +41,6 @@ export class Script {
     const reply = await this.run(batch.encode(now, this.maxSkew), deadline);
     batch.check(reply, now, this.maxSkew);
     return reply;
-  }
-
-  /**
-   * Settles charges whose keys share a slot: all of them, or none. It is sent again only where Redis has run nothing.
-   *
-   * @param deadline once it has expired, nothing is sent again
-   * @throws {RateLimitStoreError} when a key cannot be read
-   * @throws {UnusableReplyError} when the reply is not the program's
-   * @throws what the client rejects with
-   */
-  async settle(settlements: readonly ChargeSettlement[], deadline?: PendingDeadline): Promise<SettledCharge[]> {
-    const keys = settlements.map(({ receipt }) => receipt.key);
-    const now = this.clock?.();
-    const args = [...keys, textOf(now), String(this.maxSkew), ...settlementArguments(settlements, now)];
-    const reply = await this.run({ program: PROGRAM, keys: keys.length, args }, deadline);
-    return readSettled(settlements, reply, now);
   }
 
   private run({ program, keys, args }: ScriptCall, deadline: PendingDeadline | undefined): Promise<unknown> {

@@ -76,6 +76,7 @@ export class Cluster extends ClusterRouting implements Topology {
         if (this.isCrossSlot(charges)) return crossSlot.decide(charges);
         return new Promise((resolve, reject) => batcher.add(new StoreRequest(charges, resolve, reject)));
       },
+      settle: (settlement) => batcher.add(settlement),
       flush: batcher.flush,
     };
   }

@@ -4,7 +4,7 @@ import type { Availability } from '../batch/availability.js';
 import type { Lane } from '../batch/lane.js';
 import { type BatcherSettings, byLane } from '../batch/batcher.js';
 import { Batch } from '../batch/batch.js';
-import type { PendingRequest } from '../batch/pending-request.js';
+import { type Pending, type PendingRequest, PendingSettlement } from '../batch/pending-request.js';
 import type { CrossSlot } from './cross-slot.js';
 import type { ClusterRouting } from './routing.js';
 
@@ -29,7 +29,7 @@ export class SlotRequests {
    *
    * @param deadline of the batch which the node left undecided: it stays the same
    */
-  async ask(requests: readonly PendingRequest[], deadline: PendingDeadline | undefined): Promise<void> {
+  async ask(requests: readonly Pending[], deadline: PendingDeadline | undefined): Promise<void> {
     const { deadlines, routing } = this.settings;
     if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) return;
     const open = new Map<Lane, Batch>();
@@ -38,13 +38,13 @@ export class SlotRequests {
     const answers: Promise<void>[] = [];
     for (const pending of requests) {
       const { charges } = pending;
-      if (routing.hasSeveralSlots(charges)) {
+      if (pending.settlements === undefined && routing.hasSeveralSlots(charges)) {
         answers.push(this.decideInTurn(pending, deadline));
         continue;
       }
       const lane = routing.laneOfKey(charges[0]!.key);
       // The first batch still links its requests, to fail them at the deadline.
-      const again = { ...pending, next: undefined };
+      const again = pending instanceof PendingSettlement ? pending : { ...pending, next: undefined };
       if (open.get(lane)?.add(again) === true) continue;
       const batch = new Batch();
       batch.add(again);
@@ -59,7 +59,8 @@ export class SlotRequests {
   private async send(lane: Lane, batch: Batch, deadline: PendingDeadline | undefined): Promise<void> {
     const { decide = byLane, availability, denials, observer } = this.settings;
     const sentAt = performance.now();
-    observer?.batch(batch.size);
+    const { requestCount } = batch;
+    if (requestCount > 0) observer?.batch(requestCount);
     try {
       const reply = await decide(lane, batch, deadline);
       availability.answered(lane);

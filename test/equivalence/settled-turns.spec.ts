@@ -1,0 +1,137 @@
+import { describe, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Charge, ChargeReceipt, RateLimitStore, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
+import { anywhere, FALLBACK, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
+import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';
+import { expectSame } from '../support/expect-same.js';
+import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { useRedis } from '../support/redis-fixture.js';
+
+const redis = useRedis();
+
+/** What one caller does in a turn. Receipts are those of earlier turns: a charge is settled once it is answered. */
+type Act =
+  | { readonly ask: Cost; readonly key: number; readonly mode: 'take' | 'reserve'; readonly both: boolean }
+  | { readonly settle: number; readonly part: number; readonly plus: number }
+  | { readonly refund: number };
+
+interface TurnHistory {
+  readonly policy: Parameters<typeof algorithmOf>[0];
+  readonly start: number;
+  readonly overdraft: number;
+  readonly turns: readonly { readonly move: Move; readonly acts: readonly Act[] }[];
+}
+
+const pick = fc.nat({ max: 6 });
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      ask: costs,
+      key: fc.nat({ max: 2 }),
+      mode: fc.constantFrom('take' as const, 'reserve' as const, 'reserve' as const),
+      both: fc.boolean(),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      settle: pick,
+      part: fc.constantFrom(0, 0, 0.1, 0.5, 1, 2, 5),
+      plus: fc.integer({ min: -1, max: 2 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ refund: pick }) },
+);
+
+function turnsOf(name: AlgorithmName): fc.Arbitrary<TurnHistory> {
+  // A log of more than 128 entries is a list.
+  const large = { algorithm: name, limit: 400, [name === 'concurrency' ? 'lease' : 'window']: '1m' };
+  const policies = policyOf(name);
+  const isLog = name === 'sliding-window-log' || name === 'concurrency';
+  return fc.record({
+    policy: isLog ? fc.oneof(policies, fc.constant(large as TurnHistory['policy'])) : policies,
+    start: starts,
+    overdraft: fc.constantFrom(0, 1, 30),
+    turns: fc.array(fc.record({ move: anywhere, acts: fc.array(act, { minLength: 1, maxLength: 8 }) }), {
+      minLength: 2,
+      maxLength: 12,
+      size: '+1',
+    }),
+  });
+}
+
+/** Gives the turns to a store: `together`, as one turn of the event loop each, or one act after the other. */
+async function play(
+  { policy, start, overdraft, turns }: TurnHistory,
+  open: (clock: () => number) => RateLimitStore,
+  together: boolean,
+): Promise<unknown[]> {
+  const algorithm = algorithmOf(policy);
+  const second = algorithmOf({ algorithm: 'fixed-window', limit: 5, window: '1h' });
+  const clock = new MovingClock(start, FALLBACK);
+  const store = open(clock.read);
+  const said: unknown[] = [];
+  const verdicts: Verdict[] = [];
+  let held: (readonly ChargeReceipt[])[] = [];
+  const taken = (from: number): readonly ChargeReceipt[] | undefined => held.splice(held.length - 1 - from, 1)[0];
+  for (const { move, acts } of turns) {
+    clock.move(move, algorithm, verdicts);
+    const reserved: (readonly ChargeReceipt[] | undefined)[] = acts.map(() => undefined);
+    const asked: (Verdict | undefined)[] = acts.map(() => undefined);
+    const run = async (one: Act, place: number): Promise<unknown> => {
+      if ('ask' in one) {
+        const keys = one.both ? [`${one.key}`, 'second'] : [`${one.key}`];
+        const verdict = await store.consume(
+          keys.map((key, i): Charge => ({
+            key,
+            algorithm: i === 0 ? algorithm : second,
+            cost: i === 0 ? costFor(algorithm, one.ask) : 1,
+            mode: one.mode,
+          })),
+        );
+        asked[place] = verdict;
+        const receipts = verdict.charges.flatMap(({ receipt }) => receipt ?? []);
+        if (verdict.allowed && one.mode === 'reserve') reserved[place] = receipts;
+        return verdict;
+      }
+      const receipts = held.length === 0 ? undefined : taken(('settle' in one ? one.settle : one.refund) % held.length);
+      if (receipts === undefined) return undefined;
+      if ('refund' in one) return store.refund!(receipts);
+      const finalOf = (cost: number): number => Math.max(0, Math.floor(cost * one.part) + one.plus);
+      return store.settle!(
+        receipts.map((receipt) => ({
+          receipt,
+          finalCost: finalOf(receipt.cost),
+          overdraft: Math.min(overdraft, receipt.algorithm.overdraft?.max ?? 0),
+        })),
+      );
+    };
+    if (together) said.push(...(await Promise.all(acts.map(run))));
+    else for (const [i, one] of acts.entries()) said.push(await run(one, i));
+    verdicts.push(...asked.filter((verdict) => verdict !== undefined));
+    held = [...held, ...reserved.filter((receipts) => receipts !== undefined)];
+  }
+  return said;
+}
+
+describe('turns of charges and settlements on the same keys', () => {
+  it.each(ALL_ALGORITHMS)(
+    '%s: one call settles and decides as one act after the other, even if the clock steps back',
+    async (name) => {
+      const skews = fc.constantFrom(0, 0, 1000);
+      const property = fc.asyncProperty(turnsOf(name), skews, async (history, maxSkew) => {
+        await redis.client.flushdb();
+        const inRedis = await play(history, (clock) => new RedisStore(redis.client, { clock, maxSkew }), true);
+        const inMemory = await play(history, (clock) => new MemoryStore({ clock, maxSkew }), false);
+        expectSame(inRedis, inMemory);
+      });
+      await fc.assert(property, histories());
+    },
+    HISTORY_TIMEOUT_MS,
+  );
+});
