@@ -54,7 +54,7 @@ function turnsOf(name: AlgorithmName): fc.Arbitrary<TurnHistory> {
   const policies = policyOf(name);
   const isLog = name === 'sliding-window-log' || name === 'concurrency';
   return fc.record({
-    policy: isLog ? fc.oneof(policies, fc.constant(large as TurnHistory['policy'])) : policies,
+    policy: isLog ? fc.oneof(policies, fc.constant(large as unknown as TurnHistory['policy'])) : policies,
     start: starts,
     overdraft: fc.constantFrom(0, 1, 30),
     turns: fc.array(fc.record({ move: anywhere, acts: fc.array(act, { minLength: 1, maxLength: 8 }) }), {

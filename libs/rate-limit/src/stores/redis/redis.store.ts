@@ -191,9 +191,7 @@ export class RedisStore implements RateLimitStore {
   }
 
   private settleTogether(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
-    return new Promise((resolve, reject) =>
-      this.decider.settle(new PendingSettlement(settlements, resolve, reject)),
-    );
+    return new Promise((resolve, reject) => this.decider.settle(new PendingSettlement(settlements, resolve, reject)));
   }
 
   private async settleBySlot(

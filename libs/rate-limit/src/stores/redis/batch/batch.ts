@@ -127,7 +127,14 @@ export class Batch {
     }
     const policies = this.policies.map((charge) => policyText(charge, now));
     const settled = this.settling === 0 ? '' : `[${this.settlementTexts().join()}]`;
-    const args = [...keys, textOf(now), String(maxSkew), `[${policies.join()}]`, String.fromCharCode(...codes), settled];
+    const args = [
+      ...keys,
+      textOf(now),
+      String(maxSkew),
+      `[${policies.join()}]`,
+      String.fromCharCode(...codes),
+      settled,
+    ];
     return { program: PROGRAM, keys: keys.length, args };
   }
 
