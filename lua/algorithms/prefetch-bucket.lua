@@ -11,13 +11,16 @@
 -- A generation is as long as a prefetch. A prefetch counts until the end of the generation after its own, and then as
 -- used. A charge that prefetches always fits.
 local PART, PREFETCHABLE, FEWEST = 4, 2, 2
+local TAIL, COLON, SLASH = 25, byte(':'), byte('/')
 local bucket = build('token-bucket')
 local readBucket, chargeBucket, refundBucket, writeBucket = bucket.read, bucket.charge, bucket.refund, bucket.write
 local youngs, olds = {}, {} -- by the number of the key, where tokens are prefetched
 
 function bucket.read(raw, policy, k)
-  local split = raw and find(raw, '/', 1, true)
-  if not split then return readBucket(raw, policy, k) end
+  local split = raw and find(raw, '%D', 17)
+  if split and byte(raw, split) == COLON then split = split + TAIL end -- a tail may have any bytes
+  if not split or split > #raw then return readBucket(raw, policy, k) end
+  if byte(raw, split) ~= SLASH then return nil end
   local _, _, generation, young, old = find(raw, '^(%d+):(%d+):(%d+)$', split + 1)
   local debt, rebased, forget = readBucket(sub(raw, 1, split - 1), policy, k)
   if not debt or not generation or #generation > 16 or #young > 16 or #old > 16 then return nil end

@@ -3,26 +3,31 @@
 -- policy   { algorithm, ask, take, p, q, full, reserve }
 --          p ticks are one microsecond, q ticks one token; full = capacity x q ticks; reserve: 1 for a reservation
 -- state    the instant at which the bucket is full again: whole microseconds (16 digits), then r < p ticks if r > 0
---          Once it was settled: that, ':', how many ticks were refunded in total, ':', the instant until which this total counts,
---          ':', by how many ticks the debt was deeper than `full`. The last three are a tail, which plain charges carry along.
+--          Once it was settled: that, ':', and a tail of three big-endian doubles, which plain charges carry along: how many ticks
+--          were refunded in total, the instant until which this total counts, by how many ticks the debt was deeper than `full`
 -- level    the debt: the ticks that are missing from a full bucket now
 -- reply    the debt; for a reservation also how many ticks were refunded in total
 local MOST = 2 ^ 53 - 1 -- the largest total: it stands for that or more
+local TAIL, COLON = 25, byte(':') -- the length of a tail, and how it begins
+local packTail, unpackTail = struct.pack, struct.unpack
 local tails -- by the number of the key, for states that have one
+
+local function isCount(n) return n >= 0 and n <= MOST and n == floor(n) end
 
 local function read(raw, policy, k)
   if not raw then return 0 end
-  local at, rest = instant(raw, 8)
   local p, full, tail = policy[4], policy[6], nil
-  if not at then
-    local _, _, plainPart, refunded, keep, overdrawn = find(raw, '^(%d+):(%d+):(%d+):(%d+)$')
-    at, rest = instant(plainPart or '', 8)
-    if not at or #refunded > 16 or #keep > 16 or #overdrawn > 16 then return nil end
-    tail = { refunded = refunded + 0, keep = keep + 0 }
-    full = full + overdrawn
+  local behind = #raw - TAIL
+  if behind >= 16 then
+    if byte(raw, behind + 1) ~= COLON then return nil end
+    local refunded, keep, overdrawn = unpackTail('>ddd', raw, behind + 2)
+    if not (isCount(refunded) and isCount(keep) and isCount(overdrawn)) then return nil end
+    raw, full, tail = sub(raw, 1, behind), full + overdrawn, { refunded = refunded, keep = keep }
     tails = tails or {}
     tails[k] = tail
   end
+  local at, rest = instant(raw, 8)
+  if not at then return nil end
   local debt, forget = (at - now) * p, at
   if rest ~= '' then debt, forget = debt + rest, at + 1 end
   if tail then
@@ -86,7 +91,7 @@ local function write(debt, policy, k)
     if tails and tails[k] then refunded, keep = tails[k].refunded, tails[k].keep end
     if debt > full or refunded > 0 then
       local overdrawn = max(0, debt - full)
-      local tail = ':' .. plain(refunded) .. ':' .. plain(keep) .. ':' .. plain(overdrawn)
+      local tail = ':' .. packTail('>ddd', refunded, keep, overdrawn)
       return digits(at) .. (rest > 0 and plain(rest) or '') .. tail, max(rest > 0 and at + 1 or at, keep)
     end
   end

@@ -7,7 +7,7 @@ if window == 0 then
   start, edge = ARGV[i - 1] + 0, ARGV[i] + 0
 end
 if raw then
-  plain = #raw > 16 and #raw <= 32 and not find(raw, '%D')
+  plain = #raw > 16 and #raw <= 32 and find(raw, '^%d+$')
   if not plain then break end
   local stored = sub(raw, 1, 16) + 0
   plain = not edge or stored == start

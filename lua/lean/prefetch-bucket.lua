@@ -10,7 +10,7 @@ if raw then
     if not plain then break end
     since, young, old = since + 0, y + 0, o + 0
   end
-  plain = #state >= 16 and #state <= 24 and not find(state, '%D') and (not since or since <= generation)
+  plain = #state >= 16 and #state <= 24 and find(state, '^%d+$') and (not since or since <= generation)
   if not plain then break end
   if #state == 16 then
     forget = state + 0

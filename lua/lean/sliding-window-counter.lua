@@ -2,7 +2,7 @@
 local limit, window = a, b
 local start, current, previous, rebased = now - now % window, 0, 0, false
 if raw then
-  plain = #raw > 32 and #raw <= 48 and not find(raw, '%D')
+  plain = #raw > 32 and #raw <= 48 and find(raw, '^%d+$')
   if not plain then break end
   local stored = sub(raw, 1, 16) + 0
   if stored >= start then

@@ -23,7 +23,7 @@ local function at(level, i)
       if i >= gaps[g][1] then i = i + gaps[g][2] end
     end
     local entry = redis.call('LINDEX', level.key, i)
-    t = not find(entry, '%D') and tonumber(entry)
+    t = find(entry, '^%d+$') and tonumber(entry)
   end
   if t and t == floor(t) and t >= 0 and t < 2 ^ 53 then return t end
   level.bad = true
