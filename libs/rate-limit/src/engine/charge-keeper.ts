@@ -16,8 +16,8 @@ export interface ChargeKeeper {
   readonly open: OpenCharges;
   /** Refunds without waiting. A refund that is lost stays charged. */
   refund(receipts: readonly ChargeReceipt[]): void;
-  /** @throws {TypeError} when it cannot settle at these costs */
-  checkSettlements(settlements: readonly ChargeSettlement[]): void;
+  /** @throws {TypeError} when it cannot settle charges at these costs */
+  checkCosts(receipts: readonly { readonly proof: ChargeReceipt }[], finalCosts: readonly number[]): void;
   /** Settles reservations. */
   settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]>;
   /** Decides a renewal of a lease, which is no request. */

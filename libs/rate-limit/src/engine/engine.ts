@@ -9,7 +9,7 @@ import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
 import type { Answer } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
-import type { RecentClient } from './calls/call-charges.js';
+import type { KeptClient } from './calls/kept-clients.js';
 import type { Decider } from './decider.js';
 import type { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
@@ -93,7 +93,7 @@ export class Engine {
   }
 
   /** The decision on a client whose charges are kept. */
-  decideRecent(client: RecentClient): Answer<Decision> {
+  decideKept(client: KeptClient): Answer<Decision> {
     const { plain } = this;
     if (plain === undefined) return this.decision(client.charges);
     let decision: Decision | undefined;
@@ -161,7 +161,7 @@ export class Engine {
     if (overridden !== undefined) {
       const { changed, exempt, blocked } = overridden;
       if (charges[0]!.mode !== 'peek') monitor.overridden(changed, exempt, blocked);
-      counted = asked.filter((_, i) => verdict.charges[i] !== UNASKED);
+      counted = verdict.charges.includes(UNASKED) ? asked.filter((_, i) => verdict.charges[i] !== UNASKED) : asked;
     }
     if (unavailable !== undefined) {
       monitor.closed(counted, unavailable.retryAfterMs, handler, since);
@@ -203,9 +203,8 @@ export class Engine {
   }
 
   /** Decides charges of mode `'reserve'`. Throws as `decide` does. */
-  async reserve(charges: readonly PolicyCharge[]): Promise<Reservation> {
-    const { decision, receipts } = await this.decide(charges);
-    return new Reservation(decision, new ReservedCharges(receipts));
+  reserve(charges: readonly PolicyCharge[]): Answer<Reservation> {
+    return this.judge(charges, reservationOf, undefined, undefined);
   }
 
   /** The policy's state for an identity under the numbers of its override; undefined where there is none of its own. */
@@ -232,6 +231,8 @@ export class Engine {
 }
 
 const itself = (judgement: Judgement): Judgement => judgement;
+const reservationOf = ({ decision, receipts }: Judgement): Reservation =>
+  new Reservation(decision, new ReservedCharges(receipts));
 const decisionAlone = ({ decision }: Judgement): Decision => decision;
 
 /** What a policy is asked for a request: one that is settled after the response is reserved. */

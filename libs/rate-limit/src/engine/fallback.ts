@@ -130,7 +130,7 @@ export class Fallback implements ChargeKeeper {
     return this.local.consume(charges);
   }
 
-  checkSettlements(): void {
+  checkCosts(): void {
     // It can settle all.
   }
 

@@ -51,14 +51,24 @@ export class Judgement {
     const { charges, keeper } = this;
     const { allowed, at, charges: verdicts } = this.verdict;
     if (!allowed || keeper === undefined) return [];
-    return charges.flatMap((charge, index): Receipt[] => {
+    const receipts: Receipt[] = [];
+    for (let index = 0; index < charges.length; index++) {
+      const charge = charges[index]!;
       const verdict = verdicts[index]!;
       // Of an allowed request, only a shadow that did not fit is not charged.
-      if (!wasCounted(verdict) || !verdict.allowed || !(takes(charge) || reserves(charge))) return [];
+      if (!wasCounted(verdict) || !verdict.allowed || !(takes(charge) || reserves(charge))) continue;
       const { key, algorithm, cost } = charge;
-      const proof = verdict.receipt ?? { key, algorithm, cost, at, resetAt: at + verdict.resetAfter };
-      return [{ index, charge, proof, keeper }];
-    });
+      const proof = verdict.receipt ?? {
+        key,
+        algorithm,
+        cost,
+        at,
+        resetAt: at + verdict.resetAfter,
+        refundMarker: undefined,
+      };
+      receipts.push({ index, charge, proof, keeper });
+    }
+    return receipts;
   }
 
   /** What the policy of a charge said, by the charge's place; undefined where it was not asked. */
@@ -115,9 +125,9 @@ export class Judgement {
 }
 
 /** What a verdict means for a request. */
-export function decisionOf(charges: readonly PolicyCharge[], verdict: LayerVerdict): Decision {
-  const { allowed, at, charges: verdicts } = verdict;
-  const decidedBy = decidedByOf(verdict);
+export function decisionOf(charges: readonly PolicyCharge[], given: LayerVerdict): Decision {
+  const { allowed, at, charges: verdicts } = given;
+  const decidedBy = decidedByOf(given);
   let shadow: PolicyDecision[] | undefined;
   let policies: PolicyDecision[] | undefined;
   let retryAfter = 0;
@@ -126,7 +136,8 @@ export function decisionOf(charges: readonly PolicyCharge[], verdict: LayerVerdi
     const one = verdicts[i]!;
     if (!wasCounted(one)) continue;
     const charge = charges[i]!;
-    const said = policyDecision(charge, one, decidedBy);
+    const verdict = told(charge, one, decidedBy);
+    const said = saidOf(charge, verdict);
     if (charge.shadow) {
       if (shadow === undefined) shadow = [said];
       else shadow.push(said);
@@ -135,18 +146,16 @@ export function decisionOf(charges: readonly PolicyCharge[], verdict: LayerVerdi
     // A literal with one element takes less than an empty array that grows.
     if (policies === undefined) policies = [said];
     else policies.push(said);
-    retryAfter = Math.max(retryAfter, told(charge, one, decidedBy).retryAfter);
-    delay = Math.max(delay, one.delay);
+    retryAfter = Math.max(retryAfter, verdict.retryAfter);
+    delay = Math.max(delay, verdict.delay);
   }
-  const decision = {
-    allowed,
-    decidedBy,
-    policies: policies ?? [],
-    retryAfterMs: milliseconds(retryAfter),
-    delayMs: allowed ? delay / MICROSECONDS : 0,
-    decidedAtMs: at / MICROSECONDS,
-  };
-  return shadow === undefined ? decision : { ...decision, shadow };
+  // Each shape is written out: every decision makes one.
+  const retryAfterMs = milliseconds(retryAfter);
+  const delayMs = allowed ? delay / MICROSECONDS : 0;
+  const decidedAtMs = at / MICROSECONDS;
+  return shadow === undefined
+    ? { allowed, decidedBy, policies: policies ?? [], retryAfterMs, delayMs, decidedAtMs }
+    : { allowed, decidedBy, policies: policies ?? [], retryAfterMs, delayMs, decidedAtMs, shadow };
 }
 
 /** What a verdict means for its policy. */
@@ -155,8 +164,11 @@ export function policyDecision(
   given: ChargeVerdict,
   decidedBy: Decision['decidedBy'],
 ): PolicyDecision {
+  return saidOf(charge, told(charge, given, decidedBy));
+}
+
+function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
   const { policy, algorithm } = charge;
-  const verdict = told(charge, given, decidedBy);
   const { blockedFor } = verdict;
   return new JudgedPolicy(
     policy.name,

@@ -11,7 +11,7 @@ import {
 } from '../stores/store.js';
 import { type StoreTraits, traitsOf } from '../stores/traits.js';
 import { StoreUnavailableError } from '../stores/unavailable.js';
-import type { Answer } from '../util/answer.js';
+import { type Answer, attempt } from '../util/answer.js';
 import { adopted, isPromise } from '../util/is-promise.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
@@ -137,12 +137,12 @@ export class LayeredStore implements ChargeKeeper {
   }
 
   /** @throws {TypeError} when the store would have to charge more than was reserved, and has no `settle` */
-  checkSettlements(settlements: readonly ChargeSettlement[]): void {
+  checkCosts(receipts: readonly { readonly proof: ChargeReceipt }[], finalCosts: readonly number[]): void {
     if (this.traits.settles) return;
-    const more = settlements.find(({ receipt, finalCost }) => finalCost > receipt.cost);
-    if (more === undefined) return;
+    const more = receipts.findIndex(({ proof }, i) => finalCosts[i]! > proof.cost);
+    if (more < 0) return;
     throw new TypeError(
-      `${more.receipt.cost} was reserved, and ${more.finalCost} cannot be charged: the store has no method settle ` +
+      `${receipts[more]!.proof.cost} was reserved, and ${finalCosts[more]} cannot be charged: the store has no method settle ` +
         '(see RateLimitStore)',
     );
   }
@@ -152,18 +152,30 @@ export class LayeredStore implements ChargeKeeper {
    *
    * @throws what the store fails with, or that it was too slow (what it settles later stays settled)
    */
-  async settle(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
-    try {
-      if (!this.traits.settles) return await this.refundParts(settlements);
-      const answer = this.store.settle!(settlements);
-      const settled = await (isPromise(answer) && !this.traits.keepsDeadline
-        ? this.deadlines.within(adopted(answer))
-        : answer);
-      if (settled?.length !== settlements.length) throw new TypeError('its answer is no settlement');
-      return settled;
-    } finally {
-      this.denials?.forget(settlements.map(({ receipt }) => receipt.key)); // a refund lets requests pass
-    }
+  settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]> {
+    return attempt(
+      () => (this.traits.settles ? this.settleInStore(settlements) : this.refundParts(settlements)),
+      (settled) => {
+        this.forgetDenials(settlements);
+        if (settled?.length !== settlements.length) throw new TypeError('its answer is no settlement');
+        return settled;
+      },
+      (error) => {
+        this.forgetDenials(settlements);
+        throw error;
+      },
+    );
+  }
+
+  private settleInStore(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]> {
+    const answer = this.store.settle!(settlements);
+    if (!isPromise(answer)) return answer;
+    return this.traits.keepsDeadline ? adopted(answer) : this.deadlines.within(adopted(answer));
+  }
+
+  /** A refund lets requests pass. */
+  private forgetDenials(settlements: readonly ChargeSettlement[]): void {
+    this.denials?.forget(settlements.map(({ receipt }) => receipt.key));
   }
 
   /** Refunds what was reserved beyond the final costs. A store that cannot refund settles nothing. */

@@ -4,7 +4,7 @@ import type { Decision } from '../policy/decision.js';
 import { type Charge, tellsShortfall } from '../stores/charge.js';
 import type { PlainStore, PlainVerdict } from '../stores/memory/plain.js';
 import type { RateLimitStore } from '../stores/store.js';
-import type { RecentClient } from './calls/call-charges.js';
+import type { KeptClient } from './calls/kept-clients.js';
 import { JudgedPolicy } from './judged-policy.js';
 import { MICROSECONDS, milliseconds } from './judgement.js';
 import type { StoreDecider } from './layers/deadline.js';
@@ -47,20 +47,31 @@ export class PlainPath {
    * @returns undefined where the layers have to decide: an override or an open charge concerns the client
    * @throws what the store fails with
    */
-  decide(client: RecentClient, since: number): Decision | undefined {
-    const { charges, plain, policies } = client;
+  decide(client: KeptClient, since: number): Decision | undefined {
+    const { charges, plain, policy, firstCost } = client;
     if (plain === undefined || this.open.isOpen(plain)) return undefined;
-    if (this.overrides.size !== 0 && this.overrides.apply(charges) !== undefined) return undefined;
+    if (this.overrides.size !== 0) {
+      const asked = this.overrides.askedFor(plain);
+      if (asked !== plain) return asked && this.decideOwn(asked, since);
+    }
     const { monitor } = this;
     // With many clients the memory of a charge is far, and that of its policy is near.
-    const policy = policies[0]!;
-    const verdict = this.store.consumePlain(client, plain, policy.algorithm, policy.cost as number);
+    const verdict = this.store.consumePlain(client, plain, policy.algorithm, firstCost);
     return monitor.decidedPlain(charges, policy, decisionOf(plain, policy, verdict), since);
+  }
+
+  /** Decides under the numbers of an override. */
+  private decideOwn(own: PolicyCharge, since: number): Decision | undefined {
+    if (this.open.isOpen(own) || !isPlain(own)) return undefined;
+    const { monitor } = this;
+    const verdict = this.store.consumePlain(undefined, own, own.algorithm, own.cost);
+    monitor.overridden(1, 0, 0);
+    return monitor.decidedPlain([own], own.policy, decisionOf(own, own.policy, verdict, own.override), since);
   }
 }
 
-/** The charge itself is not read. */
-function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVerdict): Decision {
+/** The charge itself is not read: it may be far in memory. */
+function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVerdict, override?: number): Decision {
   const { name, algorithm, plan } = policy;
   const { allowed, remaining } = verdict;
   const retryAfterMs = milliseconds(verdict.retryAfter);
@@ -75,7 +86,7 @@ function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVer
     retryAfterMs,
     delayMs,
     charge,
-    undefined,
+    override,
     plan,
     undefined,
   );

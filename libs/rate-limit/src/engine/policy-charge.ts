@@ -2,8 +2,9 @@ import type { BlockAlgorithm } from '../algorithms/block.js';
 import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
-import type { BlockCharge, Charge, ChargeMode } from '../stores/charge.js';
+import { type BlockCharge, type Charge, type ChargeMode, UNKNOWN_ENTRY } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
+import type { ActiveOverride } from './overrides/override-table.js';
 
 /** What one request asks of one policy, from the moment it is made until the decision. */
 export interface PolicyCharge extends Charge {
@@ -13,8 +14,10 @@ export interface PolicyCharge extends Charge {
   readonly mode: ChargeMode;
   /** The version of the override whose numbers the policy has. */
   readonly override?: number | undefined;
-  /** The edition of the overrides in which none was found for this charge: charges are used again. */
+  /** The edition of the overrides in which this charge was looked up: charges are used again. */
   overridesSeen?: number;
+  /** What was found then: undefined where there is none. */
+  foundOverride?: ActiveOverride | undefined;
   readonly shadow: boolean;
 }
 
@@ -49,8 +52,10 @@ export function chargeOf(
     shardKeys: policy.shardKeys,
     override,
     overridesSeen: 0,
+    foundOverride: undefined,
     shadow: policy.shadow,
     block: policy.block === undefined ? undefined : blockOf(policy, policy.block, prefix, identity, cost, mode),
+    entry: UNKNOWN_ENTRY,
   };
 }
 
@@ -63,5 +68,6 @@ function blockOf(
   mode: ChargeMode,
 ): BlockCharge {
   const tag = globalKey === undefined ? identity : globalTag(name);
-  return { key: keyOf(prefix, tag, blockTail!), algorithm, cost: cost > 0 && mode !== 'peek' ? 1 : 0, shadow };
+  const counts = cost > 0 && mode !== 'peek' ? 1 : 0;
+  return { key: keyOf(prefix, tag, blockTail!), algorithm, cost: counts, shadow, entry: UNKNOWN_ENTRY };
 }

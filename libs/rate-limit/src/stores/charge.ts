@@ -31,7 +31,19 @@ export interface Charge {
   readonly shortfall?: boolean;
   /** The block that the charge's rejections lead to; its key shares the hash tag of `key`. Default none. */
   readonly block?: BlockCharge | undefined;
+  /** @internal Of a charge that may be used again: where a store in this process keeps its state. */
+  entry?: StateEntry | undefined;
 }
+
+/** What a store in this process keeps under a key, as a charge that is used again remembers it. */
+export interface StateEntry {
+  readonly key: string;
+  /** The store's own mark; undefined once the state is forgotten. */
+  readonly home: object | undefined;
+}
+
+/** Of a charge whose state was not looked up yet. */
+export const UNKNOWN_ENTRY: StateEntry = { key: '', home: undefined };
 
 /** What a rejection of a charge costs: a count of rejections, and a block once there are enough. */
 export interface BlockCharge {
@@ -41,6 +53,8 @@ export interface BlockCharge {
   readonly cost: number;
   /** That of the charge. */
   readonly shadow?: boolean;
+  /** @internal As of a charge. */
+  entry?: StateEntry | undefined;
 }
 
 /** Whether an allowed request changes the state. */

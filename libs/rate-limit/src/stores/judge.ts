@@ -50,26 +50,27 @@ function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdi
 
 function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
   const { charge, level, block } = found;
-  if (block !== undefined) return judgeBlocked(found, block, allowed, at);
   const { algorithm } = charge;
   const cost = askedCost(charge);
   const fits = algorithm.fits(level, cost);
+  if (block !== undefined && !(fits && isOpen(block))) return judgeBlocked(found, block, fits, at);
   // An allowed request fits all its charges but the shadows.
   const after = allowed && fits && takes(charge) ? algorithm.charge(level, cost) : level;
   found.level = after;
-  const verdict = {
-    allowed: fits,
-    remaining: algorithm.remaining(after),
-    resetAfter: algorithm.resetAfter(after),
-    retryAfter: fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost),
-    delay: fits ? algorithm.delay(level) : 0,
-  };
-  if (!tellsShortfall(charge)) return verdict;
-  if (allowed && fits && reserves(charge)) {
-    return { ...verdict, receipt: receiptOf(found, level, at, verdict.resetAfter) };
+  const remaining = algorithm.remaining(after);
+  const resetAfter = algorithm.resetAfter(after);
+  // Each shape is written out: every decision makes one, and a spread costs several times as much.
+  if (!fits) {
+    const retryAfter = cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost);
+    const shortfall = tellsShortfall(charge) ? shortfallOf(found, at) : undefined;
+    return shortfall === undefined
+      ? { allowed: false, remaining, resetAfter, retryAfter, delay: 0 }
+      : { allowed: false, remaining, resetAfter, retryAfter, delay: 0, shortfall };
   }
-  const shortfall = fits ? undefined : shortfallOf(found, at);
-  return shortfall === undefined ? verdict : { ...verdict, shortfall };
+  const delay = algorithm.delay(level);
+  if (!allowed || !reserves(charge)) return { allowed: true, remaining, resetAfter, retryAfter: 0, delay };
+  const receipt = receiptOf(found, level, at, resetAfter);
+  return { allowed: true, remaining, resetAfter, retryAfter: 0, delay, receipt };
 }
 
 function receiptOf({ charge, refundMarker }: Found, level: unknown, at: number, resetAfter: number): ChargeReceipt {
@@ -84,30 +85,25 @@ function receiptOf({ charge, refundMarker }: Found, level: unknown, at: number, 
   };
 }
 
-/** Judges a charge with a block. While the block lasts, nothing is charged and no rejection counts. */
-function judgeBlocked(found: Found, block: FoundBlock, allowed: boolean, at: number): ChargeVerdict {
-  const wasOpen = isOpen(block);
-  const { charge, level, refundMarker } = found;
-  const verdict = judgeOne({ charge, level, refundMarker }, false, at);
-  if (wasOpen && verdict.allowed) {
-    const plain = { charge, level, refundMarker };
-    const judged = judgeOne(plain, allowed, at);
-    found.level = plain.level;
-    return judged;
-  }
-  if (wasOpen && takes(found.charge)) block.level = block.charge.algorithm.charge(block.level);
-  if (isOpen(block)) return verdict;
-  const { left } = block.level;
-  const { resetAfter, retryAfter, shortfall } = verdict;
-  const blocked = {
-    allowed: false,
-    remaining: 0,
-    resetAfter: Math.max(left, resetAfter),
-    retryAfter: Math.max(left, retryAfter),
-    delay: 0,
-    blockedFor: left,
-  };
-  return shortfall === undefined ? blocked : { ...blocked, shortfall };
+/**
+ * Rejects a charge that does not fit, or whose block is closed. While the block lasts, nothing is charged and no rejection counts.
+ *
+ * @param fits whether the charge itself would fit
+ */
+function judgeBlocked(found: Found, block: FoundBlock, fits: boolean, at: number): ChargeVerdict {
+  const { charge, level } = found;
+  const { algorithm } = charge;
+  const cost = askedCost(charge);
+  if (isOpen(block) && takes(charge)) block.level = block.charge.algorithm.charge(block.level);
+  const left = isOpen(block) ? undefined : block.level.left;
+  const own = fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost);
+  const remaining = left === undefined ? algorithm.remaining(level) : 0;
+  const resetAfter = Math.max(left ?? 0, algorithm.resetAfter(level));
+  const retryAfter = Math.max(left ?? 0, own);
+  const shortfall = !fits && tellsShortfall(charge) ? shortfallOf(found, at) : undefined;
+  const verdict = { allowed: false, remaining, resetAfter, retryAfter, delay: 0 };
+  if (left === undefined) return shortfall === undefined ? verdict : { ...verdict, shortfall };
+  return shortfall === undefined ? { ...verdict, blockedFor: left } : { ...verdict, blockedFor: left, shortfall };
 }
 
 function isOpen({ charge, level }: FoundBlock): boolean {

@@ -39,6 +39,14 @@ const USES = {
 } as const satisfies Record<string, Use>;
 export type LimiterMethod = keyof typeof USES;
 
+/** Names, and what they are bound to. */
+interface LastBound {
+  names: string | readonly string[];
+  bound: readonly BoundPolicy[];
+}
+
+const NOTHING: readonly BoundPolicy[] = [];
+
 /** Binds the policies that code names to the application: each is parsed once. */
 export class CallPolicies {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
@@ -48,9 +56,12 @@ export class CallPolicies {
     reserve: new Map(),
     peek: new Map(),
   };
-  /** The policy that was consumed last by its name: most callers ask the same one again. */
-  private lastName: string | undefined;
-  private lastBound: readonly BoundPolicy[] = [];
+  /** By the method, the names that were asked last: most callers ask the same ones again. */
+  private readonly last: Readonly<Record<Use, LastBound>> = {
+    consume: { names: '', bound: NOTHING },
+    reserve: { names: '', bound: NOTHING },
+    peek: { names: '', bound: NOTHING },
+  };
   private readonly warned = new Set<string>();
   /** By name: the policies that were bound, for those who look for a policy by its name. */
   private readonly known = new Map<string, Map<string, BoundPolicy>>();
@@ -79,7 +90,8 @@ export class CallPolicies {
    */
   bind(policies: LimiterPolicy | readonly LimiterPolicy[], method: LimiterMethod): readonly BoundPolicy[] {
     const use = USES[method];
-    if (use === 'consume' && typeof policies === 'string' && policies === this.lastName) return this.lastBound;
+    const last = this.last[use];
+    if (last.bound !== NOTHING && isSame(last.names, policies)) return last.bound;
     const names = namesOf(policies);
     if (names === undefined) return this.usedFor(use, this.bindAll(policies, `${WHERE}.${method}`), true);
     const known = this.byName[use];
@@ -88,7 +100,8 @@ export class CallPolicies {
       bound = this.usedFor(use, this.bindAll(policies, `${WHERE}.${method}`), false);
       known.set(names, bound);
     }
-    if (use === 'consume' && policies === names) [this.lastName, this.lastBound] = [names, bound];
+    last.names = typeof policies === 'string' ? policies : [...(policies as readonly string[])];
+    last.bound = bound;
     return bound;
   }
 
@@ -185,6 +198,14 @@ export class CallPolicies {
     this.warned.add(message);
     this.logger.warn(message);
   }
+}
+
+/** Whether a call names the same policies. An array may have changed since, so its members are compared. */
+function isSame(names: string | readonly string[], policies: LimiterPolicy | readonly LimiterPolicy[]): boolean {
+  if (typeof names === 'string' || !Array.isArray(policies)) return names === policies;
+  if (names.length !== policies.length) return false;
+  for (let i = 0; i < names.length; i++) if (names[i] !== policies[i]) return false;
+  return true;
 }
 
 /** The names as one text (no name has a line break); undefined when a policy is not given by its name. */

@@ -7,7 +7,7 @@ import type { Decision } from '../../policy/decision.js';
 import { type Answer } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { checkConsumable, checkOptions, hasZoneOfRequest, isConcurrency, names } from './call-arguments.js';
-import { CallCharges, type CallOptions, hasEffect, type MaybeNone, tagOfCall } from './call-charges.js';
+import { CallCharges, type CallOptions, type MaybeNone, tagOfCall } from './call-charges.js';
 import type { LimitExplanation } from '../explain/explanation.js';
 import { type LimitExplainer, isReference, type LimitReference } from '../explain/limit-explainer.js';
 import { checkOrder, tagOf } from '../explain/explain-arguments.js';
@@ -26,6 +26,10 @@ export type { ResetState } from './reset-states.js';
 
 const CONSUME = 'RateLimiter.consume';
 const CONSUME_SYNC = 'RateLimiter.consumeSync';
+const RESERVE = 'RateLimiter.reserve';
+const ACQUIRE = 'RateLimiter.acquire';
+/** Of the methods that charge. */
+const OPTIONS = ['cost', 'plan', 'timeZone'] as const;
 
 /** A handler's class. */
 export interface HandlerClass {
@@ -168,13 +172,11 @@ export class RateLimiter {
     identity?: Identity | null,
     options?: { cost?: number; plan?: string | null; timeZone?: string },
   ): Promise<Reservation> {
-    if (options !== undefined) checkOptions(options, 'reserve', ['cost', 'plan', 'timeZone']);
+    if (options !== undefined) checkOptions(options, 'reserve', OPTIONS);
     const bound = this.policies.bind(policies, 'reserve');
-    const where = 'RateLimiter.reserve';
-    checkConsumable(bound, where);
-    const tag = tagOfCall(identity, bound, where);
-    const charges = this.callCharges.make(bound, tag, options?.cost, 'reserve', where, options);
-    return this.limiter.reserve(charges);
+    const kept = this.callCharges.keptOf('reserve', bound, identity, options);
+    if (kept === undefined) checkConsumable(bound, RESERVE);
+    return this.limiter.reserve(kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE));
   }
 
   /** Where all policies count all clients together (`by: 'global'`). */
@@ -198,19 +200,13 @@ export class RateLimiter {
     identity?: Identity | null,
     options?: { cost?: number; plan?: string | null; timeZone?: string },
   ): Promise<Lease> {
-    if (options !== undefined) checkOptions(options, 'acquire', ['cost', 'plan', 'timeZone']);
+    if (options !== undefined) checkOptions(options, 'acquire', OPTIONS);
     const bound = this.policies.bind(policies, 'acquire');
-    const where = 'RateLimiter.acquire';
-    if (!bound.some(isConcurrency)) {
-      throw new TypeError(
-        `${where}: ${names(bound)} has no leases, because it is no concurrency: use RateLimiter.consume`,
-      );
-    }
-    if (options?.cost === 0)
-      throw new TypeError(`${where}: cost must be a whole number from 1, got 0; use RateLimiter.peek`);
-    const tag = tagOfCall(identity, bound, where);
-    const charges = this.callCharges.make(bound, tag, options?.cost, 'take', where, options);
-    const { decision, receipts } = await this.limiter.decide(charges);
+    const kept = this.callCharges.keptOf('acquire', bound, identity, options);
+    if (kept === undefined) checkAcquirable(bound, options?.cost);
+    const charges = kept?.charges ?? this.callCharges.of('acquire', bound, identity, options, ACQUIRE);
+    const answer = this.limiter.decide(charges);
+    const { decision, receipts } = isPromise(answer) ? await answer : answer;
     return new Lease(decision, this.leases.of(receipts));
   }
 
@@ -370,14 +366,24 @@ export class RateLimiter {
     identity: MaybeNone,
     options: CallOptions | undefined,
   ): Answer<Decision> {
-    if (options !== undefined) checkOptions(options, method, ['cost', 'plan', 'timeZone']);
+    if (options !== undefined) checkOptions(options, method, OPTIONS);
     const bound = this.policies.bind(policies, method);
     const where = method === 'consume' ? CONSUME : CONSUME_SYNC;
-    const recent = hasEffect(options) ? undefined : this.callCharges.recentOf(bound, identity);
-    const charges = recent?.charges ?? this.callCharges.ofConsume(bound, identity, options, where);
+    const kept = this.callCharges.keptOf('consume', bound, identity, options);
+    const charges = kept?.charges ?? this.callCharges.of('consume', bound, identity, options, where);
     if (method === 'consumeSync') this.limiter.expectAnswersAtOnce(charges, where);
-    return recent === undefined ? this.limiter.decision(charges) : this.limiter.decideRecent(recent);
+    return kept === undefined ? this.limiter.decision(charges) : this.limiter.decideKept(kept);
   }
+}
+
+/** @throws {TypeError} when nothing would be held */
+function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined): void {
+  if (!policies.some(isConcurrency)) {
+    throw new TypeError(
+      `${ACQUIRE}: ${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
+    );
+  }
+  if (cost === 0) throw new TypeError(`${ACQUIRE}: cost must be a whole number from 1, got 0; use RateLimiter.peek`);
 }
 
 function isNone(identity: unknown): identity is null | undefined {

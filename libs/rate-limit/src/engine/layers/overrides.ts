@@ -34,6 +34,10 @@ export class OverridesLayer implements Decider {
 /** The verdict on the charges that were asked, as one on all charges of the request. */
 function amongAll(overridden: OverriddenRequest, verdict: LayerVerdict): LayerVerdict {
   const { all, asked, counts } = overridden;
+  const { allowed, at, charges, source, unavailable } = verdict;
+  if (asked.length === all.length) {
+    return { allowed, at, charges, source, asked: verdict.asked ?? asked, overridden: counts, unavailable };
+  }
   const places = placesAmong(all, asked);
   return {
     ...verdict,

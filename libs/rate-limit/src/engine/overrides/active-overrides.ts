@@ -2,6 +2,7 @@ import { variantOf } from '../../policy/variants.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { OverrideRecord } from '../../stores/override-log.js';
 import { withHelp } from '../../util/error-codes.js';
+import { flatten } from '../../util/flat-text.js';
 import type { Logger } from '../../util/logger.js';
 import { reasonOf } from '../../util/thrown.js';
 import type { ChargeVerdict } from '../../stores/store.js';
@@ -19,6 +20,8 @@ export interface OverriddenRequest {
   readonly blocks: ReadonlyMap<number, ChargeVerdict>;
   readonly counts: OverriddenCounts;
 }
+
+const NO_BLOCKS: OverriddenRequest['blocks'] = new Map();
 
 /** Messages about overrides that cannot be in force, each of which is logged once. */
 const MAX_SAID = 100;
@@ -96,13 +99,44 @@ export class ActiveOverrides {
 
   /** The request as the overrides want it; undefined where they change nothing. */
   apply(charges: readonly PolicyCharge[]): OverriddenRequest | undefined {
-    for (let i = 0; i < charges.length; i++) {
-      const charge = charges[i]!;
-      if (charge.overridesSeen === this.edition) continue;
-      if (this.find(charge.policy, charge.identity) !== undefined) return this.applyFrom(charges);
-      charge.overridesSeen = this.edition;
-    }
+    for (let i = 0; i < charges.length; i++)
+      if (this.findFor(charges[i]!) !== undefined) return this.applyFrom(charges);
     return undefined;
+  }
+
+  /**
+   * What a charge becomes by the overrides alone: itself without one, or under other numbers. Undefined where the client is exempt or
+   * blocked.
+   */
+  askedFor(charge: PolicyCharge): PolicyCharge | undefined {
+    const override = this.findFor(charge);
+    if (override === undefined) return charge;
+    return override.kind === 'numbers' ? this.own(charge, override) : undefined;
+  }
+
+  /** As `find`, remembered with the charge. */
+  private findFor(charge: PolicyCharge): ActiveOverride | undefined {
+    if (charge.overridesSeen === this.edition) {
+      const known = charge.foundOverride;
+      if (known === undefined || known.endsAtMs === 0 || known.endsAtMs > this.nowMs()) return known;
+    }
+    const found = this.find(charge.policy, charge.identity);
+    charge.foundOverride = found;
+    charge.overridesSeen = this.edition;
+    return found;
+  }
+
+  /** The charge under the numbers of an override. */
+  private own(charge: PolicyCharge, override: ActiveOverride): PolicyCharge {
+    const { policy, identity, cost, mode } = charge;
+    const known = override.charges?.get(policy);
+    // An override of all clients together meets several identities.
+    if (known !== undefined && known.cost === cost && known.mode === mode && known.identity === identity) return known;
+    const own = chargeOf(this.variant(policy, override), policy.keyPrefix, identity, cost, mode, override.version);
+    flatten(own.key); // it is kept
+    override.charges ??= new WeakMap();
+    override.charges.set(policy, own);
+    return own;
   }
 
   /** The policy with the numbers of an override for this identity; the policy itself without one. */
@@ -114,29 +148,30 @@ export class ActiveOverrides {
   private applyFrom(charges: readonly PolicyCharge[]): OverriddenRequest {
     const all: PolicyCharge[] = [];
     const asked: PolicyCharge[] = [];
-    const blocks = new Map<number, ChargeVerdict>();
+    let blocks: Map<number, ChargeVerdict> | undefined;
     let [exempt, changed] = [0, 0];
-    for (const charge of charges) {
-      const override = this.find(charge.policy, charge.identity);
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i]!;
+      const override = this.findFor(charge);
       const counted = charge.shadow ? 0 : 1;
-      const { policy, identity, cost, mode } = charge;
       if (override === undefined) asked.push(charge);
       else if (override.kind === 'exempt') exempt += counted;
       else if (override.kind === 'numbers') {
         changed += counted;
-        const own = chargeOf(this.variant(policy, override), policy.keyPrefix, identity, cost, mode, override.version);
+        const own = this.own(charge, override);
         asked.push(own);
         all.push(own);
         continue;
       } else if (!charge.shadow) {
         // A shadow rejects nobody: a change of the policy's mode may have come after the override.
+        blocks ??= new Map();
         blocks.set(all.length, blockUntil(override.endsAtMs === 0 ? Infinity : override.endsAtMs - this.nowMs()));
         all.push({ ...charge, override: override.version });
         continue;
       }
       all.push(charge);
     }
-    return { all, asked, blocks, counts: { changed, exempt, blocked: blocks.size } };
+    return { all, asked, blocks: blocks ?? NO_BLOCKS, counts: { changed, exempt, blocked: blocks?.size ?? 0 } };
   }
 
   /** Numbers that another version of the application has set may not fit the policy of this one: it stays as it is then. */

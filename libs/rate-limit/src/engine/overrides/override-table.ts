@@ -1,6 +1,7 @@
 import type { PolicyNumbers } from '../../policy/policy.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { OverrideRecord } from '../../stores/override-log.js';
+import type { PolicyCharge } from '../policy-charge.js';
 import type { OverrideChange } from './override.js';
 import { type OverrideKey, readBody } from './override-text.js';
 
@@ -15,6 +16,8 @@ export interface ActiveOverride {
   readonly endsAtMs: number;
   /** The variants of the policies that it was asked for, so that a decision checks nothing twice. */
   variants: WeakMap<BoundPolicy, BoundPolicy> | undefined;
+  /** The charges under its numbers that were made last, by the policy as requests ask it: most requests of a client ask the same. */
+  charges: WeakMap<BoundPolicy, PolicyCharge> | undefined;
 }
 
 /** The tag under which the overrides of policies that count all clients together stand: no identity has an empty tag. */
@@ -104,5 +107,5 @@ function activeOf(
 ): ActiveOverride | undefined {
   if (change === undefined) return undefined;
   const kind = change.exempt === true ? 'exempt' : change.blocked === true ? 'blocked' : 'numbers';
-  return { policy, scope, kind, change, version, endsAtMs, variants: undefined };
+  return { policy, scope, kind, change, version, endsAtMs, variants: undefined, charges: undefined };
 }

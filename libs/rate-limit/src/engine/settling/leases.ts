@@ -10,19 +10,10 @@ import type { Receipt } from '../judgement.js';
 const RENEWALS = 4;
 const MICROSECONDS = 1000;
 
-/** One policy's lease of a request. */
-interface Lease {
-  /** When it ends, as its keeper last said it. */
-  receipt: Receipt;
-  /** The round of its group in which it was taken or last renewed. */
-  round: number;
-  isRenewing: boolean;
-  isReleased: boolean;
-}
-
 /** The leases of one length that requests hold. */
 interface Group {
-  readonly held: Set<Lease>;
+  readonly length: number;
+  readonly held: Set<RenewedLease>;
   round: number;
   isArmed: boolean;
 }
@@ -32,11 +23,53 @@ export interface HeldLease {
   /** The place of its charge among those of its request. */
   readonly index: number;
   /** Renews it from now on: its release is certain to come. */
-  readonly keep: () => void;
+  keep(): void;
   /** Renews it no longer, until it is kept again: it ends by itself. */
-  readonly lapse: () => void;
+  lapse(): void;
   /** Releases it. Only the first call does anything. */
-  readonly release: () => void;
+  release(): void;
+}
+
+class RenewedLease implements HeldLease {
+  /** The round of its group in which it was taken or last renewed. */
+  round = 0;
+  isRenewing = false;
+  isReleased = false;
+
+  /**
+   * @param receipt when it ends, as its keeper last said it
+   * @param group the leases of its length
+   */
+  constructor(
+    public receipt: Receipt,
+    readonly group: Group,
+    private readonly leases: Leases,
+  ) {}
+
+  get index(): number {
+    return this.receipt.index;
+  }
+
+  keep(): void {
+    if (!this.isReleased) this.leases.keep(this);
+  }
+
+  lapse(): void {
+    this.group.held.delete(this);
+  }
+
+  release(): void {
+    if (this.isReleased) return;
+    this.isReleased = true;
+    this.group.held.delete(this);
+    // Its end is not known before the renewal is answered.
+    if (!this.isRenewing) this.free();
+  }
+
+  free(): void {
+    const { keeper, proof } = this.receipt;
+    keeper.refund([proof]);
+  }
 }
 
 /**
@@ -68,65 +101,47 @@ export class Leases {
 
   /** The leases among the receipts of a request. */
   of(receipts: readonly Receipt[]): readonly HeldLease[] {
-    return receipts.flatMap((receipt): HeldLease[] => {
-      if (receipt.charge.algorithm.lease === undefined) return [];
-      const lease: Lease = { receipt, round: 0, isRenewing: false, isReleased: false };
-      return [
-        {
-          index: receipt.index,
-          keep: () => this.keep(lease),
-          lapse: () => void this.groupOf(lease).held.delete(lease),
-          release: () => this.release(lease),
-        },
-      ];
-    });
+    const leases: RenewedLease[] = [];
+    for (let i = 0; i < receipts.length; i++) {
+      const receipt = receipts[i]!;
+      const { lease } = receipt.charge.algorithm;
+      if (lease !== undefined) leases.push(new RenewedLease(receipt, this.groupOf(lease.length), this));
+    }
+    return leases;
   }
 
-  private keep(lease: Lease): void {
-    if (lease.isReleased) return;
-    const group = this.groupOf(lease);
+  /** Renews a lease from now on. */
+  keep(lease: RenewedLease): void {
+    const { group } = lease;
     lease.round = group.round;
     group.held.add(lease);
-    if (!group.isArmed) this.arm(lease.receipt.proof.algorithm.lease!.length, group);
+    if (!group.isArmed) this.arm(group);
   }
 
-  private release(lease: Lease): void {
-    if (lease.isReleased) return;
-    lease.isReleased = true;
-    this.groupOf(lease).held.delete(lease);
-    // Its end is not known before the renewal is answered.
-    if (!lease.isRenewing) this.free(lease);
-  }
-
-  private free({ receipt: { keeper, proof } }: Lease): void {
-    keeper.refund([proof]);
-  }
-
-  private groupOf({ receipt }: Lease): Group {
-    const length = receipt.proof.algorithm.lease!.length;
+  private groupOf(length: number): Group {
     let group = this.groups.get(length);
-    if (group === undefined) this.groups.set(length, (group = { held: new Set(), round: 0, isArmed: false }));
+    if (group === undefined) this.groups.set(length, (group = { length, held: new Set(), round: 0, isArmed: false }));
     return group;
   }
 
   /** Begins a round. The timer stands still while nothing is held. */
-  private arm(length: number, group: Group): void {
+  private arm(group: Group): void {
     group.isArmed = true;
     this.timer(
-      length / RENEWALS / MICROSECONDS,
+      group.length / RENEWALS / MICROSECONDS,
       () => {
         group.isArmed = false;
         if (group.held.size === 0) return;
         group.round++;
         // A lease of this round is younger than a part: its turn is at the next one.
         for (const lease of group.held) if (lease.round < group.round - 1) this.renew(lease, group);
-        this.arm(length, group);
+        this.arm(group);
       },
       true,
     );
   }
 
-  private renew(lease: Lease, group: Group): void {
+  private renew(lease: RenewedLease, group: Group): void {
     if (lease.isRenewing) return;
     lease.isRenewing = true;
     const { charge, proof, keeper } = lease.receipt;
@@ -144,7 +159,7 @@ export class Leases {
   }
 
   /** @param verdict undefined: the store has not answered */
-  private renewed(lease: Lease, verdict?: Verdict, round = lease.round): void {
+  private renewed(lease: RenewedLease, verdict?: Verdict, round = lease.round): void {
     lease.isRenewing = false;
     const { receipt } = lease;
     if (verdict?.allowed === true) {
@@ -160,6 +175,6 @@ export class Leases {
         ),
       );
     }
-    if (lease.isReleased) this.free(lease);
+    if (lease.isReleased) lease.free();
   }
 }

@@ -12,6 +12,20 @@ const LONGEST_OPEN = 600_000_000;
 const MAX_OF_KEY = 1_000;
 const MAX_OPEN = 100_000;
 
+/** Keys looked at for each charge that is opened: more than one, so that sweeping outruns growth. */
+const SWEEP = 2;
+/** Keys that are kept although nothing is open under them: most clients come again, and a new key costs more than a charge. */
+const MAX_IDLE = 10_000;
+
+/** The keys of one policy. */
+interface OpenPolicy {
+  readonly policyKey: string | undefined;
+  /** All that are known. */
+  known: number;
+  /** Those that something is open under, or asked for. */
+  busy: number;
+}
+
 /** What is open under one key. */
 class OpenKey {
   /** Reservations that the store has not answered. */
@@ -19,7 +33,11 @@ class OpenKey {
   /** In the order of their `resetAt`. */
   receipts: ChargeReceipt[] = [];
 
-  constructor(readonly policyKey: string | undefined) {}
+  constructor(readonly policy: OpenPolicy) {}
+
+  get isIdle(): boolean {
+    return this.asking === 0 && this.receipts.length === 0;
+  }
 }
 
 /**
@@ -30,10 +48,13 @@ class OpenKey {
  * their policy has something open.
  */
 export class OpenCharges {
-  /** The keys that something is open under or asked for, the last one used last. */
+  /** The keys that something is open under or asked for, and some under which nothing is any more. */
   private readonly keys = new Map<string, OpenKey>();
-  /** How many of the keys are of a policy. */
-  private readonly policies = new Map<string | undefined, number>();
+  private readonly policies = new Map<string | undefined, OpenPolicy>();
+  /** Goes round all keys. */
+  private hand = this.keys.entries();
+  /** Keys that something is open under or asked for. */
+  private busy = 0;
   private count = 0;
 
   /** @param uncertain called with the keys of a request whose rejection is an estimate */
@@ -46,7 +67,9 @@ export class OpenCharges {
 
   /** Whether the charge's policy has something open for its identity. */
   isOpen({ policyKey, key }: Charge): boolean {
-    return this.keys.size !== 0 && this.policies.has(policyKey) && this.keys.has(key);
+    if (this.busy === 0) return false;
+    const policy = this.policies.get(policyKey);
+    return policy !== undefined && policy.busy > 0 && this.keys.get(key)?.isIdle === false;
   }
 
   /** Whether a request has to be decided by `decide`. */
@@ -80,9 +103,10 @@ export class OpenCharges {
     const open = this.keys.get(key);
     const at = open?.receipts.lastIndexOf(receipt) ?? -1;
     if (open === undefined || at < 0) return;
-    open.receipts.splice(at, 1);
+    if (open.receipts.length === 1) open.receipts.length = 0;
+    else open.receipts.splice(at, 1);
     this.count--;
-    this.drop(key, open);
+    this.rest(open);
   }
 
   /** Forgets what is open under keys whose states are forgotten. */
@@ -90,40 +114,52 @@ export class OpenCharges {
     for (const key of keys) {
       const open = this.keys.get(key);
       if (open === undefined) continue;
+      if (open.receipts.length === 0) continue;
       this.count -= open.receipts.length;
       open.receipts = [];
-      this.drop(key, open);
+      this.rest(open);
     }
   }
 
   /** The charges as the store has to be asked. A reservation that is asked at the same time may be open at the answer. */
   private begin<C extends Charge>(charges: readonly C[]): readonly C[] {
-    const asked = charges.map((charge) =>
-      !reserves(charge) && this.isOpen(charge) ? { ...charge, shortfall: true } : charge,
-    );
-    for (const charge of charges) if (reserves(charge)) this.keyOf(charge).asking++;
-    return asked;
+    let asked: C[] | undefined;
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i]!;
+      if (reserves(charge) || !this.isOpen(charge)) continue;
+      asked ??= [...charges];
+      asked[i] = { ...charge, shortfall: true };
+    }
+    for (let i = 0; i < charges.length; i++) {
+      if (!reserves(charges[i]!)) continue;
+      const open = this.keyOf(charges[i]!);
+      if (open.isIdle) this.wake(open);
+      open.asking++;
+    }
+    return asked ?? charges;
   }
 
   private end(charges: readonly Charge[]): void {
-    for (const charge of charges) {
-      const open = reserves(charge) ? this.keys.get(charge.key) : undefined;
+    for (let i = 0; i < charges.length; i++) {
+      const open = reserves(charges[i]!) ? this.keys.get(charges[i]!.key) : undefined;
       if (open === undefined) continue;
       open.asking--;
-      this.drop(charge.key, open);
+      this.rest(open);
     }
   }
 
   private told(charges: readonly Charge[], verdict: Verdict): Verdict {
-    const { at, allowed } = verdict;
-    let changed = false;
-    const told = verdict.charges.map((one, i) => {
+    const { at, allowed, charges: verdicts } = verdict;
+    let told: ChargeVerdict[] | undefined;
+    for (let i = 0; i < verdicts.length; i++) {
+      const one = verdicts[i]!;
       const said = one.allowed ? this.toldAllowed(charges[i]!, one, verdict) : this.toldRejected(charges[i]!, one, at);
-      changed ||= said !== one;
-      return said;
-    });
+      if (said === one) continue;
+      told ??= [...verdicts];
+      told[i] = said;
+    }
     this.end(charges);
-    if (!changed) return verdict;
+    if (told === undefined) return verdict;
     if (!allowed) this.uncertain(charges.flatMap(({ key, shardKeys = [] }) => [key, ...shardKeys]));
     return { allowed, at, charges: told };
   }
@@ -155,28 +191,53 @@ export class OpenCharges {
     if (this.count >= MAX_OPEN) return;
     let i = receipts.length;
     while (i > 0 && receipts[i - 1]!.resetAt > receipt.resetAt) i--;
-    receipts.splice(i, 0, receipt);
+    if (i === receipts.length) receipts.push(receipt);
+    else receipts.splice(i, 0, receipt);
     this.count++;
   }
 
   private keyOf({ key, policyKey }: Charge): OpenKey {
     let open = this.keys.get(key);
-    if (open === undefined) {
-      flatten(key);
-      open = new OpenKey(policyKey);
-      this.policies.set(policyKey, (this.policies.get(policyKey) ?? 0) + 1);
-    } else this.keys.delete(key); // so that the map's order is that of their use
+    if (open !== undefined) return open;
+    let policy = this.policies.get(policyKey);
+    if (policy === undefined) this.policies.set(policyKey, (policy = { policyKey, known: 0, busy: 0 }));
+    policy.known++;
+    flatten(key);
+    open = new OpenKey(policy);
     this.keys.set(key, open);
     return open;
   }
 
-  /** Drops what nobody has settled: of the key that was not used for the longest time. */
+  /** Something is open under the key from now on. */
+  private wake({ policy }: OpenKey): void {
+    policy.busy++;
+    this.busy++;
+  }
+
+  /** Something of the key was closed. */
+  private rest(open: OpenKey): void {
+    if (!open.isIdle) return;
+    open.policy.busy--;
+    this.busy--;
+  }
+
+  /** Looks at the next keys: drops what nobody has settled, and forgets keys without anything open beyond those that may stay. */
   private sweep(at: number): void {
-    for (const [key, open] of this.keys) {
+    for (let looks = 0; looks < SWEEP; looks++) {
+      const next = this.hand.next();
+      if (next.done === true) {
+        this.hand = this.keys.entries();
+        return;
+      }
+      const [key, open] = next.value;
       this.dropOld(open, at);
-      this.drop(key, open);
-      return;
+      if (open.isIdle && this.keys.size - this.busy > MAX_IDLE) this.forgetKey(key, open);
     }
+  }
+
+  private forgetKey(key: string, { policy }: OpenKey): void {
+    this.keys.delete(key);
+    if (--policy.known === 0) this.policies.delete(policy.policyKey);
   }
 
   private dropOld(open: OpenKey, at: number): void {
@@ -184,13 +245,6 @@ export class OpenCharges {
     if (receipts.length === 0 || receipts[0]!.at + LONGEST_OPEN > at) return;
     open.receipts = receipts.filter((receipt) => receipt.at + LONGEST_OPEN > at);
     this.count -= receipts.length - open.receipts.length;
-  }
-
-  private drop(key: string, { asking, receipts, policyKey }: OpenKey): void {
-    if (asking > 0 || receipts.length > 0) return;
-    this.keys.delete(key);
-    const others = this.policies.get(policyKey)! - 1;
-    if (others === 0) this.policies.delete(policyKey);
-    else this.policies.set(policyKey, others);
+    this.rest(open);
   }
 }

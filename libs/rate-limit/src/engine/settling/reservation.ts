@@ -1,5 +1,6 @@
 import type { Decision } from '../../policy/decision.js';
 import type { RateLimitStoreError } from '../../stores/store.js';
+import type { Answer } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
 import { ReservationClosedError } from '../errors.js';
 
@@ -38,7 +39,7 @@ export interface Settler {
   /** @throws {TypeError} when the store cannot settle at this cost; nothing changes */
   check(finalCost: number): void;
   /** Never rejects. */
-  settle(finalCost: number): Promise<Settlement>;
+  settle(finalCost: number): Answer<Settlement>;
 }
 
 /**
@@ -84,16 +85,19 @@ export class Reservation {
    *   nothing changes, and the reservation stays open
    */
   async settle(finalCost: number): Promise<Settlement> {
-    return this.#settle(finalCost, `settle(${shown(finalCost)})`, 'was settled before');
+    return this.#settle(finalCost, 'settle', 'was settled before');
   }
 
   /** Refunds the whole reservation, as `settle(0)` does. */
   async cancel(): Promise<Settlement> {
-    return this.#settle(0, 'cancel()', 'was cancelled before');
+    return this.#settle(0, 'cancel', 'was cancelled before');
   }
 
-  #settle(finalCost: number, call: string, closed: string): Promise<Settlement> {
-    if (this.#closed !== undefined) throw new ReservationClosedError(`${call}: the reservation ${this.#closed}`);
+  #settle(finalCost: number, call: 'settle' | 'cancel', closed: string): Answer<Settlement> {
+    if (this.#closed !== undefined) {
+      const called = call === 'settle' ? `settle(${shown(finalCost)})` : 'cancel()';
+      throw new ReservationClosedError(`${called}: the reservation ${this.#closed}`);
+    }
     if (!Number.isSafeInteger(finalCost) || finalCost < 0) {
       throw new TypeError(
         `Reservation.settle: the final cost of a reservation must be a whole number from 0, got ${shown(finalCost)}`,

@@ -1,5 +1,6 @@
 import type { ChargeSettlement, SettledCharge } from '../../stores/store.js';
 import { reserves } from '../../stores/charge.js';
+import { type Answer, attempt } from '../../util/answer.js';
 import type { Receipt } from '../judgement.js';
 import type { PolicySettlement, Settlement, SettledBy, Settler } from './reservation.js';
 
@@ -9,14 +10,14 @@ export class ReservedCharges implements Settler {
 
   /** @param receipts of a judgement: those of mode `'reserve'` are reserved */
   constructor(receipts: readonly Receipt[]) {
-    this.receipts = receipts.filter(({ charge }) => reserves(charge));
+    this.receipts = receipts.every(isReserved) ? receipts : receipts.filter(isReserved);
   }
 
   check(finalCost: number): void {
     this.checkEach(this.receipts.map(() => finalCost));
   }
 
-  settle(finalCost: number): Promise<Settlement> {
+  settle(finalCost: number): Answer<Settlement> {
     return this.settleEach(this.receipts.map(() => finalCost));
   }
 
@@ -25,36 +26,34 @@ export class ReservedCharges implements Settler {
    * @throws {TypeError} when the store cannot settle at these costs; nothing changes
    */
   checkEach(finalCosts: readonly number[]): void {
-    this.receipts[0]?.keeper.checkSettlements(this.settlements(finalCosts));
+    this.receipts[0]?.keeper.checkCosts(this.receipts, finalCosts);
   }
 
   /** Never rejects. @param finalCosts as of `checkEach` */
-  async settleEach(finalCosts: readonly number[]): Promise<Settlement> {
-    try {
-      return await this.settleIn(finalCosts);
-    } finally {
+  settleEach(finalCosts: readonly number[]): Answer<Settlement> {
+    // Neither `onStoreFailure: 'open'` nor an override that exempts a client charges anything.
+    const keeper = this.receipts[0]?.keeper;
+    if (keeper === undefined) return { settledBy: 'none', policies: [] };
+    if (this.receipts.every(({ proof }, i) => proof.cost === finalCosts[i])) {
       this.close();
+      return this.settlement(finalCosts, keeper.by, []);
     }
+    return attempt<readonly (SettledCharge | undefined)[], Settlement>(
+      () => keeper.settle(this.settlements(finalCosts)),
+      (settled) => {
+        this.close();
+        return this.settlement(finalCosts, keeper.by, settled);
+      },
+      (error) => {
+        this.close();
+        return { ...this.settlement(finalCosts, 'none', []), error: keeper.failure(error, 'settle') };
+      },
+    );
   }
 
   /** Leaves the charges as they are: a rejection that they cause is certain from now on. */
   close(): void {
     for (const { keeper, charge, proof } of this.receipts) keeper.open.close(charge, proof);
-  }
-
-  private async settleIn(finalCosts: readonly number[]): Promise<Settlement> {
-    // Neither `onStoreFailure: 'open'` nor an override that exempts a client charges anything.
-    const keeper = this.receipts[0]?.keeper;
-    if (keeper === undefined) return { settledBy: 'none', policies: [] };
-    const settlements = this.settlements(finalCosts);
-    if (settlements.every(({ receipt, finalCost }) => receipt.cost === finalCost)) {
-      return this.settlement(finalCosts, keeper.by, []);
-    }
-    try {
-      return this.settlement(finalCosts, keeper.by, await keeper.settle(settlements));
-    } catch (error) {
-      return { ...this.settlement(finalCosts, 'none', []), error: keeper.failure(error, 'settle') };
-    }
   }
 
   private settlements(finalCosts: readonly number[]): ChargeSettlement[] {
@@ -76,13 +75,18 @@ export class ReservedCharges implements Settler {
       if (done === undefined || by === 'none') {
         return { policy: policy.name, settledBy: 'none', refunded: 0, charged: 0, beyondOverdraft: 0 };
       }
-      const more = Math.max(0, finalCosts[i]! - proof.cost);
-      return { policy: policy.name, settledBy: by, ...done, beyondOverdraft: more - done.charged };
+      const { refunded, charged } = done;
+      const beyondOverdraft = Math.max(0, finalCosts[i]! - proof.cost) - charged;
+      return { policy: policy.name, settledBy: by, refunded, charged, beyondOverdraft };
     });
     const [first] = policies;
     const alike = policies.every(({ settledBy }) => settledBy === first?.settledBy);
     return { settledBy: alike ? (first?.settledBy ?? 'none') : 'partly', policies };
   }
+}
+
+function isReserved({ charge }: Receipt): boolean {
+  return reserves(charge);
 }
 
 /** The overdraft of a charge. A shard, or this process's share of the limit, has its part of the policy's. */

@@ -1,6 +1,6 @@
 import { bytesPerCost } from '../../algorithms/capabilities/footprint.js';
 import { flatten } from '../../util/flat-text.js';
-import { askedCost, takes } from '../charge.js';
+import { askedCost, type BlockCharge, type Charge, takes } from '../charge.js';
 import { Activity, askedOnce } from './activity.js';
 import { bytesOf, type Entry, type Held, isHeld, type KeptAlgorithm } from './entry.js';
 import { OverflowStates } from './overflow-states.js';
@@ -84,6 +84,17 @@ export class Entries {
     return this.entries.get(key);
   }
 
+  /** The entry of a charge's key. A charge that may be used again remembers it: a look into a large map is far in memory. */
+  of(charge: Charge | BlockCharge): Entry | undefined {
+    const { entry: known, key } = charge;
+    if (known === undefined) return this.entries.get(key);
+    // A copy of the charge may have another key.
+    if (known.home === this && known.key === key) return known as Entry;
+    const entry = this.entries.get(key);
+    if (entry !== undefined) charge.entry = entry;
+    return entry;
+  }
+
   /** Call it before a request's entries are looked up. */
   begin(now: number): void {
     this.activity.begin(now);
@@ -110,7 +121,7 @@ export class Entries {
 
   add(key: string, algorithm: KeptAlgorithm, state: unknown, expiresAt: number): void {
     flatten(key);
-    this.entries.set(key, { algorithm, state, expiresAt, seen: this.activity.first, home: this });
+    this.entries.set(key, { key, algorithm, state, expiresAt, seen: this.activity.first, home: this });
     this.estimate += bytesOf(key, algorithm, state);
     this.toSweep += SWEEP_NEW;
   }

@@ -1,13 +1,18 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { sizeOf } from '../../algorithms/capabilities/footprint.js';
 import type { BlockLevel } from '../../algorithms/block.js';
+import type { BlockCharge, Charge, StateEntry } from '../charge.js';
 import type { Found, FoundBlock } from '../judge.js';
+
+const UNREAD: BlockLevel = { left: 0, count: 0 };
 
 /** What a store needs to know of a kept state. */
 export type KeptAlgorithm = Pick<Algorithm, 'limit' | 'remaining' | 'read' | 'footprint'>;
 
 /** The state of a key, or the state that keys without room share. */
-export interface Entry {
+export interface Entry extends StateEntry {
+  /** Empty for a shared state. */
+  readonly key: string;
   algorithm: KeptAlgorithm;
   /** Undefined for a shared state that nothing was taken from. */
   state: unknown;
@@ -23,17 +28,28 @@ export interface EntryHandle {
   entry: Entry | undefined;
 }
 
-/** A charge of a request, with the entry of its key if there is one. */
-export interface Held extends Found {
-  entry: Entry | undefined;
-  readonly block: HeldBlock | undefined;
+/** A charge of a request, with the entry of its key if there is one. A class: V8 then keeps one shape for all of them. */
+export class Held implements Found {
+  level: unknown = undefined;
+  refundMarker: readonly number[] | undefined = undefined;
+
+  constructor(
+    readonly charge: Charge,
+    public entry: Entry | undefined,
+    readonly block: HeldBlock | undefined,
+  ) {}
 }
 
 /** The block of a charge, with the entry of its key if there is one. */
-export interface HeldBlock extends FoundBlock {
-  readonly entry: Entry | undefined;
+export class HeldBlock implements FoundBlock {
+  level = UNREAD;
   /** The level before the decision. */
-  before: BlockLevel;
+  before = UNREAD;
+
+  constructor(
+    readonly charge: BlockCharge,
+    readonly entry: Entry | undefined,
+  ) {}
 }
 
 /** Bytes of an entry beside its state and the characters of its key: its objects, and its part of a sparsely filled table. */

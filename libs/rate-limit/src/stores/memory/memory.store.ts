@@ -1,17 +1,17 @@
 import { getHeapStatistics } from 'node:v8';
-import { type BlockCharge, type Charge, takes, tellsShortfall } from '../charge.js';
+import { type Charge, takes, tellsShortfall } from '../charge.js';
 import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { bytesPerCost, sizeOf } from '../../algorithms/capabilities/footprint.js';
-import type { Block, BlockLevel } from '../../algorithms/block.js';
+import type { Block } from '../../algorithms/block.js';
 import { judge } from '../judge.js';
 import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../receipt.js';
 import type { Clock, RateLimitStore, Verdict } from '../store.js';
 import type { StoreTraits } from '../traits.js';
 import { Entries } from './entries.js';
-import type { Entry, Held, HeldBlock, EntryHandle } from './entry.js';
+import { type Entry, type EntryHandle, Held, HeldBlock } from './entry.js';
 import { type PlainStore, PlainVerdict } from './plain.js';
 
 export interface MemoryStoreOptions {
@@ -31,7 +31,6 @@ export interface MemoryStoreOptions {
   maxSkew?: Duration;
 }
 
-const UNREAD: BlockLevel = { left: 0, count: 0 };
 /** Microseconds that expired states are kept with a clock of the application, as in Redis. */
 const MINUTE = 60_000_000;
 /** The default part of V8's heap that a store may take. */
@@ -120,11 +119,9 @@ export class MemoryStore implements RateLimitStore, PlainStore {
   consumePlain(place: EntryHandle | undefined, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict {
     const { entries } = this;
     const now = this.begin();
-    let entry = place?.entry;
-    if (entry === undefined || entry.home !== entries) {
-      entry = entries.get(charge.key);
-      if (place !== undefined) place.entry = entry;
-    }
+    let entry = place === undefined ? entries.of(charge) : place.entry;
+    if (place !== undefined && (entry === undefined || entry.home !== entries))
+      entry = place.entry = entries.of(charge);
     if (entry === undefined || !entries.hasBytesFor(1)) return PlainVerdict.of(this.consumeAll([charge], now));
     entries.touch(entry, algorithm);
     const level = algorithm.read(entry.state, now, this.maxSkew);
@@ -161,10 +158,11 @@ export class MemoryStore implements RateLimitStore, PlainStore {
     const verdict = judge(held, now);
     for (let i = 0; i < held.length; i++) {
       const one = held[i]!;
+      const { charge } = one;
       // Of an allowed request, only a shadow is not charged.
-      const charged = verdict.allowed && verdict.charges[i]!.allowed && takes(charges[i]!);
+      const charged = verdict.allowed && verdict.charges[i]!.allowed && takes(charge);
       if (charged || this.isAhead(one, now)) this.write(one, now);
-      if (charged && tellsShortfall(charges[i]!)) charges[i]!.algorithm.refunds?.markers?.hold(one.entry?.state, now);
+      if (charged && tellsShortfall(charge)) charge.algorithm.refunds?.markers?.hold(one.entry?.state, now);
     }
     for (let i = 0; i < held.length; i++) if (held[i]!.block !== undefined) this.writeBlock(held[i]!.block!, held, now);
     this.entries.tidy(now); // after the last write: a forgotten entry must not be written
@@ -228,12 +226,9 @@ export class MemoryStore implements RateLimitStore, PlainStore {
   }
 
   private hold(charge: Charge): Held {
-    const { key, block } = charge;
-    return { charge, entry: this.entries.get(key), level: undefined, block: block && this.holdBlock(block) };
-  }
-
-  private holdBlock(charge: BlockCharge): HeldBlock {
-    return { charge, entry: this.entries.get(charge.key), level: UNREAD, before: UNREAD };
+    const { block } = charge;
+    const { entries } = this;
+    return new Held(charge, entries.of(charge), block && new HeldBlock(block, entries.of(block)));
   }
 
   private read(held: Held, now: number): void {

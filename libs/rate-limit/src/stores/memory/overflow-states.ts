@@ -24,7 +24,7 @@ export class OverflowStates {
     if (entry !== undefined) return entry;
     if (this.entries.size >= MAX_SHARED) this.forgetOldest();
     flatten(policy);
-    entry = { algorithm, state: undefined, expiresAt: 0, seen: 0, home: undefined };
+    entry = { key: '', algorithm, state: undefined, expiresAt: 0, seen: 0, home: undefined };
     this.entries.set(policy, entry);
     this.grown(bytesOf(policy, algorithm, undefined));
     return entry;

@@ -1,0 +1,128 @@
+import { valueText } from '../../identity/identity-tag.js';
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import type { Entry, EntryHandle } from '../../stores/memory/entry.js';
+import { flatten, ownText } from '../../util/flat-text.js';
+import { isPlain } from '../plain.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import type { CallOptions, MaybeNone } from './call-charges.js';
+
+/** Charges that are kept, ready made: building and hashing their keys costs more than the rest of a decision. */
+const MAX_KEPT = 40_000;
+/** Calls that are kept of one client: those with other policies or options push out the one that was made first. */
+const MAX_OF_CLIENT = 4;
+/** Longer identities are not kept. API keys are not kept either: this process should not remember secrets. */
+const MAX_LENGTH = 64;
+
+/** The methods whose charges are kept. */
+export type KeptMethod = 'consume' | 'reserve' | 'acquire';
+
+/** A client whose charges for one call are kept. */
+export class KeptClient implements EntryHandle {
+  entry: Entry | undefined = undefined;
+  /** Another call of a client with the same value. */
+  next: KeptClient | undefined = undefined;
+  /** The only charge, if it is plain; undefined where the layers have to decide. */
+  readonly plain: PolicyCharge | undefined;
+  /** The policy of the first charge, with its numbers: it is at hand where the charge itself is not. */
+  readonly policy: BoundPolicy;
+  /** The cost of the first charge. */
+  readonly firstCost: number;
+
+  constructor(
+    readonly method: KeptMethod,
+    readonly kind: string,
+    readonly policies: readonly BoundPolicy[],
+    readonly cost: number | undefined,
+    readonly plan: string | null | undefined,
+    readonly timeZone: string | undefined,
+    readonly charges: readonly PolicyCharge[],
+  ) {
+    const first = charges[0]!;
+    this.plain = charges.length === 1 && isPlain(first) ? first : undefined;
+    this.policy = first.policy;
+    this.firstCost = first.cost;
+  }
+}
+
+const NO_OPTIONS: CallOptions = { cost: undefined, plan: undefined, timeZone: undefined };
+
+/** The charges of recent calls without a request. */
+export class KeptClients {
+  /** By the value of their identity. */
+  private byValue = new Map<string, KeptClient>();
+  private charges = 0;
+
+  /** A client that has asked the same before. */
+  find(
+    method: KeptMethod,
+    policies: readonly BoundPolicy[],
+    identity: MaybeNone,
+    { cost, plan, timeZone }: CallOptions = NO_OPTIONS,
+  ): KeptClient | undefined {
+    const value = valueText(identity?.value);
+    let known = value === undefined ? undefined : this.byValue.get(value);
+    for (; known !== undefined; known = known.next) {
+      if (
+        known.method === method &&
+        known.kind === identity!.kind &&
+        known.cost === cost &&
+        known.plan === plan &&
+        known.timeZone === timeZone &&
+        sameOf(known.policies, policies)
+      ) {
+        return known;
+      }
+    }
+    return undefined;
+  }
+
+  /** Keeps the charges of a call, if they may be kept. */
+  keep(
+    method: KeptMethod,
+    policies: readonly BoundPolicy[],
+    identity: MaybeNone,
+    { cost, plan, timeZone }: CallOptions = NO_OPTIONS,
+    charges: readonly PolicyCharge[],
+  ): void {
+    const text = valueText(identity?.value);
+    if (text === undefined || cost === 0 || !mayKeep(policies, identity!.kind, text, plan)) return;
+    if (this.charges >= MAX_KEPT) [this.byValue, this.charges] = [new Map(), 0]; // they are made anew
+    for (const charge of charges) {
+      flatten(charge.key);
+      flatten(charge.identity);
+      if (charge.block !== undefined) flatten(charge.block.key);
+    }
+    const value = ownText(text);
+    const client = new KeptClient(method, ownText(identity!.kind), policies, cost, plan, timeZone, charges);
+    client.next = this.byValue.get(value);
+    this.byValue.set(value, client);
+    this.charges += charges.length - cut(client);
+  }
+}
+
+/** Forgets the calls beyond `MAX_OF_CLIENT`. Returns how many charges they had. */
+function cut(client: KeptClient): number {
+  let last = client;
+  for (let i = 1; i < MAX_OF_CLIENT && last.next !== undefined; i++) last = last.next;
+  let charges = 0;
+  for (let { next } = last; next !== undefined; next = next.next) charges += next.charges.length;
+  last.next = undefined;
+  return charges;
+}
+
+/** A policy that is written in a call is the same one each time, in another array. */
+function sameOf(some: readonly BoundPolicy[], others: readonly BoundPolicy[]): boolean {
+  if (some === others) return true;
+  return some.length === others.length && some.every((one, i) => one === others[i]);
+}
+
+/** A client's plan changes, so what it was charged under is kept only where the call names the plan. */
+function mayKeep(
+  policies: readonly BoundPolicy[],
+  kind: string,
+  value: string,
+  plan: string | null | undefined,
+): boolean {
+  if (kind === 'api-key' || value.length > MAX_LENGTH) return false;
+  return plan !== undefined || policies.every(({ plans }) => plans === undefined);
+}
