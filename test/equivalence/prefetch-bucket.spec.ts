@@ -128,8 +128,8 @@ describe('a token bucket that prefetches tokens', () => {
     'admits no more than its textbook, whoever uses the tokens when, and is the same in both stores',
     async () => {
       await fc.assert(fc.asyncProperty(history, giveToBoth), histories(3));
-      // Fewer histories may miss one of them.
-      if (HISTORIES >= 500) expect(Math.min(seen.prefetched, seen.returned, seen.refunded)).toBeGreaterThan(0);
+      const least = Math.min(seen.prefetched, seen.returned, seen.refunded);
+      expect(HISTORIES < 500 || least > 0).toBe(true); // fewer histories may miss one of them
     },
     HISTORY_TIMEOUT_MS,
   );
