@@ -16,8 +16,8 @@ interface Denial extends KnownDenial {
 const MAX_DENIALS = 50_000;
 /** Charges of these denials at most: a request can have 32. */
 const MAX_CHARGES = 100_000;
-/** Resets known by their keys. Beyond them, every denial that was sent before is asked again. */
-const MAX_RESETS = 10_000;
+/** Resets known by their keys, in each of two maps. Beyond them, every denial that was sent before is asked again. */
+const MAX_RESETS = 5_000;
 /** The clocks of this process and of the store drift apart by at most 1 - DRIFT. */
 const DRIFT = 0.998;
 
@@ -32,7 +32,13 @@ export class DenialCache implements Denials {
   /** By the key of a charge that was rejected. */
   private readonly denials: LruMap<Denial>;
   /** By key: monotonic milliseconds of its last reset. A denial that was sent before is not certain any more. */
-  private readonly resets = new Map<string, number>();
+  private resets = new Map<string, number>();
+  /** The same of a time before. Two maps in turn: to find the oldest of one, V8 would pass all that were deleted. */
+  private olderResets = new Map<string, number>();
+  /** Monotonic milliseconds of the first and the last reset of `resets`, and of the last one of `olderResets`. */
+  private firstReset = -Infinity;
+  private lastReset = -Infinity;
+  private lastOlderReset = -Infinity;
   /** Monotonic milliseconds of the last reset of all keys. */
   private resetAt = -Infinity;
 
@@ -84,23 +90,27 @@ export class DenialCache implements Denials {
    */
   forget(keys: readonly string[]): void {
     const now = this.monotonicMs();
+    if (this.firstReset + this.maxMs < now || this.resets.size >= MAX_RESETS) this.beginResets(now);
+    this.lastReset = now;
     for (const key of keys) {
       this.denials.delete(key);
-      this.resets.delete(key); // so that the map's order is that of the resets
       this.resets.set(key, now);
     }
-    for (const [key, at] of this.resets) {
-      // A denial that was sent earlier than that is not certain any more in any case.
-      if (at + this.maxMs >= now && this.resets.size <= MAX_RESETS) break;
-      if (at + this.maxMs >= now) this.resetAt = at;
-      this.resets.delete(key);
-    }
+  }
+
+  private beginResets(now: number): void {
+    // A denial that was sent earlier than `maxMs` is not certain any more in any case.
+    if (this.lastOlderReset + this.maxMs >= now) this.resetAt = this.lastOlderReset;
+    this.olderResets = this.resets;
+    this.lastOlderReset = this.lastReset;
+    this.resets = new Map();
+    this.firstReset = now;
   }
 
   private isReset({ charges, sentAt }: Denial): boolean {
     if (sentAt <= this.resetAt) return true;
-    if (this.resets.size === 0) return false;
-    return charges.some(({ key }) => sentAt <= (this.resets.get(key) ?? -Infinity));
+    if (sentAt > this.lastReset) return false;
+    return charges.some(({ key }) => sentAt <= (this.resets.get(key) ?? this.olderResets.get(key) ?? -Infinity));
   }
 
   /** Keeps a denial until the first of the rejecting policies could allow the request: until then all of them reject it. */
