@@ -30,3 +30,8 @@ export function attempt<T, R>(
   }
   return andThen(answer, next, failed);
 }
+
+/** All values, once the last of them is there: at once where none is to come. */
+export function allOf<T>(answers: readonly Answer<T>[]): Answer<readonly T[]> {
+  return answers.some(isPromise) ? Promise.all(answers) : (answers as readonly T[]);
+}

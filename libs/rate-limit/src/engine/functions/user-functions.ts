@@ -2,6 +2,7 @@ import { Deadlines } from '../../stores/deadlines.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import type { PartOfExecution } from '../execution.js';
+import { type Answer, attempt } from '../../util/answer.js';
 import { adopted, isPromise } from '../../util/is-promise.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
 import { alwaysReadable, readable, reasonOf } from '../../util/thrown.js';
@@ -47,21 +48,25 @@ export class UserFunctions {
    * @param source the application's function
    * @param context of the request that it is called for
    */
-  async call<T>(
+  call<T>(
     kind: FunctionKind,
     warning: string,
     run: () => T | PromiseLike<T>,
     otherwise: () => T,
     source?: object,
     context?: object,
-  ): Promise<T> {
-    try {
-      const returned = run();
-      return isPromise(returned) ? await this.within(returned, source, context) : returned;
-    } catch (error) {
-      this.failed(kind, warning, error);
-      return otherwise();
-    }
+  ): Answer<T> {
+    return attempt<T, T>(
+      () => {
+        const returned = run();
+        return isPromise(returned) ? this.within(returned, source, context) : returned;
+      },
+      itself,
+      (error) => {
+        this.failed(kind, warning, error);
+        return otherwise();
+      },
+    );
   }
 
   /**
@@ -137,6 +142,10 @@ export class UserFunctions {
     this.observer.functionFailed(kind);
     this.warnings.warn(withHelp(`${warning}: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED'));
   }
+}
+
+function itself<T>(value: T): T {
+  return value;
 }
 
 /** `instanceof` throws for a proxy that was revoked. */

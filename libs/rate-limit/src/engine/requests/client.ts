@@ -66,37 +66,65 @@ export function whenGone(client: Client, listener: () => void): () => void {
   return end;
 }
 
-interface Watch {
-  readonly listeners: Set<() => void>;
-  readonly emitted: () => void;
+/** The listeners of one emitter. Most have one. */
+class Watch {
+  private only: (() => void) | undefined;
+  private all: Set<() => void> | undefined;
+
+  /** Listens to the emitter. */
+  readonly emitted = (): void => {
+    if (this.all === undefined) this.only?.();
+    else this.all.forEach((one) => one());
+  };
+
+  get isEmpty(): boolean {
+    return this.all === undefined ? this.only === undefined : this.all.size === 0;
+  }
+
+  add(listener: () => void): void {
+    if (this.all !== undefined) this.all.add(listener);
+    else if (this.only === undefined) this.only = listener;
+    else this.all = new Set([this.only, listener]);
+  }
+
+  /** False for a listener that was removed before. */
+  remove(listener: () => void): boolean {
+    if (this.all !== undefined) return this.all.delete(listener);
+    if (this.only !== listener) return false;
+    this.only = undefined;
+    return true;
+  }
 }
 
 /** Watches emitters for one event: one listener on each, however many requests a connection brings at once. */
 export class EventWatch {
-  private readonly watches = new WeakMap<Emitter, Watch>();
+  /** Under which an emitter keeps its watch: a WeakMap of all responses is a burden to the garbage collector. */
+  private readonly mark: symbol;
 
   /** @param event such as `'close'` */
-  constructor(private readonly event: string) {}
+  constructor(private readonly event: string) {
+    this.mark = Symbol(`rate limit ${event}`);
+  }
 
   /**
-   * Calls `listener` when the emitter emits the event.
+   * Calls `listener` when the emitter emits the event. A function listens to an emitter once.
    *
    * @returns what ends the watch
    */
   add(emitter: Emitter, listener: () => void): () => void {
-    let watch = this.watches.get(emitter);
+    const watched = emitter as Emitter & Record<symbol, Watch | undefined>;
+    const { event, mark } = this;
+    let watch = watched[mark];
     if (watch === undefined) {
-      const listeners = new Set<() => void>();
-      watch = { listeners, emitted: () => listeners.forEach((one) => one()) };
-      this.watches.set(emitter, watch);
-      emitter.on(this.event, watch.emitted);
+      watch = watched[mark] = new Watch();
+      emitter.on(event, watch.emitted);
     }
-    const { listeners, emitted } = watch;
-    listeners.add(listener);
+    const known = watch;
+    known.add(listener);
     return () => {
-      if (!listeners.delete(listener) || listeners.size > 0) return;
-      emitter.off(this.event, emitted);
-      this.watches.delete(emitter);
+      if (!known.remove(listener) || !known.isEmpty) return;
+      emitter.off(event, known.emitted);
+      watched[mark] = undefined;
     };
   }
 }

@@ -13,7 +13,7 @@ const COST = 10;
 class Calls {
   readonly pending = new PendingCharge(CHARGE, undefined);
   readonly step = { receipt: {}, receipts: [], cost: COST } as unknown as ReservedStep;
-  readonly settled: (readonly [ReservedStep, number][])[] = [];
+  readonly settled: (readonly (readonly [ReservedStep, number])[])[] = [];
   private readonly running = new Map<number, object>();
   private readonly functions: ((cost: number) => void)[] = [];
   private readonly settlements: Promise<void>[] = [];

@@ -1,6 +1,7 @@
 import { sameMeaning } from '../../policy/state-claims.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Outcome } from '../../policy/outcome.js';
+import { allOf, andThen, type Answer } from '../../util/answer.js';
 import type { Receipt } from '../judgement.js';
 import type { HeldLease } from './leases.js';
 import type { PolicyCharge } from '../policy-charge.js';
@@ -14,8 +15,11 @@ export interface ReservedStep {
   readonly cost: number;
 }
 
+/** The costs for good of the steps, or none where they are not to be settled any more. */
+export type DecidedCosts = () => readonly (readonly [ReservedStep, number])[];
+
 /** The final cost that a call's policy makes of its end; undefined: what was charged. */
-export type FinalCostOf = (policy: BoundPolicy, outcome: Outcome) => Promise<number | undefined>;
+export type FinalCostOf = (policy: BoundPolicy, outcome: Outcome) => Answer<number | undefined>;
 
 /**
  * What one policy has charged a request and does not have for good: a lease, or a cost that is settled. Several calls may share
@@ -25,7 +29,7 @@ export class PendingCharge {
   readonly leases: HeldLease[] = [];
   private readonly steps: ReservedStep[] = [];
   /** The final costs by the calls that have ended. */
-  private readonly costs: Promise<number | undefined>[] = [];
+  private readonly costs: Answer<number | undefined>[] = [];
   /** The calls that have not ended, each with its handler's policy. */
   private readonly calls = new Map<object, BoundPolicy>();
   /** Those of them whose end is certain to be told. */
@@ -111,12 +115,13 @@ export class PendingCharge {
    * The costs of the steps when all calls have ended, and the functions of their policies have answered: the highest of their
    * costs counts. Undefined where another call has joined meanwhile, whose end is waited for.
    */
-  async decided(): Promise<(() => readonly [ReservedStep, number][]) | undefined> {
+  decided(): Answer<DecidedCosts | undefined> {
     const known = this.costs.length;
-    const costs = await Promise.all(this.costs);
-    if (!this.isIdle || this.costs.length > known || this.settled !== undefined) return undefined;
-    // Asked again when it is settled: others may have joined, or settled it, while the functions of other policies were waited for.
-    return () => (this.isIdle && this.costs.length === known && this.settled === undefined ? this.settle(costs) : []);
+    return andThen(allOf(this.costs), (costs) => {
+      if (!this.isIdle || this.costs.length > known || this.settled !== undefined) return undefined;
+      // Asked again when it is settled: others may have joined, or settled it, while the functions of other policies were waited for.
+      return () => (this.isIdle && this.costs.length === known && this.settled === undefined ? this.settle(costs) : []);
+    });
   }
 
   /** Releases its leases. The next call of the request takes another one. */

@@ -1,9 +1,11 @@
 import type { Outcome } from '../../policy/outcome.js';
 import { reserves } from '../../stores/charge.js';
+import { allOf, type Answer } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
+import { adopted, isPromise } from '../../util/is-promise.js';
 import type { Judgement, Receipt } from '../judgement.js';
 import type { Leases } from './leases.js';
-import type { FinalCostOf, PendingCharge, ReservedStep } from './pending-charge.js';
+import type { DecidedCosts, FinalCostOf, PendingCharge, ReservedStep } from './pending-charge.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import type { RequestRecord } from '../requests/request-record.js';
 import { ReservedCharges } from './reserved-charges.js';
@@ -110,33 +112,38 @@ export class PendingCharges {
   }
 
   private of(call: object): CallCharges {
-    return new CallCharges(call, this.finalCostOf, (idle) => void this.settle(idle));
+    return new CallCharges(call, this.finalCostOf, (idle) => this.settle(idle));
   }
 
-  /** Never rejects: nobody waits for it. */
-  private async settle(idle: readonly PendingCharge[]): Promise<void> {
+  private settle(idle: readonly PendingCharge[]): void {
     for (const pending of idle) pending.release();
-    const decided = await Promise.all(idle.map((pending) => pending.decided()));
-    const settled = decided.flatMap((costs) => costs?.() ?? []);
-    const together = new Map<readonly Receipt[], (readonly [ReservedStep, number])[]>();
-    for (const one of settled) {
-      const [{ receipts }] = one;
-      const others = together.get(receipts);
-      if (others === undefined) together.set(receipts, [one]);
-      else others.push(one);
-    }
-    await Promise.all(
-      Array.from(together.values(), async (all) => {
-        const reserved = new ReservedCharges(all.map(([{ receipt }]) => receipt));
-        return this.settleSome(
-          reserved,
-          all.map(([, cost]) => cost),
-        );
-      }),
-    );
+    const decided = allOf(idle.map((pending) => pending.decided()));
+    if (isPromise(decided)) void decided.then((costs) => this.settleTogether(costs));
+    else this.settleTogether(decided);
   }
 
-  private async settleSome(reserved: ReservedCharges, costs: readonly number[]): Promise<void> {
+  /** Those of one judgement are settled in one call. */
+  private settleTogether(decided: readonly (DecidedCosts | undefined)[]): void {
+    const together = new Map<readonly Receipt[], (readonly [ReservedStep, number])[]>();
+    for (const costs of decided) {
+      for (const one of costs?.() ?? []) {
+        const [{ receipts }] = one;
+        const others = together.get(receipts);
+        if (others === undefined) together.set(receipts, [one]);
+        else others.push(one);
+      }
+    }
+    for (const all of together.values()) {
+      const reserved = new ReservedCharges(all.map(([{ receipt }]) => receipt));
+      this.settleSome(
+        reserved,
+        all.map(([, cost]) => cost),
+      );
+    }
+  }
+
+  /** Nobody waits for it. */
+  private settleSome(reserved: ReservedCharges, costs: readonly number[]): void {
     try {
       reserved.checkEach(costs);
     } catch (error) {
@@ -145,30 +152,35 @@ export class PendingCharges {
       this.functions.failed('settle', `policies ${names} were not settled, and their charges stay`, error);
       return;
     }
-    await reserved.settleEach(costs);
+    void reserved.settleEach(costs);
   }
 
   /** The cost of the whole request; undefined: what was charged, as a function that fails leaves it. */
   private readonly finalCostOf: FinalCostOf = ({ name, countIf, settle }, outcome) => {
-    const otherwise = (): undefined => undefined;
     if (countIf !== undefined) {
-      const counts = async (): Promise<number | undefined> => (boolean(await countIf(outcome)) ? undefined : 0);
-      return this.functions.call<number | undefined>(
+      const counts = (): Answer<number | undefined> => whenThere(countIf(outcome), costIfCounted);
+      return this.functions.call(
         'countIf',
         `countIf of policy '${name}' failed, the request counts`,
         counts,
-        otherwise,
+        asCharged,
       );
     }
-    if (settle === undefined) return Promise.resolve(undefined);
-    const settles = async (): Promise<number> => whole(await settle(outcome));
-    return this.functions.call<number | undefined>(
-      'settle',
-      `settle of policy '${name}' failed, its cost stays`,
-      settles,
-      otherwise,
-    );
+    if (settle === undefined) return undefined;
+    const settles = (): Answer<number | undefined> => whenThere(settle(outcome), whole);
+    return this.functions.call('settle', `settle of policy '${name}' failed, its cost stays`, settles, asCharged);
   };
+}
+
+const asCharged = (): undefined => undefined;
+
+/** An application may return anything that has a `then`. */
+function whenThere<T>(returned: unknown, read: (value: unknown) => T): Answer<T> {
+  return isPromise(returned) ? adopted(returned).then(read) : read(returned);
+}
+
+function costIfCounted(returned: unknown): number | undefined {
+  return boolean(returned) ? undefined : 0;
 }
 
 function boolean(returned: unknown): boolean {

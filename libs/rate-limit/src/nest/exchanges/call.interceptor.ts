@@ -1,5 +1,5 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { defer, finalize, map, type Observable, tap } from 'rxjs';
+import { map, type Observable, tap } from 'rxjs';
 import { Call } from './call.js';
 
 /**
@@ -11,24 +11,26 @@ class CallInterceptor implements NestInterceptor {
     const call = Call.of(context);
     if (call === undefined) return next.handle();
     let isAnswered = false;
-    return defer(() => {
-      call.began();
-      return next.handle();
-    }).pipe(
-      map((value: unknown) => {
-        isAnswered = true;
-        return call.returned(value);
-      }),
+    const answered = (): void => {
+      isAnswered = true;
+    };
+    const handled = next.handle();
+    const values = call.iterates ? handled.pipe(map((value: unknown) => call.returned(value))) : handled;
+    // One operator for all: each of them is a subscription more.
+    return values.pipe(
       tap({
+        subscribe: () => call.began(),
+        next: (value: unknown) => {
+          isAnswered = true;
+          if (!call.iterates) call.returned(value);
+        },
         error: (error: unknown) => {
           isAnswered = true;
           call.threw(error);
         },
-        complete: () => {
-          isAnswered = true;
-        },
+        complete: answered,
+        finalize: () => call.handled(!isAnswered),
       }),
-      finalize(() => call.handled(!isAnswered)),
     );
   }
 }

@@ -83,15 +83,14 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     if (typeof problem !== 'function' || !(exception instanceof RateLimitExceededException)) {
       return this.send(exception, host, JSON.stringify(problemOf(exception)));
     }
-    this.runtime.functions
-      .call(
-        'problem',
-        'The problem function failed, the answer has the standard members',
-        () => bodyBy(problem, exception, host),
-        () => JSON.stringify(problemOf(exception)),
-      )
-      .then((body) => this.send(exception, host, body))
-      .catch((error: unknown) => new RateLimitLogger().error(error));
+    const body = this.runtime.functions.call(
+      'problem',
+      'The problem function failed, the answer has the standard members',
+      () => bodyBy(problem, exception, host),
+      () => JSON.stringify(problemOf(exception)),
+    );
+    if (!isPromise(body)) return this.send(exception, host, body);
+    body.then((text) => this.send(exception, host, text)).catch((error: unknown) => new RateLimitLogger().error(error));
   }
 
   /** Sends text: for an object the platforms choose a content type of their own. */
