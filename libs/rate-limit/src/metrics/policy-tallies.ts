@@ -29,22 +29,30 @@ export const OTHER = 'other';
 /** Counts what each policy said, by name and algorithm. */
 export class PolicyTallies {
   private readonly byPolicy = new WeakMap<CountedPolicy, Tally>();
-  private lastPolicy: CountedPolicy | undefined;
-  private lastTally: Tally | undefined;
+  /** What was counted last at each place of a request. */
+  private readonly lastPolicies: CountedPolicy[] = [];
+  private readonly lastTallies: Tally[] = [];
   private readonly byName = new Map<string, Tally>();
   private readonly shadowsByName = new Map<string, Tally>();
 
-  /** The counts of a policy, which begin at zero before its first request. */
-  of(policy: CountedPolicy): Tally {
-    // Most applications ask the same policy again and again, and a WeakMap costs as much as the rest of counting.
-    if (policy === this.lastPolicy) return this.lastTally!;
+  /**
+   * The counts of a policy, which begin at zero before its first request.
+   *
+   * @param place of its charge in the request
+   */
+  of(policy: CountedPolicy, place = 0): Tally {
+    // Most applications ask the same policies again and again, and a WeakMap costs as much as the rest of counting.
+    if (policy === this.lastPolicies[place]) return this.lastTallies[place]!;
     let tally = this.byPolicy.get(policy);
     if (tally === undefined) {
       tally = named(policy.shadow === true ? this.shadowsByName : this.byName, policy);
       this.byPolicy.set(policy, tally);
     }
-    this.lastPolicy = policy;
-    this.lastTally = tally;
+    // A request may have more charges than two arrays without holes take at once.
+    if (place <= this.lastPolicies.length) {
+      this.lastPolicies[place] = policy;
+      this.lastTallies[place] = tally;
+    }
     return tally;
   }
 
@@ -62,7 +70,7 @@ export class PolicyTallies {
   ): void {
     for (let i = 0, next = 0; i < charges.length; i++) {
       const { policy } = charges[i]!;
-      const tally = this.of(policy);
+      const tally = this.of(policy, i);
       tally.requests++;
       if (charges[i]!.shadow === true) {
         countShadow(tally, allowed, shadow?.find((one) => one.policy === policy.name)?.allowed ?? true);

@@ -77,7 +77,7 @@ class TokenBucketRefundMarkers implements RefundMarkers<number, Instant> {
   }
 
   of(debt: number, numbers: readonly number[] = [0]): readonly number[] {
-    return [debt, ...numbers];
+    return [debt, numbers[0] ?? 0];
   }
 
   hold(state: Instant | undefined, now: number): void {
