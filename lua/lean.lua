@@ -111,7 +111,7 @@ for k = 1, rows do
   end
   if level then
     local count = counts == '' and 1 or byte(counts, 2 * k - 1) * 128 + byte(counts, 2 * k)
-    local admitted = room(level, policy)
+    local admitted = room(level, policy, k)
     -- A peek is not charged: if one of them fits, all do.
     if admitted >= count or take == 0 and admitted > 0 then admitted = count end
     if admitted < 0 then admitted = 0 end

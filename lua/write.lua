@@ -2,10 +2,10 @@
 -- written whole or not at all.
 local finishing
 for k = 1, #KEYS do
-  local policy, level = owners[k], levels[k]
-  if level and changed[k] then
+  local policy = writers[k]
+  if policy then
     local algorithm = policy[1]
-    local value, forget = algorithm.write(level, policy, k)
+    local value, forget = algorithm.write(levels[k], policy, k)
     if value then redis.call('SET', KEYS[k], value, expiry(forget, forgets[k])) end
     if algorithm.finish then
       finishing = finishing or {}
@@ -15,5 +15,5 @@ for k = 1, #KEYS do
 end
 for i = 1, finishing and #finishing or 0 do
   local k = finishing[i]
-  owners[k][1].finish(levels[k], KEYS[k])
+  writers[k][1].finish(levels[k], KEYS[k])
 end

@@ -79,9 +79,9 @@ local function remove(level, instant, cost)
 end
 
 -- Removes as many entries of the charge's instant as the charge added. Those that have expired give nothing back.
-local refund = settling and function(level, policy, cost, settlement)
-  if settlement[2] <= now then return nil end
-  local removed = remove(level, settlement[2] - level.window, cost)
+local refund = settling and function(level, _, _, refundable, _, resetAt)
+  if resetAt <= now then return nil end
+  local removed = remove(level, resetAt - level.window, refundable)
   if removed == 0 then return nil end
   return level, removed
 end
