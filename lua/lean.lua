@@ -123,15 +123,15 @@ for k = 1, rows do
 end
 
 -- Writes, as write.lua does.
+local unfinished = {}
 for k = 1, rows do
   if levels[k] then
-    local value, forget = write(levels[k], policy, k)
+    local value, forget
+    value, forget, unfinished[k] = write(levels[k], policy, k)
     if value then redis.call('SET', KEYS[k], value, expiry(forget, forgets[k])) end
   end
 end
-if finish then
-  for k = 1, rows do
-    if levels[k] then finish(levels[k], KEYS[k]) end
-  end
+for k = 1, rows do
+  if unfinished[k] then finish(levels[k], policy, KEYS[k]) end
 end
 return reply

@@ -30,13 +30,14 @@
 --   room(level, policy, k) -> how many requests of cost `ask` pass, one after the other
 --   charge(level, policy, times, rejected, reply, k) -> the level after `times` charges; appends the level before them to reply;
 --                                                  rejected: whether some of the requests in the row do not pass
---   write(level, policy, k) -> value, forget       no value: nothing to SET; forget: when the written state ends
+--   write(level, policy, k) -> value, forget, unfinished     no value: nothing to SET; forget: when the written state ends;
+--                                                  unfinished: whether `finish` has to run
 --   refund(level, policy, k, refundable, at, resetAt, cost, before, total) -> the level without that part of the charge's cost,
 --                                                  and what was refunded; or nil. `before` and `total` are the refund marker.
 --                                                  It is defined as `settling and function ...`: only settlements need it
 --   rest(level, policy, overdraft, k) -> the cost that can be charged up to the limit and the overdraft (optional; as `refund`)
 --   other(policy, key) -> as read, for a key that MGET cannot read (optional)
---   finish(level, key)                             runs once every SET is done (optional)
+--   finish(level, policy, key)                     runs once every SET is done (optional)
 --
 -- What a level holds beside a number stands in tables of its algorithm, by the number of the key: a table for each key costs more.
 local FOREIGN, UNREADABLE, ELSEWHERE = -1, -2, -3

@@ -5,9 +5,9 @@ for k = 1, #KEYS do
   local policy = writers[k]
   if policy then
     local algorithm = policy[1]
-    local value, forget = algorithm.write(levels[k], policy, k)
+    local value, forget, unfinished = algorithm.write(levels[k], policy, k)
     if value then redis.call('SET', KEYS[k], value, expiry(forget, forgets[k])) end
-    if algorithm.finish then
+    if unfinished then
       finishing = finishing or {}
       finishing[#finishing + 1] = k
     end
@@ -15,5 +15,5 @@ for k = 1, #KEYS do
 end
 for i = 1, finishing and #finishing or 0 do
   local k = finishing[i]
-  writers[k][1].finish(levels[k], KEYS[k])
+  writers[k][1].finish(levels[k], writers[k], KEYS[k])
 end
