@@ -36,7 +36,7 @@ end
 
 local function write(count, _, k)
   local ends = now + lefts[k]
-  return digits(ends) .. plain(count), ends
+  return both(ends, count), ends
 end
 
 apart = true

@@ -10,6 +10,10 @@ end
 
 -- '%.0f' and numbers in redis.call take twice as long as '%d', which takes a C long and so may have 32 bits.
 local function digits(n) return format('%08d%08d', floor(n / 1e8), n % 1e8) end -- always 16, for n < 10^16
+-- The digits of an instant, then a number: one call of `format` takes half as long as two.
+local function both(n, more)
+  return format(more < 2 ^ 31 and '%08d%08d%d' or '%08d%08d%.0f', floor(n / 1e8), n % 1e8, more)
+end
 local function plain(n) return n < 2 ^ 31 and format('%d', n) or format('%.0f', n) end
 
 -- With the Redis clock a key expires at the end of the second in which its state ends. Then the next state mostly has the same

@@ -61,7 +61,7 @@ local rest = settling and function(count, policy, overdraft) return policy[4] + 
 local function write(count, policy, k)
   local window, ends = policy[5], now + lefts[k]
   local start = window > 0 and ends - window or period(policy, ends - 1)
-  return digits(start) .. plain(count), ends
+  return both(start, count), ends
 end
 
 return { read = read, room = room, charge = charge, write = write, refund = refund, rest = rest }

@@ -60,7 +60,7 @@ local rest = settling and function(current, policy, overdraft, k) return policy[
 
 local function write(current, policy, k)
   local window, ends = policy[5], now + lefts[k]
-  return digits(ends - window) .. digits(current) .. plain(previouses[k]), ends + window
+  return digits(ends - window) .. both(current, previouses[k]), ends + window
 end
 
 return { read = read, room = room, charge = charge, write = write, refund = refund, rest = rest }

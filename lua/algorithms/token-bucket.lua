@@ -80,11 +80,10 @@ local function write(debt, policy, k)
   local at = now + (debt - rest) / p
   local forget = rest > 0 and at + 1 or at
   if total == 0 and debt <= full then
-    if rest > 0 then return digits(at) .. plain(rest), forget end
-    return digits(at), forget
+    return rest > 0 and both(at, rest) or digits(at), forget
   end
   local text, keep = format('%08d%08d:', floor(at / 1e8), at % 1e8), keeps[k] or 0
-  if rest > 0 then text = digits(at) .. plain(rest) .. ':' end
+  if rest > 0 then text = both(at, rest) .. ':' end
   return pack('>c0ddd', text, total, keep, max(0, debt - full)), max(forget, keep)
 end
 
