@@ -40,7 +40,8 @@ local function read(raw, policy, k)
 end
 
 local function room(count, policy)
-  return floor((policy[4] - count) / policy[2])
+  local ask, left = policy[2], policy[4] - count
+  return (left - left % ask) / ask
 end
 
 local function charge(count, policy, times, rejected, reply, k)

@@ -38,7 +38,8 @@ local function read(raw, policy, k)
 end
 
 local function room(debt, policy)
-  return floor((policy[6] - debt) / (policy[2] * policy[5]))
+  local cost, left = policy[2] * policy[5], policy[6] - debt
+  return (left - left % cost) / cost
 end
 
 local function charge(debt, policy, times, rejected, reply, k)
