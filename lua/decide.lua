@@ -1,56 +1,64 @@
 -- Decides the rows of ARGV[4], in order. A row is a number of identical requests, or without a number the charges that are settled.
 local MORE = 64
 local charges, at = ARGV[4], 1
+local rowPolicies, rowKeys, places = {}, {}, 0 -- of the charges of the row
 --- @include "apart.lua"
 --- @include "settle.lua"
 while at <= #charges do
-  local first, failed, lost = at, nil, nil
   local p, k, high, low = byte(charges, at, at + 3)
-  local count = high * 128 + low
+  local count, policy, level, failed, lost = high * 128 + low, nil, nil, nil, nil
   local admitted = count
+  places = 0
   while true do
-    local policy, level = policies[p % MORE], levels[k]
+    policy, level, places = policies[p % MORE], levels[k], places + 1
+    rowPolicies[places], rowKeys[places] = policy, k
+    local algorithm = policy[1]
     if level == nil then
-      local wrong
-      level, wrong, forgets[k] = load(policy, k)
-      if not level then level, wrong = false, wrong or UNREADABLE end
-      owners[k], levels[k], changed[k] = policy, level, wrong -- without a level `changed` says what is wrong
-      if level and wrong and count == 0 then
-        lost = lost or {}
-        lost[k] = true
+      local wrong, forget = unread and unread[k], nil
+      if not wrong then
+        level, wrong, forget = algorithm.read(raws[k], policy, k)
+      elseif wrong == FOREIGN and algorithm.other then
+        level, wrong, forget = algorithm.other(policy, KEYS[k])
       end
+      if not level then
+        level, wrongs[k] = false, wrong or UNREADABLE
+      elseif wrong then
+        writers[k] = policy
+        if count == 0 then
+          lost = lost or {}
+          lost[k] = true
+        end
+      end
+      levels[k] = level
+      if forget then forgets[k] = forget end
     end
-    if count == 0 then
-      failed = failed or not level and changed[k]
-    elseif level then
-      local algorithm, take = policy[1], policy[3]
-      local room = algorithm.room(level, policy)
+    if not level then
+      failed = failed or wrongs[k]
+    elseif count > 0 then
+      local room = algorithm.room(level, policy, k)
       -- A peek is not charged: if one of them fits, all do.
-      if room < admitted and (take > 0 or room <= 0) and not algorithm.shadow then admitted = room end
-    else
-      failed = failed or changed[k]
+      if room < admitted and (policy[3] > 0 or room <= 0) and not algorithm.shadow then admitted = room end
     end
     at = at + 4
     if p < MORE then break end
     p, k = byte(charges, at, at + 1)
   end
+  if admitted < 0 then admitted = 0 end
   if failed then
     reply[#reply + 1] = failed
-    if count == 0 then settled = settled + (at - first) / 4 end
+    if count == 0 then skip() end
   elseif count == 0 then
-    settle(first, at - 4, lost)
+    for i = 1, places do settle(rowPolicies[i], rowKeys[i], lost) end
+  elseif apart then
+    chargeIndependently(admitted, count)
+  elseif places == 1 then
+    levels[k] = policy[1].charge(level, policy, admitted, admitted < count, reply, k)
+    if admitted * policy[3] > 0 then writers[k] = policy end
   else
-    if admitted < 0 then admitted = 0 end
-    if apart then
-      chargeIndependently(first, at - 4, admitted, count)
-    else
-      for i = first, at - 4, 4 do
-        local p, k = byte(charges, i, i + 1)
-        local policy = policies[p % MORE]
-        local algorithm, take = policy[1], policy[3]
-        levels[k] = algorithm.charge(levels[k], policy, admitted, admitted < count, reply, k)
-        if admitted * take > 0 then changed[k] = true end
-      end
+    for i = 1, places do
+      local policy, k = rowPolicies[i], rowKeys[i]
+      levels[k] = policy[1].charge(levels[k], policy, admitted, admitted < count, reply, k)
+      if admitted * policy[3] > 0 then writers[k] = policy end
     end
   end
 end

@@ -111,7 +111,7 @@ for k = 1, rows do
   end
   if level then
     local count = counts == '' and 1 or byte(counts, 2 * k - 1) * 128 + byte(counts, 2 * k)
-    local admitted = room(level, policy)
+    local admitted = room(level, policy, k)
     -- A peek is not charged: if one of them fits, all do.
     if admitted >= count or take == 0 and admitted > 0 then admitted = count end
     if admitted < 0 then admitted = 0 end
@@ -123,15 +123,15 @@ for k = 1, rows do
 end
 
 -- Writes, as write.lua does.
+local unfinished = {}
 for k = 1, rows do
   if levels[k] then
-    local value, forget = write(levels[k], policy, k)
+    local value, forget
+    value, forget, unfinished[k] = write(levels[k], policy, k)
     if value then redis.call('SET', KEYS[k], value, expiry(forget, forgets[k])) end
   end
 end
-if finish then
-  for k = 1, rows do
-    if levels[k] then finish(levels[k], KEYS[k]) end
-  end
+for k = 1, rows do
+  if unfinished[k] then finish(levels[k], policy, KEYS[k]) end
 end
 return reply

@@ -12,8 +12,8 @@
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
 --          identical requests in a row (high, low; the same in all charges of a request). Without a number the row settles
 --          charges that were made before; their policies have cost 1
--- ARGV[5]  the numbers of the settled charges in their order, as JSON: [[at, reset at, cost, final cost, overdraft, the refund
---          marker ...], ...]; '' without any
+-- ARGV[5]  the numbers of the settled charges in their order, as JSON: [at, reset at, cost, final cost, overdraft, how many numbers
+--          the refund marker has, and these; the same of the next one ...]; '' without any
 -- ARGV[6 ...] for a node of a Cluster: the other keys
 -- returns  now; then for each request the numbers that describe the level of each of its charges before the request. A request
 --          whose key holds a foreign type or an unreadable state, or lies on another node, gets one number instead: FOREIGN,
@@ -27,18 +27,23 @@
 --   read(raw, policy, k) -> level, rebased, forget raw: false without a state; level: nil if unreadable; rebased: the state lay
 --                                                  too far ahead and must be written; forget: when the stored state ends;
 --                                                  k: the number of the key
---   room(level, policy) -> how many requests of cost `ask` pass, one after the other
+--   room(level, policy, k) -> how many requests of cost `ask` pass, one after the other
 --   charge(level, policy, times, rejected, reply, k) -> the level after `times` charges; appends the level before them to reply;
 --                                                  rejected: whether some of the requests in the row do not pass
---   write(level, policy, k) -> value, forget       no value: nothing to SET; forget: when the written state ends
---   refund(level, policy, cost, settlement, k) -> the level without that part of the charge, and what was refunded; or nil;
---                                                  defined as `settling and function ...`: only settlements need it
---   rest(level, policy, overdraft) -> the cost that can be charged up to the limit and the overdraft (optional; as `refund`)
+--   write(level, policy, k) -> value, forget, unfinished     no value: nothing to SET; forget: when the written state ends;
+--                                                  unfinished: whether `finish` has to run
+--   refund(level, policy, k, refundable, at, resetAt, cost, before, total) -> the level without that part of the charge's cost,
+--                                                  and what was refunded; or nil. `before` and `total` are the refund marker.
+--                                                  It is defined as `settling and function ...`: only settlements need it
+--   rest(level, policy, overdraft, k) -> the cost that can be charged up to the limit and the overdraft (optional; as `refund`)
 --   other(policy, key) -> as read, for a key that MGET cannot read (optional)
---   finish(level, key)                             runs once every SET is done (optional)
+--   finish(level, policy, key)                     runs once every SET is done (optional)
+--
+-- What a level holds beside a number stands in tables of its algorithm, by the number of the key: a table for each key costs more.
 local FOREIGN, UNREADABLE, ELSEWHERE = -1, -2, -3
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local byte, sub, find, format = string.byte, string.sub, string.find, string.format
+local redis, ARGV = redis, ARGV
 
 local now, skew, settling = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[5] ~= '' and ARGV[5]
 local redisClock = not now
@@ -55,6 +60,7 @@ local raws, unread
 
 -- True if the batch has shadows or blocks, whose charges are made differently often than those of their row.
 local apart
+local built = {} -- the algorithms, by their names
 local function build(algorithm)
   --- @choose algorithm "algorithms/*.lua"
   if algorithm == 'block' then
@@ -63,24 +69,16 @@ local function build(algorithm)
   --- @include "shadow.lua"
 end
 
-local policies, built = cjson.decode(ARGV[3]), {}
+local policies = cjson.decode(ARGV[3])
 for i = 1, #policies do
   local name = policies[i][1]
   if not built[name] then built[name] = build(name) end
   policies[i][1] = built[name]
 end
 
--- Phase one reads and decides. Each key has a policy, a level (false: none), and whether to write it.
-local owners, levels, changed, forgets, reply = {}, {}, {}, {}, { now }
-
--- Returns as `read` of the algorithm does, or nil and FOREIGN or ELSEWHERE.
-local function load(policy, k)
-  local why, algorithm = unread and unread[k], policy[1]
-  if not why then return algorithm.read(raws[k], policy, k) end
-  if why == FOREIGN and algorithm.other then return algorithm.other(policy, KEYS[k]) end
-  return nil, why
-end
-
+-- Phase one reads and decides. By the number of the key: the level (false: none), why there is none, the policy that writes it, and
+-- when the stored state ends.
+local levels, wrongs, writers, forgets, reply = {}, {}, {}, {}, { now }
 --- @include "decide.lua"
 
 -- Phase two writes.

@@ -1,4 +1,6 @@
 -- What is left is a shadow, such as 'shadow:token-bucket'.
-local shadow = build(sub(algorithm, 8))
-shadow.shadow, apart = true, true
+-- It shares the functions of the algorithm that it shadows: both may charge one key.
+local name, shadow = sub(algorithm, 8), { shadow = true }
+built[name], apart = built[name] or build(name), true
+for part, value in pairs(built[name]) do shadow[part] = value end
 return shadow

@@ -9,7 +9,16 @@ local function instant(raw, more)
 end
 
 -- '%.0f' and numbers in redis.call take twice as long as '%d', which takes a C long and so may have 32 bits.
-local function digits(n) return format('%08d%08d', floor(n / 1e8), n % 1e8) end -- always 16, for n < 10^16
+-- (n - n % m) / m is floor(n / m) without a call, and (n + -n % m) / m is ceil(n / m).
+local function digits(n) -- always 16, for n < 10^16
+  local low = n % 1e8
+  return format('%08d%08d', (n - low) / 1e8, low)
+end
+-- The digits of an instant, then a number: one call of `format` takes half as long as two.
+local function both(n, more)
+  local low = n % 1e8
+  return format(more < 2 ^ 31 and '%08d%08d%d' or '%08d%08d%.0f', (n - low) / 1e8, low, more)
+end
 local function plain(n) return n < 2 ^ 31 and format('%d', n) or format('%.0f', n) end
 
 -- With the Redis clock a key expires at the end of the second in which its state ends. Then the next state mostly has the same
@@ -20,8 +29,8 @@ local lastSecond, lastText
 local function expiry(at, stored)
   -- A refund can leave a state that ended long ago. Redis rejects a time to live below 1.
   if not redisClock then return 'PX', max(1, ceil((at - now) / 1000) + MINUTE_MS) end
-  local second = ceil(at / 1e6)
-  if stored and second == ceil(stored / 1e6) then return 'KEEPTTL' end
+  local second = (at + -at % 1e6) / 1e6
+  if stored and second == (stored + -stored % 1e6) / 1e6 then return 'KEEPTTL' end
   if second ~= lastSecond then lastSecond, lastText = second, plain(second) end
   return 'EXAT', lastText
 end

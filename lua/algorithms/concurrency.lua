@@ -31,9 +31,8 @@ function log.charge(level, policy, times, rejected, reply)
   reply[#reply + 1] = known and 1 or 0
   if times == 0 then return level end
   local stamp = level.stamp
-  if known then log.remove(level, held - lease, take) end
-  level.added, level.stamp, level.newest = level.added + take, stamp, stamp
-  level.drop, level.drops = nil, true
+  if known then log.remove(level, policy, held - lease, take) end
+  level.added, level.stamp, level.newest, level.drop = level.added + take, stamp, stamp, false
   return level
 end
 

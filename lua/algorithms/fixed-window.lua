@@ -4,8 +4,10 @@
 --          { algorithm, ask, take, limit, 0, edge, ... }     the first microseconds of four windows, the second of which is the
 --                                                            current one by the caller's clock
 -- state    the window's first microsecond (16 digits), then the count
--- level    count, left: microseconds until the window ends
+-- level    count; beside it, left: microseconds until the window ends
 -- reply    count, left
+
+local lefts = {}
 
 -- The window of a calendar that holds the instant `at`: its first microsecond, and that of the next one.
 local function period(policy, at)
@@ -14,7 +16,7 @@ local function period(policy, at)
   return policy[i - 1], policy[i]
 end
 
-local function read(raw, policy)
+local function read(raw, policy, k)
   local window, count, rebased, stored, rest = policy[5], 0, false, nil, nil
   local start = window > 0 and now - now % window or period(policy, now)
   if raw then
@@ -27,38 +29,40 @@ local function read(raw, policy)
       if not rebased then start = stored end
     end
   end
-  if window > 0 then return { count = count, left = start + window - now }, rebased, stored and stored + window end
+  if window > 0 then
+    lefts[k] = start + window - now
+    return count, rebased, stored and stored + window
+  end
   local _, ends = period(policy, start)
   local _, forget = period(policy, stored or start)
-  return { count = count, left = ends - now }, rebased, stored and forget
+  lefts[k] = ends - now
+  return count, rebased, stored and forget
 end
 
-local function room(level, policy)
-  local ask, limit = policy[2], policy[4]
-  return floor((limit - level.count) / ask)
+local function room(count, policy)
+  local ask, left = policy[2], policy[4] - count
+  return (left - left % ask) / ask
 end
 
-local function charge(level, policy, times, rejected, reply)
-  local take, n = policy[3], #reply
-  reply[n + 1], reply[n + 2] = level.count, level.left
-  level.count = level.count + times * take
-  return level
+local function charge(count, policy, times, rejected, reply, k)
+  local n = #reply
+  reply[n + 1], reply[n + 2] = count, lefts[k]
+  return count + times * policy[3]
 end
 
 -- Refunds a charge of the current window only.
-local refund = settling and function(level, policy, cost, settlement)
-  local resetAt, refunded = settlement[2], min(cost, level.count)
-  if refunded == 0 or now + level.left ~= resetAt then return nil end
-  level.count = level.count - refunded
-  return level, refunded
+local refund = settling and function(count, policy, k, refundable, _, resetAt)
+  local refunded = min(refundable, count)
+  if refunded == 0 or now + lefts[k] ~= resetAt then return nil end
+  return count - refunded, refunded
 end
 
-local rest = settling and function(level, policy, overdraft) return policy[4] + overdraft - level.count end
+local rest = settling and function(count, policy, overdraft) return policy[4] + overdraft - count end
 
-local function write(level, policy)
-  local window, ends = policy[5], now + level.left
+local function write(count, policy, k)
+  local window, ends = policy[5], now + lefts[k]
   local start = window > 0 and ends - window or period(policy, ends - 1)
-  return digits(start) .. plain(level.count), ends
+  return both(start, count), ends
 end
 
 return { read = read, room = room, charge = charge, write = write, refund = refund, rest = rest }

@@ -12,10 +12,10 @@
 local bucket = build('token-bucket')
 
 -- Refunds the last slots of the charge only if they are the last ones of all: the queue still ends right after them.
-function bucket.refund(wait, policy, cost, settlement)
-  local p, q, resetAt = policy[4], policy[5], settlement[2]
+function bucket.refund(wait, policy, _, refundable, _, resetAt)
+  local p, q = policy[4], policy[5]
   if wait == 0 or q < p or now + ceil(wait / p) ~= resetAt then return nil end
-  local refunded = min(wait, cost * q)
+  local refunded = min(wait, refundable * q)
   return wait - refunded, refunded
 end
 

@@ -88,10 +88,9 @@ function bucket.charge(debt, policy, times, rejected, reply, k)
 end
 
 -- As a token bucket refunds, above the debt of the prefetches. The debt before a charge without a refund marker is known, but not their part in it.
-bucket.refund = refundBucket and function(debt, policy, cost, settlement, k)
+bucket.refund = refundBucket and function(debt, policy, k, refundable, at, resetAt, cost, before, total)
   local prefetched = ((youngs[k] or 0) + (olds[k] or 0)) * policy[5]
-  if not settlement[6] then settlement[6], settlement[7] = 0, 0 end
-  local after, refunded = refundBucket(debt - prefetched, policy, cost, settlement, k)
+  local after, refunded = refundBucket(debt - prefetched, policy, k, refundable, at, resetAt, cost, before or 0, total or 0)
   return after and after + prefetched, refunded
 end
 

@@ -2,9 +2,11 @@
 --
 -- policy   { algorithm, ask, take, limit, window }    window in microseconds
 -- state    the current window's first microsecond (16 digits), its count (16 digits), the previous window's count
--- level    current, previous, left: microseconds until the current window ends
+-- level    current; beside it, previous and left: microseconds until the current window ends
 -- reply    current, previous, left
-local function read(raw, policy)
+local previouses, lefts = {}, {}
+
+local function read(raw, policy, k)
   local window = policy[5]
   local start, current, previous, rebased, stored, rest = now - now % window, 0, 0, false, nil, nil
   if raw then
@@ -20,42 +22,45 @@ local function read(raw, policy)
       previous = counted
     end
   end
-  return { current = current, previous = previous, left = start + window - now }, rebased, stored and stored + 2 * window
+  previouses[k], lefts[k] = previous, start + window - now
+  return current, rebased, stored and stored + 2 * window
 end
 
 -- Whole numbers decide as the product form does: previous x (window - elapsed) <= (limit - cost - current) x window.
-local function used(level, policy)
+local function used(current, policy, k)
   local window = policy[5]
-  return level.current + ceil(level.previous * min(level.left, window) / window)
+  return current + ceil(previouses[k] * min(lefts[k], window) / window)
 end
 
-local function room(level, policy)
-  local ask, limit = policy[2], policy[4]
-  return floor((limit - used(level, policy)) / ask)
+local function room(current, policy, k)
+  return floor((policy[4] - used(current, policy, k)) / policy[2])
 end
 
-local function charge(level, policy, times, rejected, reply)
-  local take, n = policy[3], #reply
-  reply[n + 1], reply[n + 2], reply[n + 3] = level.current, level.previous, level.left
-  level.current = level.current + times * take
-  return level
+local function charge(current, policy, times, rejected, reply, k)
+  local n = #reply
+  reply[n + 1], reply[n + 2], reply[n + 3] = current, previouses[k], lefts[k]
+  return current + times * policy[3]
 end
 
 -- Refunds to the window of the charge. If that is the previous one by now, a refund gives back what it still weighs.
-local refund = settling and function(level, policy, cost, settlement)
-  local resetAt, window, ends = settlement[2], policy[5], now + level.left
-  local charged = ends + window == resetAt and 'current' or ends == resetAt and 'previous'
-  if not charged or level[charged] == 0 then return nil end
-  local before = used(level, policy)
-  level[charged] = level[charged] - min(cost, level[charged])
-  return level, before - used(level, policy)
+local refund = settling and function(current, policy, k, refundable, _, resetAt)
+  local previous, ends, after = previouses[k], now + lefts[k], current
+  local before = used(current, policy, k)
+  if ends + policy[5] == resetAt and current > 0 then
+    after = current - min(refundable, current)
+  elseif ends == resetAt and previous > 0 then
+    previouses[k] = previous - min(refundable, previous)
+  else
+    return nil
+  end
+  return after, before - used(after, policy, k)
 end
 
-local rest = settling and function(level, policy, overdraft) return policy[4] + overdraft - used(level, policy) end
+local rest = settling and function(current, policy, overdraft, k) return policy[4] + overdraft - used(current, policy, k) end
 
-local function write(level, policy)
-  local window, ends = policy[5], now + level.left
-  return digits(ends - window) .. digits(level.current) .. plain(level.previous), ends + window
+local function write(current, policy, k)
+  local window, ends = policy[5], now + lefts[k]
+  return digits(ends - window) .. both(current, previouses[k]), ends + window
 end
 
 return { read = read, room = room, charge = charge, write = write, refund = refund, rest = rest }

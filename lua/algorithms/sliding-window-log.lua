@@ -14,7 +14,7 @@ local LARGEST = 1000 -- cost: a larger one never fits
 local function read(raw, policy)
   raw = raw or ''
   if #raw % 8 ~= 0 then return nil end
-  return open({ raw = raw }, policy, #raw / 8)
+  return open(raw, nil, policy, #raw / 8)
 end
 
 local function other(policy, key)
@@ -23,7 +23,7 @@ local function other(policy, key)
     if find(size.err, 'WRONGTYPE') then return nil, FOREIGN end
     redis.call('LLEN', key) -- another error, such as a missing right: raises it as it is
   end
-  return open({ key = key }, policy, size)
+  return open(nil, key, policy, size)
 end
 
 local function used(level) return level.size - level.first + level.added end
@@ -34,29 +34,30 @@ local function room(level, policy)
 end
 
 local function charge(level, policy, times, rejected, reply)
-  local ask, take, limit = policy[2], policy[3], policy[4]
+  local ask, take, limit, window = policy[2], policy[3], policy[4], policy[5]
   local count, n, taken = used(level), #reply, times * take
-  reply[n + 1], reply[n + 2], reply[n + 3] = count, count > 0 and level.newest + level.window - now or 0, 0
+  reply[n + 1], reply[n + 2], reply[n + 3] = count, count > 0 and level.newest + window - now or 0, 0
   if taken > 0 then
-    level.added, level.newest = level.added + taken, level.stamp
-    level.drop, level.drops = nil, true
+    level.added, level.newest, level.drop = level.added + taken, level.stamp, false
   end
   local excess = count + taken + ask - limit
   if rejected and excess > 0 and excess <= count + taken then
     local last = level.first + excess - 1
-    reply[n + 3] = (last < level.size and at(level, last) or level.stamp) + level.window - now
+    reply[n + 3] = (last < level.size and at(level, last) or level.stamp) + window - now
   end
   return level
 end
 
 -- Removes up to `cost` entries of an instant that count. Returns how many there were. Expired entries stay until the next charge.
-local function remove(level, instant, cost)
+local function remove(level, policy, instant, cost)
   -- Equal instants are interchangeable: those that are not written yet go first.
   local fresh = instant == level.stamp and min(cost, level.added) or 0
   level.added = level.added - fresh
-  if not level.drops then level.drop = level.drop or 0 end
-  local last = upTo(level, instant)
-  local stored = min(cost - fresh, last - max(level.first, upTo(level, instant - 1)))
+  local last, stored = upTo(level, instant), cost - fresh
+  -- Entries are in order: if the oldest of them has that instant, so do those behind it.
+  if last - stored < level.first or stored > 0 and at(level, last - stored) ~= instant then
+    stored = min(stored, last - max(level.first, upTo(level, instant - 1)))
+  end
   if stored > 0 then
     local keep = last - stored
     if keep == (level.drop or level.first) then
@@ -72,16 +73,16 @@ local function remove(level, instant, cost)
     end
   end
   if level.added == 0 then
-    level.newest = level.size > (level.drop or level.first) and at(level, level.size - 1) or now - level.window
+    level.newest = level.size > (level.drop or level.first) and at(level, level.size - 1) or now - policy[5]
     level.stamp = max(now, level.newest)
   end
   return fresh + max(0, stored)
 end
 
 -- Removes as many entries of the charge's instant as the charge added. Those that have expired give nothing back.
-local refund = settling and function(level, policy, cost, settlement)
-  if settlement[2] <= now then return nil end
-  local removed = remove(level, settlement[2] - level.window, cost)
+local refund = settling and function(level, policy, _, refundable, _, resetAt)
+  if resetAt <= now then return nil end
+  local removed = remove(level, policy, resetAt - policy[5], refundable)
   if removed == 0 then return nil end
   return level, removed
 end

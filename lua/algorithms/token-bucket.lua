@@ -5,75 +5,68 @@
 -- state    the instant at which the bucket is full again: whole microseconds (16 digits), then r < p ticks if r > 0
 --          Once it was settled: that, ':', and a tail of three big-endian doubles, which plain charges carry along: how many ticks
 --          were refunded in total, the instant until which this total counts, by how many ticks the debt was deeper than `full`
--- level    the debt: the ticks that are missing from a full bucket now
+-- level    the debt: the ticks that are missing from a full bucket now; beside it, of a settled state, the total and its instant
 -- reply    the debt; for a reservation also how many ticks were refunded in total
 local MOST = 2 ^ 53 - 1 -- the largest total: it stands for that or more
 local TAIL, COLON = 25, byte(':') -- the length of a tail, and how it begins
-local packTail, unpackTail = struct.pack, struct.unpack
-local tails -- by the number of the key, for states that have one
+local pack, unpack = struct.pack, struct.unpack
+local totals, keeps = {}, {}
 
-local function isCount(n) return n >= 0 and n <= MOST and n == floor(n) end
+local function isCount(n) return n >= 0 and n <= MOST and n % 1 == 0 end
 
 local function read(raw, policy, k)
   if not raw then return 0 end
-  local p, full, tail = policy[4], policy[6], nil
-  local behind = #raw - TAIL
-  if behind >= 16 then
-    if byte(raw, behind + 1) ~= COLON then return nil end
-    local refunded, keep, overdrawn = unpackTail('>ddd', raw, behind + 2)
-    if not (isCount(refunded) and isCount(keep) and isCount(overdrawn)) then return nil end
-    raw, full, tail = sub(raw, 1, behind), full + overdrawn, { refunded = refunded, keep = keep }
-    tails = tails or {}
-    tails[k] = tail
+  local _, last = find(raw, '^%d+')
+  if not last or last < 16 or last > 24 then return nil end
+  local p, full, keep, at, debt = policy[4], policy[6], 0, nil, nil
+  if last < #raw then
+    if #raw ~= last + TAIL or byte(raw, last + 1) ~= COLON then return nil end
+    local total, overdrawn
+    total, keep, overdrawn = unpack('>ddd', raw, last + 2)
+    if not (isCount(total) and isCount(keep) and isCount(overdrawn)) then return nil end
+    full = full + overdrawn
+    if now < keep then totals[k], keeps[k] = total, keep end
   end
-  local at, rest = instant(raw, 8)
-  if not at then return nil end
-  local debt, forget = (at - now) * p, at
-  if rest ~= '' then debt, forget = debt + rest, at + 1 end
-  if tail then
-    forget = max(forget, tail.keep)
-    if now >= tail.keep then tail.refunded, tail.keep = 0, 0 end
-  end
-  if debt <= 0 then return 0, false, forget end
+  if #raw == 16 then at = raw + 0 else at = sub(raw, 1, 16) + 0 end
+  debt = (at - now) * p
+  if last > 16 then debt, at = debt + sub(raw, 17, last), at + 1 end
+  if keep > at then at = keep end
+  if debt <= 0 then return 0, false, at end
   -- The key names capacity and rate, so only a clock that stepped back makes the debt deeper than a full bucket.
-  if debt > full + skew * p then return full, true, forget end
-  return debt, false, forget
+  if debt > full + skew * p then return full, true, at end
+  return debt, false, at
 end
 
 local function room(debt, policy)
-  local ask, q, full = policy[2], policy[5], policy[6]
-  return floor((full - debt) / (ask * q))
+  local cost, left = policy[2] * policy[5], policy[6] - debt
+  return (left - left % cost) / cost
 end
 
 local function charge(debt, policy, times, rejected, reply, k)
-  local take, q = policy[3], policy[5]
-  reply[#reply + 1] = debt
+  local n = #reply + 1
+  reply[n] = debt
   if policy[7] then
-    local tail = tails and tails[k]
-    reply[#reply + 1] = tail and tail.refunded or 0
+    local total = totals[k] or 0
+    reply[n + 1] = total
     -- The total counts until the settlement of this reservation has nothing to refund any more.
-    if times > 0 and tail and tail.refunded > 0 then tail.keep = max(tail.keep, now + ceil(policy[6] / policy[4])) end
+    if times > 0 and total > 0 then keeps[k] = max(keeps[k], now + ceil(policy[6] / policy[4])) end
   end
-  return debt + times * take * q
+  return debt + times * policy[3] * policy[5]
 end
 
 -- Refunds the part of the cost that the bucket would still owe without it. The proof stands in token-bucket.ts.
-local refund = settling and function(debt, policy, cost, settlement, k)
-  local p, q = policy[4], policy[5]
-  local at, resetAt, charged, before, total = settlement[1], settlement[2], settlement[3], settlement[6], settlement[7]
-  tails = tails or {}
-  local tail = tails[k] or { refunded = 0, keep = 0 }
-  -- Without a refund marker the debt before is known from `resetAt`, which is rounded up.
-  before = before or max(0, (resetAt - at) * p - (p - 1) - charged * q)
-  total = total or 0
-  if tail.refunded < total and tail.refunded < MOST then return nil end -- the state began anew
-  local since = tail.refunded < MOST and tail.refunded - total or MOST
-  local paidOff = max(0, now - at) * p - (charged - cost) * q - max(0, before - since)
-  local refunded = min(debt, cost * q - max(0, paidOff))
+local refund = settling and function(debt, policy, k, refundable, at, resetAt, cost, before, total)
+  local p, q, all = policy[4], policy[5], totals[k] or 0
+  if not before then
+    -- Without a refund marker the debt before is known from `resetAt`, which is rounded up.
+    before, total = max(0, (resetAt - at) * p - (p - 1) - cost * q), 0
+  end
+  if all < total and all < MOST then return nil end -- the state began anew
+  local since = all < MOST and all - total or MOST
+  local paidOff = max(0, now - at) * p - (cost - refundable) * q - max(0, before - since)
+  local refunded = min(debt, refundable * q - max(0, paidOff))
   if refunded <= 0 then return nil end
-  tail.refunded = min(MOST, tail.refunded + refunded)
-  tail.keep = max(tail.keep, now + ceil(policy[6] / p))
-  tails[k] = tail
+  totals[k], keeps[k] = min(MOST, all + refunded), max(keeps[k] or 0, now + ceil(policy[6] / p))
   return debt - refunded, refunded
 end
 
@@ -83,20 +76,16 @@ local rest = settling and function(debt, policy, overdraft)
 end
 
 local function write(debt, policy, k)
-  local p, full = policy[4], policy[6]
-  local whole = floor(debt / p)
-  local at, rest = now + whole, debt - whole * p
-  if debt > full or tails and tails[k] then
-    local refunded, keep = 0, 0
-    if tails and tails[k] then refunded, keep = tails[k].refunded, tails[k].keep end
-    if debt > full or refunded > 0 then
-      local overdrawn = max(0, debt - full)
-      local tail = ':' .. packTail('>ddd', refunded, keep, overdrawn)
-      return digits(at) .. (rest > 0 and plain(rest) or '') .. tail, max(rest > 0 and at + 1 or at, keep)
-    end
+  local p, full, total = policy[4], policy[6], totals[k] or 0
+  local rest = debt % p
+  local at = now + (debt - rest) / p
+  local forget = rest > 0 and at + 1 or at
+  if total == 0 and debt <= full then
+    return rest > 0 and both(at, rest) or digits(at), forget
   end
-  if rest > 0 then return digits(at) .. plain(rest), at + 1 end
-  return digits(at), at
+  local text, keep = format('%08d%08d:', floor(at / 1e8), at % 1e8), keeps[k] or 0
+  if rest > 0 then text = both(at, rest) .. ':' end
+  return pack('>c0ddd', text, total, keep, max(0, debt - full)), max(forget, keep)
 end
 
 return { read = read, room = room, charge = charge, write = write, refund = refund, rest = rest }

@@ -44,7 +44,7 @@ export class ProgramTwin implements Executor {
     const [clock, skew, policyText, charges, settlements] = args as [string, string, string, string, string?];
     const now = clock === 'redis' ? redisNow : Number(clock);
     const policies = this.policiesOf(policyText);
-    if (settlements) return this.settleAll(keys, policies, JSON.parse(settlements) as Settlement[], now, Number(skew));
+    if (settlements) return this.settleAll(keys, policies, settlementsOf(settlements), now, Number(skew));
     const levels: (KeyLevel | undefined)[] = keys.map(() => undefined);
     const reply = [now];
     let rows = 0;
@@ -171,4 +171,16 @@ export class ProgramTwin implements Executor {
   private write(key: string, { policy, level }: KeyLevel, now: number): void {
     this.states.set(key, policy.algorithm.write(level, now, this.states.get(key)));
   }
+}
+
+/** The settled charges of ARGV[5], whose numbers stand in one row: the sixth says how many the refund marker has. */
+function settlementsOf(text: string): Settlement[] {
+  const numbers = JSON.parse(text) as number[];
+  const settlements: Settlement[] = [];
+  for (let at = 0; at < numbers.length;) {
+    const [instant, resetAt, cost, finalCost, overdraft, length] = numbers.slice(at, at + 6) as [number, ...number[]];
+    at += 6;
+    settlements.push([instant, resetAt!, cost!, finalCost!, overdraft!, ...numbers.slice(at, (at += length!))]);
+  }
+  return settlements;
 }

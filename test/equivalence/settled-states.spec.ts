@@ -1,8 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/prefetch-bucket.js';
+import { exactRate } from '../../libs/rate-limit/src/algorithms/rate.js';
+import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { expiryOf, useRedis } from '../support/redis-fixture.js';
+import { settledTail } from '../support/settled-tail.js';
 import { TestClock } from '../support/test-clock.js';
 
 const SECOND = 1_000_000;
@@ -79,6 +83,59 @@ describe('the state of a token bucket in Redis', () => {
       expect(await state()).toBe(text);
     },
   );
+
+  it.each([
+    ['negative', -1],
+    ['a fraction', 0.5],
+    ['NaN', NaN],
+    ['infinite', Infinity],
+    ['above 2^53 - 1', 2 ** 53],
+  ])('is unreadable with a number in its tail that is %s', async (_, wrong) => {
+    clock.now = NOW;
+    const receipt = await reserve(4);
+    for (let place = 0; place < 3; place++) {
+      const numbers: [number, number, number] = [0, 0, 0];
+      numbers[place] = wrong;
+      const raw = Buffer.concat([Buffer.from(`${NOW}`), settledTail(...numbers)]);
+      await redis.client.set('key', raw);
+      await expect(charge(1)).rejects.toThrow('unreadable state');
+      await expect(settle(receipt, 1)).rejects.toThrow('unreadable state');
+      expect(await redis.client.getBuffer('key')).toEqual(raw);
+    }
+  });
+
+  it('is read with a tail of any bytes, before and behind a rest of ticks', async () => {
+    clock.now = NOW;
+    const most = 2 ** 53 - 1;
+    await redis.client.set('key', Buffer.concat([Buffer.from(`${NOW + SECOND}`), settledTail(most, most, 0)]));
+    expect((await charge(1)).charges[0]!.remaining).toBe(8);
+    expect(await state()).toBe(`${NOW + 2 * SECOND}:${most}:${most}:0`);
+    const third = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: '3/1s' });
+    await redis.client.set('third', Buffer.concat([Buffer.from(`${NOW + SECOND}2`), settledTail(7, most, 0)]));
+    const store = own();
+    expect((await store.consume([{ key: 'third', algorithm: third, cost: 1 }])).allowed).toBe(true);
+    const raw = (await redis.client.getBuffer('third'))!;
+    expect(raw.subarray(-25)).toEqual(settledTail(7, most, 0));
+  });
+});
+
+describe('the state of a prefetch bucket in Redis', () => {
+  const redis = useRedis();
+  const LENGTH = 100_000;
+  const bucket = new PrefetchBucket(new TokenBucket(100, exactRate(1, 100)), LENGTH);
+
+  it('is read with a tail that has the bytes of "/" and ":"', async () => {
+    const now = NOW;
+    const store = new RedisStore(redis.client, { clock: () => now, maxSkew: 0 });
+    const tail = settledTail(7_370_229_280_604_160, 2 ** 53 - 1, 0);
+    expect(tail.subarray(1, 7).toString('latin1')).toBe('C://:/');
+    const end = Buffer.from(`/${Math.floor(now / LENGTH)}:20:0`);
+    const state = Buffer.concat([Buffer.from(`${now + 3 * SECOND}`), tail, end]);
+    await redis.client.set('key', state);
+    expect((await store.consume([{ key: 'key', algorithm: bucket, cost: 1 }])).charges[0]!.remaining).toBe(79);
+    const raw = (await redis.client.getBuffer('key'))!;
+    expect(raw.subarray(16)).toEqual(Buffer.concat([tail, end]));
+  });
 });
 
 describe('a plain decision', () => {

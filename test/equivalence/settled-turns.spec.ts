@@ -1,4 +1,4 @@
-import { describe, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
@@ -8,6 +8,8 @@ import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { anywhere, FALLBACK, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';
 import { expectSame } from '../support/expect-same.js';
+import { callsOf, useOneNode } from '../support/faults/by-node.js';
+import { loadPrograms } from '../support/programs.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
 
@@ -134,4 +136,37 @@ describe('turns of charges and settlements on the same keys', () => {
     },
     HISTORY_TIMEOUT_MS,
   );
+});
+
+describe('a settlement, a refund and decisions of one turn', () => {
+  const node = useOneNode();
+  const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: '1/h' });
+  const charge = (key: string, mode: 'take' | 'reserve' = 'take'): Charge => ({ key, algorithm, cost: 3, mode });
+
+  /** Returns what remains after each decision of the turn, and how often it called a program. */
+  async function turn(store: RateLimitStore, calls: () => Promise<number>): Promise<[number[], number]> {
+    const held = await Promise.all(['a', 'b'].map((key) => store.consume([charge(key, 'reserve')])));
+    const [one, other] = held.map(({ charges }) => charges[0]!.receipt!);
+    const before = await calls();
+    const settled = store.settle!([{ receipt: one!, finalCost: 1, overdraft: 0 }]);
+    const decided = ['a', 'b', 'c'].map((key) => store.consume([charge(key)]));
+    const refunded = store.refund!([other!]);
+    const verdicts = await Promise.all(decided);
+    await Promise.all([settled, refunded]);
+    return [verdicts.map(({ charges }) => charges[0]!.remaining), (await calls()) - before];
+  }
+
+  it('are one EVALSHA on one server', async () => {
+    await redis.client.flushdb();
+    await loadPrograms(redis.client);
+    const store = new RedisStore(redis.client);
+    // The refund came after the decision of its key.
+    expect(await turn(store, () => callsOf(redis.client, 'evalsha'))).toEqual([[6, 4, 7], 1]);
+  });
+
+  it('are one EVALSHA on a node of a Cluster, for keys of several slots', async () => {
+    const store = node.open({});
+    await store.consume([charge('ready')]);
+    expect(await turn(store, () => callsOf(node.admin, 'evalsha'))).toEqual([[6, 4, 7], 1]);
+  });
 });

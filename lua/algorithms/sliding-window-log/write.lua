@@ -6,19 +6,19 @@ local CHUNK = 1000 -- entries of an RPUSH: unpack has a limit
 -- that vanished between two commands could not be written again. The other key has the same hash tag.
 local function moves(key) return type(redis.pcall('EXISTS', key .. ':')) == 'table' end
 
-local function write(level, _, k)
-  if level.key then return nil end
-  local forget = level.newest + level.window
+local function write(level, policy, k)
+  if level.key then return nil, nil, true end
+  local raw, first, added, forget = level.raw, level.drop or level.first, level.added, level.newest + policy[5]
   -- A string is read at any length, and becomes a list once its slot has moved.
-  level.list = used(level) > PACKED and (level.raw == '' or not moves(KEYS[k]))
-  if level.list then return '', forget end
-  local kept = sub(level.raw, (level.drop or level.first) * 8 + 1, level.size * 8)
-  return kept .. string.rep(struct.pack('>d', level.stamp), level.added), forget
+  if used(level) > PACKED and (raw == '' or not moves(KEYS[k])) then return '', forget, true end
+  if first > 0 or level.size * 8 < #raw then raw = sub(raw, first * 8 + 1, level.size * 8) end
+  if added == 0 then return raw, forget end
+  local entry = struct.pack('>d', level.stamp)
+  return raw .. (added == 1 and entry or string.rep(entry, added)), forget
 end
 
-local function finish(level, key)
-  if not level.list and not level.key then return end
-  local unit, time = expiry(level.newest + level.window)
+local function finish(level, policy, key)
+  local unit, time = expiry(level.newest + policy[5])
   local pending, size, drop = {}, 0, level.drop or level.first
   local function push(t)
     size = size + 1

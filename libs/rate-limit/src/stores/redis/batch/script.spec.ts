@@ -102,7 +102,7 @@ describe('Script', () => {
       '0',
       '[["token-bucket",1,1,1,1000000,5000000]]',
       '\x01\x01\x00\x00',
-      `[[${NOW - 5},${NOW},3,1,9,7,8]]`,
+      `[${NOW - 5},${NOW},3,1,9,2,7,8]`,
     ];
     /** In a batch of its own. */
     const settle = (on: ReturnType<typeof client>): Promise<unknown> =>

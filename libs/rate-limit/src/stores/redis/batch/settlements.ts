@@ -4,11 +4,12 @@ import type { ChargeSettlement, SettledCharge } from '../../store.js';
 /** The numbers that the reply has for a settled charge. */
 export const SETTLED_LENGTH = 2;
 
-/** A charge of ARGV[5] of the program. Its header describes the wire. */
+/** The numbers of a charge in ARGV[5] of the program, whose header describes the wire. */
 export function settlementText({ receipt, finalCost, overdraft }: ChargeSettlement): string {
   const { at, resetAt, cost, refundMarker } = receipt;
-  const marker = refundMarker === undefined || refundMarker.length === 0 ? '' : `,${refundMarker.join()}`;
-  return `[${at},${resetAt},${cost},${finalCost},${overdraft}${marker}]`;
+  const marker =
+    refundMarker === undefined || refundMarker.length === 0 ? '0' : `${refundMarker.length},${refundMarker.join()}`;
+  return `${at},${resetAt},${cost},${finalCost},${overdraft},${marker}`;
 }
 
 /** Whether the numbers of a reply, from `offset` on, say what was settled. */
