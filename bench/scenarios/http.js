@@ -1,4 +1,4 @@
-import { loadHttp, openHttp } from '../http/contestant.js';
+import { loadHttp, manyRounds, openHttp } from '../http/contestant.js';
 import { inTurn, ratio } from '../measure.js';
 import { httpTable } from '../table.js';
 
@@ -17,20 +17,14 @@ const VARIANTS = [
 ];
 
 /** What a call of Redis needs runs once for some 20 requests: it is optimized later than what each request needs. */
-const WARM_UP_MS = 5_000;
-
-/** Many short rounds: contestants of one round are close in time, and a disturbance takes few of the rounds. */
-function manyRounds(bench) {
-  if (bench.smoke) return bench;
-  return { ...bench, rounds: bench.rounds * 6, ms: bench.ms / 5, warmUpMs: WARM_UP_MS };
-}
+const WARM_UP_MS = 4_000;
 
 function http(platform, title) {
   return {
     ratios: [`http.${platform}.cpu`, `http.${platform}.cpuVsThrottler`],
     async run(bench) {
       const contestants = await Promise.all(VARIANTS.map((variant) => openHttp(bench, platform, variant)));
-      const samples = await inTurn(contestants, manyRounds(bench), loadHttp);
+      const samples = await inTurn(contestants, manyRounds(bench, { more: 6, warmUpMs: WARM_UP_MS }), loadHttp);
       const cpu = (name) => ratio(samples.get(FLOODGATE), samples.get(name), 'cpu');
       return {
         ratios: { [`http.${platform}.cpu`]: cpu(NO_GUARD), [`http.${platform}.cpuVsThrottler`]: cpu(THROTTLER) },
