@@ -40,7 +40,8 @@ const VARIANTS = {
   slow: () => limited(SLOW),
   counted: () => limited({ ...SLOW, countIf: says(true) }),
   refunded: () => limited({ ...SLOW, countIf: says(false) }),
-  log: () => limited({ algorithm: 'sliding-window-log', limit: 1_000, window: '1s' }),
+  // As in scenarios/features/concurrency.js: few entries.
+  log: () => limited({ algorithm: 'sliding-window-log', limit: 1_000, window: '300ms' }),
   // Without its releases nobody would pass for long.
   concurrency: () => limited({ algorithm: 'concurrency', limit: 3, lease: '1m' }),
   first: () => limited({ ...BUCKET, name: 'first' }),

@@ -16,14 +16,17 @@ const VARIANTS = [
   { name: THROTTLER, variant: 'throttler', isRight: isLimited },
 ];
 
+/** Guards that show what Nest itself costs: on Fastify only. */
+const NEST_ALONE = ['empty', 'headers'];
+
 /** What a call of Redis needs runs once for some 20 requests: it is optimized later than what each request needs. */
 const WARM_UP_MS = 4_000;
 
-function http(platform, title) {
+function http(platform, title, variants) {
   return {
     ratios: [`http.${platform}.cpu`, `http.${platform}.cpuVsThrottler`],
     async run(bench) {
-      const contestants = await Promise.all(VARIANTS.map((variant) => openHttp(bench, platform, variant)));
+      const contestants = await Promise.all(variants.map((variant) => openHttp(bench, platform, variant)));
       const samples = await inTurn(contestants, manyRounds(bench, { more: 6, warmUpMs: WARM_UP_MS }), loadHttp);
       const cpu = (name) => ratio(samples.get(FLOODGATE), samples.get(name), 'cpu');
       return {
@@ -34,5 +37,9 @@ function http(platform, title) {
   };
 }
 
-export const httpExpress = http('express', 'Nest on Express');
-export const httpFastify = http('fastify', 'Nest on Fastify');
+export const httpExpress = http(
+  'express',
+  'Nest on Express',
+  VARIANTS.filter(({ variant }) => !NEST_ALONE.includes(variant)),
+);
+export const httpFastify = http('fastify', 'Nest on Fastify', VARIANTS);

@@ -3,7 +3,8 @@ import { verify } from '../../measure.js';
 import { askingUsers, featureScenario, openOwn } from './support.js';
 
 const POLICIES = {
-  log: { algorithm: 'sliding-window-log', limit: 1_000, window: '1s' },
+  // Short, so that a log has few entries: each of them costs, and a lease is released at once.
+  log: { algorithm: 'sliding-window-log', limit: 1_000, window: '300ms' },
   // Few enough that users would soon be rejected if their leases were not released.
   leases: { algorithm: 'concurrency', limit: 3, lease: '1m' },
 };

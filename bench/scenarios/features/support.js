@@ -125,22 +125,17 @@ async function measureHttp(bench, variants) {
   return inTurn(contestants, manyRounds(bench, { more: 4, warmUpMs: HTTP_WARM_UP_MS }), loadHttp);
 }
 
-/** The options of a limiter in that place. */
-export function storeOf(bench, { isRedis }) {
-  return isRedis ? { redis: bench.url } : {};
-}
-
 let prefixes = 0;
 
 /** Options of a limiter of its own for one contestant: its states and its kept charges are no part of another's load. */
 export function ownOptions(bench, place, policies) {
   // Prefixes of one length: keys cost what they are long.
   const keyPrefix = `b${String(prefixes++).padStart(2, '0')}`;
-  return { ...storeOf(bench, place), policies, keyPrefix, deadline: '1s' };
+  return { ...(place.isRedis && { redis: bench.url }), policies, keyPrefix, deadline: '1s' };
 }
 
-export function openOwn(bench, place, policies, options = {}) {
-  return openLimiter(bench, { ...ownOptions(bench, place, policies), ...options });
+export function openOwn(bench, place, policies) {
+  return openLimiter(bench, ownOptions(bench, place, policies));
 }
 
 /**
@@ -153,10 +148,20 @@ export function askingUsers(name, ask, more = {}) {
   return { name, ask: (i) => ask(users[i % KEYS]), right: passed, late, ...more };
 }
 
-/** rate-limiter-flexible in that place, with keys as long as Floodgate's. `open` makes one more limiter with the same users. */
+/** rate-limiter-flexible in that place, with keys as long as Floodgate's. */
 export async function openPeer(bench, place, options = {}) {
   if (!place.isRedis) return rateLimiterMemory({ keys: KEYS, ...options });
-  const limiter = await openOwn(bench, place, { bucket: BUCKET });
+  keyLength ??= await measureKey(bench, place);
+  return rateLimiterFlexible(bench, { keys: KEYS, length: keyLength, ...options });
+}
+
+let keyLength;
+
+/** Empties Redis. */
+async function measureKey(bench, place) {
+  const closing = [];
+  const limiter = await openOwn({ ...bench, onClose: (close) => closing.push(close) }, place, { bucket: BUCKET });
   const { length } = await redisKeyOf(bench, limiter, 'bucket', user(0));
-  return rateLimiterFlexible(bench, { keys: KEYS, length, ...options });
+  for (const close of closing) await close();
+  return length;
 }
