@@ -8,7 +8,10 @@ const TWO = 'two policies';
 const GUARDED = 'blockFor';
 const THROTTLER = 'throttler';
 
-const hasLimit = (limit) => (head) => new RegExp(`\nx-ratelimit-limit: ${limit}\r`, 'i').test(head);
+const hasLimit = (limit) => {
+  const header = new RegExp(`\nx-ratelimit-limit: ${limit}\r`, 'i');
+  return (head) => header.test(head);
+};
 const isLimited = hasLimit('\\d+');
 const hasBoth = (head) => /\nx-ratelimit-limit-one: 1000000000\r[^]*\nx-ratelimit-limit-two: 500000000\r/i.test(head);
 
