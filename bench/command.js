@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { startRedis } from './redis.js';
 import { run } from './run.js';
-import { floorsTable, render } from './table.js';
+import { floorsTables, render, standings } from './table.js';
 
 /** What each bench takes. */
 const COMMON = {
@@ -20,6 +20,7 @@ const COMMON = {
  * @param {() => Promise<object[]>} [bench.startClusters] beside the one Redis; each has a `stop`
  */
 export async function runBench({ floors, scenarios, startClusters = async () => [] }) {
+  checkNames(floors, scenarios);
   const options = readOptions({ ...COMMON, quick: { type: 'boolean' }, only: { type: 'string', default: '' } });
   if (!Object.keys(floors).some((name) => name.startsWith(options.only))) {
     process.stderr.write(`--only takes how a name begins, of:\n${Object.keys(floors).join('\n')}\n`);
@@ -32,16 +33,21 @@ export async function runBench({ floors, scenarios, startClusters = async () => 
     clusters = await startClusters();
     const { ratios, passed, failed } = await run(scenarios, { ...redis, clusters }, options);
     if (!options.smoke) {
-      process.stdout.write(`${render(floorsTable(floors, ratios))}\n`);
-      if (options.json) {
-        const medians = Object.entries(ratios).map(([name, { median }]) => [name, Number(median.toPrecision(4))]);
-        process.stdout.write(`${JSON.stringify(Object.fromEntries(medians))}\n`);
-      }
+      for (const table of floorsTables(floors, ratios)) process.stdout.write(`${render(table)}\n`);
+      if (options.json) process.stdout.write(`${JSON.stringify(standings(floors, ratios))}\n`);
     }
     conclude({ passed, failed }, options);
   } finally {
     await Promise.all([redis, ...clusters].map((one) => one.stop()));
   }
+}
+
+/** A ratio without an entry among the floors would be in no table. */
+export function checkNames(floors, scenarios) {
+  const named = Object.keys(floors).toSorted().join(', ');
+  const measured = scenarios.flatMap(({ ratios }) => ratios);
+  const names = measured.toSorted().join(', ');
+  if (names !== named) throw new Error(`The floors name ${named}; the scenarios measure ${names}`);
 }
 
 /** The options of this command line. One that does not exist ends the process with a line that says so. */

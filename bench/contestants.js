@@ -3,7 +3,7 @@ import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis'
 import { rateLimit } from 'express-rate-limit';
 import { Redis } from 'ioredis';
 import { RedisStore } from 'rate-limit-redis';
-import { RateLimiterRedis } from 'rate-limiter-flexible';
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import { user } from './floodgate.js';
 
 /** High enough that everything passes, long enough that no window ends within a run. */
@@ -37,12 +37,21 @@ export async function rateLimiterFlexible(bench, peer) {
     keyPrefix: 'rlflx',
     ...options,
   });
-  const users = names(keys, length, 'rlflx:');
+  return asking(name, limiter, names(keys, length, 'rlflx:'));
+}
+
+/** The same peer without Redis. */
+export function rateLimiterMemory({ keys, name = 'rate-limiter-flexible', ...options }) {
+  const limiter = new RateLimiterMemory({ points: PEER_LIMIT, duration: PEER_WINDOW_S, ...options });
+  return asking(name, limiter, names(keys, 0, ''));
+}
+
+function asking(name, limiter, users) {
   return {
     name,
     limiter,
-    user: users[0],
-    ask: (i) => limiter.consume(users[i % keys]),
+    users,
+    ask: (i) => limiter.consume(users[i % users.length]),
     right: (answer) => !(answer instanceof Error) && answer.consumedPoints <= limiter.points && answer.msBeforeNext > 0,
   };
 }

@@ -22,14 +22,30 @@ interface Run {
   ) => Promise<Outcome>;
 }
 
+interface Floor {
+  readonly what: string;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+}
+
 interface Command {
   readonly conclude: (scenarios: Omit<Outcome, 'ratios'>, options: { results?: string }) => void;
+  readonly checkNames: (floors: Record<string, Floor>, scenarios: readonly Scenario[]) => void;
+}
+
+interface Tables {
+  readonly floorsTables: (
+    floors: Record<string, Floor>,
+    ratios: Record<string, unknown>,
+  ) => { title: string; lines: string[][] }[];
+  readonly standings: (floors: Record<string, Floor>, ratios: Record<string, unknown>) => Record<string, unknown>;
 }
 
 // The bench is JavaScript: these are the types of what is tested here.
 const load = (name: string): Promise<unknown> => import(`./${name}.js`);
 const { run } = (await load('run')) as Run;
-const { conclude } = (await load('command')) as Command;
+const { checkNames, conclude } = (await load('command')) as Command;
+const { floorsTables, standings } = (await load('table')) as Tables;
 
 const SERVERS = { admin: { flushall: () => Promise.resolve('OK') } };
 const ONE = { median: 1, min: 1, max: 1 };
@@ -123,4 +139,51 @@ it('prints no figures of a smoke run', async () => {
   const { passed } = await run([measuring('a.x')], SERVERS, { only: '', smoke: true });
   expect(passed).toEqual(['a.x']);
   expect(written).toMatch(/^a\.x: [\d.]+ s\n$/);
+});
+
+describe('the floors', () => {
+  const FEW = {
+    'a.price': { what: 'a price' },
+    'a.met': { what: 'a floor that is met', atLeast: 2 },
+    'a.missed': { what: 'a floor that is not', atMost: 1.05 },
+    'a.close': { what: 'a floor that is met as it is printed', atMost: 1 },
+    'a.failed': { what: 'of a scenario that failed', atMost: 1 },
+  };
+  const of = (median: number) => ({ ...ONE, median });
+  const RATIOS = { 'a.missed': of(1.06), 'a.price': of(3), 'a.met': of(2), 'a.close': of(1.004) };
+
+  it('come last where they are not met', () => {
+    const tables = floorsTables(FEW, RATIOS);
+    expect(
+      tables.map(({ title, lines }) => [title, lines.map(([name, , , , floor, met]) => [name, floor, met])]),
+    ).toEqual([
+      ['Prices, which have no floor: 1', [['a.price', '', '']]],
+      [
+        'Floors that are met: 2 of 3',
+        [
+          ['a.met', '>= 2', 'met'],
+          ['a.close', '<= 1', 'met'],
+        ],
+      ],
+      ['Floors that are NOT MET: 1 of 3', [['a.missed', '<= 1.05', 'NOT MET']]],
+    ]);
+  });
+
+  it('stand in the JSON, met or not', () => {
+    expect(standings(FEW, RATIOS)).toEqual({
+      'a.price': { median: 3 },
+      'a.met': { median: 2, floor: { atLeast: 2 }, met: true },
+      'a.missed': { median: 1.06, floor: { atMost: 1.05 }, met: false },
+      'a.close': { median: 1.004, floor: { atMost: 1 }, met: true },
+    });
+  });
+
+  it('name each ratio that is measured, and each is measured once', () => {
+    const floors = { 'a.x': { what: 'a price' }, 'b.x': { what: 'a price' } };
+    expect(() => checkNames(floors, [measuring('a.x'), measuring('b.x')])).not.toThrow();
+    expect(() => checkNames(floors, [measuring('a.x')])).toThrow('The floors name a.x, b.x; the scenarios measure a.x');
+    expect(() => checkNames(floors, [measuring('a.x'), measuring('b.x'), measuring('b.x')])).toThrow(
+      'the scenarios measure a.x, b.x, b.x',
+    );
+  });
 });

@@ -56,18 +56,53 @@ export function figure(value) {
   return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
-/** The ratios in the floors' order. A price has no floor. */
-export function floorsTable(floors, ratios) {
-  const lines = Object.entries(floors)
+/**
+ * How a ratio stands to its floor. It is compared as it is printed, with three digits: 1.004 meets a floor of 1.
+ *
+ * @returns {{ floor?: string, met?: boolean }} a price has neither
+ */
+export function standing({ atLeast, atMost }, { median: middle }) {
+  const printed = Number(figure(middle));
+  if (atLeast !== undefined) return { floor: `>= ${atLeast}`, met: printed >= atLeast };
+  if (atMost !== undefined) return { floor: `<= ${atMost}`, met: printed <= atMost };
+  return {};
+}
+
+/** The ratios in the floors' order: prices, the floors that are met, and last those that are not. */
+export function floorsTables(floors, ratios) {
+  const rows = Object.entries(floors)
     .filter(([name]) => name in ratios)
-    .map(([name, { what, atLeast, atMost }]) => {
+    .map(([name, floor]) => {
       const { median: middle, min, max } = ratios[name];
-      const row = (floor, met) => [name, figure(middle), figure(min), figure(max), floor, met, what];
-      if (atLeast !== undefined) return row(`>= ${atLeast}`, middle >= atLeast ? 'met' : 'NOT MET');
-      if (atMost !== undefined) return row(`<= ${atMost}`, middle <= atMost ? 'met' : 'NOT MET');
-      return row('', '');
+      const { floor: text = '', met } = standing(floor, ratios[name]);
+      const says = met === undefined ? '' : met ? 'met' : 'NOT MET';
+      return { met, line: [name, figure(middle), figure(min), figure(max), text, says, floor.what] };
     });
-  return { title: 'Ratios', head: ['', 'median', 'min', 'max', 'floor', '', ''], lines };
+  const head = ['', 'median', 'min', 'max', 'floor', '', ''];
+  const withFloor = rows.filter(({ met }) => met !== undefined).length;
+  return [
+    [undefined, 'Prices, which have no floor', head.map((name) => (name === 'floor' ? '' : name))],
+    [true, 'Floors that are met', head],
+    [false, 'Floors that are NOT MET', head],
+  ].flatMap(([which, title, its]) => {
+    const lines = rows.filter(({ met }) => met === which).map(({ line }) => line);
+    if (lines.length === 0) return [];
+    const count = which === undefined ? `${lines.length}` : `${lines.length} of ${withFloor}`;
+    return [{ title: `${title}: ${count}`, head: its, lines }];
+  });
+}
+
+/** For programs: of each ratio `median`, and where it has a floor `floor` and `met`. */
+export function standings(floors, ratios) {
+  return Object.fromEntries(
+    Object.entries(ratios).map(([name, ratioOf]) => {
+      const { atLeast, atMost } = floors[name] ?? {};
+      const floor = atLeast === undefined ? { atMost } : { atLeast };
+      const { met } = standing(floor, ratioOf);
+      const shown = Number(ratioOf.median.toPrecision(4));
+      return [name, met === undefined ? { median: shown } : { median: shown, floor, met }];
+    }),
+  );
 }
 
 /** Columns as wide as they need to be: names and text to the left, numbers to the right. */

@@ -8,6 +8,13 @@ const CONNECTIONS = 64;
 /** How long the last requests of a load may take to be settled. */
 const SETTLED_WITHIN_MS = 1_000;
 
+let prefixes = 0;
+
+/** Of one length: no application meets another's states, and all keys are equally long. */
+function nextPrefix() {
+  return `h${String(prefixes++ % 100).padStart(2, '0')}`;
+}
+
 /**
  * An application in a process of its own, so that its CPU is the application's alone.
  *
@@ -18,11 +25,12 @@ const SETTLED_WITHIN_MS = 1_000;
  * @param {string} options.variant of server.js
  * @param {number} [options.users] who ask in turn
  * @param {(head: string) => boolean} [options.isRight] whether the head of a response, which is a 200, is the right one
+ * @param {number} [options.limit] of a variant that blocks: what it lets pass before
  * @param {(stats: object) => number} [options.counted] of the server's counts, the one that each request has to raise by one
  */
 export async function openHttp(bench, platform, options) {
-  const { name, variant, users = 10_000, isRight = () => true, counted } = options;
-  const server = await startServer({ platform, variant, redisUrl: bench.url });
+  const { name, variant, users = 10_000, isRight = () => true, counted, limit } = options;
+  const server = await startServer({ platform, variant, redisUrl: bench.url, keyPrefix: nextPrefix(), limit });
   bench.onClose(() => server.stop());
   const requests = Array.from({ length: users }, (_, i) =>
     Buffer.from(`GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\nX-User-Id: ${user(i)}\r\n\r\n`),
@@ -38,6 +46,19 @@ export async function openHttp(bench, platform, options) {
     admin: bench.admin,
     isRight: (head) => head.startsWith('HTTP/1.1 200') && isRight(head),
   };
+}
+
+/** Many short rounds: contestants of one round are close in time, and a disturbance takes few of the rounds. */
+export function manyRounds(bench, { more, warmUpMs }) {
+  if (bench.smoke) return bench;
+  return { ...bench, rounds: bench.rounds * more, ms: bench.ms / 5, warmUpMs };
+}
+
+/** The status of one request, of a user who asks in no load. */
+export async function askHttp({ port }) {
+  const response = await fetch(`http://127.0.0.1:${port}/hello`, { headers: { 'X-User-Id': 'somebody-else' } });
+  await response.arrayBuffer();
+  return response.status;
 }
 
 /** One load of such an application. */

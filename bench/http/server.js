@@ -1,4 +1,4 @@
-// One application: node server.js <express|fastify> <variant> <redis url>, started with an IPC channel.
+// One application: node server.js <express|fastify> <variant> <redis url> <key prefix> [limit], started with an IPC channel.
 import './same-start.js';
 import 'reflect-metadata';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
@@ -9,9 +9,13 @@ import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
 import { Redis } from 'ioredis';
 import { apiKeyIdentity, ipIdentity, RateLimit, RateLimiter, RateLimitModule, userIdentity } from 'nestjs-floodgate';
 
-const [platform, variant, redis] = process.argv.slice(2);
+const [platform, variant, redis, keyPrefix, given] = process.argv.slice(2);
+const SECOND_MS = 1_000;
 const HOUR_MS = 3_600_000;
+const PEER_LIMIT = 1_000_000_000;
 const BUCKET = { algorithm: 'token-bucket', capacity: 1_000_000, refill: 10 };
+/** Its tokens do not come back within the bench. */
+const SLOW = { ...BUCKET, refill: '100/h' };
 const PLANS = { pro: { capacity: 2_000_000 } };
 let outcomes = 0;
 
@@ -32,30 +36,48 @@ const VARIANTS = {
   headers: () => ({ providers: [{ provide: APP_GUARD, inject: [HttpAdapterHost], useFactory: headersGuard }] }),
   asking: () => ({ providers: [{ provide: APP_GUARD, inject: [HttpAdapterHost], useFactory: askingGuard }] }),
   floodgate: () => limited(BUCKET),
-  plans: () => limited({ ...BUCKET, plans: PLANS }, { plan: { resolve: () => undefined, cacheFor: '24h' } }),
-  pro: () => limited({ ...BUCKET, plans: PLANS }, { plan: { resolve: () => 'pro', cacheFor: '24h' } }),
-  counted: () => limited({ ...BUCKET, countIf: says(true) }),
-  // Without its refunds nobody would pass for long.
-  refunded: () => limited({ ...BUCKET, capacity: 20, refill: '1/h', countIf: says(false) }),
-  log: () => limited({ algorithm: 'sliding-window-log', limit: 1_000, window: '1s' }),
+  pro: () => limited({ ...BUCKET, name: 'first', plans: PLANS }, { plan: { resolve: () => 'pro', cacheFor: '24h' } }),
+  slow: () => limited(SLOW),
+  counted: () => limited({ ...SLOW, countIf: says(true) }),
+  refunded: () => limited({ ...SLOW, countIf: says(false) }),
+  // As in scenarios/features/concurrency.js: few entries.
+  log: () => limited({ algorithm: 'sliding-window-log', limit: 1_000, window: '300ms' }),
   // Without its releases nobody would pass for long.
   concurrency: () => limited({ algorithm: 'concurrency', limit: 3, lease: '1m' }),
-  throttler: () => ({
+  first: () => limited({ ...BUCKET, name: 'first' }),
+  firstAndOther: () =>
+    limited([
+      { ...BUCKET, name: 'first' },
+      { ...BUCKET, name: 'other' },
+    ]),
+  blocking: () => limited({ ...BUCKET, name: 'first', capacity: Number(given || BUCKET.capacity), blockFor: '10m' }),
+  throttler: () => throttled({ ttl: HOUR_MS, limit: PEER_LIMIT }),
+  throttlers: () =>
+    throttled(
+      { name: 'one', ttl: HOUR_MS, limit: PEER_LIMIT },
+      { name: 'two', ttl: 2 * HOUR_MS, limit: PEER_LIMIT / 2 },
+    ),
+  throttlerBlocking: () =>
+    throttled({ ttl: given ? SECOND_MS : HOUR_MS, limit: Number(given || PEER_LIMIT), blockDuration: HOUR_MS / 6 }),
+};
+
+function throttled(...throttlers) {
+  return {
     imports: [
       ThrottlerModule.forRoot({
-        throttlers: [{ ttl: HOUR_MS, limit: 1_000_000_000 }],
+        throttlers,
         storage: new ThrottlerStorageRedisService(redis),
         getTracker: (request) => request.headers['x-user-id'],
       }),
     ],
     providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
-  }),
-};
+  };
+}
 
-function limited(policy, options = {}) {
-  decorate(RateLimit(policy));
+function limited(policies, options = {}) {
+  decorate(RateLimit(...[policies].flat()));
   const identity = [apiKeyIdentity(), userIdentity(), ipIdentity()];
-  return { imports: [RateLimitModule.forRoot({ redis, identity, onStoreFailure: 'closed', ...options })] };
+  return { imports: [RateLimitModule.forRoot({ redis, keyPrefix, identity, onStoreFailure: 'closed', ...options })] };
 }
 
 /** A `countIf` that counts its calls. */
@@ -104,7 +126,10 @@ app.getHttpServer().keepAliveTimeout = 0;
 
 const ANSWERS = {
   cpu: () => process.cpuUsage(),
-  stats: () => ({ outcomes, plans: app.get(RateLimiter).stats().plans }),
+  stats: () => {
+    const { plans, policies } = app.get(RateLimiter).stats();
+    return { outcomes, plans, policies };
+  },
 };
 process.on('message', (question) => process.send(ANSWERS[question]()));
 process.on('disconnect', () => process.exit());

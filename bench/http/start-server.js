@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 const SERVER = fileURLToPath(new URL('server.js', import.meta.url));
 
 /** Starts one application in a process of its own. */
-export async function startServer({ platform, variant, redisUrl }) {
-  const child = fork(SERVER, [platform, variant, redisUrl]);
+export async function startServer({ platform, variant, redisUrl, keyPrefix, limit = '' }) {
+  const child = fork(SERVER, [platform, variant, redisUrl, keyPrefix, `${limit}`]);
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`The ${platform} server (${variant}) ended with ${code}`);
   });

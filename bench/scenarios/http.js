@@ -1,4 +1,4 @@
-import { loadHttp, openHttp } from '../http/contestant.js';
+import { loadHttp, manyRounds, openHttp } from '../http/contestant.js';
 import { inTurn, ratio } from '../measure.js';
 import { httpTable } from '../table.js';
 
@@ -16,21 +16,18 @@ const VARIANTS = [
   { name: THROTTLER, variant: 'throttler', isRight: isLimited },
 ];
 
+/** Guards that show what Nest itself costs: on Fastify only. */
+const NEST_ALONE = ['empty', 'headers'];
+
 /** What a call of Redis needs runs once for some 20 requests: it is optimized later than what each request needs. */
-const WARM_UP_MS = 5_000;
+const WARM_UP_MS = 4_000;
 
-/** Many short rounds: contestants of one round are close in time, and a disturbance takes few of the rounds. */
-function manyRounds(bench) {
-  if (bench.smoke) return bench;
-  return { ...bench, rounds: bench.rounds * 6, ms: bench.ms / 5, warmUpMs: WARM_UP_MS };
-}
-
-function http(platform, title) {
+function http(platform, title, variants) {
   return {
     ratios: [`http.${platform}.cpu`, `http.${platform}.cpuVsThrottler`],
     async run(bench) {
-      const contestants = await Promise.all(VARIANTS.map((variant) => openHttp(bench, platform, variant)));
-      const samples = await inTurn(contestants, manyRounds(bench), loadHttp);
+      const contestants = await Promise.all(variants.map((variant) => openHttp(bench, platform, variant)));
+      const samples = await inTurn(contestants, manyRounds(bench, { more: 6, warmUpMs: WARM_UP_MS }), loadHttp);
       const cpu = (name) => ratio(samples.get(FLOODGATE), samples.get(name), 'cpu');
       return {
         ratios: { [`http.${platform}.cpu`]: cpu(NO_GUARD), [`http.${platform}.cpuVsThrottler`]: cpu(THROTTLER) },
@@ -40,5 +37,9 @@ function http(platform, title) {
   };
 }
 
-export const httpExpress = http('express', 'Nest on Express');
-export const httpFastify = http('fastify', 'Nest on Fastify');
+export const httpExpress = http(
+  'express',
+  'Nest on Express',
+  VARIANTS.filter(({ variant }) => !NEST_ALONE.includes(variant)),
+);
+export const httpFastify = http('fastify', 'Nest on Fastify', VARIANTS);

@@ -1,20 +1,24 @@
-import { blockFor } from './block-for.js';
-import { concurrency } from './concurrency.js';
+import { algorithms } from './algorithms.js';
 import { distinct512, distinct64, hot512, single, singlePipelined } from './decisions.js';
+import { blockFor } from './features/block-for.js';
+import { blockForRefused } from './features/block-for-refused.js';
+import { concurrency } from './features/concurrency.js';
+import { countIf } from './features/count-if.js';
+import { overrides } from './features/overrides.js';
+import { plans } from './features/plans.js';
+import { routes } from './features/routes.js';
+import { secondPolicy } from './features/second-policy.js';
+import { settle } from './features/settle.js';
+import { shadow } from './features/shadow.js';
+import { watched } from './features/watched.js';
 import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
-import { prefetch } from './prefetch.js';
 import { linger } from './linger.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
-import { metrics } from './metrics.js';
 import { openLoop } from './open-loop.js';
-import { overrides } from './overrides.js';
-import { plans } from './plans.js';
-import { algorithms, policies2 } from './policies.js';
+import { prefetch } from './prefetch.js';
 import { refused } from './refused.js';
-import { settle } from './settle.js';
-import { shadow } from './shadow.js';
 import { sizing } from './sizing.js';
 
 /**
@@ -33,19 +37,22 @@ export const SCENARIOS = [
   prefetch,
   refused,
   algorithms,
-  policies2,
   logGrowth,
   keysGrowth,
   memory,
   httpExpress,
   httpFastify,
   memoryStore,
-  metrics,
-  overrides,
-  plans,
-  shadow,
   settle,
+  countIf,
   concurrency,
+  plans,
+  overrides,
+  shadow,
+  secondPolicy,
   blockFor,
+  blockForRefused,
+  routes,
+  watched,
   linger,
 ];

@@ -7,7 +7,7 @@ const KEYS = 10_000;
 const POLICIES = { distinct: { algorithm: 'token-bucket', capacity: 1_000_000, refill: 10 } };
 /** Requests per second of one process. */
 const RATES = [250, 1_000, 4_000];
-const LINGERS = [0, 1, 2, 4, 5];
+const LINGERS = [0, 1, 2, 4];
 /** The one whose ratios are printed as prices. */
 const PRICED = 4;
 const DEADLINE_MS = 1_000;

@@ -8,7 +8,7 @@ const POLICIES = { bucket: { algorithm: 'token-bucket', capacity: 1_000_000, ref
 const RATES = [250, 1_000, 4_000, 6_000];
 /** What the application does for each request, on the thread of the event loop. */
 const WORK_US = 100;
-const LONGER = 3;
+const LONGER = 2;
 
 const nameOf = (rate) => `openLoop.${rate}`;
 
@@ -33,7 +33,7 @@ export const openLoop = {
   },
 };
 
-/** One load, three times as long as others: a quiet pod has few requests. */
+/** One load, twice as long as others: a quiet pod has few requests. */
 export async function openLoad({ bench, arrivals, limiter, ask, right, rate, ms }) {
   const latencies = [];
   const handle = async (i) => {

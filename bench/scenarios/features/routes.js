@@ -1,0 +1,55 @@
+import { askHttp, openHttp } from '../../http/contestant.js';
+import { verify } from '../../measure.js';
+import { featureScenario, HTTP_USERS } from './support.js';
+
+const PLAIN = 'one policy';
+const PLANNED = 'of plan pro, from the cache';
+const TWO = 'two policies';
+const GUARDED = 'blockFor';
+const THROTTLER = 'throttler';
+
+const hasLimit = (limit) => {
+  const header = new RegExp(`\nx-ratelimit-limit: ${limit}\r`, 'i');
+  return (head) => header.test(head);
+};
+const isLimited = hasLimit('\\d+');
+const hasBoth = (head) => /\nx-ratelimit-limit-one: 1000000000\r[^]*\nx-ratelimit-limit-two: 500000000\r/i.test(head);
+
+/** The requests of the policy, or of both where the two have as many. */
+const requests = (names) => (stats) => {
+  const counts = names.map((name) => stats.policies.find(({ policy }) => policy === name)?.requests ?? 0);
+  return new Set(counts).size === 1 ? counts[0] : NaN;
+};
+/** One question to the resolver for each user, or its answers are not cached. */
+const lookUps = ({ plans: { cache, resolver } }) => (resolver <= HTTP_USERS ? cache + resolver : NaN);
+
+/** What features of the same plain route cost, and those of the peer's. */
+export const routes = featureScenario({
+  title: 'Routes',
+  prove: (bench) => Promise.all(['blocking', 'throttlerBlocking'].map((variant) => proveHttpBlock(bench, variant))),
+  http: {
+    variants: [
+      { name: PLAIN, variant: 'first', isRight: hasLimit(1_000_000), counted: requests(['first']) },
+      { name: PLANNED, variant: 'pro', isRight: hasLimit(2_000_000), counted: lookUps },
+      { name: TWO, variant: 'firstAndOther', isRight: isLimited, counted: requests(['first', 'other']) },
+      { name: GUARDED, variant: 'blocking', isRight: isLimited, counted: requests(['first']) },
+      { name: THROTTLER, variant: 'throttler', isRight: isLimited },
+      { name: `${THROTTLER}, two named throttlers`, variant: 'throttlers', isRight: hasBoth },
+      { name: `${THROTTLER}, blockDuration`, variant: 'throttlerBlocking', isRight: isLimited },
+    ],
+    base: PLAIN,
+    prices: { plans: PLANNED, secondPolicy: TWO, blockFor: GUARDED },
+    peer: THROTTLER,
+  },
+});
+
+/** A limit of one request that is back within a second: only a block rejects the request after that. */
+async function proveHttpBlock(bench, variant) {
+  const { server } = await openHttp(bench, 'fastify', { name: variant, variant, limit: 1 });
+  const statuses = [];
+  for (let i = 0; i < 2; i++) statuses.push(await askHttp(server));
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  statuses.push(await askHttp(server));
+  await server.stop();
+  verify(statuses.join() === '200,429,429', `${variant} has begun no block: ${statuses.join()}`);
+}
