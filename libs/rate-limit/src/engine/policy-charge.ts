@@ -56,6 +56,7 @@ export function chargeOf(
     shadow: policy.shadow,
     block: policy.block === undefined ? undefined : blockOf(policy, policy.block, prefix, identity, cost, mode),
     entry: UNKNOWN_ENTRY,
+    openKey: UNKNOWN_ENTRY,
   };
 }
 

@@ -33,6 +33,8 @@ export interface Charge {
   readonly block?: BlockCharge | undefined;
   /** @internal Of a charge that may be used again: where a store in this process keeps its state. */
   entry?: StateEntry | undefined;
+  /** @internal Of such a charge: where this process keeps what is open under its key. */
+  openKey?: StateEntry | undefined;
 }
 
 /** What a store in this process keeps under a key, as a charge that is used again remembers it. */

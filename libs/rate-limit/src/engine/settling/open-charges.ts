@@ -1,4 +1,4 @@
-import { type Charge, reserves, takes } from '../../stores/charge.js';
+import { type Charge, reserves, type StateEntry, takes } from '../../stores/charge.js';
 import type { ChargeReceipt, ChargeVerdict, Verdict } from '../../stores/store.js';
 import { type Answer, attempt } from '../../util/answer.js';
 import { flatten } from '../../util/flat-text.js';
@@ -27,13 +27,18 @@ interface OpenPolicy {
 }
 
 /** What is open under one key. */
-class OpenKey {
+class OpenKey implements StateEntry {
   /** Reservations that the store has not answered. */
   asking = 0;
   /** In the order of their `resetAt`. */
   receipts: ChargeReceipt[] = [];
 
-  constructor(readonly policy: OpenPolicy) {}
+  /** @param home undefined once the key is forgotten */
+  constructor(
+    readonly key: string,
+    readonly policy: OpenPolicy,
+    public home: OpenCharges | undefined,
+  ) {}
 
   get isIdle(): boolean {
     return this.asking === 0 && this.receipts.length === 0;
@@ -66,10 +71,10 @@ export class OpenCharges {
   }
 
   /** Whether the charge's policy has something open for its identity. */
-  isOpen({ policyKey, key }: Charge): boolean {
+  isOpen(charge: Charge): boolean {
     if (this.busy === 0) return false;
-    const policy = this.policies.get(policyKey);
-    return policy !== undefined && policy.busy > 0 && this.keys.get(key)?.isIdle === false;
+    const policy = this.policies.get(charge.policyKey);
+    return policy !== undefined && policy.busy > 0 && this.known(charge)?.isIdle === false;
   }
 
   /** Whether a request has to be decided by `decide`. */
@@ -99,8 +104,8 @@ export class OpenCharges {
   }
 
   /** The charge was settled, or never will be. */
-  close({ key }: Charge, receipt: ChargeReceipt): void {
-    const open = this.keys.get(key);
+  close(charge: Charge, receipt: ChargeReceipt): void {
+    const open = this.known(charge);
     const at = open?.receipts.lastIndexOf(receipt) ?? -1;
     if (open === undefined || at < 0) return;
     if (open.receipts.length === 1) open.receipts.length = 0;
@@ -141,7 +146,7 @@ export class OpenCharges {
 
   private end(charges: readonly Charge[]): void {
     for (let i = 0; i < charges.length; i++) {
-      const open = reserves(charges[i]!) ? this.keys.get(charges[i]!.key) : undefined;
+      const open = reserves(charges[i]!) ? this.known(charges[i]!) : undefined;
       if (open === undefined) continue;
       open.asking--;
       this.rest(open);
@@ -171,9 +176,9 @@ export class OpenCharges {
     return remaining === 0 ? { ...said, estimated: true } : said;
   }
 
-  private toldRejected({ key }: Charge, said: ChargeVerdict, at: number): ChargeVerdict {
+  private toldRejected(charge: Charge, said: ChargeVerdict, at: number): ChargeVerdict {
     const { shortfall, retryAfter, blockedFor = 0 } = said;
-    const open = shortfall && this.keys.get(key);
+    const open = shortfall && this.known(charge);
     // A block ends when it ends, whatever is refunded.
     if (open === undefined || (blockedFor > 0 && retryAfter === blockedFor)) return said;
     this.dropOld(open, at);
@@ -196,14 +201,26 @@ export class OpenCharges {
     this.count++;
   }
 
-  private keyOf({ key, policyKey }: Charge): OpenKey {
-    let open = this.keys.get(key);
-    if (open !== undefined) return open;
+  /** The key of a charge, if it is known. A charge that may be used again remembers it. */
+  private known(charge: Charge): OpenKey | undefined {
+    const { openKey: known, key } = charge;
+    if (known === undefined) return this.keys.get(key);
+    // A copy of the charge may have another key.
+    if (known.home === this && known.key === key) return known as OpenKey;
+    const open = this.keys.get(key);
+    if (open !== undefined) charge.openKey = open;
+    return open;
+  }
+
+  private keyOf(charge: Charge): OpenKey {
+    const known = this.known(charge);
+    if (known !== undefined) return known;
+    const { key, policyKey } = charge;
     let policy = this.policies.get(policyKey);
     if (policy === undefined) this.policies.set(policyKey, (policy = { policyKey, known: 0, busy: 0 }));
     policy.known++;
     flatten(key);
-    open = new OpenKey(policy);
+    const open = new OpenKey(key, policy, this);
     this.keys.set(key, open);
     return open;
   }
@@ -235,8 +252,10 @@ export class OpenCharges {
     }
   }
 
-  private forgetKey(key: string, { policy }: OpenKey): void {
+  private forgetKey(key: string, open: OpenKey): void {
+    const { policy } = open;
     this.keys.delete(key);
+    open.home = undefined;
     if (--policy.known === 0) this.policies.delete(policy.policyKey);
   }
 
