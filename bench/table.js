@@ -81,14 +81,18 @@ export function floorsTables(floors, ratios) {
   const head = ['', 'median', 'min', 'max', 'floor', '', ''];
   const withFloor = rows.filter(({ met }) => met !== undefined).length;
   return [
-    [undefined, 'Prices, which have no floor', head.map((name) => (name === 'floor' ? '' : name))],
-    [true, 'Floors that are met', head],
-    [false, 'Floors that are NOT MET', head],
-  ].flatMap(([which, title, its]) => {
+    {
+      which: undefined,
+      title: 'Prices, which have no floor',
+      columns: head.map((name) => (name === 'floor' ? '' : name)),
+    },
+    { which: true, title: 'Floors that are met', columns: head },
+    { which: false, title: 'Floors that are NOT MET', columns: head },
+  ].flatMap(({ which, title, columns }) => {
     const lines = rows.filter(({ met }) => met === which).map(({ line }) => line);
     if (lines.length === 0) return [];
     const count = which === undefined ? `${lines.length}` : `${lines.length} of ${withFloor}`;
-    return [{ title: `${title}: ${count}`, head: its, lines }];
+    return [{ title: `${title}: ${count}`, head: columns, lines }];
   });
 }
 

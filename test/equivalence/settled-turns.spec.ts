@@ -145,13 +145,13 @@ describe('a settlement, a refund and decisions of one turn', () => {
 
   /** Returns what remains after each decision of the turn, and how often it called a program. */
   async function turn(store: RateLimitStore, calls: () => Promise<number>): Promise<[number[], number]> {
-    const held = await Promise.all(['a', 'b'].map((key) => store.consume([charge(key, 'reserve')])));
+    const held = await Promise.all(['a', 'b'].map(async (key) => store.consume([charge(key, 'reserve')])));
     const [one, other] = held.map(({ charges }) => charges[0]!.receipt!);
     const before = await calls();
     const settled = store.settle!([{ receipt: one!, finalCost: 1, overdraft: 0 }]);
     const decided = ['a', 'b', 'c'].map((key) => store.consume([charge(key)]));
     const refunded = store.refund!([other!]);
-    const verdicts = await Promise.all(decided);
+    const verdicts = await Promise.all(decided.map(async (answer) => answer));
     await Promise.all([settled, refunded]);
     return [verdicts.map(({ charges }) => charges[0]!.remaining), (await calls()) - before];
   }
