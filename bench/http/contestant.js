@@ -25,7 +25,7 @@ function nextPrefix() {
  * @param {string} options.variant of server.js
  * @param {number} [options.users] who ask in turn
  * @param {(head: string) => boolean} [options.isRight] whether the head of a response, which is a 200, is the right one
- * @param {number} [options.limit] of a variant that blocks: what it lets pass before
+ * @param {string} [options.limit] of a variant that blocks: what it lets pass before
  * @param {(stats: object) => number} [options.counted] of the server's counts, the one that each request has to raise by one
  */
 export async function openHttp(bench, platform, options) {

@@ -6,7 +6,7 @@ const SERVER = fileURLToPath(new URL('server.js', import.meta.url));
 
 /** Starts one application in a process of its own. */
 export async function startServer({ platform, variant, redisUrl, keyPrefix, limit = '' }) {
-  const child = fork(SERVER, [platform, variant, redisUrl, keyPrefix, String(limit)]);
+  const child = fork(SERVER, [platform, variant, redisUrl, keyPrefix, limit]);
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`The ${platform} server (${variant}) ended with ${code}`);
   });

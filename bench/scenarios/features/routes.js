@@ -45,7 +45,7 @@ export const routes = featureScenario({
 
 /** A limit of one request that is back within a second: only a block rejects the request after that. */
 async function proveHttpBlock(bench, variant) {
-  const { server } = await openHttp(bench, 'fastify', { name: variant, variant, limit: 1 });
+  const { server } = await openHttp(bench, 'fastify', { name: variant, variant, limit: '1' });
   const statuses = [];
   for (let i = 0; i < 2; i++) statuses.push(await askHttp(server));
   await new Promise((resolve) => setTimeout(resolve, 1_200));

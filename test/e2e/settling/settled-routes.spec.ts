@@ -189,7 +189,9 @@ describe.each(KINDS)('a route that is settled after its response, over $platform
     });
     expect([await free(app.app, WRONG), await free(app.app, BROKEN)]).toEqual([8, 8]);
     // At most one warning a second is logged.
-    expect(app.logs.text).toMatch(/settle of policy 'wrong' failed, its cost stays: it must return a whole number from 0/);
+    expect(app.logs.text).toMatch(
+      /settle of policy 'wrong' failed, its cost stays: it must return a whole number from 0/,
+    );
   });
 
   it('tells of a client that hangs up', async () => {
