@@ -43,11 +43,15 @@ export function placesAmong(all: readonly PolicyCharge[], asked: readonly Policy
 
 /** The verdict some microseconds later, if nothing has happened since. The level that its shortfall has seen is old by then. */
 export function later(given: ChargeVerdict, elapsed: number): ChargeVerdict {
-  const { blockedFor, shortfall } = given;
+  const { allowed, remaining, delay, blockedFor, estimated, receipt } = given;
   const resetAfter = Math.max(0, given.resetAfter - elapsed);
   const retryAfter = Math.max(0, given.retryAfter - elapsed);
-  // Every kept denial comes through here. With the rest element below, `bench --only refused` is slower by a fifth.
-  if (shortfall === undefined && blockedFor === undefined) return { ...given, resetAfter, retryAfter };
+  // Every kept denial comes through here, and a spread costs several times as much.
+  if (estimated === undefined && receipt === undefined) {
+    return blockedFor === undefined
+      ? { allowed, remaining, resetAfter, retryAfter, delay }
+      : { allowed, remaining, resetAfter, retryAfter, delay, blockedFor: Math.max(0, blockedFor - elapsed) };
+  }
   const { shortfall: _, ...verdict } = given;
   return {
     ...verdict,

@@ -59,16 +59,17 @@ export class KeptClients {
     identity: MaybeNone,
     { cost, plan, timeZone }: CallOptions = NO_OPTIONS,
   ): KeptClient | undefined {
-    const value = valueText(identity?.value);
+    if (identity === undefined || identity === null) return undefined;
+    const value = valueText(identity.value);
     let known = value === undefined ? undefined : this.byValue.get(value);
     for (; known !== undefined; known = known.next) {
       if (
+        (known.policies === policies || sameOf(known.policies, policies)) &&
         known.method === method &&
-        known.kind === identity!.kind &&
+        known.kind === identity.kind &&
         known.cost === cost &&
         known.plan === plan &&
-        known.timeZone === timeZone &&
-        sameOf(known.policies, policies)
+        known.timeZone === timeZone
       ) {
         return known;
       }
@@ -112,7 +113,6 @@ function cut(client: KeptClient): number {
 
 /** A policy that is written in a call is the same one each time, in another array. */
 function sameOf(some: readonly BoundPolicy[], others: readonly BoundPolicy[]): boolean {
-  if (some === others) return true;
   return some.length === others.length && some.every((one, i) => one === others[i]);
 }
 
