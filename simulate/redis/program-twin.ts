@@ -44,11 +44,20 @@ export class ProgramTwin implements Executor {
     const [clock, skew, policyText, charges, settlements] = args as [string, string, string, string, string?];
     const now = clock === 'redis' ? redisNow : Number(clock);
     const policies = this.policiesOf(policyText);
-    if (settlements) return this.settleAll(keys, policies, settlementsOf(settlements), now, Number(skew));
     const levels: (KeyLevel | undefined)[] = keys.map(() => undefined);
+    const settled = settlements ? settlementsOf(settlements) : [];
     const reply = [now];
     let rows = 0;
     for (let at = 0; at < charges.length; rows++) {
+      if (countOf(charges, at) === 0) {
+        at = eachCharge(charges, at, (policy, k) => {
+          const [key, held] = [keys[k - 1]!, levels[k - 1]];
+          if (held?.changed === true) this.write(key, held, now);
+          levels[k - 1] = undefined; // what the settlement leaves is read again
+          reply.push(...this.settle(key, policies[policy - 1]!, settled.shift()!, now, Number(skew)));
+        });
+        continue;
+      }
       at = this.decideRow(
         charges,
         at,
@@ -79,18 +88,6 @@ export class ProgramTwin implements Executor {
   debit(key: string, { algorithm, cost }: Charged, now: number): void {
     const level = algorithm.charge(algorithm.read(this.states.get(key), now, 0), cost);
     this.states.set(key, algorithm.write(level, now, this.states.get(key)));
-  }
-
-  /** Each settlement is of one key, with the policy at the same place. */
-  private settleAll(
-    keys: readonly string[],
-    policies: readonly WirePolicy[],
-    settlements: readonly Settlement[],
-    now: number,
-    skew: number,
-  ): Executed {
-    const reply = settlements.flatMap((settlement, i) => this.settle(keys[i]!, policies[i]!, settlement, now, skew));
-    return { reply: [now, ...reply], rows: settlements.length };
   }
 
   /** Returns what was refunded, in parts of a unit of cost, and what was charged. */
@@ -140,13 +137,10 @@ export class ProgramTwin implements Executor {
     reply: number[],
   ): number {
     const row: { readonly held: KeyLevel; readonly policy: WirePolicy }[] = [];
-    const count = charges.charCodeAt(first + 2) * 128 + charges.charCodeAt(first + 3);
-    let at = first;
-    for (let more = true; more; at += CHARGE_BYTES) {
-      const policy = charges.charCodeAt(at);
-      more = policy >= MORE;
-      row.push({ held: levelOf(policy % MORE, charges.charCodeAt(at + 1)), policy: policies[(policy % MORE) - 1]! });
-    }
+    const count = countOf(charges, first);
+    const at = eachCharge(charges, first, (policy, k) => {
+      row.push({ held: levelOf(policy, k), policy: policies[policy - 1]! });
+    });
     // The reply has the levels before the first of the requests.
     for (const { held, policy } of row) reply.push(...policy.encode(held.level as never));
     for (let i = 0; i < count; i++) {
@@ -171,6 +165,22 @@ export class ProgramTwin implements Executor {
   private write(key: string, { policy, level }: KeyLevel, now: number): void {
     this.states.set(key, policy.algorithm.write(level, now, this.states.get(key)));
   }
+}
+
+/** How many identical requests a row of ARGV[4] has; 0: it settles charges. */
+function countOf(charges: string, first: number): number {
+  return charges.charCodeAt(first + 2) * 128 + charges.charCodeAt(first + 3);
+}
+
+/** Calls `run` with the policy and the key of each charge of a row. Returns where the next row begins. */
+function eachCharge(charges: string, first: number, run: (policy: number, key: number) => void): number {
+  let at = first;
+  for (let more = true; more; at += CHARGE_BYTES) {
+    const policy = charges.charCodeAt(at);
+    more = policy >= MORE;
+    run(policy % MORE, charges.charCodeAt(at + 1));
+  }
+  return at;
 }
 
 /** The settled charges of ARGV[5], whose numbers stand in one row: the sixth says how many the refund marker has. */

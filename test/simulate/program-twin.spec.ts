@@ -54,8 +54,10 @@ const turn = fc.record({
     minLength: 1,
     maxLength: 6,
   }),
-  /** Settlements of the charges before, the last of which is number 0. */
-  settlements: fc.array(fc.record({ of: fc.nat(8), finalCost: fc.nat(5), overdraft: fc.nat(2) }), { maxLength: 3 }),
+  /** Settlements of the charges of earlier turns, the last of which is number 0: before or behind the requests of their turn. */
+  settlements: fc.array(fc.record({ of: fc.nat(8), finalCost: fc.nat(5), overdraft: fc.nat(2), first: fc.boolean() }), {
+    maxLength: 3,
+  }),
 });
 
 /** What a settlement needs of the charges that a request was allowed. */
@@ -116,13 +118,20 @@ describe('the simulated server', () => {
               const all = requests.flatMap(({ request, times }) =>
                 Array.from({ length: times }, () => chargesOf(request, now)),
               );
-              const verdicts = await Promise.all(all.map((charges) => store.consume(charges)));
+              const settle = (first: boolean): Promise<number>[] =>
+                settlements.flatMap(({ of, finalCost, overdraft, first: isFirst }) => {
+                  const [receipt] = isFirst === first ? receipts.splice(-1 - of, 1) : [];
+                  return receipt === undefined
+                    ? []
+                    : store.settle([{ receipt, finalCost, overdraft }]).then(([done]) => done!.refunded!);
+                });
+              // All of a turn shares its calls.
+              const before = settle(true);
+              const asking = all.map((charges) => store.consume(charges));
+              const refunded = await Promise.all([...before, ...settle(false)]);
+              for (const one of refunded) settled += one;
+              const verdicts = await Promise.all(asking);
               receipts.push(...all.flatMap((charges, i) => receiptsOf(charges, verdicts[i]!)));
-              for (const { of, finalCost, overdraft } of settlements) {
-                const [receipt] = receipts.splice(-1 - of, 1);
-                if (receipt === undefined) continue;
-                settled += (await store.settle([{ receipt, finalCost, overdraft }]))[0]!.refunded!;
-              }
             }
             const twin = new ProgramTwin();
             expect(calls.map(({ call }) => twin.execute(call, 0).reply)).toEqual(calls.map(({ reply }) => reply));
