@@ -156,6 +156,21 @@ describe('a settlement, a refund and decisions of one turn', () => {
     return [verdicts.map(({ charges }) => charges[0]!.remaining), (await calls()) - before];
   }
 
+  it('are one EVALSHA although a bucket is charged thousands more: they are no entries of a log', async () => {
+    await redis.client.flushdb();
+    await loadPrograms(redis.client);
+    const store = new RedisStore(redis.client);
+    const large = algorithmOf({ algorithm: 'token-bucket', capacity: 100_000, refill: '1/h' });
+    const asked: Charge = { key: 'large', algorithm: large, cost: 1, mode: 'reserve' };
+    const { receipt } = (await store.consume([asked])).charges[0]!;
+    const before = await callsOf(redis.client, 'evalsha');
+    const settle = async (key: string): Promise<unknown> =>
+      store.settle([{ receipt: { ...receipt!, key }, finalCost: 5_000, overdraft: 0 }]);
+    const charged = [{ refunded: 0, charged: 4_999 }];
+    expect(await Promise.all(['large', 'other'].map(settle))).toEqual([charged, charged]);
+    expect((await callsOf(redis.client, 'evalsha')) - before).toBe(1);
+  });
+
   it('are one EVALSHA on one server', async () => {
     await redis.client.flushdb();
     await loadPrograms(redis.client);

@@ -46,7 +46,7 @@ export function later(given: ChargeVerdict, elapsed: number): ChargeVerdict {
   const { allowed, remaining, delay, blockedFor, estimated, receipt } = given;
   const resetAfter = Math.max(0, given.resetAfter - elapsed);
   const retryAfter = Math.max(0, given.retryAfter - elapsed);
-  // Every kept denial comes through here, and a spread costs several times as much.
+  // Every kept denial comes through here, and a spread costs more.
   if (estimated === undefined && receipt === undefined) {
     return blockedFor === undefined
       ? { allowed, remaining, resetAfter, retryAfter, delay }

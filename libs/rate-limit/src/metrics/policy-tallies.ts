@@ -48,7 +48,7 @@ export class PolicyTallies {
       tally = named(policy.shadow === true ? this.shadowsByName : this.byName, policy);
       this.byPolicy.set(policy, tally);
     }
-    // A request may have more charges than two arrays without holes take at once.
+    // A place behind the end would leave a hole, which makes the arrays slow.
     if (place <= this.lastPolicies.length) {
       this.lastPolicies[place] = policy;
       this.lastTallies[place] = tally;

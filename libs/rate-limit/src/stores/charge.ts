@@ -44,7 +44,7 @@ export interface StateEntry {
   readonly home: object | undefined;
 }
 
-/** Of a charge whose state was not looked up yet. */
+/** What a charge remembers before its state is looked up. */
 export const UNKNOWN_ENTRY: StateEntry = { key: '', home: undefined };
 
 /** What a rejection of a charge costs: a count of rejections, and a block once there are enough. */

@@ -59,7 +59,7 @@ function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
   found.level = after;
   const remaining = algorithm.remaining(after);
   const resetAfter = algorithm.resetAfter(after);
-  // Each shape is written out: every decision makes one, and a spread costs several times as much.
+  // Each shape is written out: every decision makes one, and a spread costs more.
   if (!fits) {
     const retryAfter = cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost);
     const shortfall = tellsShortfall(charge) ? shortfallOf(found, at) : undefined;

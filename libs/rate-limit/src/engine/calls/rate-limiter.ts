@@ -28,7 +28,7 @@ const CONSUME = 'RateLimiter.consume';
 const CONSUME_SYNC = 'RateLimiter.consumeSync';
 const RESERVE = 'RateLimiter.reserve';
 const ACQUIRE = 'RateLimiter.acquire';
-/** Of the methods that charge. */
+/** The options of the methods that charge. */
 const OPTIONS = ['cost', 'plan', 'timeZone'] as const;
 
 /** A handler's class. */

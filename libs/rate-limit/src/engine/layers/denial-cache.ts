@@ -90,9 +90,10 @@ export class DenialCache implements Denials {
    */
   forget(keys: readonly string[]): void {
     const now = this.monotonicMs();
-    if (this.firstReset + this.maxMs < now || this.resets.size >= MAX_RESETS) this.beginResets(now);
+    if (this.firstReset + this.maxMs < now) this.beginResets(now);
     this.lastReset = now;
     for (const key of keys) {
+      if (this.resets.size >= MAX_RESETS) this.beginResets(now);
       this.denials.delete(key);
       this.resets.set(key, now);
     }

@@ -238,7 +238,7 @@ export class OpenCharges {
     this.busy--;
   }
 
-  /** Looks at the next keys: drops what nobody has settled, and forgets keys without anything open beyond those that may stay. */
+  /** Looks at the next keys. It drops what nobody has settled, and forgets idle keys while there are too many. */
   private sweep(at: number): void {
     for (let looks = 0; looks < SWEEP; looks++) {
       const next = this.hand.next();

@@ -1,5 +1,5 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { map, type Observable, tap } from 'rxjs';
+import { defer, finalize, map, type Observable, tap } from 'rxjs';
 import { Call } from './call.js';
 
 /**
@@ -11,15 +11,13 @@ class CallInterceptor implements NestInterceptor {
     const call = Call.of(context);
     if (call === undefined) return next.handle();
     let isAnswered = false;
-    const answered = (): void => {
-      isAnswered = true;
-    };
-    const handled = next.handle();
-    const values = call.iterates ? handled.pipe(map((value: unknown) => call.returned(value))) : handled;
-    // One operator for all: each of them is a subscription more.
-    return values.pipe(
+    return defer(() => {
+      call.began();
+      const handled = next.handle();
+      return call.iterates ? handled.pipe(map((value: unknown) => call.returned(value))) : handled;
+    }).pipe(
+      // Neither `subscribe` nor `finalize` of it: rxjs has them from 7.3 on, and Nest takes 7.1.
       tap({
-        subscribe: () => call.began(),
         next: (value: unknown) => {
           isAnswered = true;
           if (!call.iterates) call.returned(value);
@@ -28,9 +26,11 @@ class CallInterceptor implements NestInterceptor {
           isAnswered = true;
           call.threw(error);
         },
-        complete: answered,
-        finalize: () => call.handled(!isAnswered),
+        complete: () => {
+          isAnswered = true;
+        },
       }),
+      finalize(() => call.handled(!isAnswered)),
     );
   }
 }

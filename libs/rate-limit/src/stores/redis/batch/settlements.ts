@@ -1,4 +1,5 @@
 import { isWhole } from '../../../algorithms/algorithm.js';
+import { bytesPerCost } from '../../../algorithms/capabilities/footprint.js';
 import type { ChargeSettlement, SettledCharge } from '../../store.js';
 
 /** The numbers that the reply has for a settled charge. */
@@ -32,5 +33,5 @@ export function readSettled(
 
 /** Entries that a settlement adds to logs at most. */
 export function addedBy({ receipt, finalCost }: ChargeSettlement): number {
-  return receipt.algorithm.footprint === undefined ? 0 : Math.max(0, finalCost - receipt.cost);
+  return bytesPerCost(receipt.algorithm) > 0 ? Math.max(0, finalCost - receipt.cost) : 0;
 }

@@ -4,7 +4,7 @@ import type { Availability } from '../batch/availability.js';
 import type { Lane } from '../batch/lane.js';
 import { type BatcherSettings, byLane } from '../batch/batcher.js';
 import { Batch } from '../batch/batch.js';
-import { type Pending, type PendingRequest, PendingSettlement } from '../batch/pending-request.js';
+import type { Pending, PendingRequest } from '../batch/pending-request.js';
 import type { CrossSlot } from './cross-slot.js';
 import type { ClusterRouting } from './routing.js';
 
@@ -44,7 +44,7 @@ export class SlotRequests {
       }
       const lane = routing.laneOfKey(charges[0]!.key);
       // The first batch still links its requests, to fail them at the deadline.
-      const again = pending instanceof PendingSettlement ? pending : { ...pending, next: undefined };
+      const again = pending.settlements === undefined ? { ...pending, next: undefined } : pending;
       if (open.get(lane)?.add(again) === true) continue;
       const batch = new Batch();
       batch.add(again);
