@@ -7,12 +7,12 @@
 --          were refunded in total, the instant until which this total counts, by how many ticks the debt was deeper than `full`
 -- level    the debt: the ticks that are missing from a full bucket now; beside it, of a settled state, the total and its instant
 -- reply    the debt; for a reservation also how many ticks were refunded in total
-local MOST = 2 ^ 53 - 1 -- the largest total: it stands for that or more
+local MOST = 2 ^ 53 - 64 -- the largest total: it stands for that or more. Clients read all numbers up to here exactly
 local TAIL, COLON = 25, byte(':') -- the length of a tail, and how it begins
 local pack, unpack = struct.pack, struct.unpack
 local totals, keeps = {}, {}
 
-local function isCount(n) return n >= 0 and n <= MOST and n % 1 == 0 end
+local function isCount(n) return n >= 0 and n < 2 ^ 53 and n % 1 == 0 end
 
 local function read(raw, policy, k)
   if not raw then return 0 end
@@ -25,7 +25,7 @@ local function read(raw, policy, k)
     total, keep, overdrawn = unpack('>ddd', raw, last + 2)
     if not (isCount(total) and isCount(keep) and isCount(overdrawn)) then return nil end
     full = full + overdrawn
-    if now < keep then totals[k], keeps[k] = total, keep end
+    if now < keep then totals[k], keeps[k] = min(MOST, total), keep end
   end
   if #raw == 16 then at = raw + 0 else at = sub(raw, 1, 16) + 0 end
   debt = (at - now) * p
@@ -49,7 +49,7 @@ local function charge(debt, policy, times, rejected, reply, k)
     local total = totals[k] or 0
     reply[n + 1] = total
     -- The total counts until the settlement of this reservation has nothing to refund any more.
-    if times > 0 and total > 0 then keeps[k] = max(keeps[k], now + ceil(policy[6] / policy[4])) end
+    if times * policy[3] > 0 and total > 0 then keeps[k] = max(keeps[k], now + ceil(policy[6] / policy[4])) end
   end
   return debt + times * policy[3] * policy[5]
 end

@@ -109,7 +109,8 @@ describe('the state of a token bucket in Redis', () => {
     const most = 2 ** 53 - 1;
     await redis.client.set('key', Buffer.concat([Buffer.from(`${NOW + SECOND}`), settledTail(most, most, 0)]));
     expect((await charge(1)).charges[0]!.remaining).toBe(8);
-    expect(await state()).toBe(`${NOW + 2 * SECOND}:${most}:${most}:0`);
+    const counted = 2 ** 53 - 64; // the largest total of refunds
+    expect(await state()).toBe(`${NOW + 2 * SECOND}:${counted}:${most}:0`);
     const third = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: '3/1s' });
     await redis.client.set('third', Buffer.concat([Buffer.from(`${NOW + SECOND}2`), settledTail(7, most, 0)]));
     const store = own();

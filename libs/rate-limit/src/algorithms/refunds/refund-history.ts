@@ -8,8 +8,11 @@ export interface RefundHistory {
   overdrawn: number;
 }
 
-/** The largest total that is counted. */
-const MOST = Number.MAX_SAFE_INTEGER;
+/**
+ * The largest total that is counted. A client that reads the digits of a reply as `n * 10 + code - 48`, as ioredis 6 does, passes
+ * 2^53 above 2^53 - 48, and may then return another number.
+ */
+const MOST = 2 ** 53 - 64;
 
 /** The total of refunded ticks, as far as a receipt may still need it. */
 export function refundedBy(tail: RefundHistory | undefined, now: number): number {
