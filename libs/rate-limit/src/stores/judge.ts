@@ -95,15 +95,21 @@ function judgeBlocked(found: Found, block: FoundBlock, fits: boolean, at: number
   const { algorithm } = charge;
   const cost = askedCost(charge);
   if (isOpen(block) && takes(charge)) block.level = block.charge.algorithm.charge(block.level);
-  const left = isOpen(block) ? undefined : block.level.left;
+  const blockedFor = isOpen(block) ? undefined : block.level.left;
   const own = fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost);
-  const remaining = left === undefined ? algorithm.remaining(level) : 0;
-  const resetAfter = Math.max(left ?? 0, algorithm.resetAfter(level));
-  const retryAfter = Math.max(left ?? 0, own);
+  const remaining = blockedFor === undefined ? algorithm.remaining(level) : 0;
+  const resetAfter = Math.max(blockedFor ?? 0, algorithm.resetAfter(level));
+  const retryAfter = Math.max(blockedFor ?? 0, own);
   const shortfall = !fits && tellsShortfall(charge) ? shortfallOf(found, at) : undefined;
-  const verdict = { allowed: false, remaining, resetAfter, retryAfter, delay: 0 };
-  if (left === undefined) return shortfall === undefined ? verdict : { ...verdict, shortfall };
-  return shortfall === undefined ? { ...verdict, blockedFor: left } : { ...verdict, blockedFor: left, shortfall };
+  // A spread makes objects that are four times as dear to read.
+  if (blockedFor === undefined) {
+    return shortfall === undefined
+      ? { allowed: false, remaining, resetAfter, retryAfter, delay: 0 }
+      : { allowed: false, remaining, resetAfter, retryAfter, delay: 0, shortfall };
+  }
+  return shortfall === undefined
+    ? { allowed: false, remaining, resetAfter, retryAfter, delay: 0, blockedFor }
+    : { allowed: false, remaining, resetAfter, retryAfter, delay: 0, blockedFor, shortfall };
 }
 
 function isOpen({ charge, level }: FoundBlock): boolean {
