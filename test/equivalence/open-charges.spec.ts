@@ -198,8 +198,8 @@ describe.each([
   // ioredis 6 reads some whole numbers from 2^53 - 48 on as others: it adds the code of a digit before it subtracts that of '0'.
   it('token-bucket whose total of refunds is the largest that is counted', async () => {
     const policy: Policy = { algorithm: 'token-bucket', capacity: 1, refill: 0.0010000000000000005 };
-    const asks = [{ cost: { units: 1 }, mode: 'reserve' as const }];
-    const steps = Array.from({ length: 4 }, () => [{ asks }, { settle: 0, part: 0 }]).flat();
+    const one = [{ cost: { units: 1 }, mode: 'reserve' as const }];
+    const steps = Array.from({ length: 4 }, () => [{ asks: one }, { settle: 0, part: 0 }]).flat();
     const history = { policy, start: 0, steps: steps.map((act) => ({ move: { by: 0 }, act })) };
     await redis.client.flushdb();
     const verdicts = await play(history, algorithmOf(policy), opened, { estimated: 0, certain: 0 });

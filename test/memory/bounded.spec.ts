@@ -55,6 +55,20 @@ describe('the memory of a process, measured in a separate process', () => {
     },
   );
 
+  it.each(['rejected', 'failed'] as const)(
+    'forgets clients whose reservations are %s: they open nothing',
+    async (outcome) => {
+      expect(await measured('unopened', outcome)).toBeLessThan(10 * MB); // 10,000 idle keys
+    },
+  );
+
+  it.each([30, 8_000] as const)(
+    'does not retain the headers that plans and time zones are cut from, %d characters each',
+    async (length) => {
+      expect(await measured('plans', length)).toBeLessThan(1_500);
+    },
+  );
+
   it('caches the denials of 50,000 clients and no more', async () => {
     const { largest, cached } = await measured('denials', undefined);
     expect(cached).toBe(50_000);

@@ -7,7 +7,9 @@ import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/algorith
 import { WaitingRoom } from '../../../libs/rate-limit/src/engine/requests/waiting-room.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { Fallback } from '../../../libs/rate-limit/src/engine/fallback.js';
-import type { PolicyCharge } from '../../../libs/rate-limit/src/engine/policy-charge.js';
+import { KeptClients } from '../../../libs/rate-limit/src/engine/calls/kept-clients.js';
+import { chargeOf as policyChargeOf, type PolicyCharge } from '../../../libs/rate-limit/src/engine/policy-charge.js';
+import { OpenCharges } from '../../../libs/rate-limit/src/engine/settling/open-charges.js';
 import { bindPolicy } from '../../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
@@ -17,7 +19,7 @@ import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.stor
 import { DenialCache } from '../../../libs/rate-limit/src/engine/layers/denial-cache.js';
 import { withinDeadline } from '../../../libs/rate-limit/src/engine/layers/deadline.js';
 import { traitsOf } from '../../../libs/rate-limit/src/stores/traits.js';
-import type { Charge } from '../../../libs/rate-limit/src/stores/store.js';
+import { type Charge, RateLimitStoreError, type Verdict } from '../../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algorithm-of.js';
 import { LONG } from '../../support/long.js';
 import { serve } from '../../support/processes/serve.js';
@@ -194,6 +196,42 @@ const procedures = {
     const bytes = (retained() - before) / 10_000;
     if (store.size < 0 || denials.find([]) !== undefined) return 0; // keeps them alive until here
     return bytes;
+  },
+
+  /** The bytes left by 200,000 identities whose reservations open nothing. */
+  unopened: (outcome: 'rejected' | 'failed') => {
+    const open = new OpenCharges();
+    const rejected = { allowed: false, remaining: 0, resetAfter: HOUR, retryAfter: HOUR, delay: 0 };
+    const ask = (): Verdict => {
+      if (outcome === 'failed') throw new RateLimitStoreError('unavailable');
+      return { allowed: false, at: ORIGIN, charges: [rejected] };
+    };
+    const before = retained();
+    for (let i = 0; i < 200_000; i++) {
+      const [charge] = chargeOf(i);
+      try {
+        open.decide([{ ...charge, mode: 'reserve' }], ask);
+      } catch (error) {
+        if (!(error instanceof RateLimitStoreError)) throw error;
+      }
+    }
+    const bytes = retained() - before;
+    return open.size > 0 ? 0 : bytes; // keeps it alive until here
+  },
+
+  /** The bytes left by each of 10,000 clients whose plans are substrings of headers of 8,000 characters, or are as long. */
+  plans: (length: 30 | 8_000) => {
+    const kept = new KeptClients();
+    const policy = bindPolicy(parsePolicy(LOG, 'test'), 'rl', 'app', 'test');
+    const before = retained();
+    for (let i = 0; i < 10_000; i++) {
+      const header = Buffer.alloc(8_000, `Plan ${i}, a client, `).toString('latin1');
+      const charge = policyChargeOf(policy, 'rl', `user:${i}`, 1, 'take');
+      const options = { cost: undefined, plan: header.slice(0, length), timeZone: header.slice(0, length) };
+      kept.keep('consume', [policy], { kind: 'user', value: `${i}` }, options, [charge]);
+    }
+    const bytes = (retained() - before) / 10_000;
+    return kept.find('consume', [policy], { kind: 'user', value: 'nobody' }) === undefined ? bytes : 0;
   },
 
   /** A million rejected identities. */

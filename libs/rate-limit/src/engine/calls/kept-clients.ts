@@ -10,7 +10,7 @@ import type { CallOptions, MaybeNone } from './call-charges.js';
 const MAX_KEPT = 40_000;
 /** Calls that are kept of one client: those with other policies or options push out the one that was made first. */
 const MAX_OF_CLIENT = 4;
-/** Longer identities are not kept. API keys are not kept either: this process should not remember secrets. */
+/** Longer identities, plans and time zones are not kept. API keys are not kept either: this process should not remember secrets. */
 const MAX_LENGTH = 64;
 
 /** The methods whose charges are kept. */
@@ -87,6 +87,7 @@ export class KeptClients {
   ): void {
     const text = valueText(identity?.value);
     if (text === undefined || cost === 0 || !mayKeep(policies, identity!.kind, text, plan)) return;
+    if (isLong(plan) || isLong(timeZone)) return;
     if (this.charges >= MAX_KEPT) [this.byValue, this.charges] = [new Map(), 0]; // they are made anew
     for (const charge of charges) {
       flatten(charge.key);
@@ -94,7 +95,8 @@ export class KeptClients {
       if (charge.block !== undefined) flatten(charge.block.key);
     }
     const value = ownText(text);
-    const client = new KeptClient(method, ownText(identity!.kind), policies, cost, plan, timeZone, charges);
+    const kind = ownText(identity!.kind);
+    const client = new KeptClient(method, kind, policies, cost, owned(plan), owned(timeZone), charges);
     client.next = this.byValue.get(value);
     this.byValue.set(value, client);
     this.charges += charges.length - cut(client);
@@ -109,6 +111,15 @@ function cut(client: KeptClient): number {
   for (let { next } = last; next !== undefined; next = next.next) charges += next.charges.length;
   last.next = undefined;
   return charges;
+}
+
+function isLong(text: string | null | undefined): boolean {
+  return typeof text === 'string' && text.length > MAX_LENGTH;
+}
+
+/** An option's text, which may be cut from a longer one. */
+function owned<T extends string | null | undefined>(text: T): T {
+  return typeof text === 'string' ? (ownText(text) as T) : text;
 }
 
 /** A policy that is written in a call is the same one each time, in another array. */

@@ -12,7 +12,7 @@ const LONGEST_OPEN = 600_000_000;
 const MAX_OF_KEY = 1_000;
 const MAX_OPEN = 100_000;
 
-/** Keys looked at for each charge that is opened: more than one, so that sweeping outruns growth. */
+/** Keys looked at for each charge that is opened, and for each new key: more than one, so that sweeping outruns growth. */
 const SWEEP = 2;
 /** Keys that are kept although nothing is open under them: most clients come again, and a new key costs more than a charge. */
 const MAX_IDLE = 10_000;
@@ -215,6 +215,7 @@ export class OpenCharges {
   private keyOf(charge: Charge): OpenKey {
     const known = this.known(charge);
     if (known !== undefined) return known;
+    this.sweep(undefined); // most requests of a new key may be rejected, and open nothing
     const { key, policyKey } = charge;
     let policy = this.policies.get(policyKey);
     if (policy === undefined) this.policies.set(policyKey, (policy = { policyKey, known: 0, busy: 0 }));
@@ -238,8 +239,12 @@ export class OpenCharges {
     this.busy--;
   }
 
-  /** Looks at the next keys. It drops what nobody has settled, and forgets idle keys while there are too many. */
-  private sweep(at: number): void {
+  /**
+   * Looks at the next keys. It drops what nobody has settled, and forgets idle keys while there are too many.
+   *
+   * @param at undefined: the time is not known, and nothing is dropped
+   */
+  private sweep(at: number | undefined): void {
     for (let looks = 0; looks < SWEEP; looks++) {
       const next = this.hand.next();
       if (next.done === true) {
@@ -247,7 +252,7 @@ export class OpenCharges {
         return;
       }
       const [key, open] = next.value;
-      this.dropOld(open, at);
+      if (at !== undefined) this.dropOld(open, at);
       if (open.isIdle && this.keys.size - this.busy > MAX_IDLE) this.forgetKey(key, open);
     }
   }
