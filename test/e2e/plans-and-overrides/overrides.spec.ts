@@ -109,6 +109,7 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     const forever = await http.as('ada', '/both');
     expect(forever.status).toBe(429);
     expect(forever.headers).not.toHaveProperty('retry-after');
+    expect(forever.body).toMatchObject({ message: 'The client is blocked', retry_after: null, policy: 'two' });
     await overrides.set({ policy: 'two', identity: ADA }, { blocked: true }, { expiresIn: '1h' });
     const blocked = await http.as('ada', '/both');
     expect([blocked.status, blocked.headers['retry-after']]).toEqual([429, '3600']);

@@ -6,9 +6,9 @@ export interface RateLimitExceededBody {
   readonly statusCode: 429;
   readonly error: 'rate_limit_exceeded';
   readonly message: string;
-  /** Whole seconds, as in the `Retry-After` header; null when the request can never pass. */
+  /** Whole seconds, as in the `Retry-After` header; null when the request can never pass, or an override blocks the client without an end. */
   readonly retry_after: number | null;
-  /** Milliseconds, exact; null when the request can never pass. */
+  /** Milliseconds, exact; null as `retry_after` is. */
   readonly retry_after_ms: number | null;
   /** The name of the policy that rejects for the longest time. */
   readonly policy: string;
@@ -50,7 +50,7 @@ export function addressBlockedBody(): RateLimitAddressBlockedBody {
 }
 
 /** @param decision a rejection */
-export function exceededBody({ policies, retryAfterMs }: Decision): RateLimitExceededBody {
+export function exceededBody({ policies, retryAfterMs, decidedBy }: Decision): RateLimitExceededBody {
   const rejecting = policies.find((policy) => !policy.allowed && policy.retryAfterMs === retryAfterMs);
   const seconds = retryAfterMs === null ? null : retryAfterSeconds(retryAfterMs);
   return {
@@ -58,7 +58,9 @@ export function exceededBody({ policies, retryAfterMs }: Decision): RateLimitExc
     error: 'rate_limit_exceeded',
     message:
       seconds === null
-        ? 'The request takes more than its rate limit ever allows'
+        ? decidedBy === 'override'
+          ? 'The client is blocked'
+          : 'The request takes more than its rate limit ever allows'
         : `Too many requests, retry in ${seconds} second${seconds === 1 ? '' : 's'}`,
     retry_after: seconds,
     retry_after_ms: retryAfterMs,
