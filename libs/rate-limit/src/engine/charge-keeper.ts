@@ -9,7 +9,10 @@ import type {
 import type { Answer } from '../util/answer.js';
 import type { OpenCharges } from './settling/open-charges.js';
 
-/** Where charges were made: in the store, or in this process while the store was unavailable. They end there as well. */
+/**
+ * Where charges were made: in the store, or in this process while the store was unavailable. They are settled and refunded
+ * there, too.
+ */
 export interface ChargeKeeper {
   readonly by: 'store' | 'local';
   /** What this process has charged there, and has not settled. */
@@ -20,12 +23,12 @@ export interface ChargeKeeper {
   checkCosts(receipts: readonly { readonly proof: ChargeReceipt }[], finalCosts: readonly number[]): void;
   /** Settles reservations. */
   settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]>;
-  /** Decides a renewal of a lease, which is no request. */
+  /** Decides the renewal of a lease. It does not count as a request. */
   renew(charges: readonly Charge[]): Answer<Verdict>;
   /**
-   * A failure as one kind of error. At most one warning a second is logged.
+   * Converts a failure to a `RateLimitStoreError`. Logs at most one warning a second.
    *
-   * @param task what could not be done; default to decide
+   * @param task what failed, for the message; default `'decide'`
    */
   failure(thrown: unknown, task?: string): RateLimitStoreError;
 }

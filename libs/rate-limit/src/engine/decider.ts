@@ -8,8 +8,8 @@ export interface Decider {
   /**
    * Decides one request: makes every charge, or none.
    *
-   * @param execution what the request is a part of, where it has several steps: they have one deadline together
-   * @throws what the store fails with
+   * @param execution the execution that the request is a part of, such as a GraphQL operation: its parts share one deadline
+   * @throws the store's failure
    */
   decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict>;
 }

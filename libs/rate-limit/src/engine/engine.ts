@@ -24,18 +24,18 @@ import { ReservedCharges } from './settling/reserved-charges.js';
 import { type LayerVerdict, UNASKED } from './layer-verdict.js';
 import type { LayeredStore } from './layered-store.js';
 
-/** A limiter without overrides of its own has nothing to say of them. */
+/** An engine without overrides logs nothing about them. */
 const NO_LOGGER = { warn: (): void => undefined };
 
 /**
- * The engine: guard, middleware and `RateLimiter` decide here and nowhere else. A request passes the layers in front of the store,
- * overrides first. Where these fail, the fallback decides in their place, under the same overrides.
+ * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store,
+ * overrides first. If they fail, the fallback decides instead, under the same overrides.
  */
 export class Engine {
   /** Receipts to be refunded at the end of this turn of the event loop. */
   private readonly refunds: ChargeReceipt[] = [];
   private readonly chain: Decider;
-  /** Undefined where nothing is gained. */
+  /** Undefined if the store has no fast path. */
   private readonly plain: PlainPath | undefined;
 
   /** @param keyPrefix how keys begin */
@@ -51,7 +51,7 @@ export class Engine {
     this.plain = traits.plain && new PlainPath(traits.plain, open, overrides, monitor);
   }
 
-  /** Decisions of full in-process stores on a state that clients without room share. */
+  /** Decisions that full in-process stores made on a shared overflow state. */
   get memoryOverflows(): number {
     return this.store.memoryOverflows + this.fallback.memoryOverflows;
   }
@@ -61,7 +61,7 @@ export class Engine {
     return this.store.prefetch?.counts ?? { prefetched: 0, returned: 0, expired: 0 };
   }
 
-  /** The overrides that are obeyed. */
+  /** Counts of the overrides in force. */
   get overrideStats(): OverrideStats {
     return { count: this.overrides.size, loaded: this.overrides.loaded };
   }
@@ -80,19 +80,19 @@ export class Engine {
    * Decides one request: charges every policy, or none.
    *
    * @param handler the handler of the request, for `onDecision`
-   * @param execution what the request is a part of, where it has several steps: they have one deadline together
+   * @param execution the execution that the request is a part of, such as a GraphQL operation: its parts share one deadline
    * @throws {LimiterUnavailableError} when the store fails and a policy's `onStoreFailure` is `'closed'`
    */
   decide(charges: readonly PolicyCharge[], handler?: HandlerContext, execution?: Execution): Answer<Judgement> {
     return this.judge(charges, itself, handler, execution);
   }
 
-  /** The decision of `decide` alone. */
+  /** Decides one request, and returns the decision without its receipts. */
   decision(charges: readonly PolicyCharge[]): Answer<Decision> {
     return this.judge(charges, decisionAlone, undefined, undefined);
   }
 
-  /** The decision on a client whose charges are kept. */
+  /** Decides a call whose charges are kept. */
   decideKept(client: KeptClient): Answer<Decision> {
     const { plain } = this;
     if (plain === undefined) return this.decision(client.charges);
@@ -107,7 +107,7 @@ export class Engine {
   }
 
   /**
-   * Call it before a decision that must not be a promise. Nothing is charged.
+   * Checks that the store answers without a promise. Call it before a synchronous decision. It charges nothing.
    *
    * @param where how the error begins
    * @throws {TypeError} when the store answers with a promise
@@ -116,13 +116,13 @@ export class Engine {
     if (!this.store.answersAtOnce(charges)) throw this.store.answersLater(where);
   }
 
-  /** The error of a store that has answered with a promise, and did not before. */
+  /** The error for a store that answered without a promise before, and now returns one. */
   answeredLater(decision: PromiseLike<Decision>, where: string): TypeError {
     decision.then(undefined, () => undefined); // it is counted, and nobody waits for it
     return this.store.answersLater(where);
   }
 
-  /** @param as what becomes of the judgement: a step of its own would be a promise more */
+  /** @param as converts the judgement: a separate `then` would cost one more promise */
   private judge<T>(
     charges: readonly PolicyCharge[],
     as: (judgement: Judgement) => T,
@@ -131,7 +131,7 @@ export class Engine {
   ): Answer<T> {
     const since = this.monitor.begin();
     let answer: Answer<LayerVerdict>;
-    // Not by `attempt`: every decision passes here, and would pay for its functions.
+    // `attempt` is not used here: every decision would pay for its closures.
     try {
       answer = this.chain.decide(charges, execution);
     } catch (error) {
@@ -147,7 +147,7 @@ export class Engine {
   /**
    * Counts a verdict, and makes a judgement of it.
    *
-   * @throws {LimiterUnavailableError} when it is one
+   * @throws {LimiterUnavailableError} when the verdict carries this error
    */
   private judged(
     charges: readonly PolicyCharge[],
@@ -195,7 +195,7 @@ export class Engine {
     if (made.length === 0) return;
     if (this.refunds.length === 0) {
       setImmediate(() => {
-        // The last slot of a queue goes first, so that the one before it is the last then.
+        // Refund the last slot of a queue first: only the last slot can be refunded, and then the one before it is the last.
         this.store.refund(this.refunds.splice(0).toSorted((one, other) => other.resetAt - one.resetAt));
       });
     }
@@ -207,7 +207,7 @@ export class Engine {
     return this.judge(charges, reservationOf, undefined, undefined);
   }
 
-  /** The policy's state for an identity under the numbers of its override; undefined where there is none of its own. */
+  /** A peek under the numbers of the identity's override; undefined if no override changes the policy's numbers. */
   overriddenCharge(policy: BoundPolicy, identity: string): PolicyCharge | undefined {
     const variant = this.overrides.variantFor(policy, identity);
     return variant === policy ? undefined : this.charge(variant, identity, 0, 'peek');
@@ -235,7 +235,7 @@ const reservationOf = ({ decision, receipts }: Judgement): Reservation =>
   new Reservation(decision, new ReservedCharges(receipts));
 const decisionAlone = ({ decision }: Judgement): Decision => decision;
 
-/** What a policy is asked for a request: one that is settled after the response is reserved. */
+/** The mode of a policy's charges: `'reserve'` if the policy is settled after the response. */
 function modeOf({ countIf, settle }: BoundPolicy): ChargeMode {
   return countIf === undefined && settle === undefined ? 'take' : 'reserve';
 }

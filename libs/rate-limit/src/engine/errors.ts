@@ -30,7 +30,7 @@ export class LimiterClosedError extends LimiterUnavailableError {
   }
 }
 
-/** A reservation was settled that has nothing to settle: it was settled or cancelled before, or rejected. Nothing changed. */
+/** A reservation cannot be settled: it was settled, cancelled or rejected before. Nothing changed. */
 export class ReservationClosedError extends Error {
   override readonly name = 'ReservationClosedError';
   readonly code = 'FG_RESERVATION_CLOSED';

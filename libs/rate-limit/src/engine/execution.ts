@@ -1,13 +1,14 @@
 import type { RateLimitStoreError } from '../stores/store.js';
 
 /**
- * What a caller waits for as a whole, such as an operation of GraphQL: its mutations run one after the other. What missed a
- * deadline for one part is not waited for again, so that the whole is answered in about one deadline, however many parts it has.
+ * The unit that a caller waits for as a whole, such as a GraphQL operation whose mutations run one after the other. A store or
+ * a function that missed its deadline in one part is not awaited again in the others. So the whole takes about one deadline,
+ * however many parts it has.
  */
 export class Execution {
   /** The store missed the deadline: it is not asked again. */
   missedDeadline: RateLimitStoreError | undefined;
-  /** The functions of the application that missed theirs. Most executions have none. */
+  /** The application's functions that missed their deadline. Most executions have none. */
   private late: Set<object> | undefined;
 
   /** Notes that a function missed the deadline: what it returns is not waited for again. */

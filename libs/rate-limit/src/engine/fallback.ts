@@ -24,7 +24,7 @@ import { OpenCharges } from './settling/open-charges.js';
 import type { PolicyCharge } from './policy-charge.js';
 import { placesAmong, type LayerVerdict, UNCOUNTED } from './layer-verdict.js';
 
-/** What the fallback is made with; the module's options of the same names. */
+/** The module's options that the fallback uses. */
 export interface FallbackSettings {
   readonly onStoreFailure: OnStoreFailure;
   readonly localShare: number | (() => number | Promise<number>);
@@ -34,18 +34,18 @@ export interface FallbackSettings {
 interface Share {
   readonly processes: number;
   readonly algorithm: Algorithm;
-  /** What its keys end with: states of another rate are not its own. */
+  /** The end of its keys: states of another rate have other keys. */
   readonly keySuffix: string;
 }
 
-/** A call of `localShare` that has not settled by then never will, as far as we care: another one may begin. */
+/** Milliseconds after which an unsettled call of `localShare` is given up, and another one may begin. */
 const ABANDONED_MS = 30_000;
 const MICROSECONDS = 1000;
 
-/** More processes than a limit is divided among. */
+/** The largest number of processes that a limit can be divided among. */
 export const MAX_PROCESSES = 10_000;
 
-/** Whether a limit can be divided among so many processes. */
+/** Whether a value is a number of processes that a limit can be divided among. */
 export function isProcessCount(count: unknown): count is number {
   return Number.isInteger(count) && (count as number) >= 1 && (count as number) <= MAX_PROCESSES;
 }
@@ -54,11 +54,11 @@ export function isProcessCount(count: unknown): count is number {
  * Decides while the store cannot, as each policy's `onStoreFailure` says: an error, a decision by this process with its share
  * of the limits, or a free pass.
  *
- * The counts of this process outlive the outage until their states mean nothing any more: a store that comes and goes hands out
- * no fresh limit. An outage can admit one extra local limit per process.
+ * The counts of this process outlive the outage until their states expire: a store that fails repeatedly gives clients no fresh
+ * limit. An outage can admit one extra local limit per process.
  *
- * Windows and leases count on when the number of processes changes. A bucket's state depends on its rate, so each number has a
- * state of its own: all processes together admit at most one whole limit more for each change.
+ * When the number of processes changes, windows and leases keep their counts. A bucket's state depends on its rate, so each
+ * number has a state of its own. All processes together then admit at most one whole limit more for each change.
  */
 export class Fallback implements ChargeKeeper {
   readonly by = 'local';
@@ -68,9 +68,9 @@ export class Fallback implements ChargeKeeper {
   private readonly local: MemoryStore;
   private readonly shares = new WeakMap<BoundPolicy, Share>();
   private processes: number;
-  /** What keys have ended with, to reset them. */
+  /** All key suffixes that were used, for `reset`. */
   private readonly keySuffixes = new Set(['']);
-  /** When the call of `localShare` began that has not settled: monotonic milliseconds. */
+  /** Monotonic milliseconds at which the unsettled call of `localShare` began; -Infinity without one. */
   private askedAt = -Infinity;
 
   constructor(
@@ -97,7 +97,7 @@ export class Fallback implements ChargeKeeper {
     const asked: PolicyCharge[] = [];
     for (const charge of charges) {
       const choice = charge.policy.onStoreFailure ?? this.settings.onStoreFailure;
-      // A shadow rejects nobody: it counts nothing then.
+      // A shadow rejects no request: with `'closed'` it is not counted.
       if (choice === 'closed' && !charge.shadow) {
         const unavailable = new LimiterUnavailableError('The rate limit could not be checked', { cause });
         return { allowed: false, at, charges: uncounted, source: 'closed', unavailable };
@@ -125,13 +125,13 @@ export class Fallback implements ChargeKeeper {
     return this.local.settle(settlements);
   }
 
-  /** Decides for the share of this process that the lease was taken from. */
+  /** Renews leases under the share of the limit that they were taken from. */
   renew(charges: readonly Charge[]): Verdict {
     return this.local.consume(charges);
   }
 
   checkCosts(): void {
-    // It can settle all.
+    // The local store can settle every cost.
   }
 
   failure(thrown: unknown): RateLimitStoreError {
@@ -150,7 +150,7 @@ export class Fallback implements ChargeKeeper {
     this.open.forget(all);
   }
 
-  /** Decisions of the full local store on a state that clients without room share. */
+  /** Decisions that the full local store made on a shared overflow state. */
   get memoryOverflows(): number {
     return this.local.overflowed;
   }
@@ -171,8 +171,8 @@ export class Fallback implements ChargeKeeper {
   }
 
   /**
-   * Asks `localShare`. No decision waits for a promise: its value counts once it is there, and only one is under way. If the
-   * function fails or returns no number of processes, its last valid value is kept.
+   * Asks `localShare`. No decision waits for its promise: the value counts once it arrives, and only one call is under way. If
+   * the function fails or returns an invalid number, its last valid value is kept.
    */
   noteProcesses(): void {
     const { localShare } = this.settings;
@@ -189,7 +189,7 @@ export class Fallback implements ChargeKeeper {
   private await(answer: PromiseLike<unknown>): void {
     const askedAt = (this.askedAt = performance.now());
     const settled = (): boolean => {
-      // In the place of one that was abandoned, another one may be under way.
+      // If this call was given up, another one may be under way.
       const isLast = this.askedAt === askedAt;
       if (isLast) this.askedAt = -Infinity;
       return isLast;

@@ -1,7 +1,7 @@
 import type { PolicyDecision } from '../policy/decision.js';
 import type { PolicyCharge } from './policy-charge.js';
 
-/** What one policy said, with the charge that it said it to. */
+/** One policy's decision, with its charge. */
 export class JudgedPolicy implements PolicyDecision {
   // Private by the language: callers compare and print decisions.
   readonly #charge: PolicyCharge;
@@ -47,8 +47,8 @@ export function chargeOfDecision(decision: PolicyDecision): PolicyCharge | undef
 }
 
 /**
- * Whether the policy has too little left, and what is missing may be refunded or released at any time. What prefetched tokens have
- * paid is an estimate of another kind.
+ * Whether a refund or a release may, at any time, free what the policy lacks. Estimates of prefetched tokens are of another
+ * kind.
  */
 export function isRefundable(decision: PolicyDecision): boolean {
   if (decision.estimated !== true) return false;

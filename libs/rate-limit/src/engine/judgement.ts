@@ -11,16 +11,16 @@ export const MICROSECONDS = 1000;
 
 /** Proof of a charge that was made: what refunds, settlements and leases begin with. */
 export interface Receipt {
-  /** The charge's place among those of its request. */
+  /** The index of the charge in its request. */
   readonly index: number;
   /** With the numbers that decided. */
   readonly charge: PolicyCharge;
   readonly proof: ChargeReceipt;
-  /** Where it was made. */
+  /** Where the charge was made. */
   readonly keeper: ChargeKeeper;
 }
 
-/** What one policy was asked, and what it said. */
+/** A charge, and the policy's verdict on it. */
 export interface JudgedCharge {
   /** With the numbers that decided. */
   readonly charge: PolicyCharge;
@@ -40,13 +40,13 @@ export class Judgement {
     private readonly keeper: ChargeKeeper | undefined,
   ) {}
 
-  /** What a verdict on the charges of a request means. */
+  /** Makes the judgement of a request from its verdict. */
   static of(charges: readonly PolicyCharge[], verdict: LayerVerdict, keeper: ChargeKeeper | undefined): Judgement {
     const { asked = charges } = verdict;
     return new Judgement(decisionOf(asked, verdict), asked, verdict, keeper);
   }
 
-  /** Made when they are asked for: most requests are charged for good. */
+  /** The receipts, made on first use: most requests are charged for good. */
   get receipts(): readonly Receipt[] {
     const { charges, keeper } = this;
     const { allowed, at, charges: verdicts } = this.verdict;
@@ -55,7 +55,7 @@ export class Judgement {
     for (let index = 0; index < charges.length; index++) {
       const charge = charges[index]!;
       const verdict = verdicts[index]!;
-      // Of an allowed request, only a shadow that did not fit is not charged.
+      // An allowed request is charged to all its policies, except to shadows that it does not fit.
       if (!wasCounted(verdict) || !verdict.allowed || !(takes(charge) || reserves(charge))) continue;
       const { key, algorithm, cost } = charge;
       const proof = verdict.receipt ?? {
@@ -71,7 +71,7 @@ export class Judgement {
     return receipts;
   }
 
-  /** What the policy of a charge said, by the charge's place; undefined where it was not asked. */
+  /** The verdict on the charge at an index; undefined if the policy was not asked. */
   at(index: number): JudgedCharge | undefined {
     const charge = this.charges[index]!;
     const verdict = this.verdict.charges[index]!;
@@ -79,7 +79,7 @@ export class Judgement {
   }
 
   /**
-   * The judgement as one on all charges of a request, of which some were not asked.
+   * Extends the judgement to all charges of a request, of which only some were asked.
    *
    * @param asked those that were asked, in their order
    */
@@ -92,7 +92,7 @@ export class Judgement {
     return new Judgement(decision, own, { ...verdict, charges: verdicts }, keeper);
   }
 
-  /** A rejection with what another one, on the same charges, says of those that it rejects as well. */
+  /** A rejection, refined by another one on the same charges: charges that both reject get the other's verdict. */
   refinedBy(other: Judgement): Judgement {
     const { charges, verdict } = this;
     const verdicts = verdict.charges.map((own, i) => {
@@ -102,7 +102,7 @@ export class Judgement {
     return Judgement.of(charges, { ...verdict, charges: verdicts }, this.keeper);
   }
 
-  /** The decision with what earlier ones have said of other states, some time later. */
+  /** The judgement, with earlier decisions on other states counted down to now. */
   after(earlier: Judgement): Judgement {
     const { charges, decision, verdict: own } = this;
     const elapsed = Math.max(0, own.at - earlier.verdict.at);
@@ -124,7 +124,7 @@ export class Judgement {
   }
 }
 
-/** What a verdict means for a request. */
+/** Makes the decision on a request from its verdict. */
 export function decisionOf(charges: readonly PolicyCharge[], given: LayerVerdict): Decision {
   const { allowed, at, charges: verdicts } = given;
   const decidedBy = decidedByOf(given);
@@ -149,7 +149,7 @@ export function decisionOf(charges: readonly PolicyCharge[], given: LayerVerdict
     retryAfter = Math.max(retryAfter, verdict.retryAfter);
     delay = Math.max(delay, verdict.delay);
   }
-  // Each shape is written out: every decision makes one.
+  // Each object shape is written out, because every decision makes one.
   const retryAfterMs = milliseconds(retryAfter);
   const delayMs = allowed ? delay / MICROSECONDS : 0;
   const decidedAtMs = at / MICROSECONDS;
@@ -158,7 +158,7 @@ export function decisionOf(charges: readonly PolicyCharge[], given: LayerVerdict
     : { allowed, decidedBy, policies: policies ?? [], retryAfterMs, delayMs, decidedAtMs, shadow };
 }
 
-/** What a verdict means for its policy. */
+/** Makes a policy's decision from its verdict. */
 export function policyDecision(
   charge: PolicyCharge,
   given: ChargeVerdict,
@@ -192,13 +192,13 @@ function decidedByOf({ source = 'store' }: LayerVerdict): Decision['decidedBy'] 
 }
 
 /**
- * The verdict as a client is told it. A request that holds a lease may end at any time. The end of its lease, which the store knows,
- * is when it frees its place if its process has died: no client should wait for that.
+ * The verdict as the client sees it. A request that holds a lease may end at any time. The store only knows when the lease
+ * expires, which matters if its process has died: no client should wait that long.
  */
 function told({ algorithm }: PolicyCharge, verdict: ChargeVerdict, decidedBy: Decision['decidedBy']): ChargeVerdict {
   if (algorithm.lease === undefined) return verdict;
   const { retryAfter, blockedFor = 0 } = verdict;
-  // A block and an override end when they end, whatever is released.
+  // A release does not shorten a block or an override.
   const estimate = Math.max(blockedFor, Math.min(retryAfter, ESTIMATED_RETRY));
   if (retryAfter === Infinity || decidedBy === 'override' || estimate === retryAfter) return verdict;
   return { ...verdict, retryAfter: estimate, estimated: true };

@@ -14,7 +14,7 @@ export interface OverriddenCounts {
 export interface LayerVerdict extends Verdict {
   /** Default: the store. */
   readonly source?: DecisionSource;
-  /** The charges with the numbers that decided, where these are others than those asked: as many, in the same order. */
+  /** The charges with the numbers that decided, if overrides changed them: one for each charge, in the same order. */
   readonly asked?: readonly PolicyCharge[];
   /** What overrides have changed. */
   readonly overridden?: OverriddenCounts;
@@ -24,10 +24,12 @@ export interface LayerVerdict extends Verdict {
 
 const NOTHING = { allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 } as const;
 
-/** Of a charge that was left out: an override exempts its client, or rejects the request for another one. */
+/**
+ * The verdict on a charge that was not asked: an override exempts its client, or another charge's override blocks the request.
+ */
 export const UNASKED: ChargeVerdict = { ...NOTHING };
 
-/** Of a charge that passed uncounted, while the store was unavailable. */
+/** The verdict on a charge that passed without being counted while the store was unavailable. */
 export const UNCOUNTED: ChargeVerdict = { ...NOTHING };
 
 /** Whether a state was asked about the charge. */
@@ -35,18 +37,20 @@ export function wasCounted(verdict: ChargeVerdict): boolean {
   return verdict !== UNASKED && verdict !== UNCOUNTED;
 }
 
-/** The place of each charge of a request among those that were asked, which are in the same order; -1 of one that was not. */
+/** For each charge of a request, its index in `asked`; -1 if it was not asked. Both lists have the same order. */
 export function placesAmong(all: readonly PolicyCharge[], asked: readonly PolicyCharge[]): readonly number[] {
   let next = 0;
   return all.map((charge) => (charge === asked[next] ? next++ : -1));
 }
 
-/** The verdict some microseconds later, if nothing has happened since. The level that its shortfall has seen is old by then. */
+/**
+ * The verdict some microseconds later, if nothing has happened since. The shortfall is left out: its level is outdated by then.
+ */
 export function later(given: ChargeVerdict, elapsed: number): ChargeVerdict {
   const { allowed, remaining, delay, blockedFor, estimated, receipt } = given;
   const resetAfter = Math.max(0, given.resetAfter - elapsed);
   const retryAfter = Math.max(0, given.retryAfter - elapsed);
-  // Every kept denial comes through here, and a spread costs more.
+  // Written out, because every kept denial passes here and a spread costs more.
   if (estimated === undefined && receipt === undefined) {
     return blockedFor === undefined
       ? { allowed, remaining, resetAfter, retryAfter, delay }

@@ -26,23 +26,23 @@ import { EstimatesLayer } from './layers/estimates.js';
 import { OpenCharges } from './settling/open-charges.js';
 import { PrefetchLayer } from './layers/prefetch/prefetch.js';
 
-/** The store as the limiter uses it. */
+/** The settings of a `LayeredStore`. */
 export interface LayeredStoreSettings {
   readonly store: RateLimitStore;
   readonly deadlines: Deadlines;
-  /** The rejections that are certain and are not asked again. */
+  /** The denial cache. */
   readonly denials?: DenialCache | undefined;
   /** Milliseconds of a clock that never steps, for prefetched tokens; default the process's. */
   readonly monotonicMs?: (() => number) | undefined;
 }
 
-/** The store, with the layers that the configuration needs in front of it, and its calls beside decisions. */
+/** The store with the layers that the configuration needs, and its calls other than decisions. */
 export class LayeredStore implements ChargeKeeper {
   readonly by = 'store';
   readonly traits: StoreTraits;
-  /** Decides: prefetched tokens first, then denials, then the store. What the configuration does not need is not there. */
+  /** Decides: prefetched tokens first, then denials, then the store. It contains only layers that the configuration needs. */
   readonly chain: Decider;
-  /** The tokens that this process has taken ahead; undefined where it decides nothing without the store. */
+  /** The prefetched tokens of this process; undefined if the store does not support prefetching. */
   readonly prefetch: PrefetchLayer | undefined;
   /** What this process has charged in the store, and has not settled. */
   readonly open = new OpenCharges((keys) => this.denials?.forget(keys));
@@ -51,7 +51,7 @@ export class LayeredStore implements ChargeKeeper {
   private readonly denials: DenialCache | undefined;
   private readonly innermost: StoreDecider;
   private readonly failures: RationedWarning;
-  /** Whether the store answers without a promise. Undefined: it has not been asked yet. */
+  /** Whether the store answers without a promise. Undefined until the store was asked. */
   private atOnce: boolean | undefined;
 
   constructor({ store, deadlines, denials, monotonicMs }: LayeredStoreSettings, logger: Pick<Logger, 'warn'>) {
@@ -76,7 +76,7 @@ export class LayeredStore implements ChargeKeeper {
     this.chain = chain;
   }
 
-  /** Decisions of a full `MemoryStore` on a state that clients without room share. */
+  /** Decisions that a full `MemoryStore` made on a shared overflow state. */
   get memoryOverflows(): number {
     return this.traits.overflowed?.() ?? 0;
   }
@@ -86,8 +86,8 @@ export class LayeredStore implements ChargeKeeper {
   }
 
   /**
-   * Whether the store answers without a promise. A store of the application shows it when it is asked first, by charges of cost 0;
-   * while it fails, it counts as one that does.
+   * Whether the store answers without a promise. An application's store is asked once, with charges of cost 0. While it fails,
+   * the answer is true.
    */
   answersAtOnce(charges: readonly Charge[]): boolean {
     this.atOnce ??= this.tryAnswer(charges);
@@ -101,7 +101,7 @@ export class LayeredStore implements ChargeKeeper {
     return new TypeError(`${where}: ${store} answers later, so there is no decision yet: use RateLimiter.consume`);
   }
 
-  /** Undefined where the store fails: its failure is that of the decision. */
+  /** Undefined if the store fails: the decision then reports the failure. */
   private tryAnswer(charges: readonly Charge[]): boolean | undefined {
     try {
       const answer = this.store.consume(charges.map((charge) => ({ ...peekOf(charge), cost: 0 })));
@@ -113,7 +113,7 @@ export class LayeredStore implements ChargeKeeper {
     }
   }
 
-  /** Forgets the states within the deadline. A failure is the caller's. */
+  /** Forgets the states within the deadline. Rejects if the store fails. */
   async reset(keys: readonly string[]): Promise<void> {
     this.prefetch?.reset(keys);
     this.open.forget(keys);
@@ -150,7 +150,7 @@ export class LayeredStore implements ChargeKeeper {
   /**
    * Settles reservations within the deadline.
    *
-   * @throws what the store fails with, or that it was too slow (what it settles later stays settled)
+   * @throws the store's failure, or a missed deadline; what the store settles later stays settled
    */
   settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]> {
     return attempt(
@@ -173,7 +173,7 @@ export class LayeredStore implements ChargeKeeper {
     return this.traits.keepsDeadline ? adopted(answer) : this.deadlines.within(adopted(answer));
   }
 
-  /** A refund lets requests pass. */
+  /** Forgets denials: a refund may let the same requests pass. */
   private forgetDenials(settlements: readonly ChargeSettlement[]): void {
     this.denials?.forget(settlements.map(({ receipt }) => receipt.key));
   }
@@ -188,7 +188,7 @@ export class LayeredStore implements ChargeKeeper {
   }
 
   /**
-   * The store's failure as one kind of error. At most one warning a second is logged.
+   * Converts the store's failure to a `RateLimitStoreError`. Logs at most one warning a second.
    *
    * @param task what the store could not do
    */

@@ -18,7 +18,7 @@ export function isPlain(charge: Charge): boolean {
   return !tellsShortfall(charge) && shadow !== true && block === undefined && algorithm.lease === undefined;
 }
 
-/** Asks a store in this process: about a single plain charge in the short way, which takes a tenth less of a guard's time. */
+/** Asks an in-process store. A single plain charge takes a shorter path, which saves a tenth of the guard's time. */
 export function plainFirst(store: RateLimitStore, plain: PlainStore): StoreDecider {
   return {
     decide(charges) {
@@ -31,8 +31,8 @@ export function plainFirst(store: RateLimitStore, plain: PlainStore): StoreDecid
 }
 
 /**
- * The fast path of `RateLimiter.consume` and `consumeSync` over `MemoryStore`: a client whose only charge is plain and kept costs one
- * look at the state, and one decision. There it takes half the time of the layers.
+ * The fast path of `RateLimiter.consume` and `consumeSync` over `MemoryStore`: a client whose only charge is plain and kept
+ * costs one look-up of the state and one decision, half the time of the layers.
  */
 export class PlainPath {
   constructor(
@@ -43,9 +43,9 @@ export class PlainPath {
   ) {}
 
   /**
-   * @param since of the monitor
+   * @param since what `Monitor.begin` returned
    * @returns undefined where the layers have to decide: an override or an open charge concerns the client
-   * @throws what the store fails with
+   * @throws the store's failure
    */
   decide(client: KeptClient, since: number): Decision | undefined {
     const { charges, plain, policy, firstCost } = client;
@@ -55,7 +55,7 @@ export class PlainPath {
       if (asked !== plain) return asked && this.decideOwn(asked, since);
     }
     const { monitor } = this;
-    // With many clients the memory of a charge is far, and that of its policy is near.
+    // With many clients, a charge is rarely in the CPU's cache, and its policy always is.
     const verdict = this.store.consumePlain(client, plain, policy.algorithm, firstCost);
     return monitor.decidedPlain(charges, policy, decisionOf(plain, policy, verdict), since);
   }
@@ -70,7 +70,7 @@ export class PlainPath {
   }
 }
 
-/** The charge itself is not read: it may be far in memory. */
+/** Makes the decision without reading the charge, which may not be in the CPU's cache. */
 function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVerdict, override?: number): Decision {
   const { name, algorithm, plan } = policy;
   const { allowed, remaining } = verdict;

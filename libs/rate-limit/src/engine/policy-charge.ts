@@ -14,9 +14,9 @@ export interface PolicyCharge extends Charge {
   readonly mode: ChargeMode;
   /** The version of the override whose numbers the policy has. */
   readonly override?: number | undefined;
-  /** The edition of the overrides in which this charge was looked up: charges are used again. */
+  /** The edition of the overrides at this charge's last look-up: charges are reused. */
   overridesSeen?: number;
-  /** What was found then: undefined where there is none. */
+  /** The override that was found then; undefined without one. */
   foundOverride?: ActiveOverride | undefined;
   readonly shadow: boolean;
 }

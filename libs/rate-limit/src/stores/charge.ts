@@ -23,21 +23,21 @@ export interface Charge {
   /** Keys among which a store may split the state, to spread it over several servers. Default: one state. */
   readonly shardKeys?: readonly string[] | undefined;
   /**
-   * Whether the charge is decided as if it stood beside the others, and rejects nobody: it is made if the request is allowed and
-   * the charge fits. Default false.
+   * Whether the charge is in shadow: it never rejects the request. It is made if the request is allowed and the charge fits.
+   * Default false.
    */
   readonly shadow?: boolean;
   /** Whether a rejection has to tell its `shortfall`. A charge of mode `'reserve'` always asks for it. Default false. */
   readonly shortfall?: boolean;
   /** The block that the charge's rejections lead to; its key shares the hash tag of `key`. Default none. */
   readonly block?: BlockCharge | undefined;
-  /** @internal Of a charge that may be used again: where a store in this process keeps its state. */
+  /** @internal In a charge that is reused: where an in-process store keeps its state. */
   entry?: StateEntry | undefined;
-  /** @internal Of such a charge: where this process keeps what is open under its key. */
+  /** @internal In a charge that is reused: where this process keeps the open charges of its key. */
   openKey?: StateEntry | undefined;
 }
 
-/** What a store in this process keeps under a key, as a charge that is used again remembers it. */
+/** The entry that an in-process store keeps for a key. A charge that is reused remembers it. */
 export interface StateEntry {
   readonly key: string;
   /** The store's own mark; undefined once the state is forgotten. */
@@ -53,9 +53,9 @@ export interface BlockCharge {
   readonly algorithm: BlockAlgorithm;
   /** 1, or 0 for a peek. */
   readonly cost: number;
-  /** That of the charge. */
+  /** The charge's `shadow`. */
   readonly shadow?: boolean;
-  /** @internal As of a charge. */
+  /** @internal See `Charge.entry`. */
   entry?: StateEntry | undefined;
 }
 

@@ -21,7 +21,7 @@ export interface FoundBlock {
   level: BlockLevel;
 }
 
-/** Decides a request: allowed if every charge fits its level. The levels of an allowed request move on. */
+/** Decides a request: allowed if every charge fits its level. An allowed request is charged to the levels. */
 export function judge(found: readonly Found[], at: number): Verdict {
   let allowed = true;
   for (let i = 0; allowed && i < found.length; i++) {
@@ -37,7 +37,7 @@ export function judgeRejected(found: readonly Found[], at: number): Verdict {
   return verdictOf(found, false, at);
 }
 
-/** A copy that a decision can move on. */
+/** A copy whose levels a decision may replace. */
 export function copyOf({ charge, level, block, refundMarker }: Found): Found {
   return { charge, level, block: block && { ...block }, refundMarker };
 }
@@ -54,7 +54,7 @@ function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
   const cost = askedCost(charge);
   const fits = algorithm.fits(level, cost);
   if (block !== undefined && !(fits && isOpen(block))) return judgeBlocked(found, block, fits, at);
-  // An allowed request fits all its charges but the shadows.
+  // In an allowed request every charge fits, except perhaps shadows.
   const after = allowed && fits && takes(charge) ? algorithm.charge(level, cost) : level;
   found.level = after;
   const remaining = algorithm.remaining(after);

@@ -12,7 +12,7 @@ export interface OverrideRecord {
   readonly body: string;
 }
 
-/** What every answer tells. */
+/** The members of every answer. */
 export interface OverrideReply {
   readonly nowMs: number;
   /** The version of the last change of any override; `'0'` before the first one. */
@@ -26,7 +26,7 @@ export interface OverrideRecords extends OverrideReply {
 
 /** The changes since a version. */
 export interface OverrideChanges extends OverrideRecords {
-  /** Whether the changes since then are not known: all overrides have to be read. */
+  /** Whether the changes since then are no longer kept: all overrides have to be read. */
   readonly reload: boolean;
 }
 

@@ -15,9 +15,9 @@ export interface ChargeReceipt {
   readonly refundMarker?: readonly number[] | undefined;
 }
 
-/** What a charge comes to in the end. */
+/** The final cost of a charge. */
 export interface ChargeSettlement {
-  /** Of a charge of mode `'reserve'`. */
+  /** The receipt of a charge of mode `'reserve'`. */
   readonly receipt: ChargeReceipt;
   /** What the charge should have cost: a whole number from 0. */
   readonly finalCost: number;
@@ -29,7 +29,7 @@ export interface ChargeSettlement {
 export interface SettledCharge {
   /** The cost that the store refunded; a bucket may refund a part of a token. Null: unknown. */
   readonly refunded: number | null;
-  /** The cost that the store charged beside what was reserved: at most what the overdraft left. */
+  /** The cost that the store charged in addition to the reserved cost: at most what the overdraft left. */
   readonly charged: number;
 }
 

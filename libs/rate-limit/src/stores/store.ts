@@ -21,13 +21,13 @@ export interface ChargeVerdict {
   /** Time until the request's departure slot. Always 0 except for a leaky bucket. */
   readonly delay: number;
   /**
-   * Of an allowed charge of mode `'reserve'`: what `settle` takes. Of any other: what `refund` takes, where `at` of the verdict and
-   * `resetAfter` do not identify the charge.
+   * The receipt of an allowed charge. With mode `'reserve'`, it is what `settle` takes. Otherwise it is what `refund` takes,
+   * and only present if the verdict's `at` and `resetAfter` do not identify the charge.
    */
   readonly receipt?: ChargeReceipt;
   /**
-   * Of a charge that was rejected, and asked for it (`tellsShortfall`): what it lacked. A store of your own may leave it out: its
-   * rejections are then certain, whatever is still open.
+   * What a rejected charge lacked, if the charge asks for it (`tellsShortfall`). A store of your own may leave it out: its
+   * rejections then count as certain.
    */
   readonly shortfall?: ChargeShortfall;
   /**

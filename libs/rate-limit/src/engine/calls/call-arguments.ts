@@ -3,7 +3,7 @@ import { shown } from '../../util/config-error.js';
 import { zoneNamed } from '../functions/time-zones.js';
 
 /**
- * A misspelt option would charge cost 1, or under no plan.
+ * Rejects unknown options: a misspelt `cost` would charge 1, and a misspelt `plan` would be ignored.
  *
  * @throws {TypeError} for an option that the method does not have
  */
@@ -24,7 +24,7 @@ export function checkOptions(options: object, method: string, known: readonly st
 
 /**
  * @param where how the error begins: the method that was called
- * @throws {TypeError} when `plan` is no plan, or would have no effect
+ * @throws {TypeError} when `plan` is not a plan, or would have no effect
  */
 export function checkPlan(plan: unknown, policies: readonly BoundPolicy[], where: string): void {
   if (plan !== null && typeof plan !== 'string') {
@@ -41,7 +41,7 @@ export function checkPlan(plan: unknown, policies: readonly BoundPolicy[], where
  * The time zone that a call gives.
  *
  * @param where as of `checkPlan`
- * @throws {TypeError} when it is no time zone, or would have no effect
+ * @throws {TypeError} when it is not a time zone, or would have no effect
  */
 export function checkTimeZone(timeZone: unknown, policies: readonly BoundPolicy[], where: string): string {
   const zone = zoneNamed(timeZone);
@@ -58,7 +58,7 @@ export function checkTimeZone(timeZone: unknown, policies: readonly BoundPolicy[
   return zone;
 }
 
-/** Whether a function of the request says the time zone of a policy, or of one of its plans. */
+/** Whether a function chooses the time zone of a policy, or of one of its plans, for each request. */
 export function hasZoneOfRequest({ timeZone, plans }: BoundPolicy): boolean {
   return (
     timeZone !== undefined || (plans !== undefined && [...plans.values()].some((one) => one.timeZone !== undefined))
@@ -66,7 +66,7 @@ export function hasZoneOfRequest({ timeZone, plans }: BoundPolicy): boolean {
 }
 
 /**
- * A lease that nobody releases would be missing until it ends by itself.
+ * Rejects `concurrency` policies: the method returns no lease to release, so the place would stay taken until it expires.
  *
  * @param where as of `checkPlan`
  * @throws {TypeError} when one of the policies is a concurrency
@@ -88,11 +88,11 @@ export function names(policies: readonly BoundPolicy[]): string {
 }
 
 /**
- * The cost of a call to one policy.
+ * The cost that a call charges to one policy.
  *
- * @param given what the call says; undefined: the policy's own
+ * @param given the cost that the call gives; default the policy's own
  * @param where as of `checkPlan`
- * @throws {TypeError} for anything but a whole number from 0, and when only a function of the request says the cost
+ * @throws {TypeError} for anything but a whole number from 0, and when the policy's cost is a function of the request
  */
 export function costOf({ name, cost }: BoundPolicy, given: number | undefined, where: string): number {
   const own = given ?? cost;

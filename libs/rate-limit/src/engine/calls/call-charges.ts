@@ -9,10 +9,10 @@ import type { PolicyCharge } from '../policy-charge.js';
 import { type KeptClient, KeptClients, type KeptMethod } from './kept-clients.js';
 import { type Plans, underPlan } from '../functions/plans.js';
 
-/** The identity of a call; none where all policies count all clients together. */
+/** The identity of a call; not needed if all policies are `by: 'global'`. */
 export type MaybeNone = Identity | null | undefined;
 
-/** What the caller knows of a call. */
+/** The options of a call. */
 export interface CallOptions {
   readonly cost?: number | undefined;
   readonly plan?: string | null | undefined;
@@ -28,7 +28,7 @@ export class CallCharges {
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
   ) {}
 
-  /** A client that has asked the same before. */
+  /** The client of an earlier call with the same arguments; undefined if it was not kept. */
   keptOf(
     method: KeptMethod,
     policies: readonly BoundPolicy[],
@@ -39,7 +39,7 @@ export class CallCharges {
   }
 
   /**
-   * The charges of a call, which are kept. With cost 0, those of `consume` are peeks.
+   * Makes the charges of a call, and keeps them for the next such call. `consume` with cost 0 makes peeks.
    *
    * @param where how errors begin: the method that was called
    */
@@ -60,10 +60,10 @@ export class CallCharges {
   }
 
   /**
-   * One charge of each policy.
+   * Makes one charge for each policy.
    *
    * @param identity the identity's tag; undefined where all policies count all clients together
-   * @param where as of `of`
+   * @param where see `of`
    */
   make(
     policies: readonly BoundPolicy[],

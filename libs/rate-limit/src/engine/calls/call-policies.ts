@@ -11,10 +11,10 @@ import type { Logger } from '../../util/logger.js';
 const WHERE = 'RateLimiter';
 const SCOPE = 'app';
 
-/** Warnings of policies that code writes anew for each call, which have other functions each time. */
+/** The most warnings to remember: code that writes a policy inline creates a new one for each call. */
 const MAX_WARNINGS = 1000;
 
-/** Names that are known, and policies of one name: code can write any number. */
+/** The most names to remember, and the most policies of one name: code can create any number of both. */
 const MAX_KNOWN = 1000;
 const MAX_SAME_NAME = 20;
 
@@ -27,7 +27,7 @@ export interface PolicyParser {
   parse(policy: unknown, where: string): ParsedPolicy;
 }
 
-/** What a call does with its policies: some of their options have no effect on it. */
+/** How a call uses its policies. Each use ignores some policy options. */
 type Use = 'consume' | 'reserve' | 'peek';
 /** The methods of `RateLimiter` that decide by policies. */
 const USES = {
@@ -39,7 +39,7 @@ const USES = {
 } as const satisfies Record<string, Use>;
 export type LimiterMethod = keyof typeof USES;
 
-/** Names, and what they are bound to. */
+/** Policy names, and the policies that they are bound to. */
 interface LastBound {
   names: string | readonly string[];
   bound: readonly BoundPolicy[];
@@ -50,22 +50,22 @@ const NOTHING: readonly BoundPolicy[] = [];
 /** Binds the policies that code names to the application: each is parsed once. */
 export class CallPolicies {
   private readonly bound = new WeakMap<ParsedPolicy, BoundPolicy>();
-  /** The module's policies, and those that are charged together: as many as the code names. */
+  /** Bound policies by the names in a call, one name or several. The code that names them bounds their number. */
   private readonly byName: Readonly<Record<Use, Map<string, readonly BoundPolicy[]>>> = {
     consume: new Map(),
     reserve: new Map(),
     peek: new Map(),
   };
-  /** By the method, the names that were asked last: most callers ask the same ones again. */
+  /** The names of the last call of each use: most callers repeat them. */
   private readonly last: Readonly<Record<Use, LastBound>> = {
     consume: { names: '', bound: NOTHING },
     reserve: { names: '', bound: NOTHING },
     peek: { names: '', bound: NOTHING },
   };
   private readonly warned = new Set<string>();
-  /** By name: the policies that were bound, for those who look for a policy by its name. */
+  /** All bound policies by name, for look-ups. */
   private readonly known = new Map<string, Map<string, BoundPolicy>>();
-  /** Policies whose options without effect are logged. */
+  /** Policies whose ineffective options were logged. */
   private readonly checked: Readonly<Record<Exclude<Use, 'peek'>, WeakSet<BoundPolicy>>> = {
     consume: new WeakSet(),
     reserve: new WeakSet(),
@@ -83,7 +83,7 @@ export class CallPolicies {
   ) {}
 
   /**
-   * The policies of a call. Logs their options that have no effect on it.
+   * Binds the policies of a call. Logs their options that have no effect on this method.
    *
    * @param method what was called, for the errors
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
@@ -105,7 +105,7 @@ export class CallPolicies {
     return bound;
   }
 
-  /** Binds policies where nothing is charged: all their options may have an effect elsewhere. */
+  /** Binds policies without charging them. Logs no options, since each may have an effect elsewhere. */
   bindAll(policies: LimiterPolicy | readonly LimiterPolicy[], where = WHERE): BoundPolicy[] {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
     for (const one of list) if (isIdentity(one)) checkOrder(where.slice(WHERE.length + 1), one, undefined);
@@ -118,7 +118,7 @@ export class CallPolicies {
     return bound;
   }
 
-  /** @param isInline whether the code writes some of the policies itself: boot has seen the others */
+  /** @param isInline whether the code writes some of the policies inline: boot has not checked these */
   private usedFor(use: Use, policies: readonly BoundPolicy[], isInline: boolean): readonly BoundPolicy[] {
     if (use === 'peek') return policies;
     const checked = this.checked[use];
@@ -132,7 +132,7 @@ export class CallPolicies {
       if (isInline && use === 'consume' && policy.prefetch !== undefined && !this.mayPrefetch) {
         this.warnWithoutEffect(name, 'prefetch, which needs Redis with its own clock: this store decides each request');
       }
-      // Who reserves settles by code.
+      // A reservation is settled by code, so these options cause no warning.
       if (use === 'consume' && (countIf !== undefined || settle !== undefined)) {
         const option = countIf === undefined ? 'a settle' : 'a countIf';
         this.warnWithoutEffect(name, `${option}, which needs a request: call RateLimiter.reserve, and settle that`);
@@ -165,7 +165,7 @@ export class CallPolicies {
     return bound;
   }
 
-  /** Whether a text was a policy's name for `peek` before. */
+  /** Whether `peek` was called with this policy name before. */
   wasPeeked(name: string): boolean {
     return this.byName.peek.has(name);
   }
@@ -208,7 +208,7 @@ function isSame(names: string | readonly string[], policies: LimiterPolicy | rea
   return true;
 }
 
-/** The names as one text (no name has a line break); undefined when a policy is not given by its name. */
+/** Joins the names (no name has a line break); undefined if a policy is not given by its name. */
 function namesOf(policies: LimiterPolicy | readonly LimiterPolicy[]): string | undefined {
   if (typeof policies === 'string') return policies;
   return Array.isArray(policies) && policies.every((policy) => typeof policy === 'string')

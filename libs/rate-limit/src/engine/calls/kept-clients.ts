@@ -6,9 +6,9 @@ import { isPlain } from '../plain.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import type { CallOptions, MaybeNone } from './call-charges.js';
 
-/** Charges that are kept, ready made: building and hashing their keys costs more than the rest of a decision. */
+/** The most charges to keep: building and hashing their keys costs more than the rest of a decision. */
 const MAX_KEPT = 40_000;
-/** Calls that are kept of one client: those with other policies or options push out the one that was made first. */
+/** The most calls to keep for one client. A further call, with other policies or options, replaces the oldest one. */
 const MAX_OF_CLIENT = 4;
 /** Longer identities, plans and time zones are not kept. API keys are not kept either: this process should not remember secrets. */
 const MAX_LENGTH = 64;
@@ -19,11 +19,11 @@ export type KeptMethod = 'consume' | 'reserve' | 'acquire';
 /** A client whose charges for one call are kept. */
 export class KeptClient implements EntryHandle {
   entry: Entry | undefined = undefined;
-  /** Another call of a client with the same value. */
+  /** The next kept call of a client with the same identity value. */
   next: KeptClient | undefined = undefined;
   /** The only charge, if it is plain; undefined where the layers have to decide. */
   readonly plain: PolicyCharge | undefined;
-  /** The policy of the first charge, with its numbers: it is at hand where the charge itself is not. */
+  /** The policy of the first charge, copied here so that a decision need not read the charge. */
   readonly policy: BoundPolicy;
   /** The cost of the first charge. */
   readonly firstCost: number;
@@ -48,11 +48,11 @@ const NO_OPTIONS: CallOptions = { cost: undefined, plan: undefined, timeZone: un
 
 /** The charges of recent calls without a request. */
 export class KeptClients {
-  /** By the value of their identity. */
+  /** Clients by the value of their identity. */
   private byValue = new Map<string, KeptClient>();
   private charges = 0;
 
-  /** A client that has asked the same before. */
+  /** The client of an earlier call with the same arguments; undefined if it was not kept. */
   find(
     method: KeptMethod,
     policies: readonly BoundPolicy[],
@@ -122,12 +122,14 @@ function owned<T extends string | null | undefined>(text: T): T {
   return typeof text === 'string' ? (ownText(text) as T) : text;
 }
 
-/** A policy that is written in a call is the same one each time, in another array. */
+/** Whether two lists name the same policies. A call with an inline list creates a new array each time. */
 function sameOf(some: readonly BoundPolicy[], others: readonly BoundPolicy[]): boolean {
   return some.length === others.length && some.every((one, i) => one === others[i]);
 }
 
-/** A client's plan changes, so what it was charged under is kept only where the call names the plan. */
+/**
+ * Whether charges may be kept. A client's plan can change, so charges under a plan are kept only if the call names the plan.
+ */
 function mayKeep(
   policies: readonly BoundPolicy[],
   kind: string,

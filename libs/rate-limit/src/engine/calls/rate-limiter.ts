@@ -42,13 +42,13 @@ export type LimitTarget = LimiterPolicy | readonly LimiterPolicy[] | LimitRefere
 
 /** The policies of the application's routes, as the framework knows them. */
 export interface RoutePolicySource {
-  /** Where a policy of this name stands on routes. */
+  /** The policies of this name on routes. */
   boundTo(name: string): Iterable<BoundPolicy>;
 }
 
 /** Sets the headers of a decision on a response, as the framework knows it. */
 export interface HeaderSetter {
-  /** @returns false where there is no response that can take them */
+  /** @returns false if no response can take them */
   set(target: object, decision: Decision): boolean;
 }
 
@@ -93,11 +93,10 @@ export class RateLimiter {
    * @param identity the identity to count; null where all policies are `by: 'global'`, which count all clients together
    * @param options.cost a whole number from 0 (a peek); default the policy's own `cost`, else 1
    * @param options.timeZone the client's time zone, needed for policies whose time zone is a function
-   * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the identity,
-   *   else the fallback of the module's `plan`, which has `resolve` answer for requests only
-   * @throws {TypeError} when the cost, the plan or the time zone is something else, for a plan or a time zone where no policy asks
-   *   for any, for policies with plans where neither the call nor the module has a plan, for another option, and for a concurrency policy, whose leases `acquire`
-   *   takes; nothing is charged
+   * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the
+   *   identity, else the fallback of the module's `plan`, whose `resolve` is called for requests only
+   * @throws {TypeError} for a wrong or unknown option, for a plan or a time zone that no policy needs, for policies with plans
+   *   when neither the call nor the module has a plan, and for a concurrency policy (use `acquire`); nothing is charged
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
    */
@@ -126,7 +125,8 @@ export class RateLimiter {
    * Decides without a promise. Works with stores that answer synchronously: `MemoryStore`, or a store of the application whose
    * `consume` returns no promise. Errors are thrown.
    *
-   * @throws as `consume` rejects, and {TypeError} where the store answers later, as `RedisStore` does; nothing is charged
+   * @throws what `consume` rejects with; {TypeError} when the store answers with a promise, as `RedisStore` does; nothing is
+   *   charged
    * @example if (!limiter.consumeSync('events', { kind: 'user', value: user.id }).allowed) return;
    */
   consumeSync(
@@ -147,9 +147,8 @@ export class RateLimiter {
   /** Where all policies count all clients together (`by: 'global'`). */
   reserve(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Reservation>;
   /**
-   * Charges every policy, or none, for a cost that is known later: `settle` or `cancel` the reservation then. Until then, and
-   * if nobody settles it, the reserved cost stays charged. Requests that wait in a leaky bucket's queue have a `delayMs` here,
-   * too: the caller waits.
+   * Charges every policy, or none, for a cost that is known later. Call `settle` or `cancel` then: until that call the reserved
+   * cost stays charged. With a leaky bucket, the caller waits for `delayMs` itself.
    *
    * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
    * @param identity the identity to count; null where all policies are `by: 'global'`, which count all clients together
@@ -213,12 +212,12 @@ export class RateLimiter {
   /** Where all policies count all clients together (`by: 'global'`). */
   peek(target: LimitTarget): Promise<Decision>;
   /**
-   * What `consume` with cost 1, or a request to a route, would answer, without charging anything: `allowed`, `retryAfterMs` and
+   * Returns what `consume` with cost 1, or a request to a route, would answer. Charges nothing: `allowed`, `retryAfterMs` and
    * `delayMs` are those of cost 1, `remaining` and `resetAfterMs` those of the untouched state. A policy's `skipIf` needs a
    * request and is not asked.
    *
-   * @param target policies as in `consume`, or a route as in `explain`: its policies, and those of the module's `middleware` that
-   *   count such an identity. A route that nothing limits has an allowed decision without policies
+   * @param target policies as in `consume`, or a route as in `explain`: its policies, and those of the module's `middleware`
+   *   that count such an identity. A route without policies gets an allowed decision with an empty list
    * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
    * @param options.plan as in `consume`
    * @param options.timeZone as in `consume`; for a route the default is the zone in which this process has counted the client last,
@@ -257,9 +256,9 @@ export class RateLimiter {
   /** Where all policies count all clients together (`by: 'global'`). */
   async reset(target: LimitTarget): Promise<readonly ResetState[]>;
   /**
-   * Clears the states of an identity under policies, wherever policies of these names stand, or under the policies that a request
-   * to a route meets, with those of the module's `middleware`: under the numbers of each plan and in each time zone, with their
-   * blocks and candidates. A state that other routes share is cleared for them, too. Overrides stay.
+   * Clears the states of an identity under the named policies, wherever they stand, or under the policies that a request to a
+   * route meets, those of the module's `middleware` included. It clears them for every plan and time zone, with their blocks
+   * and candidates. A state that other routes share is cleared for them, too. Overrides stay.
    *
    * A route's policies that count all clients together (`by: 'global'`) are left as they are, unless no identity is given; name
    * such a policy to clear it.
@@ -280,8 +279,8 @@ export class RateLimiter {
   }
 
   /**
-   * Which policies limit which handlers, as plain data: for a page of the operators, a review or a test. Handlers without a
-   * limit are in it. What functions choose by the request is not, and the handler says so (`chosen`).
+   * Lists which policies limit which handlers, as plain data: for an operator's page, a review or a test. It includes handlers
+   * without a limit. It leaves out policies that a function chooses for each request; the handler's `chosen` is then true.
    *
    * @example const gaps = limiter.table().routes.filter(({ limited }) => !limited);
    */
@@ -290,16 +289,16 @@ export class RateLimiter {
   }
 
   /**
-   * Why an identity is rejected, or is not: its level, plan and override under each policy, who decides, and when the next request
-   * passes. Charges and counts nothing. A policy's `skipIf` needs a request and is not asked.
+   * Explains why an identity is rejected, or is not: its level, plan and override under each policy, what decides, and when the
+   * next request passes. Charges and counts nothing. A policy's `skipIf` needs a request and is not asked.
    *
-   * @param target a policy's name; or a route, `[Controller, 'method']` or its name as in `table()`: what a request to it meets, the
-   *   policies of the module's `middleware` first. A name that a policy and a route have is the policy's: `{ policy }` and
-   *   `{ route }` say which is meant. Null: every policy of the application that counts such an identity
+   * @param target a policy's name; or a route, `[Controller, 'method']` or its name as in `table()`: what a request to it
+   *   meets, the policies of the module's `middleware` first. If a policy and a route have the same name, it means the policy;
+   *   `{ policy }` or `{ route }` says which one you mean. Null: every policy of the application that counts such an identity
    * @param identity the identity, or its tag such as `'user:rider-1'`
    * @param options.plan as in `consume`
    * @param options.timeZone as in `peek` for a route
-   * @throws {RateLimitConfigError} for a wrong identity, an unknown name, or a plan or a time zone where no policy asks for any
+   * @throws {RateLimitConfigError} for a wrong identity, an unknown name, or a plan or a time zone that no policy needs
    * @throws {TypeError} when the class has no such handler, or for another option
    * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: 'rider-1' });
    */
@@ -314,10 +313,10 @@ export class RateLimiter {
   }
 
   /**
-   * Sets the headers of a decision on the response of a handler that asked for it: those that the guard sets, in the module's
-   * format, and with a rejection `Retry-After` and `Cache-Control: no-store`. Beside the headers of the route's own policies, `X-RateLimit-*` stay
-   * those of the policy with the smallest share left, and the lists of the draft name both. `RateLimitExceededException` sets them by
-   * itself.
+   * Sets the headers of a decision on a handler's response: those that the guard sets, in the module's format, and for a
+   * rejection `Retry-After` and `Cache-Control: no-store`. If the route has policies of its own, `X-RateLimit-*` describe the
+   * policy with the smallest share left, and the lists of the draft name all policies. `RateLimitExceededException` sets these
+   * headers by itself.
    *
    * @param target the response of Express, Fastify or Node, as of `@Res({ passthrough: true })`, or the `ExecutionContext`
    * @param decision of `consume` or `peek`; that of a reservation or a lease is its `decision`
@@ -332,7 +331,7 @@ export class RateLimiter {
   }
 
   /**
-   * What this process has counted so far; `RateLimitMetricsModule` makes metrics of it.
+   * Returns the counters of this process, which `RateLimitMetricsModule` exports as metrics.
    *
    * @example const { requests, rejected, store } = limiter.stats();
    */
@@ -376,7 +375,7 @@ export class RateLimiter {
   }
 }
 
-/** @throws {TypeError} when nothing would be held */
+/** @throws {TypeError} when no lease would be held */
 function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined): void {
   if (!policies.some(isConcurrency)) {
     throw new TypeError(
@@ -399,7 +398,7 @@ function tagOfTarget(
   return isNone(identity) ? tagOfCall(identity, policies, where) : tagOf(identity, where);
 }
 
-/** The decision where no policy stands: nothing was asked, so its instant is that of this process. */
+/** The decision without any policy. No store was asked, so its instant is that of this process's clock. */
 function unlimited(): Decision {
   return { allowed: true, decidedBy: 'store', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
 }

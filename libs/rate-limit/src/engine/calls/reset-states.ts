@@ -12,8 +12,7 @@ export interface ResetState {
 }
 
 /**
- * Clears the states of an identity under the policies, under the numbers of each plan, of an override and in each time zone, with
- * their blocks.
+ * Clears the states of an identity under the policies, with their blocks, for each plan, override and time zone.
  *
  * @param identity the identity's tag; undefined where all policies count all clients together
  */

@@ -5,14 +5,14 @@ import { type JudgedCharge, policyDecision } from '../judgement.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { later } from '../layer-verdict.js';
 
-/** What let a policy's charge pass, or rejected it. */
+/** How a policy decided on a charge. */
 interface Outcome {
-  /** With its whole cost. */
+  /** The charge with its whole cost. */
   readonly charge: PolicyCharge;
   readonly decidedBy: Decision['decidedBy'];
 }
 
-/** A charge that was made, or one that passed uncounted: `decidedBy` is `'open'` then. */
+/** An allowed charge. With `decidedBy: 'open'` it passed without being counted. */
 export interface Passed extends Outcome {
   /** The largest cost that ever fits, by the numbers of an override if there is one. */
   readonly maxCost: number;
@@ -36,13 +36,13 @@ interface Failed {
 }
 
 /**
- * What the policies have said to one request, so that each of them decides on it once. Equal keys alone do not prove the same
+ * The decisions of policies on one request, so that each policy decides on it once. Equal keys alone do not prove the same
  * policy: a window's key does not carry its limit.
  */
 export class ChargeHistory {
   /** By key. */
   private readonly passes = new Map<string, Passed[]>();
-  // Most requests have neither.
+  // Undefined for most requests, which have no rejection and no failure.
   private rejections: Map<string, Rejected[]> | undefined;
   private failures: Failed[] | undefined;
 
@@ -63,8 +63,8 @@ export class ChargeHistory {
   }
 
   /**
-   * The rejection that the charges are certain to get, by what the same policies have rejected for the same or a smaller cost.
-   * It lasts until its `retryAfterMs` has passed.
+   * The rejection that the charges are certain to get, because the same policies rejected the same or a smaller cost. It is
+   * valid until its `retryAfterMs` has passed.
    */
   rejection(charges: readonly PolicyCharge[]): Decision | undefined {
     if (this.rejections === undefined) return undefined;
@@ -91,20 +91,23 @@ export class ChargeHistory {
     return rejection;
   }
 
-  /** The failure of a decision that the charges have to get as well. It lasts until its `retryAfterMs` has passed. */
+  /**
+   * The failure that the charges have to get, because an earlier decision failed. It is valid until its `retryAfterMs` has
+   * passed.
+   */
   failure(charges: readonly PolicyCharge[]): LimiterUnavailableError | undefined {
     if (this.failures === undefined) return undefined;
     const now = performance.now();
     return this.failures.find(
       (failed) =>
         now - failed.at < failed.error.retryAfterMs &&
-        // One of them wants no decision without the store, whichever it is.
+        // One of the charges requires the store; it is not known which one.
         failed.charges.every((one) => charges.some((other) => one.key === other.key && wantsSame(one, other))),
     )?.error;
   }
 }
 
-/** Replaces what the same policy has said before. */
+/** Replaces the earlier outcome of the same policy. */
 function note<T extends Outcome>(map: Map<string, T[]>, outcome: T): void {
   const { charge } = outcome;
   const known = map.get(charge.key);
@@ -115,7 +118,7 @@ function note<T extends Outcome>(map: Map<string, T[]>, outcome: T): void {
 }
 
 function answers({ charge, decidedBy }: Outcome, other: PolicyCharge): boolean {
-  // A policy that wants a 503 without the store is not satisfied by what this process let pass by itself.
+  // A policy with `onStoreFailure: 'closed'` does not accept a decision that this process made without the store.
   return decidedBy === 'store' || decidedBy === 'prefetch'
     ? sameMeaning(charge.policy, other.policy)
     : wantsSame(charge, other);

@@ -6,7 +6,7 @@ import type { Identity } from '../../identity/identity.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { didYouMean } from '../../util/nearest-name.js';
 
-/** What stands between the braces of a key: a kind, a colon, an escaped value or a hash. */
+/** An identity tag, as keys contain it between braces: a kind, a colon, and an escaped value or a hash. */
 const TAG = /^[a-z0-9-]{1,16}:[ !"#$%&-9;-z|~]*$/;
 /** Names that a message lists at most. */
 const MAX_LISTED = 20;
@@ -33,9 +33,9 @@ export function isIdentity(given: unknown): given is Identity {
 }
 
 /**
- * The arguments of all methods of `RateLimiter` have one order.
+ * Checks the order of arguments, which all methods of `RateLimiter` share.
  *
- * @param first what stands where policies or a route belong
+ * @param first the argument in the place of policies or a route
  * @param isName whether a text is the name of a policy or a route
  * @throws {TypeError} for an identity in the first place, or policies or a route in the second
  */
@@ -50,7 +50,7 @@ export function checkOrder(method: string, first: unknown, second: unknown, isNa
   );
 }
 
-/** What stands in a wrong place, for a message; undefined: nothing. */
+/** Names a misplaced argument, for a message; undefined if the order is right. */
 function misplaced(first: unknown, second: unknown, isTag: boolean): string | undefined {
   if (isIdentity(first)) return `the identity ${identityShown(first)} first`;
   if (isTag) return `the identity's tag ${tagShown(first as string)} first`;
@@ -59,7 +59,7 @@ function misplaced(first: unknown, second: unknown, isTag: boolean): string | un
   return Array.isArray(second) ? 'an array second' : 'a policy or a route second';
 }
 
-/** The value may be an API key. */
+/** Describes an identity without its value, which may be an API key. */
 function identityShown({ kind }: Identity): string {
   return `{ kind: ${shown(kind)} }`;
 }
@@ -74,7 +74,7 @@ function isPlace(given: unknown): boolean {
   return Array.isArray(given) || 'algorithm' in given || 'policy' in given || 'route' in given;
 }
 
-/** An error that names what is there in place of an unknown name. */
+/** The error for an unknown name. It lists the known names. */
 export function unknownName(
   what: 'policy' | 'route',
   given: string,
@@ -113,7 +113,7 @@ export function checkExplainedPlan(plan: unknown, policies: readonly BoundPolicy
 /**
  * The time zone that an operator gives; undefined: none was given.
  *
- * @throws {RateLimitConfigError} for text that names no zone, or where no policy has a zone of the request
+ * @throws {RateLimitConfigError} for text that names no zone, or when no policy has a `timeZone` function
  */
 export function explainedZone(timeZone: unknown, policies: readonly BoundPolicy[], where: string): string | undefined {
   if (timeZone === undefined) return undefined;

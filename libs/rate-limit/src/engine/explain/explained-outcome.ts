@@ -4,7 +4,7 @@ import { LimiterUnavailableError } from '../errors.js';
 import type { ExplainedBlock, ExplainedOutcome, PolicyExplanation } from './explanation.js';
 import type { ActiveOverride } from '../overrides/override-table.js';
 
-/** What a request meets at one policy. */
+/** The explanation of one policy's decision. */
 export interface Met {
   readonly outcome: ExplainedOutcome;
   readonly isRejected: boolean;
@@ -18,7 +18,7 @@ export interface Met {
 }
 
 /**
- * What a decision, or the lack of one, means at one policy.
+ * Explains a decision of one policy, or the lack of a decision.
  *
  * @param answer undefined: the policy does not count such an identity
  */
@@ -39,9 +39,9 @@ export function meets(
     return { ...nothing, outcome: 'unavailable', isRejected: true, decidedBy: 'closed' };
   }
   const { allowed, policies, shadow, decidedAtMs: atMs } = answer;
-  // A peek is never paid by a prefetch.
+  // Prefetched tokens never pay a peek.
   const decidedBy = answer.decidedBy === 'prefetch' ? 'store' : answer.decidedBy;
-  // One policy was asked. What it says is in either list.
+  // Only one policy was asked. Its decision is in one of the two lists.
   const said = policies[0] ?? shadow?.[0];
   const { retryAfterMs, blockedForMs } = { ...answer, ...said };
   const met = { isRejected: !allowed, decidedBy, retryAfterMs, blockedForMs, atMs };
@@ -50,14 +50,14 @@ export function meets(
   }
   if (said === undefined) return { ...met, outcome: 'passes', level: null };
   const rejects = shadow === undefined ? 'rejected' : 'would-reject';
-  // A block says that nothing is left, whatever the limit has left.
+  // During a block `remaining` is 0, whatever the limit has left: there is no level to show.
   if (blockedForMs !== undefined) return { ...met, outcome: shadow === undefined ? 'blocked' : rejects, level: null };
   const outcome = said.allowed ? 'passes' : rejects;
   const { limit, remaining, resetAfterMs } = said;
   return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
 }
 
-/** The block that stands. Nothing that is asked during a block makes it longer, so its end says when it began. */
+/** The current block. Requests during a block do not extend it, so its start is its end less its length. */
 export function explainedBlock(
   { block }: Pick<BoundPolicy, 'block'>,
   { atMs, blockedForMs }: Met,
@@ -67,7 +67,7 @@ export function explainedBlock(
   return { since: new Date(Math.floor(endsMs - block.duration / 1000)).toISOString(), until: isoOf(endsMs) };
 }
 
-/** The first millisecond that is not before the instant: one before it would be too early. */
+/** The instant as ISO text, rounded up to a millisecond: rounded down, it would be too early. */
 export function isoOf(ms: number): string {
   return new Date(Math.ceil(ms)).toISOString();
 }

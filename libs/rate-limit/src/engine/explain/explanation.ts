@@ -33,7 +33,7 @@ export interface ExplainedLevel {
 
 /** A block that stands, by `blockFor`. Its instants are ISO texts by the store's clock. */
 export interface ExplainedBlock {
-  /** When the rejection came that began it. */
+  /** The instant of the rejection that began it. */
   readonly since: string;
   /** When it ends by itself: rounded up to a millisecond. */
   readonly until: string;
@@ -95,11 +95,13 @@ export interface PolicyExplanation {
    */
   readonly rejectedSince: string | null;
   /**
-   * Milliseconds until a request passes; 0: it passes now. Null: it never does, or nobody knows. For a policy in shadow, until it
-   * would let one pass.
+   * Milliseconds until a request passes; 0: it passes now. Null: never, or not known. For a policy in shadow: until it would
+   * let one pass.
    */
   readonly retryAfterMs: number | null;
-  /** The instant of that, if nothing else happens: ISO text by the store's clock, rounded up to a millisecond. */
+  /**
+   * The instant at which a request passes, if nothing else happens: ISO text by the store's clock, rounded up to a millisecond.
+   */
   readonly passesAt: string | null;
 }
 
@@ -115,9 +117,9 @@ export interface LimitExplanation {
   readonly isRejected: boolean;
   /**
    * The next instant at which none of the policies rejects, if nothing else happens; `at` where none does now. Null: never, or
-   * nobody knows, as in each policy.
+   * not known.
    */
   readonly passesAt: string | null;
-  /** Those that reject come first; else in their order, those of all traffic before the route's own. */
+  /** Rejecting policies come first. Otherwise the order is that of charging: `middleware` before the route. */
   readonly policies: readonly PolicyExplanation[];
 }

@@ -47,13 +47,13 @@ export interface HandlerDirectory {
   handlerOf(controller: HandlerClass, method: string, where: string): KnownHandler;
 }
 
-/** What is known of the client who is explained. */
+/** What the caller knows about the client. */
 export interface ExplainOptions {
   readonly plan?: string | null | undefined;
   readonly timeZone?: string | undefined;
 }
 
-/** What is to be seen. */
+/** What the explainer reads. */
 export interface InsightSources {
   /** Decides without metrics and `onDecision`. */
   readonly limiter: Pick<Engine, 'charge' | 'decision' | 'overrideOf' | 'overriddenCharge'>;
@@ -71,14 +71,17 @@ export interface InsightSources {
   readonly kinds: readonly string[];
 }
 
-/** Policies that are asked at once: an application may have thousands, and the deadline counts for each question. */
+/** Policies to ask at once. An application may have thousands, and each question has a deadline of its own. */
 const TOGETHER = 64;
 const MAX_RECORDS = 100;
 const WHERE = 'RateLimiter.explain';
 
-/** Shows what limits what, and what an identity finds there. It charges and counts nothing. */
+/** Shows which policies limit what, and the state of an identity under them. Charges and counts nothing. */
 export class LimitExplainer {
-  /** What the store has said of overrides, by version: all changes have versions of their own. A page may ask several times a second. */
+  /**
+   * Override records of the store by version, cached because a page may ask several times a second. Each change has a version
+   * of its own.
+   */
   private readonly records = new Map<number, OverrideRecord>();
 
   constructor(private readonly sources: InsightSources) {}
@@ -99,8 +102,8 @@ export class LimitExplainer {
   }
 
   /**
-   * The policies of a route, as `RateLimiter.peek` asks them: those of the module's `middleware` that count such an identity, and
-   * the route's own. None for a route that nothing limits.
+   * The policies that `RateLimiter.peek` asks for a route: those of the module's `middleware` that count such an identity, and
+   * the route's own. Empty for a route without policies.
    */
   peekable(what: LimitReference, identity: string | undefined, where: string): readonly BoundPolicy[] {
     const { handler, policies } = this.referred(what, where);
@@ -112,8 +115,8 @@ export class LimitExplainer {
   }
 
   /**
-   * The policies that `RateLimiter.reset` clears: by a policy's name, or those of a route. Of these, the ones that count all
-   * clients together are left out where one client is meant.
+   * The policies that `RateLimiter.reset` clears: by a policy's name, or those of a route. For one client, the route's `by:
+   * 'global'` policies are left out.
    */
   resettable(what: LimitReference, isOneClient: boolean, where: string): readonly BoundPolicy[] {
     const { handler, policies } = this.referred(what, where);
@@ -126,7 +129,7 @@ export class LimitExplainer {
     return this.sources.policies.places(name).length > 0;
   }
 
-  /** Whether a text means a route, where it names no policy: the names of routes over HTTP have a path. */
+  /** Whether a text that names no policy means a route. Names of HTTP routes contain a path. */
   isRoute(name: string): boolean {
     if (name.includes('/')) return true;
     return this.sources.places.handlers().some(({ route, handler }) => route === name || handler === name);
@@ -182,7 +185,7 @@ export class LimitExplainer {
   }
 
   /**
-   * The policies of a handler, where they are known without a request.
+   * The policies of a handler that are known without a request.
    *
    * @throws {TypeError} when a function chooses them
    */
@@ -225,7 +228,7 @@ export class LimitExplainer {
     );
   }
 
-  /** What a request to the handler meets, each policy once: the two steps charge one of the same state together. */
+  /** The policies of a request to the handler, each once: middleware and guard charge a shared state only once. */
   private policiesOf({ context, guarded, policies }: KnownHandler): readonly BoundPolicy[] {
     const before = context === 'http' ? this.sources.places.middleware.policies : [];
     return unique([...before, ...(guarded ? policies : [])]);
@@ -295,7 +298,7 @@ export class LimitExplainer {
     }
   }
 
-  /** What the store says of an override. Without the store, what this process obeys. */
+  /** The store's record of an override. If the store does not answer: the override as this process knows it. */
   private async overrideOf(policy: BoundPolicy, tag: string, active: ActiveOverride): Promise<ExplainedOverride> {
     const { version, change, scope, endsAtMs } = active;
     const identity = policy.globalKey === undefined ? tag : undefined;
@@ -313,7 +316,7 @@ export class LimitExplainer {
     };
   }
 
-  /** Undefined where the store does not answer, or has another version, which is on its way to this process. */
+  /** The store's record; undefined if the store does not answer, or has a newer version that has not reached this process. */
   private async recordOf(id: string, version: number): Promise<OverrideRecord | undefined> {
     const known = this.records.get(version);
     if (known !== undefined) return known;
@@ -343,7 +346,7 @@ export class LimitExplainer {
     const { routes, kinds, defaults } = this.sources;
     const kind = kindOfTag(tag);
     if (by === 'global') return true;
-    // Code names the identity that RateLimiter counts.
+    // Code may call `RateLimiter` with any identity.
     if (![...routes.boundTo(name)].some((one) => one.keyTail === keyTail)) return true;
     if (typeof by === 'function') return null;
     if (by === 'client') return kinds.includes(kind) || ADDRESSES.includes(kind);
@@ -373,12 +376,12 @@ function routeOf({ context, handler, route, origin, guarded, chosen }: KnownHand
   return { context, handler, route, origin, guarded, chosen };
 }
 
-/** The candidates of the policies of a name: what clears their states clears those of the candidates. */
+/** The candidates of the policies of a name. `reset` clears their states, too. */
 function candidatesOf(name: string, policies: OverridablePolicies): readonly BoundPolicy[] {
   return policies.places(candidateName(name)).filter((one) => one.candidateOf === name);
 }
 
-/** Policies of one key tail share their state. */
+/** Removes policies that share the state of an earlier one, which has the same key tail. */
 function unique(policies: readonly BoundPolicy[]): readonly BoundPolicy[] {
   return [...new Map(policies.map((policy) => [policy.keyTail, policy])).values()];
 }

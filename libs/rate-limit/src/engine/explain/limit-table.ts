@@ -8,7 +8,10 @@ import type { OnMissingIdentity } from '../../identity/identity.js';
 
 const MICROSECONDS = 1000;
 
-/** Where a handler's policies come from. `'skipped'`: `@SkipRateLimit`; `'none'`: it has none, and the module no `defaults`. */
+/**
+ * Where a handler's policies come from. `'skipped'`: `@SkipRateLimit`; `'none'`: neither the handler nor the module's
+ * `defaults` has any.
+ */
 export type PolicyOrigin = 'method' | 'class' | 'defaults' | 'skipped' | 'none';
 
 /** A policy as plain data. */
@@ -57,7 +60,7 @@ export interface TableRoute {
   readonly guarded: boolean;
   /** Whether a function chooses some of its policies by the request: those are not in `policies`. */
   readonly chosen: boolean;
-  /** Whether any policy can reject its requests: one that is no shadow, apart from those of all traffic. */
+  /** Whether one of its policies can reject requests. Shadows and `middleware` policies do not count. */
   readonly limited: boolean;
   /** In their order. */
   readonly policies: readonly TablePolicy[];
@@ -78,7 +81,7 @@ export interface LimitTable {
   readonly named: readonly TablePolicy[];
 }
 
-/** What a policy leaves to the module. */
+/** The module's options that apply to a policy without its own. */
 export interface PolicyDefaults {
   readonly onStoreFailure: OnStoreFailure;
   readonly onMissingIdentity: OnMissingIdentity;

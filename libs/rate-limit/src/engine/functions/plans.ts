@@ -16,16 +16,16 @@ export interface PlanSettings<Context> {
 /** Where a plan came from: see `PlanStats`. */
 export type PlanSource = 'cache' | 'resolver' | 'lastKnown' | 'fallback';
 
-/** Counts what was found. */
+/** Counts where plans come from, and failures. */
 export interface PlanObserver {
   planFound(source: PlanSource): void;
 }
 
-/** Bounds, and a clock: tests have others. */
+/** Bounds and a clock, which tests replace. */
 export interface PlanBounds {
-  /** Clients whose plans are kept: those that asked last. */
+  /** The most clients whose plans are kept: the most recent ones. */
   readonly maxClients: number;
-  /** Calls of `resolve` under way. */
+  /** The most calls of `resolve` under way. */
   readonly maxCalls: number;
   /** Milliseconds of a clock that never steps. */
   readonly now: () => number;
@@ -35,7 +35,7 @@ const BOUNDS: PlanBounds = { maxClients: 50_000, maxCalls: 10_000, now: () => pe
 
 /** A resolver that has failed for a client is asked about that client again after this time. */
 export const RETRY_MS = 1000;
-/** A call that has not settled by then never will, as far as we care: another one may begin. */
+/** Milliseconds after which an unsettled call of `resolve` is given up, and another one may begin. */
 export const ABANDONED_MS = 30_000;
 /** The share of `cacheFor` after which a request refreshes the plan in the background. */
 export const REFRESH_AFTER = 0.75;
@@ -60,7 +60,7 @@ interface Client {
   known: boolean;
   refreshAt: number;
   expiresAt: number;
-  /** No call before that. */
+  /** `resolve` is not called before this instant. */
   retryAt: number;
   call: PlanLookup | undefined;
 }
@@ -87,7 +87,7 @@ export class Plans<Context> {
   }
 
   /**
-   * The policy under the plan of the request's client; a promise only where `resolve` has to be waited for.
+   * The policy under the plan of the request's client; a promise only if it has to wait for `resolve`.
    *
    * @param tag the identity that the policy counts
    */
@@ -100,7 +100,7 @@ export class Plans<Context> {
     return typeof plan === 'object' ? plan.then((later) => underPlan(policy, later)) : underPlan(policy, plan);
   }
 
-  /** The plan that is known of a client without a request; else the fallback. */
+  /** The last known plan of a client, for calls without a request; else the fallback. */
   lastKnown(tag: string): string | undefined {
     const client = this.clients.get(tag);
     if (client === undefined || this.bounds.now() >= client.expiresAt) return this.otherwise(client);
@@ -185,7 +185,7 @@ export class Plans<Context> {
     call.answered = true;
     client.plan = typeof value !== 'string' || value.length > MAX_NAME ? undefined : ownText(value);
     client.known = true;
-    // From the question on: the answer may have been true when the call began, and no longer.
+    // The time counts from the start of the call: the answer may be as old as that.
     client.expiresAt = call.since + this.settings.cacheForMs;
     client.refreshAt = call.since + this.settings.cacheForMs * REFRESH_AFTER;
   }
@@ -193,11 +193,11 @@ export class Plans<Context> {
   private failed(client: Client, call: PlanLookup, error: unknown): void {
     if (!this.ended(client, call)) return;
     client.retryAt = this.bounds.now() + RETRY_MS;
-    // A late one was counted at the deadline.
+    // A late call was counted as a failure at its deadline.
     if (!call.late) this.functions.failed('plan', WARNING, error);
   }
 
-  /** Ends a call. False for one in whose place another one has begun. */
+  /** Ends a call. Returns false if another call has replaced it. */
   private ended(client: Client, call: PlanLookup): boolean {
     this.calls.delete(call);
     if (client.call !== call) return false;
@@ -205,7 +205,7 @@ export class Plans<Context> {
     return true;
   }
 
-  /** Calls that never settle must not add up: memory is bounded, and so is what hits a database that hangs. */
+  /** Bounds the calls under way. Calls that never settle must fill neither the memory nor the queue of a hanging database. */
   private expectRoom(now: number): void {
     if (this.calls.size < this.bounds.maxCalls) return;
     const [oldest] = this.calls;

@@ -6,12 +6,12 @@ import { ownText } from '../../util/flat-text.js';
 import { LruMap } from '../../util/lru-map.js';
 import type { UserFunctions } from './user-functions.js';
 
-/** Where a request counts whose function fails, and a client of whom nothing is known. */
+/** The time zone of a request whose function fails, and of a client whose zone is not known. */
 export const DEFAULT_ZONE = 'UTC';
 
-/** Names that functions return, in any spelling: those that came last. */
+/** The most zone names to keep: the recent ones that functions returned, in any spelling. */
 const MAX_NAMES = 2_000;
-/** Clients whose zones are kept: those that asked last. */
+/** The most clients whose zones are kept: the most recent ones. */
 const MAX_CLIENTS = 50_000;
 const MAX_NAME = 64;
 
@@ -29,7 +29,7 @@ export function zoneNamed(name: unknown): string | undefined {
   return zone === '' ? undefined : zone;
 }
 
-/** Finds the time zones of requests, for policies whose windows are those of a function's zone. */
+/** Finds the time zones of requests, for policies with a `timeZone` function. */
 export class TimeZones<Context extends object> {
   /** By the tag of the identity, the zone that was found last; undefined until one was found. */
   private clients: LruMap<string> | undefined;
@@ -40,7 +40,7 @@ export class TimeZones<Context extends object> {
   ) {}
 
   /**
-   * The policy in the time zone of the request. A function that fails, or names no zone, counts the request in UTC.
+   * The policy in the time zone of the request. If the function fails or names no zone, the request counts in UTC.
    *
    * @param tag the identity that the policy counts
    */

@@ -24,8 +24,8 @@ export class FunctionTimeoutError extends Error {
 }
 
 /**
- * Calls the functions that the application gives. One that throws, rejects or takes longer than the deadline must not be the
- * outage: its caller goes on without it, the failure is counted, and at most one warning a second is logged.
+ * Calls the functions that the application gives. A function that throws, rejects or misses the deadline must not cause an
+ * outage: its caller continues without the answer, the failure is counted, and at most one warning a second is logged.
  */
 export class UserFunctions {
   private readonly deadlines: Deadlines;
@@ -72,7 +72,7 @@ export class UserFunctions {
   /**
    * The answer, or a failure when it does not come within the deadline.
    *
-   * @param source what was asked. If it was late in the same execution, only an answer that is there already counts
+   * @param source the function that was called. If it was late before in the same execution, it is not awaited again
    */
   within<T>(answer: PromiseLike<T>, source?: object, context?: PartOfExecution): Promise<T> {
     const execution = source === undefined ? undefined : context?.execution;
@@ -95,7 +95,7 @@ export class UserFunctions {
     });
   }
 
-  /** What a function answers within the deadline. What it throws is the caller's, in a form that others can read. */
+  /** Calls a function, and returns its answer within the deadline. Rethrows what the function throws, as a readable error. */
   async answer<T>(run: () => T | PromiseLike<T>): Promise<T> {
     try {
       const returned = run();
@@ -106,11 +106,11 @@ export class UserFunctions {
   }
 
   /**
-   * The answer of a step that a subclass of a guard overrides. What the step throws is the request's answer; `otherwise` takes the
-   * place of an answer that does not come within the deadline.
+   * Calls a guard method that a subclass overrides. If the method throws, the request is answered with its error. If it misses
+   * the deadline, `otherwise` gives the answer.
    *
-   * @param warning as of `call`
-   * @param deadlines how many times the deadline it may take: the functions that it asks have one each
+   * @param warning see `call`
+   * @param deadlines how many deadlines it may take: each function that it calls has one of its own
    */
   async step<T>(
     kind: FunctionKind,

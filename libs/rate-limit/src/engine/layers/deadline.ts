@@ -7,17 +7,17 @@ import { adopted, isPromise } from '../../util/is-promise.js';
 import type { Execution } from '../execution.js';
 import { plainFirst } from '../plain.js';
 
-/** A store, or its failure in time. */
+/** Asks the store: every call gets a verdict, or fails within the deadline. */
 export interface StoreDecider {
   decide(charges: readonly Charge[], execution?: Execution): Answer<Verdict>;
 }
 
 /**
- * The store as the innermost decider: every request gets its answer, or a failure within the deadline. What the store charges later
+ * Makes the store the innermost decider, which answers or fails every request within the deadline. What the store charges later
  * stays charged.
  *
- * A store in this process has no deadline to miss, and `RedisStore` keeps the deadline by itself, for many requests at a time. Only
- * the verdicts of an application's store are checked.
+ * An in-process store needs no deadline, and `RedisStore` keeps the deadline by itself, for many requests at a time. Only the
+ * verdicts of an application's store are checked.
  */
 export function withinDeadline(store: RateLimitStore, traits: StoreTraits, deadlines: Deadlines): StoreDecider {
   if (traits.plain !== undefined) return plainFirst(store, traits.plain);
@@ -27,7 +27,7 @@ export function withinDeadline(store: RateLimitStore, traits: StoreTraits, deadl
   return {
     decide(charges, execution) {
       const missed = execution?.missedDeadline;
-      // A part of an operation is not waited for again where another part was late.
+      // The store missed the deadline in another part of this execution: do not ask it again.
       if (missed !== undefined) throw new StoreUnavailableError(missed.message, false);
       return ask(charges);
     },
@@ -38,13 +38,13 @@ function checking(store: RateLimitStore, traits: StoreTraits, deadlines: Deadlin
   return (charges: readonly Charge[]): Answer<Verdict> => {
     if (!traits.shadow || !traits.block) checkCharges(charges, traits);
     const answer = store.consume(charges);
-    // Not awaited where it is there: a renewal on a test's clock has to be made before the clock goes on.
+    // A synchronous answer is not awaited: a renewal on a test's clock has to be done before the clock advances.
     if (!isPromise(answer)) return checked(answer, charges.length);
     return deadlines.within(adopted(answer)).then((verdict) => checked(verdict, charges.length));
   };
 }
 
-/** A policy that is met at run time; boot checks the others. */
+/** Checks policies that first appear at run time; boot checks the others. */
 function checkCharges(charges: readonly Charge[], traits: StoreTraits): void {
   for (const charge of charges) {
     const lack = lackOf(traits, charge);
@@ -53,7 +53,7 @@ function checkCharges(charges: readonly Charge[], traits: StoreTraits): void {
 }
 
 /**
- * A verdict, and nothing that the application's store may have added to it.
+ * Copies a verdict without anything that the application's store may have added.
  *
  * @throws {TypeError} when the store has answered with anything else
  */

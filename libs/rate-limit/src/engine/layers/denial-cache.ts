@@ -12,11 +12,11 @@ interface Denial extends KnownDenial {
   readonly certainUntil: number;
 }
 
-/** Denials kept at most: those of the clients that go on asking. */
+/** The most denials to keep: those of clients that ask again stay. */
 const MAX_DENIALS = 50_000;
-/** Charges of these denials at most: a request can have 32. */
+/** The most charges of these denials: one request can have 32. */
 const MAX_CHARGES = 100_000;
-/** Resets known by their keys, in each of two maps. Beyond them, every denial that was sent before is asked again. */
+/** The most resets to remember by key, in each of two maps. Beyond them, every denial from before is asked again. */
 const MAX_RESETS = 5_000;
 /** The clocks of this process and of the store drift apart by at most 1 - DRIFT. */
 const DRIFT = 0.998;
@@ -26,14 +26,17 @@ const DRIFT = 0.998;
  * no charge makes the same request pass before its `retryAfter`. A reset, a refund, a lost state or a stepping clock can: so a
  * denial is kept for a second at most. A client far over its limit then costs its process one look-up, and Redis nothing.
  *
- * The verdict is the store's. `remaining` stands as of the question; `resetAfter` and `retryAfter` count down from the answer.
+ * The verdict is the store's: `remaining` as it was then, `resetAfter` and `retryAfter` counted down since the answer.
  */
 export class DenialCache implements Denials {
   /** By the key of a charge that was rejected. */
   private readonly denials: LruMap<Denial>;
-  /** By key: monotonic milliseconds of its last reset. A denial that was sent before is not certain any more. */
+  /** The last reset of each key, in monotonic milliseconds. A denial that was asked for before it is not certain. */
   private resets = new Map<string, number>();
-  /** The same of a time before. Two maps in turn: to find the oldest of one, V8 would pass all that were deleted. */
+  /**
+   * Older resets. Two maps take turns, because V8 finds the oldest entry of a single map slowly: it walks over all deleted
+   * ones.
+   */
   private olderResets = new Map<string, number>();
   /** Monotonic milliseconds of the first and the last reset of `resets`, and of the last one of `olderResets`. */
   private firstReset = -Infinity;
@@ -100,7 +103,7 @@ export class DenialCache implements Denials {
   }
 
   private beginResets(now: number): void {
-    // A denial that was sent earlier than `maxMs` is not certain any more in any case.
+    // A denial older than `maxMs` is dropped in any case.
     if (this.lastOlderReset + this.maxMs >= now) this.resetAt = this.lastOlderReset;
     this.olderResets = this.resets;
     this.lastOlderReset = this.lastReset;
@@ -134,7 +137,10 @@ export class DenialCache implements Denials {
   }
 }
 
-/** Whether a block may have to count the next rejection: the store has to see it then. Once all are closed, none counts. */
+/**
+ * Whether a block may count the next rejection, so that the store has to see it. Once all blocks are closed, no rejection
+ * counts.
+ */
 function mayCount(charges: readonly Charge[], verdict: Verdict): boolean {
   for (let i = 0; i < charges.length; i++) {
     const charge = charges[i]!;

@@ -24,7 +24,7 @@ export class DenialsLayer implements Decider {
     if (!this.notes) return this.inner.decide(charges, execution);
     const sentAt = performance.now();
     return andThen(this.inner.decide(charges, execution), (verdict) => {
-      // A store that rejects without a rejecting policy says nothing that could be kept.
+      // A rejection without a rejecting policy cannot be kept.
       if (!verdict.allowed && verdict.charges.some(({ allowed }) => !allowed))
         this.denials.note(charges, verdict, sentAt);
       return verdict;

@@ -5,7 +5,7 @@ import type { OpenCharges } from '../settling/open-charges.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import type { LayerVerdict } from '../layer-verdict.js';
 
-/** Marks what is an estimate, because charges of this process are open that a settlement may refund. */
+/** Marks verdicts as estimates while open charges of this process may still be refunded by a settlement. */
 export class EstimatesLayer implements Decider {
   constructor(
     private readonly open: OpenCharges,

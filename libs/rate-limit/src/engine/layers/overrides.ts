@@ -8,8 +8,8 @@ import { placesAmong, type LayerVerdict, UNASKED } from '../layer-verdict.js';
 const MICROSECONDS = 1000;
 
 /**
- * Obeys the overrides of clients. A charge gets the numbers of its override, and one of which the client is exempt is left out. An
- * override that blocks the client rejects the request, and the inner decider is not asked.
+ * Applies overrides. A charge gets the numbers of its override. A charge whose client is exempt is left out. If an override
+ * blocks the client, the request is rejected without asking the inner decider.
  */
 export class OverridesLayer implements Decider {
   constructor(
@@ -31,7 +31,7 @@ export class OverridesLayer implements Decider {
   }
 }
 
-/** The verdict on the charges that were asked, as one on all charges of the request. */
+/** Extends the verdict on the asked charges to all charges of the request. */
 function amongAll(overridden: OverriddenRequest, verdict: LayerVerdict): LayerVerdict {
   const { all, asked, counts } = overridden;
   const { allowed, at, charges, source, unavailable } = verdict;

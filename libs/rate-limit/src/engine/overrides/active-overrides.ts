@@ -10,7 +10,7 @@ import { chargeOf, type PolicyCharge } from '../policy-charge.js';
 import type { OverriddenCounts } from '../layer-verdict.js';
 import { type ActiveOverride, numbersOf, OverrideTable } from './override-table.js';
 
-/** A request of which some charge has an override. */
+/** A request with an override on at least one charge. */
 export interface OverriddenRequest {
   /** All charges: with other numbers where an override has them. */
   readonly all: readonly PolicyCharge[];
@@ -30,12 +30,12 @@ const MAX_SAID = 100;
  * The overrides that this process obeys. A decision looks here, and nowhere else: it asks no store about overrides.
  */
 export class ActiveOverrides {
-  /** How many there are: a decision without any compares this number, and no more. */
+  /** The number of overrides. While it is 0, a decision looks nothing up. */
   size = 0;
   /** Whether the overrides were read at least once. */
   loaded = false;
   private table = new OverrideTable();
-  /** Differs after every change: a charge that found nothing need not look again until then. */
+  /** Changes with every change of an override. Until then a charge need not look its override up again. */
   private edition = 1;
   private offsetMs = 0;
   private readonly said = new Set<string>();
@@ -105,7 +105,7 @@ export class ActiveOverrides {
   }
 
   /**
-   * What a charge becomes by the overrides alone: itself without one, or under other numbers. Undefined where the client is exempt or
+   * The charge under its override's numbers, or the charge itself without an override. Undefined if the client is exempt or
    * blocked.
    */
   askedFor(charge: PolicyCharge): PolicyCharge | undefined {
@@ -114,7 +114,7 @@ export class ActiveOverrides {
     return override.kind === 'numbers' ? this.own(charge, override) : undefined;
   }
 
-  /** As `find`, remembered with the charge. */
+  /** Finds the override of a charge, and remembers it with the charge. */
   private findFor(charge: PolicyCharge): ActiveOverride | undefined {
     if (charge.overridesSeen === this.edition) {
       const known = charge.foundOverride;
@@ -130,7 +130,7 @@ export class ActiveOverrides {
   private own(charge: PolicyCharge, override: ActiveOverride): PolicyCharge {
     const { policy, identity, cost, mode } = charge;
     const known = override.charges?.get(policy);
-    // An override of all clients together meets several identities.
+    // The override of a policy that counts all clients together serves several identities.
     if (known !== undefined && known.cost === cost && known.mode === mode && known.identity === identity) return known;
     const own = chargeOf(this.variant(policy, override), policy.keyPrefix, identity, cost, mode, override.version);
     flatten(own.key); // it is kept
@@ -163,7 +163,7 @@ export class ActiveOverrides {
         all.push(own);
         continue;
       } else if (!charge.shadow) {
-        // A shadow rejects nobody: a change of the policy's mode may have come after the override.
+        // A shadow rejects no request. The override may be from before the policy was put in shadow.
         blocks ??= new Map();
         blocks.set(all.length, blockUntil(override.endsAtMs === 0 ? Infinity : override.endsAtMs - this.nowMs()));
         all.push({ ...charge, override: override.version });
@@ -174,7 +174,10 @@ export class ActiveOverrides {
     return { all, asked, blocks: blocks ?? NO_BLOCKS, counts: { changed, exempt, blocked: blocks?.size ?? 0 } };
   }
 
-  /** Numbers that another version of the application has set may not fit the policy of this one: it stays as it is then. */
+  /**
+   * The policy under the override's numbers. Numbers from another version of the application may not fit: the policy then stays
+   * unchanged.
+   */
   private variant(policy: BoundPolicy, override: ActiveOverride): BoundPolicy {
     override.variants ??= new WeakMap();
     let variant = override.variants.get(policy);

@@ -16,8 +16,8 @@ interface NamedPolicy {
 /** The policies that routes, the module and code have. Functions can name others at run time: those are not known here. */
 export class KnownPolicies implements OverridablePolicies {
   /**
-   * @param named the module's own, by their names
-   * @param coded binds a name of the module's without charging it, and knows the policies that code has named
+   * @param named the module's own policies
+   * @param coded binds a named policy without charging it, and knows the policies that code has named
    * @param routes those of the application's routes
    */
   constructor(

@@ -18,7 +18,7 @@ import type { OverrideKey } from './override-text.js';
 /** The most characters of the texts of an override. */
 export const TEXTS = { policy: 64, scope: 256, reason: 500, author: 100, cursor: 16 } as const;
 const MAX_TAG = 256;
-/** Members of a wrong change that a message shows. */
+/** The most members of a wrong change that a message shows. */
 const MAX_SHOWN = 5;
 const HUNDRED_YEARS_MS = 3_155_760_000_000;
 /** Processes obey a change within a second: a shorter override would reach some of them only after its end. */
@@ -33,7 +33,7 @@ const RULES = {
   limit: whole(100, 1, 1000),
   cursor: {
     default: undefined,
-    // A version, as pages answer it: no change has version 0.
+    // A cursor is a version. No change has version 0.
     valid: (value) =>
       typeof value === 'string' &&
       value.length <= TEXTS.cursor &&

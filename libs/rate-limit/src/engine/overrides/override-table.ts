@@ -14,9 +14,9 @@ export interface ActiveOverride {
   readonly version: number;
   /** Milliseconds since 1970 by the store's clock; 0: never. */
   readonly endsAtMs: number;
-  /** The variants of the policies that it was asked for, so that a decision checks nothing twice. */
+  /** The policies under its numbers, cached so that numbers are checked once. */
   variants: WeakMap<BoundPolicy, BoundPolicy> | undefined;
-  /** The charges under its numbers that were made last, by the policy as requests ask it: most requests of a client ask the same. */
+  /** The last charge under its numbers for each policy: most requests of a client repeat it. */
   charges: WeakMap<BoundPolicy, PolicyCharge> | undefined;
 }
 
@@ -33,7 +33,10 @@ export class OverrideTable {
     return this.count;
   }
 
-  /** The override of a policy for an identity; one of the policy's own scope first. A candidate has those of its policy. */
+  /**
+   * The override of a policy for an identity; one for the policy's scope goes first. A candidate has the overrides of its
+   * policy.
+   */
   find(policy: BoundPolicy, identity: string): ActiveOverride | undefined {
     const all = this.byTag.get(policy.globalKey === undefined ? identity : EVERYBODY);
     if (all === undefined) return undefined;
@@ -60,7 +63,7 @@ export class OverrideTable {
       const made = activeOf(body, body.change, record);
       if (made === undefined) return false;
       if (made.scope === undefined) others.push(made);
-      else others.unshift(made); // the more special one goes first
+      else others.unshift(made); // the more specific one goes first
       if (made.endsAtMs > 0) this.nextEndMs = Math.min(this.nextEndMs, made.endsAtMs);
     }
     this.replace(body.identity ?? EVERYBODY, all, others);

@@ -16,7 +16,7 @@ export interface OverrideBody extends OverrideKey {
   readonly author?: string | undefined;
 }
 
-/** Under which a store keeps an override. None of the three has a line break. */
+/** The id under which a store keeps an override. None of its three parts has a line break. */
 export function overrideId({ policy, identity, scope }: OverrideKey): string {
   return `${identity ?? ''}\n${policy}\n${scope ?? ''}`;
 }

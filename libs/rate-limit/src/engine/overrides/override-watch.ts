@@ -6,18 +6,18 @@ import { reasonOf } from '../../util/thrown.js';
 import type { ActiveOverrides } from './active-overrides.js';
 import { overrideId, readBody } from './override-text.js';
 
-/** Milliseconds between two questions: with the way of both, every process obeys within a second. */
+/** Milliseconds between two polls. With their round trips, every process obeys within a second. */
 const INTERVAL_MS = 400;
-/** Overrides that are read at once: Redis is busy with them for about a millisecond. */
+/** Overrides to read in one call, which keeps Redis busy for about a millisecond. */
 const PAGE = 1000;
-/** Milliseconds after which a question is given up whose answer may never come. */
+/** Milliseconds after which an unanswered poll is given up. */
 const LOST_MS = 10_000;
 /** Milliseconds that the boot waits for the overrides. */
 const BOOT_PATIENCE_MS = 1000;
 
 /**
  * Keeps a process's overrides up to date: asks every 400 ms for the version of the last change, and reads what has changed
- * since. There is one question at a time, and it keeps no process alive.
+ * since. Only one poll is under way at a time. It does not keep the process alive.
  *
  * While the store does not answer, the last known overrides stay in force.
  */
@@ -26,11 +26,11 @@ export class OverrideWatch {
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
   private asking = false;
-  /** Changes that this process made while it was asking: an answer from before must not undo them. */
+  /** Changes that this process made during a poll: the older answer must not undo them. */
   private readonly ahead = new Map<string, OverrideRecord>();
-  /** Versions of changes that this process made and has not read again: a Redis without them has lost them. */
+  /** Versions of this process's own changes that no poll has returned yet. If a poll lacks them, Redis has lost them. */
   private unconfirmed = new Set<number>();
-  /** The last problem that the log has named. */
+  /** The last problem that was logged. */
   private said = '';
 
   constructor(
@@ -39,7 +39,7 @@ export class OverrideWatch {
     private readonly logger: Logger,
   ) {}
 
-  /** Reads the overrides, and goes on asking. It waits for the first answer, but not long, and does not fail. */
+  /** Reads the overrides and starts polling. Waits a short time for the first answer. Never rejects. */
   async start(): Promise<void> {
     if (!this.log.shared) {
       this.active.loaded = true;
@@ -72,7 +72,7 @@ export class OverrideWatch {
       if (!this.stopped) this.sayWell();
     } catch (error) {
       if (!this.stopped) this.sayProblem(error);
-      // A question on a lost connection may never be answered. The others wait for it, so that they do not pile up.
+      // A poll on a lost connection may never be answered. Wait for it before the next poll, so that polls do not pile up.
       if (error instanceof MissedAnswerError) {
         await Promise.race([error.settled, delay(LOST_MS, undefined, { ref: false })]);
       }
@@ -102,7 +102,7 @@ export class OverrideWatch {
 
   /** Reads all overrides. Changes that come meanwhile are read again: they are later than `version`. */
   private async load(version: string): Promise<boolean> {
-    // Where nothing was ever changed, nothing is to be read, and the Redis user may lack the rights to.
+    // If nothing was ever changed there is nothing to read, and the Redis user may lack the right to read.
     const all = version === '0' ? [] : await this.readAll();
     if (this.stopped) return false;
     this.active.removeEnded();
@@ -133,13 +133,16 @@ export class OverrideWatch {
     }
   }
 
-  /** Those that were made after the question was asked, so that the answer need not have them. */
+  /** The unconfirmed changes that were made during the poll: its answer may lack them. */
   private unconfirmedAhead(): Set<number> {
     const ahead = Array.from(this.ahead.values(), ({ version }) => version);
     return new Set(ahead.filter((version) => this.unconfirmed.has(version)));
   }
 
-  /** Once for an outage. The store itself says that Redis is unavailable: it matters here only until the first answer. */
+  /**
+   * Logs a problem once for each outage. The store itself logs that Redis is unavailable, so that this is logged only before
+   * the first answer.
+   */
   private sayProblem(error: unknown): void {
     const problem = reasonOf(error);
     if (this.active.loaded ? this.said === problem || (error as Error).name !== 'ReplyError' : this.said !== '') return;

@@ -24,11 +24,11 @@ import type { OverrideWatch } from './override-watch.js';
 export interface OverridablePolicies {
   /** The names of all policies that this process knows. */
   names(): readonly string[];
-  /** Where a policy of this name stands. */
+  /** The policies of this name, one for each scope. */
   places(name: string): readonly BoundPolicy[];
 }
 
-/** Changes that are read at once to find those of one override. */
+/** Changes to read in one call when the history of one override is searched. */
 const HISTORY_PAGE = 1000;
 
 /**
@@ -179,7 +179,7 @@ export class RateLimitOverrides {
   }
 }
 
-/** The store's answer, or its failure as one kind of error. */
+/** Returns the store's answer, or throws its failure as a `RateLimitStoreError`. */
 async function answered<T>(where: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();

@@ -11,7 +11,7 @@ import type { PolicyCharge } from '../policy-charge.js';
 import type { Remainder, RequestRecord } from './request-record.js';
 import type { WaitingRoom } from './waiting-room.js';
 
-/** How a request's framework answers it. */
+/** How the framework answers a request. */
 export interface Transport<Context> {
   /** Sets the headers of an allowed or a rejected request. */
   decided(context: Context, decision: Decision): void;
@@ -19,13 +19,13 @@ export interface Transport<Context> {
   reject(context: Context, decision: Decision): Answer<boolean>;
   /** Answers a request that the limiter could not decide on, or not keep waiting, by throwing. */
   failed(context: Context, error: unknown): never;
-  /** The life of the request. Asked for where the request waits, holds leases or is settled. */
+  /** The request's exchange. Called only if the request waits, holds leases or is settled. */
   exchange(context: Context): Exchange;
 }
 
 /**
- * The way of one request from its charges to its answer: it reserves a place in the waiting room, asks the limiter, sets
- * headers, and waits for a departure slot. What needs no waiting is not awaited: every request would pay for the promise.
+ * Takes one request from its charges to its answer: reserves a place in the waiting room, asks the limiter, sets headers, and
+ * waits for a departure slot. Synchronous steps are not awaited: every request would pay for the promise.
  */
 export class Admission<Context extends HandlerContext> {
   constructor(
@@ -45,7 +45,7 @@ export class Admission<Context extends HandlerContext> {
       : this.admitRest(context, charges, record);
   }
 
-  /** Admits a step of a request by what its policies have said before, and asks those that have not been asked. */
+  /** Admits a further step of a request: reuses earlier decisions of its policies, and asks the other policies. */
   private admitRest(context: Context, charges: readonly PolicyCharge[], record: RequestRecord): Answer<boolean> {
     const underWay = record.underWay(charges);
     if (underWay !== undefined) return underWay.then(() => this.admitRest(context, charges, record));
@@ -101,7 +101,7 @@ export class Admission<Context extends HandlerContext> {
     shared: CallCharges | undefined,
   ): Answer<boolean> {
     let judged: Answer<Judgement>;
-    // Not by `attempt`: every request passes here, and would pay for its functions.
+    // `attempt` is not used here: every request would pay for its closures.
     try {
       judged = this.ask(context, charges, record, remainder);
     } catch (error) {
@@ -112,7 +112,7 @@ export class Admission<Context extends HandlerContext> {
       (judgement) => this.conclude(context, charges, judgement, record, remainder, shared),
       (error: unknown) => this.fail(context, charges, error, record, shared),
     );
-    // After the outcome is noted, and before the wait for a departure slot.
+    // `judged` settles after the outcome is noted, and before the request waits for its departure slot.
     record.decides(charges, judged);
     return answer;
   }
@@ -142,13 +142,13 @@ export class Admission<Context extends HandlerContext> {
     const { allowed } = decision;
     if (!allowed) shared?.left();
     const held = allowed ? this.hold(context, charges, judgement, record, shared) : undefined;
-    // None where all policies are 'open' without the store, or in shadow: there is nothing to say.
+    // The list is empty if all policies are in shadow, or 'open' while the store is unavailable: then there are no headers.
     if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
     if (!allowed) return this.transport.reject(context, decision);
     return decision.delayMs === 0 || this.wait(context, whole, judgement, record, held);
   }
 
-  /** Keeps what the request does not have for good until it has ended: its leases, and what is settled. */
+  /** Keeps the request's leases, and the charges to settle, until the request has ended. */
   private hold(
     context: Context,
     charges: readonly PolicyCharge[],
@@ -176,8 +176,8 @@ export class Admission<Context extends HandlerContext> {
   }
 
   /**
-   * The decision on a request that lacks a difference in cost. A rejection gets the `retryAfterMs` of the whole cost: a retry is
-   * charged by the middleware first, so that of the difference alone would be too early.
+   * The decision on a step that charges only a difference in cost. A rejection gets the `retryAfterMs` of the whole cost,
+   * because the middleware charges a retry first: that of the difference alone would be too early.
    */
   private forWholeCost(judgement: Judgement, { whole }: Remainder, record: RequestRecord): Answer<Judgement> {
     const { allowed, decidedBy } = judgement.decision;
@@ -186,14 +186,14 @@ export class Admission<Context extends HandlerContext> {
     return attempt(
       () => this.limiter.decide(peeks, undefined, record.execution),
       (peeked) => (peeked.decision.decidedBy === 'store' ? judgement.refinedBy(peeked) : judgement),
-      // Where the store has just become unavailable, its earlier answer is the best there is.
+      // If the store has just become unavailable, keep its earlier answer.
       () => judgement,
     );
   }
 
   /**
-   * A request that leaves the queue frees its departure slot if no request stands behind it. Its other charges stay: asking
-   * and hanging up is not free.
+   * A request that leaves the queue frees its departure slot if no request stands behind it. Its other charges stay: a client
+   * that disconnects early pays, too.
    */
   private async wait(
     context: Context,
@@ -208,7 +208,7 @@ export class Admission<Context extends HandlerContext> {
       await departure;
       return true;
     } catch (error) {
-      // Of other decisions there is nothing to refund here, and a settlement may.
+      // Only slots of the store can be refunded. Slots that a settlement has changed are not free.
       if (judgement.decision.decidedBy === 'store' && held?.claimSlots() !== false) {
         this.limiter.refund(judgement.receipts.filter(({ proof }) => proof.algorithm.delays));
       }

@@ -1,9 +1,9 @@
-/** Who waits for the answer to a request, on any transport. */
+/** The client that waits for the answer to a request, on any transport. */
 export interface Client {
-  /** Whether nobody waits for the answer any more. Once true, it stays true. */
+  /** Whether the client has left. Once true, it stays true. */
   readonly gone: boolean;
   /**
-   * Calls `listener` when the client leaves. A client that has gone already need not call it: `whenGone` does.
+   * Calls `listener` when the client leaves. If the client has already left, it need not call it: `whenGone` does.
    *
    * @returns what ends the watch
    */
@@ -18,11 +18,11 @@ export interface Emitter {
 
 const nothing = (): void => {};
 
-/** A client of whom nobody hears: that of a message broker, or of a queue. */
+/** A client whose disconnection cannot be noticed, such as one behind a message broker or a queue. */
 export const UNSEEN_CLIENT: Client = { gone: false, onGone: () => nothing };
 
 /**
- * Who waits for the answer, of an `AbortSignal` that is aborted when they leave: for contexts of the application.
+ * Makes a client from an `AbortSignal` that is aborted when the client leaves, for an application's own contexts.
  *
  * @example
  * ```ts
@@ -98,7 +98,7 @@ class Watch {
 
 /** Watches emitters for one event: one listener on each, however many requests a connection brings at once. */
 export class EventWatch {
-  /** Under which an emitter keeps its watch: a WeakMap of all responses is a burden to the garbage collector. */
+  /** The property in which an emitter keeps its watch: a WeakMap of all responses would burden the garbage collector. */
   private readonly mark: symbol;
 
   /** @param event such as `'close'` */

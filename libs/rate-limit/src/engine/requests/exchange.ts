@@ -1,13 +1,10 @@
 import type { Outcome } from '../../policy/outcome.js';
 import type { Client } from './client.js';
 
-/**
- * The life of one request on any transport: who waits for its answer, and how it ends. A `concurrency` lease is held until the
- * ending.
- */
+/** The life of one request on any transport: its client, and how it ends. A `concurrency` lease is held until the ending. */
 export interface Exchange {
   readonly client: Client;
-  /** Stands for the call of the handler that it is the life of. Several guards of one call have one. */
+  /** Identifies the handler call. All guards of one call share it. */
   readonly call: object;
   /** Tells a listener once how the request ends; at once if it has ended. */
   onEnd(listener: EndListener): void;
@@ -17,7 +14,7 @@ export interface Exchange {
 
 /** What waits for the end of a request. */
 export interface EndListener {
-  /** Called once the end is certain to be told: at once for HTTP, and elsewhere when the handler is called. */
+  /** Called once `ended` is certain to be called: at once for HTTP, otherwise when the handler is called. */
   readonly began?: () => void;
   /** Called once. */
   readonly ended: (outcome: Outcome) => void;

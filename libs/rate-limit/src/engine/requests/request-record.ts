@@ -23,11 +23,11 @@ export interface Remainder {
 }
 
 /**
- * What one request was charged so far, and what its policies have said. The middleware and the guards of its handlers share it, and
- * so do the handlers of one operation, which run side by side: each policy decides once. It is kept on the request: a WeakSet of
- * all requests is a burden to the garbage collector.
+ * The charges and decisions of one request so far. Its middleware, the guards of its handlers and the parallel handlers of one
+ * operation share it, so that each policy decides once. It is kept on the request: a WeakSet of all requests is a burden to the
+ * garbage collector.
  *
- * Most requests pass one guard: what the policies have said is sorted when a second one asks.
+ * Most requests pass one guard: decisions are sorted by key only when a second guard asks.
  */
 export class RequestRecord extends Execution {
   /** What the first step was charged, with the whole cost. */
@@ -41,7 +41,7 @@ export class RequestRecord extends Execution {
   /** The handlers whose guard the request has passed. Most requests have one. */
   private handler: object | undefined;
   private others: Set<object> | undefined;
-  /** What the module's lists said of the address. */
+  /** Whether the address is in the module's allow list or block list. */
   listed: 'allow' | 'block' | 'neither' | undefined;
 
   /**
@@ -60,14 +60,14 @@ export class RequestRecord extends Execution {
     return this.whole ?? this;
   }
 
-  /** The record of a request. One that is dispatched again keeps it. */
+  /** The record of a request. A request that is dispatched again keeps its record. */
   static of(request: object): RequestRecord {
     return ((request as RecordedRequest)[RECORD] ??= new RequestRecord());
   }
 
   /**
-   * Whether a guard sees the request for the first time before a handler. A guard that is bound twice counts a request once; a
-   * handler that passes the request on with `next()` hides no other.
+   * Whether the request passes a guard of this handler for the first time. A guard that is bound twice counts a request once. A
+   * handler that calls `next()` does not exempt the handler after it.
    *
    * @param handler stands for the handler, and its class
    */
@@ -81,7 +81,7 @@ export class RequestRecord extends Execution {
     return true;
   }
 
-  /** Whether no policy has said anything so far, and none is asked. */
+  /** Whether no policy has decided so far, and no decision is under way. */
   get isFresh(): boolean {
     return this.isBlank && (this.deciding === undefined || this.deciding.size === 0);
   }
@@ -97,12 +97,12 @@ export class RequestRecord extends Execution {
     return this.sorted;
   }
 
-  /** What a policy has charged the request and is not known for good yet, or was settled; undefined where there is none. */
+  /** The policy's charge on the request that is pending or was settled; undefined without one. */
   pendingOf(charge: PolicyCharge): PendingCharge | undefined {
     return this.pendingCharges?.find((pending) => pending.isOf(charge));
   }
 
-  /** The pending charge of a policy, begun anew where there is none or the one before was settled. */
+  /** The policy's pending charge on the request. Makes a new one if there is none, or the last one was settled. */
   pending(charge: PolicyCharge): PendingCharge {
     const known = this.pendingOf(charge);
     if (known !== undefined && known.finalCost === undefined) return known;
@@ -112,7 +112,7 @@ export class RequestRecord extends Execution {
     return pending;
   }
 
-  /** A decision under way on one of the charges: its outcome may settle theirs. */
+  /** The decision under way on one of the charges, if any: its outcome may apply to them. */
   underWay(charges: readonly PolicyCharge[]): Promise<void> | undefined {
     if (this.deciding === undefined || this.deciding.size === 0) return undefined;
     for (const { key } of charges) {
@@ -122,7 +122,7 @@ export class RequestRecord extends Execution {
     return undefined;
   }
 
-  /** @param concluded a decision on the charges, once its outcome is noted */
+  /** @param concluded settles once a decision on the charges is noted */
   decides(charges: readonly PolicyCharge[], concluded: Promise<unknown>): void {
     const { deciding } = this;
     if (deciding === undefined) return;
@@ -136,14 +136,14 @@ export class RequestRecord extends Execution {
     return this.outcomes.rejection(charges);
   }
 
-  /** The failure that a step has to get, because the same policies could not be decided without the store before. */
+  /** The failure that a step has to get, because the store could not decide the same policies before. */
   failure(charges: readonly PolicyCharge[]): LimiterUnavailableError | undefined {
     return this.outcomes.failure(charges);
   }
 
   /**
-   * What a step has yet to charge: the difference in cost where the same policy has charged the request before, all of the
-   * cost elsewhere.
+   * What a step has yet to charge: the difference in cost where the same policy has charged the request before, the whole cost
+   * otherwise.
    */
   remainder(charges: readonly PolicyCharge[]): Remainder {
     const left: PolicyCharge[] = [];
@@ -183,7 +183,7 @@ export class RequestRecord extends Execution {
     for (const [i, charge] of charges.entries()) {
       const judged = judgement.at(i);
       if (decision.allowed) {
-        // A shadow that the request does not fit has said so: a dearer step does not ask it again.
+        // A shadow that the request does not fit is not asked again by a step of higher cost.
         const wasAsked = judged !== undefined && (judged.verdict.allowed || !charge.shadow);
         outcomes.notePassed(charge, wasAsked ? decision.decidedBy : 'open', judged?.charge.policy.algorithm);
       } else if (judged?.verdict.allowed === false && !charge.shadow) outcomes.noteRejected(charge, judged, decision);
@@ -203,7 +203,7 @@ export class RequestRecord extends Execution {
     if (error instanceof LimiterUnavailableError) this.outcomes.noteFailed(charges, error);
   }
 
-  /** The decision together with the earlier ones, which count down since. */
+  /** The decision together with the earlier ones, counted down to now. */
   withEarlier(judgement: Judgement): Decision {
     this.shown = this.shown === undefined ? judgement : judgement.after(this.shown);
     return this.shown.decision;
@@ -213,11 +213,11 @@ export class RequestRecord extends Execution {
   private costBefore(charge: PolicyCharge): number | undefined {
     const passed = this.outcomes.passed(charge);
     const pending = this.pendingOf(charge);
-    // A cost that never fits has to be rejected for good, which only all of it is.
+    // A cost that never fits is charged whole, so that its rejection is final.
     if (charge.cost > (passed?.maxCost ?? 0)) return undefined;
-    // Where the store is not needed for one cost, it is not for a larger one.
+    // A policy that passes one cost without the store passes a larger one, too.
     if (passed?.decidedBy === 'open') return charge.cost;
-    // What was settled is charged again.
+    // A settled charge counts at its final cost, so the step charges the rest.
     if (pending === undefined || pending.leases.length > 0) return pending?.finalCost ?? passed?.charge.cost;
     return pending.finalCost ?? pending.total;
   }

@@ -23,7 +23,7 @@ export class WaitingRoom {
   private reserved = 0;
   private closed = false;
 
-  /** @param timer lets waiting requests pass; the store's own where its clock is not that of the process */
+  /** @param timer lets waiting requests pass; the store's own if the store has a clock of its own */
   constructor(
     private readonly limits: WaitingRoomLimits,
     private readonly timer: Timer = processTimer,

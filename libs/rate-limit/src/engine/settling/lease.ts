@@ -2,7 +2,8 @@ import type { Decision } from '../../policy/decision.js';
 import type { HeldLease } from './leases.js';
 
 /**
- * A place under the limit of concurrency policies that code holds. It is renewed until it is released, or until the process ends.
+ * A place that code holds under the limits of concurrency policies. It is renewed until it is released, or until the process
+ * ends.
  *
  * @example
  * ```ts

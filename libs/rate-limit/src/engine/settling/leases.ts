@@ -20,11 +20,11 @@ interface Group {
 
 /** A lease of one request. */
 export interface HeldLease {
-  /** The place of its charge among those of its request. */
+  /** The index of its charge in the request. */
   readonly index: number;
-  /** Renews it from now on: its release is certain to come. */
+  /** Starts to renew the lease. Call it once the release is certain to come. */
   keep(): void;
-  /** Renews it no longer, until it is kept again: it ends by itself. */
+  /** Stops renewing the lease until `keep` is called again: it then expires by itself. */
   lapse(): void;
   /** Releases it. Only the first call does anything. */
   release(): void;
@@ -37,7 +37,7 @@ class RenewedLease implements HeldLease {
   isReleased = false;
 
   /**
-   * @param receipt when it ends, as its keeper last said it
+   * @param receipt the last receipt from its keeper, which says when it ends
    * @param group the leases of its length
    */
   constructor(
@@ -73,8 +73,8 @@ class RenewedLease implements HeldLease {
 }
 
 /**
- * The leases that the requests of this process hold: renews those that last, and releases each once. There is one timer for each
- * length of leases, whatever the number of requests.
+ * Keeps the leases of this process's requests: renews those of long requests, and releases each once. Each length of lease has
+ * one timer, whatever the number of requests.
  *
  * A renewal that fails is tried again, as long as the request lasts. If the lease has ended meanwhile, the renewal takes another
  * one as soon as one is free, and until then its request does not count: so the store never counts more than the limit.
@@ -84,7 +84,7 @@ export class Leases {
   private readonly groups = new Map<number, Group>();
   private readonly ended: RationedWarning;
 
-  /** @param timer the store's own where its clock is not that of the process */
+  /** @param timer the store's own if the store has a clock of its own */
   constructor(
     logger: Pick<Logger, 'warn'>,
     private readonly timer: Timer = processTimer,
@@ -133,7 +133,7 @@ export class Leases {
         group.isArmed = false;
         if (group.held.size === 0) return;
         group.round++;
-        // A lease of this round is younger than a part: its turn is at the next one.
+        // A lease of this round is too young: the next round renews it.
         for (const lease of group.held) if (lease.round < group.round - 1) this.renew(lease, group);
         this.arm(group);
       },
@@ -146,7 +146,7 @@ export class Leases {
     lease.isRenewing = true;
     const { charge, proof, keeper } = lease.receipt;
     const algorithm = proof.algorithm.lease!.renewal(proof.resetAt);
-    // A renewal is no request: it begins no block and is not stopped by one, and a shadow's has to fit.
+    // A renewal is not a request: it neither begins a block nor is stopped by one, and in shadow it has to fit, too.
     const charges = [{ ...charge, algorithm, shadow: false, block: undefined }];
     void attempt<Verdict, void>(
       () => keeper.renew(charges),

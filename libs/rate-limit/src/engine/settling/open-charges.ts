@@ -3,34 +3,34 @@ import type { ChargeReceipt, ChargeVerdict, Verdict } from '../../stores/store.j
 import { type Answer, attempt } from '../../util/answer.js';
 import { flatten } from '../../util/flat-text.js';
 
-/** Microseconds after which a rejected request may ask again, where what it lacks may be refunded or released at any time. */
+/** The longest `retryAfter`, in microseconds, while a refund or a release may let the request pass at any time. */
 export const ESTIMATED_RETRY = 1_000_000;
 
-/** Microseconds for which a charge counts as open that nobody settles: an application may forget it. */
+/** Microseconds for which an unsettled charge counts as open: an application may forget to settle it. */
 const LONGEST_OPEN = 600_000_000;
-/** Open charges known of one key, the newest; and of all keys. Others count as certain. */
+/** The most open charges to track: for one key (the newest), and for all keys. Other charges count as final. */
 const MAX_OF_KEY = 1_000;
 const MAX_OPEN = 100_000;
 
-/** Keys looked at for each charge that is opened, and for each new key: more than one, so that sweeping outruns growth. */
+/** Keys to check for each charge that is opened, and for each new key: more than one, so that sweeping outruns growth. */
 const SWEEP = 2;
-/** Keys that are kept although nothing is open under them: most clients come again, and a new key costs more than a charge. */
+/** The most keys to keep without an open charge: most clients return, and a new key costs more than a charge. */
 const MAX_IDLE = 10_000;
 
 /** The keys of one policy. */
 interface OpenPolicy {
   readonly policyKey: string | undefined;
-  /** All that are known. */
+  /** The number of known keys. */
   known: number;
-  /** Those that something is open under, or asked for. */
+  /** The number of busy keys: with an open charge, or an unanswered reservation. */
   busy: number;
 }
 
-/** What is open under one key. */
+/** The open charges of one key. */
 class OpenKey implements StateEntry {
   /** Reservations that the store has not answered. */
   asking = 0;
-  /** In the order of their `resetAt`. */
+  /** The receipts in the order of `resetAt`. */
   receipts: ChargeReceipt[] = [];
 
   /** @param home undefined once the key is forgotten */
@@ -46,26 +46,26 @@ class OpenKey implements StateEntry {
 }
 
 /**
- * The charges of this process that a settlement may still refund: it was told of none yet. A rejection that they alone cause ends
- * when they are settled, which nobody can foresee. Its `retryAfter` is then an estimate.
+ * Tracks the charges of this process that a settlement may still refund. A rejection that only these charges cause ends when
+ * they are settled, at an unknown time: its `retryAfter` is then an estimate.
  *
- * One stands beside each state: the store's, and that of the fallback. Only policies that reserve pay for it. Others look whether
- * their policy has something open.
+ * The store and the fallback have one each. Only policies that reserve pay for it: other policies only check that they have no
+ * open charge.
  */
 export class OpenCharges {
-  /** The keys that something is open under or asked for, and some under which nothing is any more. */
+  /** The busy keys, and some idle ones. */
   private readonly keys = new Map<string, OpenKey>();
   private readonly policies = new Map<string | undefined, OpenPolicy>();
-  /** Goes round all keys. */
+  /** Iterates over all keys, for `sweep`. */
   private hand = this.keys.entries();
-  /** Keys that something is open under or asked for. */
+  /** The number of busy keys. */
   private busy = 0;
   private count = 0;
 
   /** @param uncertain called with the keys of a request whose rejection is an estimate */
   constructor(private readonly uncertain: (keys: readonly string[]) => void = () => undefined) {}
 
-  /** Charges that are known to be open. */
+  /** The number of known open charges. */
   get size(): number {
     return this.count;
   }
@@ -84,8 +84,8 @@ export class OpenCharges {
   }
 
   /**
-   * Decides a request, and marks what is an estimate: the `retryAfter` of a rejection that open charges alone cause, and a `remaining`
-   * of 0 that the settlement of the request itself may raise.
+   * Decides a request, and marks estimates: the `retryAfter` of a rejection that open charges alone cause, and a `remaining` of
+   * 0 that the settlement of the request itself may raise.
    *
    * @param ask asks the store
    */
@@ -103,7 +103,7 @@ export class OpenCharges {
     );
   }
 
-  /** The charge was settled, or never will be. */
+  /** Ends an open charge: it was settled, or never will be. */
   close(charge: Charge, receipt: ChargeReceipt): void {
     const open = this.known(charge);
     const at = open?.receipts.lastIndexOf(receipt) ?? -1;
@@ -114,7 +114,7 @@ export class OpenCharges {
     this.rest(open);
   }
 
-  /** Forgets what is open under keys whose states are forgotten. */
+  /** Forgets the open charges of keys whose states are reset. */
   forget(keys: readonly string[]): void {
     for (const key of keys) {
       const open = this.keys.get(key);
@@ -126,7 +126,7 @@ export class OpenCharges {
     }
   }
 
-  /** The charges as the store has to be asked. A reservation that is asked at the same time may be open at the answer. */
+  /** The charges as the store is asked about them. A reservation that is under way may be open when the answer arrives. */
   private begin<C extends Charge>(charges: readonly C[]): readonly C[] {
     let asked: C[] | undefined;
     for (let i = 0; i < charges.length; i++) {
@@ -179,7 +179,7 @@ export class OpenCharges {
   private toldRejected(charge: Charge, said: ChargeVerdict, at: number): ChargeVerdict {
     const { shortfall, retryAfter, blockedFor = 0 } = said;
     const open = shortfall && this.known(charge);
-    // A block ends when it ends, whatever is refunded.
+    // A refund does not shorten a block.
     if (open === undefined || (blockedFor > 0 && retryAfter === blockedFor)) return said;
     this.dropOld(open, at);
     if (!shortfall!.fitsWithout(open.receipts)) return said;
@@ -226,13 +226,13 @@ export class OpenCharges {
     return open;
   }
 
-  /** Something is open under the key from now on. */
+  /** Marks a key as busy. */
   private wake({ policy }: OpenKey): void {
     policy.busy++;
     this.busy++;
   }
 
-  /** Something of the key was closed. */
+  /** Marks a key as idle if it has no open charge left. */
   private rest(open: OpenKey): void {
     if (!open.isIdle) return;
     open.policy.busy--;
@@ -240,9 +240,9 @@ export class OpenCharges {
   }
 
   /**
-   * Looks at the next keys. It drops what nobody has settled, and forgets idle keys while there are too many.
+   * Checks the next keys: drops charges that were not settled in time, and forgets idle keys while there are too many.
    *
-   * @param at undefined: the time is not known, and nothing is dropped
+   * @param at the current time; undefined if it is not known: then no charge is dropped
    */
   private sweep(at: number | undefined): void {
     for (let looks = 0; looks < SWEEP; looks++) {

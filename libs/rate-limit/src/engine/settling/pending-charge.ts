@@ -7,7 +7,7 @@ import type { HeldLease } from './leases.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { ReservedCharges } from './reserved-charges.js';
 
-/** One step's part of what a policy has charged a request. */
+/** The part of a policy's charge on a request that one step has made. */
 export interface ReservedStep {
   readonly receipt: Receipt;
   /** The receipts of the step's judgement: those of one judgement are settled in one call. */
@@ -15,15 +15,15 @@ export interface ReservedStep {
   readonly cost: number;
 }
 
-/** The costs for good of the steps, or none where they are not to be settled any more. */
+/** The final cost of each step; empty if nothing is left to settle. */
 export type DecidedCosts = () => readonly (readonly [ReservedStep, number])[];
 
-/** The final cost that a call's policy makes of its end; undefined: what was charged. */
+/** The final cost of a call, by its outcome; undefined keeps the charged cost. */
 export type FinalCostOf = (policy: BoundPolicy, outcome: Outcome) => Answer<number | undefined>;
 
 /**
- * What one policy has charged a request and does not have for good: a lease, or a cost that is settled. Several calls may share
- * it, such as the fields of one operation: it stays pending until the last of them has ended.
+ * A charge of one policy that is not final yet: a lease, or a cost that is settled later. Several calls may share it, such as
+ * the fields of one operation. It stays pending until the last of them has ended.
  */
 export class PendingCharge {
   readonly leases: HeldLease[] = [];
@@ -32,7 +32,7 @@ export class PendingCharge {
   private readonly costs: Answer<number | undefined>[] = [];
   /** The calls that have not ended, each with its handler's policy. */
   private readonly calls = new Map<object, BoundPolicy>();
-  /** Those of them whose end is certain to be told. */
+  /** The calls whose end is certain to be reported. */
   private readonly begun = new Set<object>();
   /** What the request costs for good; undefined while the charge is pending. */
   private settled: number | undefined;

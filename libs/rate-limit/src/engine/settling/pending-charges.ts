@@ -26,7 +26,7 @@ export class CallCharges {
     if (pending.join(this.call, charge.policy)) this.charges.push(pending);
   }
 
-  /** Renews the leases from now on: the end of the call is certain to be told. */
+  /** Starts to renew the leases: the end of the call is certain to be reported. */
   began(): void {
     for (const pending of this.charges) pending.begin(this.call);
   }
@@ -36,7 +36,7 @@ export class CallCharges {
     this.settleIdle();
   }
 
-  /** The call was rejected, and its handler does not run. */
+  /** Removes the call, which was rejected: its handler does not run. */
   left(): void {
     for (const pending of this.charges) pending.leave(this.call);
     this.settleIdle();
@@ -53,8 +53,8 @@ export class CallCharges {
 }
 
 /**
- * What requests were charged and do not have for good: their leases, which are released when they have ended, and the charges of
- * policies with `countIf` or `settle`.
+ * The charges that are not final before their requests have ended: leases, which are then released, and the charges of policies
+ * with `countIf` or `settle`.
  */
 export class PendingCharges {
   constructor(
@@ -63,8 +63,8 @@ export class PendingCharges {
   ) {}
 
   /**
-   * Keeps the pending charges of other calls pending that share a policy with this one, and tells it of the end where theirs was
-   * settled before; undefined where there are none.
+   * Lets a call share the charges that earlier calls of its request have made under the same policies. They stay pending until
+   * this call ends, too. A charge that is already settled gets a new pending charge. Undefined if there are none.
    *
    * @param call stands for the call of the handler
    * @param charges what the call's policies ask
@@ -80,10 +80,10 @@ export class PendingCharges {
   }
 
   /**
-   * Keeps what an allowed request was charged, until its call has ended. Undefined where all of it is charged for good.
+   * Keeps the charges of an allowed request pending until its call has ended. Undefined if all of them are final.
    *
    * @param charges those of the request
-   * @param joined what the call shares with others
+   * @param joined what `join` returned for the call
    */
   hold(
     call: () => object,
@@ -92,7 +92,7 @@ export class PendingCharges {
     record: RequestRecord,
     joined: CallCharges | undefined,
   ): CallCharges | undefined {
-    // Every request passes here: most have neither.
+    // Most requests have neither a lease nor a reservation.
     let any = false;
     for (let i = 0; i < charges.length; i++) any ||= reserves(charges[i]!) || charges[i]!.algorithm.lease !== undefined;
     if (!any) return joined;
@@ -122,7 +122,7 @@ export class PendingCharges {
     else this.settleTogether(decided);
   }
 
-  /** Those of one judgement are settled in one call. */
+  /** Settles the charges of each judgement in one call. */
   private settleTogether(decided: readonly (DecidedCosts | undefined)[]): void {
     const together = new Map<readonly Receipt[], (readonly [ReservedStep, number])[]>();
     for (const costs of decided) {
@@ -142,7 +142,7 @@ export class PendingCharges {
     }
   }
 
-  /** Nobody waits for it. */
+  /** Settles without waiting. */
   private settleSome(reserved: ReservedCharges, costs: readonly number[]): void {
     try {
       reserved.checkEach(costs);
@@ -155,7 +155,7 @@ export class PendingCharges {
     void reserved.settleEach(costs);
   }
 
-  /** The cost of the whole request; undefined: what was charged, as a function that fails leaves it. */
+  /** The final cost of the whole request; undefined keeps the charged cost, also if the function fails. */
   private readonly finalCostOf: FinalCostOf = ({ name, countIf, settle }, outcome) => {
     if (countIf !== undefined) {
       const counts = (): Answer<number | undefined> => whenThere(countIf(outcome), costIfCounted);

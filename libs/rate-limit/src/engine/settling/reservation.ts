@@ -15,10 +15,10 @@ export interface PolicySettlement {
   readonly settledBy: SettledBy;
   /**
    * The cost that was refunded, at most what was reserved beyond the final cost: the refill may have paid off a part, or the
-   * window may have gone. Not always whole for a bucket. Null: a store without `settle` does not say.
+   * window may have ended. For a bucket it need not be a whole number. Null: a store without `settle` does not say.
    */
   readonly refunded: number | null;
-  /** The cost that was charged beside what was reserved. */
+  /** The cost that was charged in addition to the reserved cost. */
   readonly charged: number;
   /** The rest of the final cost, which the policy's `overdraft` did not let the store charge. */
   readonly beyondOverdraft: number;
@@ -76,8 +76,9 @@ export class Reservation {
   }
 
   /**
-   * Settles every policy's charge at its final cost. A smaller cost than the reserved one is refunded, as far as nobody passes
-   * for it whom the limit forbids. A larger one is charged now, whether it fits or not, up to the policy's `overdraft`.
+   * Settles every policy's charge at its final cost. If it is less than the reserved cost, the difference is refunded, but
+   * never so much that more requests pass than the limit allows. If it is more, the difference is charged now, whether it fits
+   * or not, up to the policy's `overdraft`.
    *
    * @param finalCost a whole number from 0
    * @throws {ReservationClosedError} when it was settled, cancelled or rejected before; nothing changes

@@ -4,7 +4,9 @@ import { type Answer, attempt } from '../../util/answer.js';
 import type { Receipt } from '../judgement.js';
 import type { PolicySettlement, Settlement, SettledBy, Settler } from './reservation.js';
 
-/** The charges of one reservation. They are settled where they were made: all of them in one place. */
+/**
+ * The charges of one reservation. All of them were made in one place, and are settled there: in the store, or in this process.
+ */
 export class ReservedCharges implements Settler {
   readonly receipts: readonly Receipt[];
 
@@ -29,7 +31,7 @@ export class ReservedCharges implements Settler {
     this.receipts[0]?.keeper.checkCosts(this.receipts, finalCosts);
   }
 
-  /** Never rejects. @param finalCosts as of `checkEach` */
+  /** Never rejects. @param finalCosts see `checkEach` */
   settleEach(finalCosts: readonly number[]): Answer<Settlement> {
     // Neither `onStoreFailure: 'open'` nor an override that exempts a client charges anything.
     const keeper = this.receipts[0]?.keeper;
@@ -89,7 +91,7 @@ function isReserved({ charge }: Receipt): boolean {
   return reserves(charge);
 }
 
-/** The overdraft of a charge. A shard, or this process's share of the limit, has its part of the policy's. */
+/** The overdraft of a charge. A shard, or a local share of the limit, has a part of the policy's overdraft. */
 function overdraftOf({ charge: { policy }, proof: { algorithm } }: Receipt): number {
   const part = Math.floor((policy.overdraft * algorithm.limit) / policy.algorithm.limit);
   return Math.min(algorithm === policy.algorithm ? policy.overdraft : part, algorithm.overdraft?.max ?? 0);

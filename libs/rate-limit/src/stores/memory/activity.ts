@@ -22,7 +22,7 @@ export class Activity {
     if (now >= this.nextTickAt) this.advance(now);
   }
 
-  /** Goes on ticking behind a clock that has stepped back. */
+  /** Keeps ticking after the clock has stepped back. */
   stepBack(now: number): void {
     if (now < this.nextTickAt - TICK) this.advance(now);
   }

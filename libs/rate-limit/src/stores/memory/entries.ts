@@ -53,7 +53,7 @@ export class Entries {
   private readonly maxBytes: number;
   private readonly spare: number;
   private readonly maxSkew: number;
-  /** Goes round all entries, and stays in place when one is deleted: a new iterator would pass every gap again. */
+  /** Iterates over all entries, and keeps its place when one is deleted: a new iterator would walk over every gap again. */
   private hand = this.entries.entries();
   /** Entries that the next sweep checks. */
   private toSweep = 0;
@@ -100,7 +100,7 @@ export class Entries {
     this.activity.begin(now);
   }
 
-  /** Whether so many charges have room, whatever they are, if their keys have entries. */
+  /** Whether this many charges of any kind fit into the bytes, if their keys have entries. */
   hasBytesFor(charges: number): boolean {
     return this.estimate + charges * CHARGE_BYTES <= this.maxBytes;
   }
@@ -126,12 +126,12 @@ export class Entries {
     this.toSweep += SWEEP_NEW;
   }
 
-  /** A known entry was charged. */
+  /** Notes that a known entry was charged. */
   charged(): void {
     this.toSweep += SWEEP_KNOWN;
   }
 
-  /** A state takes more bytes, or fewer. */
+  /** Notes that a state takes more bytes, or fewer. */
   grown(bytes: number): void {
     this.estimate += bytes;
   }
@@ -219,7 +219,10 @@ export class Entries {
     abandon(entry);
   }
 
-  /** Evicts the least loss among the next few entries, unless it is too much. Entries of the request itself are kept. */
+  /**
+   * Evicts the entry with the least loss among the next few, unless even that loss is too much. Entries of the request itself
+   * are kept.
+   */
   private evict(needed: readonly Held[], now: number): boolean {
     let [victim, least, seen] = ['', Loss.TooMuch, Infinity];
     for (let looks = 0; looks < MAX_LOOKS && least > Loss.Nothing; looks++) {
@@ -252,7 +255,7 @@ export class Entries {
   }
 }
 
-/** A caller may still keep the entry: it must not keep its state in memory, nor charge it. */
+/** Detaches an entry that a caller may still hold: the caller must neither keep the state in memory nor charge it. */
 function abandon(entry: Entry): void {
   entry.state = entry.home = undefined;
 }

@@ -103,7 +103,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
     return this.entries.overflowed;
   }
 
-  /** @internal A subclass that decides in its own way gets no short cut. */
+  /** @internal A subclass with its own `consume` gets no fast path. */
   get traits(): Partial<StoreTraits> {
     const local = { isLocal: true, overflowed: () => this.overflowed, clear: () => this.clear() };
     return this.consume === MemoryStore.prototype.consume
@@ -115,7 +115,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
     return this.consumeAll(charges, this.begin());
   }
 
-  /** @internal As `PlainStore` says. The charge is no peek. */
+  /** @internal See `PlainStore`. The charge must not be a peek. */
   consumePlain(place: EntryHandle | undefined, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict {
     const { entries } = this;
     const now = this.begin();
@@ -159,7 +159,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
     for (let i = 0; i < held.length; i++) {
       const one = held[i]!;
       const { charge } = one;
-      // Of an allowed request, only a shadow is not charged.
+      // In an allowed request, only a shadow may stay uncharged.
       const charged = verdict.allowed && verdict.charges[i]!.allowed && takes(charge);
       if (charged || this.isAhead(one, now)) this.write(one, now);
       if (charged && tellsShortfall(charge)) charge.algorithm.refunds?.markers?.hold(one.entry?.state, now);
@@ -245,7 +245,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
     held.level = held.before = charge.algorithm.read(entry?.state as Block | undefined, now, this.maxSkew);
   }
 
-  /** Writes a block that a rejection has changed, or a clock that stepped back. */
+  /** Writes a block that has changed, by a rejection or by a clock that stepped back. */
   private writeBlock({ charge, entry, level, before }: HeldBlock, held: readonly Held[], now: number): void {
     const { key, algorithm } = charge;
     if (entry === undefined) {

@@ -11,7 +11,7 @@ import {
 } from '../override-log.js';
 import type { Clock } from '../store.js';
 
-/** Keeps overrides in this process: the twin of lua/overrides/program.lua. They end with the process. */
+/** Keeps overrides in this process: the twin of lua/overrides.lua. They end with the process. */
 export class MemoryOverrideLog implements OverrideLog {
   readonly shared: boolean = false;
   readonly processMs = (): number => this.clock() / 1000;

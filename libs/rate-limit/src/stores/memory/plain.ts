@@ -14,7 +14,7 @@ export class PlainVerdict implements Verdict, ChargeVerdict {
     readonly delay: number,
   ) {}
 
-  /** Made when it is asked for. */
+  /** The verdicts as an array, made on first use. */
   get charges(): readonly ChargeVerdict[] {
     return [this];
   }
@@ -26,13 +26,13 @@ export class PlainVerdict implements Verdict, ChargeVerdict {
   }
 }
 
-/** Decides requests of one plain charge whose caller keeps the place of its state: one look at the state, and one decision. */
+/** Decides requests of one plain charge. If the caller keeps the entry of the key, this takes one look-up and one decision. */
 export interface PlainStore {
   /**
-   * @param place where the caller keeps the entry of the charge's key, if it does
-   * @param charge of which only the key may be read, and where the place is not known yet: other memory than the entry's is far
-   * @param algorithm the charge's
-   * @param cost the charge's
+   * @param place where the caller keeps the entry of the key; undefined if it keeps none
+   * @param charge the charge; it is read only where the entry is not known yet, because it is rarely in the CPU's cache
+   * @param algorithm the charge's algorithm
+   * @param cost the charge's cost
    */
   consumePlain(place: EntryHandle | undefined, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict;
 }

@@ -29,7 +29,7 @@ export interface OverrideConnection {
   missed?(key: string, error: RateLimitStoreError): void;
 }
 
-/** Keeps overrides in Redis, for all processes. The header of lua/overrides/program.lua describes the wire. */
+/** Keeps overrides in Redis, for all processes. The header of lua/overrides.lua describes the wire. */
 export class RedisOverrideLog implements OverrideLog {
   readonly shared = true;
   private readonly keys: readonly string[];

@@ -209,12 +209,14 @@ export class RedisStore implements RateLimitStore {
     return settlements.map((settlement) => settled.get(settlement));
   }
 
-  /** @internal A call beside the decisions, of this key, was not answered in time: it counts as a decision that was not. */
+  /**
+   * @internal Reports a missed deadline of another call, such as one of the override log, to the breaker of the key's server.
+   */
   missed(key: string, error: RateLimitStoreError): void {
     this.availability.failed(error, this.topology.laneOfKey(key));
   }
 
-  /** Sends what is no decision, unless too much waits in a client of the application. */
+  /** Sends a call other than a decision, unless too many requests wait in the application's client. */
   private call<T>(lane: Lane, requests: number, run: () => Promise<T>): Promise<T> {
     const { unanswered } = this;
     if (unanswered === undefined) return run();

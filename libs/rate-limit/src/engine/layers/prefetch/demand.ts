@@ -1,4 +1,4 @@
-/** What a key was asked for lately, in requests and in cost: over about one length of time, without a list of instants. */
+/** Estimates the recent demand for a key, in requests and in cost: over about one `length`, without a list of instants. */
 export class Demand {
   private since = -Infinity;
   private requests = 0;
@@ -15,17 +15,17 @@ export class Demand {
     this.cost += cost;
   }
 
-  /** The requests of the last `length`, about. */
+  /** The approximate number of requests in the last `length`. */
   requestsAt(now: number): number {
     return this.requests + this.requestsBefore * this.weightAt(now);
   }
 
-  /** Their cost, about. */
+  /** Their approximate cost. */
   costAt(now: number): number {
     return this.cost + this.costBefore * this.weightAt(now);
   }
 
-  /** How much of the time before counts: as in the sliding window counter. */
+  /** The weight of the previous period, as in the sliding window counter. */
   private weightAt(now: number): number {
     return Math.max(0, 1 - (now - this.since) / this.length);
   }

@@ -5,17 +5,17 @@ import type { PolicyCharge } from '../../policy-charge.js';
 import { Demand } from './demand.js';
 import type { PrefetchedTokens } from './prefetched-tokens.js';
 
-/** Requests within a prefetch's time from which on a key is worth one. */
+/** The fewest requests within a prefetch's time that make a prefetch worthwhile. */
 const HOT = 4;
-/** A prefetch covers this much of the demand, because demand varies. */
+/** The demand is multiplied by this factor to get the size of a prefetch, because demand varies. */
 const MARGIN = 1.5;
-/** With a smaller part of the demand left the next prefetch is due. */
+/** The next prefetch is due when a smaller part of the demand is left. */
 const LOW = 0.2;
-/** A window is asked for at most this part of what is left, as the prefetch bucket gives: the rest is for other processes. */
+/** A prefetch takes at most 1/PART of what a window has left, as with the prefetch bucket: the rest is for other processes. */
 const PART = 4;
 /** Fewer tokens are not worth a prefetch. */
 const FEWEST = 2;
-/** Prefetches that have ended and are not settled yet. */
+/** The most ended prefetches that wait for their settlement. */
 const MAX_ENDED = 3;
 const MICROSECONDS = 1000;
 
@@ -24,10 +24,10 @@ export class PrefetchKey {
   readonly key: string;
   readonly algorithm: Algorithm;
   readonly demand: Demand;
-  /** Milliseconds. */
+  /** Milliseconds that a prefetch lasts. */
   readonly length: number;
   using: PrefetchedTokens | undefined;
-  /** Comes after `using`. */
+  /** The prefetch to use after `using`. */
   spare: PrefetchedTokens | undefined;
   /** Prefetches that are not used any more, oldest first: each is settled once, or never. */
   readonly ended: PrefetchedTokens[] = [];
@@ -60,7 +60,7 @@ export class PrefetchKey {
     return own.limit === algorithm.limit && own.rate === algorithm.rate && this.terms.length === terms.length;
   }
 
-  /** The prefetch that pays `cost` now. Prefetches that cannot any more are ended. */
+  /** The prefetch that can pay `cost` now. Ends prefetches that cannot. */
   payer(cost: number, now: number): PrefetchedTokens | undefined {
     this.tidy(now);
     if (this.using !== undefined && this.using.left >= cost) return this.using;
@@ -88,8 +88,9 @@ export class PrefetchKey {
   }
 
   /**
-   * Takes out of the prefetches what is to be settled together with the next prefetch: one that has ended, or the prefetch in use without the
-   * tokens that are needed until the next one is there. It must not wait for its end: the store forgets it soon after.
+   * Removes and returns what is to be settled together with the next prefetch: an ended prefetch, or the one in use without the
+   * tokens that are needed until the next one arrives. The one in use is settled before its end, because the store forgets it
+   * soon after.
    */
   settled(now: number): PrefetchedTokens | undefined {
     const { using, ended } = this;
@@ -126,7 +127,7 @@ export class PrefetchKey {
     const { left } = this;
     if (using !== undefined && now < using.renewAt && left >= cost * LOW) return 0;
     let want = Math.min(terms.max, Math.ceil(cost * MARGIN));
-    // A window is charged what is asked for, or nothing, and its tokens stay good. Those of a bucket are exchanged.
+    // A window charges all of `want` or nothing, and the old tokens stay valid. With a bucket, new tokens replace the old ones.
     if (algorithm.prefetch?.kind === 'charged') want = Math.min(want - left, Math.floor(this.remaining / PART));
     return want < FEWEST ? 0 : want;
   }
@@ -139,12 +140,12 @@ export class PrefetchKey {
     this.toldAt = answeredAt;
   }
 
-  /** The instant by the store's clock, about: microseconds. */
+  /** The approximate time by the store's clock, in microseconds. */
   storeTime(now: number): number {
     return this.at + Math.max(0, Math.floor((now - this.toldAt) * MICROSECONDS));
   }
 
-  /** What a request is told that prefetched tokens have paid. Other processes may have asked since. */
+  /** The estimated verdict on a request that prefetched tokens pay. Other processes may have charged the key since. */
   estimate(now: number): ChargeVerdict {
     const elapsed = Math.floor((now - this.toldAt) * MICROSECONDS);
     return {

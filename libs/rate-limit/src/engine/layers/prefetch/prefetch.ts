@@ -14,17 +14,19 @@ import type { LayerVerdict } from '../../layer-verdict.js';
 import { type PrefetchedTokens, tokensOf } from './prefetched-tokens.js';
 import { PrefetchKey } from './prefetch-key.js';
 
-/** Keys whose demand is known, and which can have prefetches: those that were asked for last. */
+/** The most keys that can have prefetches: the most recent ones, whose demand is known. */
 const MAX_KEYS = 10_000;
-/** How often the prefetches of a key are looked after, in parts of their time. */
+/** The prefetches of a key are checked this many times within their length. */
 const LOOKS = 4;
-/** Parts of that time without use after which tokens are returned. */
+/** Tokens are returned after this many checks without use. */
 const IDLE = 2;
 
 export interface PrefetchSettings {
-  /** Asked for what no prefetch pays. */
+  /** Decides the charges that no prefetch pays. */
   readonly inner: Decider;
-  /** Asked for prefetches, which are no requests: no settlement of theirs is open, and their rejections are nobody's. */
+  /**
+   * Decides prefetches, without the layers: a prefetch is no request, so it is no open charge, and its rejection is no denial.
+   */
   readonly store: Decider;
   /** Refunds without waiting. */
   readonly refund: (receipts: readonly ChargeReceipt[]) => void;
@@ -97,7 +99,7 @@ export class PrefetchLayer implements Decider {
       entry.demand.note(charge.cost, now);
       isPaid &&= entry.payer(charge.cost, now) !== undefined;
     }
-    // Taken before prefetches are asked for: with the call for the next one, a prefetch may give back what the request costs.
+    // Take the tokens before asking for prefetches: the call for the next prefetch may return unused tokens of this one.
     const payments = isPaid ? this.payments(charges, now) : undefined;
     for (let i = 0; i < charges.length; i++) {
       const entry = payments?.[i]?.entry ?? (isPrefetched(charges[i]!) ? this.entryOf(charges[i]!) : undefined);
@@ -166,14 +168,16 @@ export class PrefetchLayer implements Decider {
     return { ...verdict, charges: verdicts };
   }
 
-  /** The store may have made the other charges, and the fallback decides: the tokens count as used. */
+  /** Handles a failed decision. The store may have made the other charges, so the tokens count as used. */
   private undecided(payments: readonly (Payment | undefined)[], error: unknown): never {
     const now = this.monotonicMs();
     for (const payment of payments) if (payment !== undefined) this.decided(payment, true, now);
     throw error;
   }
 
-  /** Gives the tokens of a rejected request back to their prefetch, or to what goes on of it. */
+  /**
+   * Ends a payment. The tokens of a rejected request return to their prefetch, or to the prefetch that inherited its tokens.
+   */
   private decided({ entry, prefetch, cost }: Payment, allowed: boolean, now: number): void {
     let live = prefetch;
     while (live.heir !== undefined) live = live.heir;
@@ -225,7 +229,7 @@ export class PrefetchLayer implements Decider {
       prefetch?.kind === 'granted'
         ? { ...entry.charge, algorithm: settling(prefetch, want, settled), cost: 1, mode: 'reserve' }
         : { ...entry.charge, cost: want };
-    // From here on a settled prefetch is the store's: it is never sent again, whatever becomes of the call.
+    // A settled prefetch is sent once, whatever becomes of the call.
     if (settled !== undefined) settled.isOpen = false;
     entry.isAsking = true;
     const answered = (verdict: Verdict): void => this.answered(entry, verdict, want, settled, sentAt);
@@ -253,18 +257,18 @@ export class PrefetchLayer implements Decider {
   ): void {
     const now = this.monotonicMs();
     entry.isAsking = false;
-    // After its end the store may have forgotten it.
+    // After its end the store may have forgotten the prefetch.
     if (settled !== undefined) this.tokens[sentAt < settled.endsAt ? 'returned' : 'expired'] += settled.left;
     const prefetch = want > 0 ? tokensOf(entry, verdict, want, sentAt, now) : undefined;
     if (entry.isForgotten) {
-      // The reset has forgotten it in the store, too: to return it would return what others are charged since.
+      // The reset has cleared the store's state, too: returning these tokens would refund what others were charged since.
       if (prefetch !== undefined) this.tokens.prefetched += prefetch.granted;
       if (prefetch !== undefined) this.expire(prefetch);
       return;
     }
     entry.told(verdict, verdict.charges[0]!, now);
     if (prefetch === undefined) {
-      // Too little is left. Until others have used less, the store decides each request.
+      // Too little is left for a prefetch. The store decides each request for a while.
       if (want > 0) entry.notBefore = now + entry.length;
     } else {
       this.tokens.prefetched += prefetch.granted;
@@ -272,12 +276,12 @@ export class PrefetchLayer implements Decider {
       entry.add(prefetch);
       entry.tidy(now);
     }
-    // Requests no longer find an entry that an override has replaced, or that was not among the most recent.
+    // Requests no longer find this entry: an override replaced it, or it was not among the most recent ones.
     if (this.isClosed || this.keys?.get(entry.key) !== entry) this.giveUp(entry);
     else this.watch(entry);
   }
 
-  /** Looks after the prefetches of a key as long as it has some: those that nobody uses are returned. */
+  /** Checks the prefetches of a key regularly while it has any, and returns unused tokens. */
   private watch(entry: PrefetchKey): void {
     this.returnWindows(entry);
     if (this.holders.has(entry) || this.isClosed) return;
@@ -293,7 +297,7 @@ export class PrefetchLayer implements Decider {
         entry.tidy(now);
         if (now - entry.usedAt >= interval * IDLE) entry.endAll();
         this.expireOld(entry, now);
-        // Else the next prefetch settles them.
+        // Otherwise the next prefetch settles them.
         const isUnused = entry.using === undefined && entry.spare === undefined && !entry.isAsking;
         if (isUnused && entry.ended.some(({ left }) => left > 0)) this.giveUp(entry);
         this.watch(entry);
@@ -337,7 +341,10 @@ function paidAlone(payments: readonly Payment[], now: number): LayerVerdict {
   return { allowed: true, at: payments[0]!.entry.storeTime(now), charges, source: 'prefetch' };
 }
 
-/** The store has charged it with its prefetch: a refund must not return what this process has used. */
+/**
+ * The verdict on a charge that prefetched tokens pay. Its receipt has cost 0: a refund must not return what the prefetch has
+ * charged.
+ */
 function unrefundable(entry: PrefetchKey, { at }: Verdict, now: number): ChargeVerdict {
   const { key, algorithm } = entry;
   return { ...entry.estimate(now), receipt: { key, algorithm, cost: 0, at, resetAt: at } };
@@ -349,7 +356,7 @@ function settling(prefetch: GrantedPrefetch, want: number, settled: PrefetchedTo
   return prefetch.charge(want, { at, granted, used: granted - left });
 }
 
-/** Whether prefetches can pay any of the charges. A request that is settled later is the store's altogether. */
+/** Whether prefetches can pay any of the charges. The store alone decides a request that is settled later. */
 function mayPrefetch(charges: readonly PolicyCharge[]): boolean {
   let any = false;
   for (let i = 0; i < charges.length; i++) {

@@ -3,7 +3,7 @@ import type { ChargeVerdict, Verdict } from '../../../stores/store.js';
 
 /** The clocks of this process and of the store drift apart by at most 1 - DRIFT. */
 export const DRIFT = 0.998;
-/** The next prefetch is asked for so long before the end: a part of the prefetch's time, or this many times what the last answer took. */
+/** How long before its end a prefetch is renewed: this part of its time, or this many times the last round trip. */
 const LEAD = 0.05;
 const ANSWERS = 3;
 const MOST_LEAD = 0.5;
@@ -13,9 +13,9 @@ const MICROSECONDS = 1000;
 export interface PrefetchedTokens {
   /** The tokens that are left. */
   left: number;
-  /** All of its tokens, but those that go on as another prefetch. */
+  /** All of its tokens, except those that its heir took over. */
   granted: number;
-  /** Of the tokens that were taken: those of requests that the store has still to decide on. */
+  /** Tokens taken by requests that the store has not decided yet. */
   pending: number;
   /** The prefetch that inherits the remaining tokens. */
   heir?: PrefetchedTokens;
@@ -26,13 +26,13 @@ export interface PrefetchedTokens {
   /** Monotonic milliseconds until which tokens may be used, and from which on the next prefetch is due. */
   readonly endsAt: number;
   readonly renewAt: number;
-  /** Whether its tokens can be used, and given back: until it is settled. */
+  /** Whether its tokens can be used and returned. False once it is settled. */
   isOpen: boolean;
 }
 
 /**
- * The prefetch that a call has brought; undefined if it brought none. Time counts from sending: the store decided later, so its own
- * time of the prefetch is not over.
+ * The prefetch that a call has brought; undefined if it brought none. Its time counts from sending: the store decided later, so
+ * the prefetch lasts longer there.
  *
  * @param cost what was charged, of a window
  * @param sentAt monotonic milliseconds at which the store was asked

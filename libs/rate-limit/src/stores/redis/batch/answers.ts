@@ -9,7 +9,7 @@ import { areSettled, readSettled, SETTLED_LENGTH } from './settlements.js';
 import { refundMarkerLength } from './wire.js';
 
 /**
- * Checks that a reply is the program's: as long as the rows need, and each number one that the program can send.
+ * Checks that the program can have sent a reply: it has the length that the rows need, and each number is in range.
  *
  * @param now the instant that was sent as ARGV[1]; undefined: Redis's clock
  * @param maxSkew ARGV[2], in microseconds

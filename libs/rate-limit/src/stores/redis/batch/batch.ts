@@ -8,13 +8,13 @@ import { Row } from './row.js';
 import { addedBy, settlementText } from './settlements.js';
 import { leanCall, leanProgramOf, placesOf, policyText, textOf } from './wire.js';
 
-/** A charge, or the block that stands behind it in its row. */
+/** A charge, or the block that follows it in its row. */
 type AnyCharge = Charge | BlockCharge;
 
 /** A key of a batch. A class for the reason that `StoreRequest` gives. */
 class KeyEntry {
   /**
-   * @param algorithm that of all its requests
+   * @param algorithm the algorithm of all requests for the key
    * @param row the last one that touched the key
    */
   constructor(
@@ -42,12 +42,12 @@ const MAX_ENTRIES = 1_000;
  */
 export class Batch {
   private rows: Row[] = [];
-  /** Empty, as the two below, until there is a second row: one row needs none of them. */
+  /** Not filled before there is a second row, like the two members below: one row needs none of them. */
   private keys: Map<string, KeyEntry> | undefined;
   private policies: AnyCharge[] = [];
   /** ARGV[4] without the counts, which are known at the end: 4 numbers for each charge of each row. */
   private codes: number[] = [];
-  /** Entries that it adds to logs. */
+  /** The entries that this batch adds to logs. */
   private entries = 0;
   /** The rows that are settlements. */
   private settling = 0;
@@ -139,11 +139,11 @@ export class Batch {
   }
 
   /**
-   * Checks that a reply is the program's.
+   * Checks that the program can have sent a reply.
    *
-   * @param now as of `checkReply`
-   * @param maxSkew as of `checkReply`
-   * @param byNode as of `checkReply`; default false
+   * @param now see `checkReply`
+   * @param maxSkew see `checkReply`
+   * @param byNode see `checkReply`; default false
    * @throws {UnusableReplyError}
    */
   check(reply: unknown, now: number | undefined, maxSkew: number, byNode = false): asserts reply is readonly number[] {
@@ -152,13 +152,13 @@ export class Batch {
   }
 
   /**
-   * Answers every request from the program's checked reply. The batch keeps those alone that the node did not decide.
+   * Answers every request from the program's checked reply. Only the requests that the node did not decide stay in the batch.
    *
-   * @returns the requests that the node did not decide, in their order, which stay in the batch; undefined when it decided all
+   * @returns the requests that the node did not decide, in their order; undefined when it decided all
    */
   settle(reply: readonly number[], denials: Denials | undefined, sentAt: number): readonly Pending[] | undefined {
     const undecided = answerRows(this.rows, reply, denials, sentAt);
-    // The batch itself may be old by now: it lets go of its rows for the reason that `StoreRequest` gives.
+    // V8 may treat the batch as an old object by now: release its rows, for the reason that `StoreRequest` gives.
     this.keys = undefined;
     if (undecided === undefined) {
       this.rows.length = 0;
@@ -209,7 +209,7 @@ export class Batch {
     return true;
   }
 
-  /** The keys of all rows, which have their codes then. */
+  /** The keys of all rows. Registers the first row, which has no codes until then. */
   private registered(): Map<string, KeyEntry> {
     let { keys } = this;
     if (keys === undefined) {

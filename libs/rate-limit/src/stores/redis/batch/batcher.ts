@@ -23,12 +23,12 @@ const PHASES: Phases = {
   later: (task, ms) => void setTimeout(task, ms),
 };
 
-/** Requests that wait for each server, on average, after which those that linger leave. */
+/** Lingering requests are sent once this many requests wait for each server, on average. */
 const ENOUGH = MAX_ROWS;
 
 /**
- * Rows of a batch while other servers have requests of the turn to decide. They work while Node writes, so that no server needs a
- * second batch for that, and fewer calls take a Cluster of 6 some 15 % less CPU.
+ * Rows of a batch while other servers have requests of the same turn. Those servers decide while Node writes, so a second batch
+ * for each server would gain nothing, and fewer calls save a Cluster of 6 some 15 % of its CPU.
  */
 const MAX_ROWS_OF_SEVERAL = 2 * MAX_ROWS;
 
@@ -55,13 +55,13 @@ export interface BatcherSettings {
   readonly phases?: Phases;
   /** Holds the writes of a flush back until the returned function is called. Default: each batch is a write of its own. */
   readonly cork?: (() => () => void) | undefined;
-  /** Asks requests in another way that a call has left undecided. Undefined: a call decides all of its requests. */
+  /** Decides the requests that a call has left undecided, in another way. Undefined: a call decides all of its requests. */
   readonly undecided?: UndecidedRequests | undefined;
 }
 
 /** A batch that takes requests, or waits for its answer. */
 class InFlightBatch {
-  /** Asked with the first request, so that a wait for others counts. */
+  /** Starts with the first request, so that a wait for others counts. */
   deadline: PendingDeadline | undefined = undefined;
   wasSent = false;
   isLate = false;
@@ -80,7 +80,7 @@ export const byLane = (lane: Lane, batch: Batch, deadline: PendingDeadline | und
  * the requests of several turns.
  */
 export class Batcher {
-  /** By lane: what takes the next request. Empty between turns. */
+  /** The batch of each lane that takes the next request. Empty between turns. */
   private open = new Map<Lane, InFlightBatch>();
   /** The requests of this turn. */
   private waiting = 0;
@@ -119,15 +119,15 @@ export class Batcher {
     const call = this.begin(lane);
     call.batch.add(pending);
     open.set(lane, call);
-    // Two batches that leave together are answered together, and from then on Node and Redis take turns idling. So a batch that
-    // takes no more leaves at once: Redis decides it while Node writes the next.
+    // Two batches that leave together are answered together, and from then on Node and Redis take turns idling. So a full batch
+    // is sent at once: Redis decides it while Node writes the next.
     if (full !== undefined) void this.send(full);
   }
 
   /** Sends what this turn has brought so far. */
   readonly flush = (): void => {
     const { open, waiting, early } = this;
-    if (waiting === 0) return; // somebody flushed before the turn ended
+    if (waiting === 0) return; // an earlier flush has sent them
     // Not cleared: V8 links a map's old table to its new one. An old table in the old space would keep all that follow.
     this.open = new Map();
     this.waiting = 0;
@@ -154,7 +154,10 @@ export class Batcher {
     else this.phases.turn(this.due);
   }
 
-  /** The end of a turn. It may be that of an earlier one, which somebody flushed: requests that linger are not affected. */
+  /**
+   * Runs at the end of a turn, and sends its requests unless they linger. After an early flush it may still run for the turn
+   * before.
+   */
   private readonly due = (): void => {
     if (this.early === undefined) this.flush();
   };
@@ -170,7 +173,7 @@ export class Batcher {
     }, linger.ms);
   }
 
-  /** Ends the wait where it brings no more: others may still come in this turn. */
+  /** Ends a wait for others at the end of this turn, once enough requests wait or an urgent one has arrived. */
   private hasten({ isUrgent }: Pending): void {
     const { turns } = this;
     if (isUrgent !== true && this.waiting !== ENOUGH * this.settings.routing.laneCount) return;
@@ -192,7 +195,9 @@ export class Batcher {
     return call;
   }
 
-  /** Never rejects: every request of the batch gets one answer. What comes after it is dropped. */
+  /**
+   * Sends a batch, and answers each of its requests once. Never rejects. After the deadline, a reply only serves `settlesLate`.
+   */
   private async send(call: InFlightBatch): Promise<void> {
     const {
       decide = byLane,
@@ -204,7 +209,7 @@ export class Batcher {
       undecided: others,
     } = this.settings;
     const { lane, batch, deadline } = call;
-    // A stall of the event loop may have taken the time while the requests waited: Redis gets all of it.
+    // If a stall of the event loop used up the deadline, Redis still gets a whole one.
     if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) return;
     const sentAt = performance.now();
     call.wasSent = true;
@@ -221,7 +226,7 @@ export class Batcher {
       else if (!call.isLate) batch.fail(availability.failed(error as Error, lane));
     }
     if (undecided !== undefined && !call.isLate) await others?.ask(undecided, deadline);
-    // oxlint-disable-next-line typescript/no-unnecessary-condition -- the deadline may have fallen meanwhile
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- the deadline may have passed meanwhile
     if (call.isLate) return;
     this.inFlight--;
     if (deadline !== undefined) deadlines?.answered(deadline);

@@ -2,7 +2,7 @@ import type { PendingDeadline } from '../../deadlines.js';
 import type { Charge } from '../../charge.js';
 import type { Batch } from './batch.js';
 
-/** Where requests go that may share a batch. */
+/** Requests of one lane may share a batch. */
 export interface Lane {
   /** The node of the Cluster behind it, as the client knows it now; undefined for one server, and where no node is known. */
   readonly node: string | undefined;
@@ -12,7 +12,7 @@ export interface Lane {
 
 /** Decides which requests may share a batch: those of one lane. */
 export interface Routing {
-  /** The lanes among which requests scatter, about. */
+  /** The approximate number of lanes among which requests scatter. */
   readonly laneCount: number;
   /** The lane of a request whose keys can be decided together. */
   laneOf(charges: readonly Charge[]): Lane;

@@ -1,17 +1,17 @@
 /** Longer waits save little: 5 ms at 4,000 requests/s are 24 requests a call, of the 32 that fit. */
 export const MAX_LINGER_MS = 5;
-/** Requests that have to be expected within the time, for one to wait for them. With one, two requests share each call. */
+/** A request waits if at least this many others are expected within the time. With 1, two requests share each call. */
 const MIN_COMPANIONS = 0.8;
-/** Requests that have to join, on average, for more to wait: so few that chance alone rarely brings fewer. */
+/** Waiting goes on while at least this many requests join a wait, on average. Chance alone rarely brings fewer. */
 const MIN_JOINED = 0.25;
 /** The time over which arrivals are averaged. A burst of 30 requests in a quiet pod is not enough to make others wait. */
 const AVERAGED_MS = 250;
-/** How much the last wait counts among those before. */
+/** The weight of the last wait in the average. */
 const LAST_WAIT = 1 / 8;
-/** How long requests do not wait after waiting was in vain. */
+/** How long requests do not wait after too few have joined. */
 const REST_MS = 1_000;
 
-/** Whole, because timers count whole milliseconds. */
+/** Whether a value can be `linger`: it is whole, because timers count whole milliseconds. */
 export function isLingerMs(ms: unknown): ms is number {
   return Number.isInteger(ms) && (ms as number) >= 0 && (ms as number) <= MAX_LINGER_MS;
 }
@@ -25,7 +25,7 @@ export function isLingerMs(ms: unknown): ms is number {
 export class Linger {
   /** The number of arrivals, each weighted by its age. */
   private arrivals = 0;
-  /** When `arrivals` was right. */
+  /** When `arrivals` was last updated. */
   private at = 0;
   /** Requests that joined a wait, averaged over the last waits. */
   private joined = 1;

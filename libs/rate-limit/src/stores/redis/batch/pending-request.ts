@@ -23,9 +23,9 @@ export interface PendingRequest {
 /**
  * A request that the caller of the store makes.
  *
- * It is a class, as all that waits for an answer. V8 allocates the objects of a literal as old ones once many of them have survived
- * young collections, and each old one that is dead keeps its promise, and all behind it, until the next full collection. It depends
- * on chance at start-up whether V8 does. Where it did, a decision took almost twice the CPU.
+ * It is a class, like everything that waits for an answer. V8 may allocate the objects of a literal in the old space, once many
+ * of them have survived young collections. A dead object there keeps its promise, and everything that the promise refers to,
+ * until the next full collection: a decision then took almost twice the CPU. Whether V8 does so depends on chance at start-up.
  */
 export class StoreRequest implements PendingRequest {
   declare readonly settlements: undefined;
@@ -38,11 +38,13 @@ export class StoreRequest implements PendingRequest {
   ) {}
 }
 
-/** Charges that are settled together, all or none: their keys share a slot. A settlement is sent once, and repeats no other. */
+/**
+ * Charges that are settled together, all or none: their keys share a slot. A settlement is sent once, and never shares a row.
+ */
 export class PendingSettlement {
   declare readonly isUrgent: undefined;
   declare readonly next: undefined;
-  /** What names their states and policies to the program. */
+  /** The charges that tell the program their keys and policies. */
   readonly charges: readonly Charge[];
 
   constructor(

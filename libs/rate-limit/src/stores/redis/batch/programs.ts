@@ -4,7 +4,7 @@ import { DECISIONS, LEAN as LEAN_TEXTS, OVERRIDES as OVERRIDES_TEXT } from './pr
 /** A Lua program. */
 export interface Program {
   readonly text: string;
-  /** By which Redis knows it. */
+  /** The hash for EVALSHA. */
   readonly sha1: string;
 }
 

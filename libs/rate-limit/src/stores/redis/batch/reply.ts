@@ -6,10 +6,13 @@ const MAX_SHOWN = 8;
 /** A status of Redis. Any other text may be data for another command, and must not reach a log. */
 const STATUS = /^[A-Z]{1,16}$/;
 
-/** What the program for one node of a Cluster sends for a request that it did not decide: another node has one of its keys. */
+/**
+ * The number that the program of a Cluster node sends for a request that it did not decide, because another node has one of its
+ * keys.
+ */
 export const ELSEWHERE = -3;
 
-/** What the program sends in the place of a level that it cannot read. */
+/** The numbers that the program sends in the place of a level that it cannot read. */
 const FAILURES: ReadonlyMap<unknown, string> = new Map([
   [-1, 'a key holds a foreign type: another program writes under the key prefix'],
   [-2, 'a key holds an unreadable state: another program writes under the key prefix'],

@@ -7,7 +7,7 @@ import type { Row } from './row.js';
 /**
  * An algorithm's numbers on the wire.
  *
- * @param now the instant at which the program decides, about; undefined: by Redis's clock
+ * @param now the approximate instant at which the program decides; undefined with Redis's clock
  */
 export function wireOf(wire: WireFormat, now: number | undefined): readonly number[] {
   return wire.numbersAt?.(now ?? wallClock()) ?? wire.numbers;
@@ -15,7 +15,7 @@ export function wireOf(wire: WireFormat, now: number | undefined): readonly numb
 
 const leanNumbers = new WeakMap<readonly number[], readonly string[]>();
 
-/** How many numbers an algorithm has, and these: ARGV[3] and on of its lean program. */
+/** The count of an algorithm's numbers, then the numbers: ARGV[3] and the following of its lean program. */
 function leanNumbersOf(wire: WireFormat, now: number | undefined): readonly string[] {
   const numbers = wireOf(wire, now);
   const isConstant = numbers === wire.numbers;
@@ -37,7 +37,7 @@ export function refundMarkerLength(charge: Charge | BlockCharge): number {
   return tellsShortfall(charge) ? ((charge as Charge).algorithm.refunds?.markers?.length ?? 0) : 0;
 }
 
-/** The charges of a row, blocks included. */
+/** The number of charges in a row, blocks included. */
 export function placesOf(charges: readonly Charge[]): number {
   let places = charges.length;
   for (let i = 0; i < charges.length; i++) if (charges[i]!.block !== undefined) places++;
@@ -55,9 +55,9 @@ export function leanProgramOf(charges: readonly Charge[]): Program | undefined {
  * The call of a lean program for rows of one charge each, whose charges differ in their keys alone. The header of lua/lean.lua
  * describes the wire.
  *
- * @param program as of `leanProgramOf`
- * @param now as of `Batch.encode`
- * @param maxSkew as of `Batch.encode`
+ * @param program what `leanProgramOf` returned
+ * @param now see `Batch.encode`
+ * @param maxSkew see `Batch.encode`
  */
 export function leanCall(program: Program, rows: readonly Row[], now: number | undefined, maxSkew: number): ScriptCall {
   const charge = rows[0]!.first.charges[0]!;

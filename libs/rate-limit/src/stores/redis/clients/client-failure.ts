@@ -13,8 +13,8 @@ class ConnectionError extends Error {
 }
 
 /**
- * What ioredis says of its connections, which an operator without its source does not understand: it names options that Floodgate
- * sets. `true`: nothing was sent.
+ * Messages of ioredis about connections, and what they mean. The originals name ioredis options that Floodgate sets, which an
+ * operator does not know. `true`: nothing was sent.
  */
 const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean])[] = [
   [/^Stream isn't writeable/, 'there is no connection to Redis', true],
@@ -45,7 +45,7 @@ export function inOurWords(thrown: unknown): Error {
   return new ConnectionError(`${words}${why}`, thrown, isAbsent);
 }
 
-/** Also for the errors of Node in another context of V8, which are no instances of this one's class. */
+/** Recognises errors, also those from another V8 context, for which `instanceof` is false. */
 function isError(thrown: unknown): thrown is Error {
   return typeof (thrown as Partial<Error> | null | undefined)?.message === 'string';
 }

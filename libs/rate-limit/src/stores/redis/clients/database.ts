@@ -7,7 +7,7 @@ import type { RedisConnectionOptions } from './redis-options.js';
 const WHERE = 'RateLimitModule, redis';
 const PATIENCE_MS = 1000;
 
-/** Redis does not give the connection the database that was asked for. Keys would lie in database 0, beside those of others. */
+/** Redis refuses the configured database. Keys would go to database 0, among those of others. */
 export class DatabaseRefusedError extends Error {
   constructor(
     readonly database: number,
@@ -28,7 +28,8 @@ export class DatabaseRefusedError extends Error {
 }
 
 /**
- * Checks the database that a URL or ioredis options name. ioredis reads what is no number as none, and stays in database 0.
+ * Checks the database that a URL or ioredis options name. ioredis ignores a value that is not a number, and stays in database
+ * 0.
  *
  * @throws {RateLimitConfigError} for anything but a whole number from 0
  */
@@ -56,7 +57,8 @@ function checkNumber(db: unknown): void {
 }
 
 /**
- * Asks Redis for the client's database once more. ioredis has asked at the connection; where Redis refused, it goes on in database 0.
+ * Asks Redis for the client's database once more. ioredis has asked when it connected. If Redis refused, ioredis continues in
+ * database 0.
  *
  * @throws {DatabaseRefusedError} when Redis refuses
  * @throws {Error} when it does not answer

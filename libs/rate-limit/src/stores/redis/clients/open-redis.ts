@@ -14,9 +14,9 @@ const CONNECT_MS = 10_000;
 const SENTINEL_MS = 1000;
 
 /**
- * Options that the application cannot change: a promise rests on each. The client queues nothing for an unavailable server,
- * and sends nothing twice, since the first may have been charged. No timer of ioredis decides: after a stall of the event loop
- * it fires before the answers that arrived meanwhile are read.
+ * Options that the application cannot change, because a promise of the library depends on each. The client queues nothing for
+ * an unavailable server, and sends nothing twice, since the first may have been charged. No timer of ioredis decides: after a
+ * stall of the event loop it fires before the answers that arrived meanwhile are read.
  */
 const PROMISED: RedisConnectionOptions = {
   enableOfflineQueue: false,

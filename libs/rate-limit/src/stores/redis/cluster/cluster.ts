@@ -23,7 +23,7 @@ export interface OwnedCluster {
   readonly logger: Logger;
 }
 
-/** The nodes of a Cluster: requests go by node where the servers let them, and otherwise by slot. */
+/** The nodes of a Cluster: requests are sent by node if the servers allow it, and otherwise by slot. */
 export class Cluster extends ClusterRouting implements Topology {
   declare readonly lanes: NodeLanes;
   private readonly owned: OwnedCluster | undefined;
@@ -70,7 +70,7 @@ export class Cluster extends ClusterRouting implements Topology {
       decide: (charges) => {
         const unavailable =
           availability.check(charges) &&
-          // Without the node of a shadow the others still decide.
+          // If only the node of a shadow is unavailable, the others still decide.
           availability.check(charges.filter(({ shadow }: Charge) => shadow !== true));
         if (unavailable !== undefined) throw unavailable;
         if (this.isCrossSlot(charges)) return crossSlot.decide(charges);

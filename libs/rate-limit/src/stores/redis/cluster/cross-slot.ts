@@ -72,7 +72,7 @@ export class CrossSlot {
     }
   }
 
-  /** Refunds a request of which nobody awaits the decision any more. */
+  /** Refunds a request whose decision is no longer awaited. */
   refund(charges: readonly Charge[], verdict: Verdict): void {
     this.slots.receiptOf({ charges, verdict }).refund();
   }

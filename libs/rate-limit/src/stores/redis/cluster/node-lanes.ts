@@ -84,7 +84,7 @@ export class NodeLanes {
     this.probeKey = settings.probeKey;
   }
 
-  /** The lane of the node of a slot, for requests of a key in it; undefined while that takes none. */
+  /** The lane of the node that has a slot; undefined while the node takes no batches. */
   laneOf(slot: number, key: string): NodeLane | undefined {
     const node = this.client.slots?.[slot]?.[0];
     if (node === undefined) return undefined;
@@ -102,7 +102,9 @@ export class NodeLanes {
     return this.byNode.get(node)?.usable === true;
   }
 
-  /** The lanes among which requests scatter: as many as nodes, or as slots where a node takes no batches. */
+  /**
+   * The number of lanes among which requests scatter: one for each node, and one for each slot of a node that takes no batches.
+   */
   get count(): number {
     let [usable, all] = [0, 0];
     for (const lane of this.byNode.values()) {
@@ -113,7 +115,7 @@ export class NodeLanes {
     return usable > 0 && usable === all ? usable : SLOTS;
   }
 
-  /** Probes all nodes that have slots, so that the first requests find out nothing. */
+  /** Probes all nodes that have slots, so that even the first requests share calls. */
   probeAll(): void {
     const nodes = new Set<string>();
     for (const owners of this.client.slots ?? []) if (owners?.[0] !== undefined) nodes.add(owners[0]);
@@ -222,12 +224,12 @@ function isWritable({ status, stream }: ClusterNodeConnection): boolean {
   return status === 'ready' && stream?.writable !== false;
 }
 
-/** Whether a connection adds the Cluster's prefix to declared keys, or none. */
+/** Whether a connection adds the Cluster's prefix to declared keys, or adds no prefix. */
 function knowsPrefix({ options }: ClusterNodeConnection, keyPrefix: string): boolean {
   return !options.keyPrefix || options.keyPrefix === keyPrefix;
 }
 
-/** Whether a server answers a probe with an error of its own kind. Trouble of Redis and lost connections pass. */
+/** Whether a probe failed because the server is not like Redis. Trouble of Redis and lost connections do not count. */
 function isForeign({ name, message }: Error): boolean {
   return name === 'ReplyError' && message.startsWith('ERR ');
 }

@@ -12,8 +12,8 @@ const NOT_RUN = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|UNDECLARED) /;
 /**
  * The Lua programs for a batch of keys in any slots of one node: lua/keys.lua describes how the wire differs.
  *
- * It is sent on the node's own connection and never redirected: behind a redirection, the other keys would be read on a node
- * that does not have them yet, while the old node still holds their state.
+ * The call is sent on the node's own connection and never redirected: behind a redirection, the other keys would be read on a
+ * node that does not have them yet, while the old node still holds their state.
  */
 export class NodeScript {
   private readonly deadlines: Deadlines | undefined;

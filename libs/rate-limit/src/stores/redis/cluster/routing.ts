@@ -38,7 +38,7 @@ export class ClusterRouting implements Routing {
     readonly lanes?: NodeLanes,
   ) {}
 
-  /** Where the nodes take no batches, each slot has its own. */
+  /** If the nodes take no batches, each slot is a lane. */
   get laneCount(): number {
     return this.lanes?.count ?? SLOTS;
   }

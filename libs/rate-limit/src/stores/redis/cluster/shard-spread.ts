@@ -3,9 +3,9 @@ import type { Logger } from '../../../util/logger.js';
 import type { OwnedRedisClient } from '../clients/redis-client.js';
 import type { ClusterRouting } from './routing.js';
 
-/** Warns where the nodes of a Cluster have unequal numbers of a policy's shards, once for each way in which they lie. */
+/** Warns where the nodes of a Cluster have unequal numbers of a policy's shards, once for each distribution. */
 export class ShardSpread {
-  /** Of the client's slot map. */
+  /** The version of the client's slot map. */
   private version = 0;
   /** By the list of keys: the slot map that was seen last, and the warning that was given last. */
   private readonly seen = new WeakMap<readonly string[], { version: number; warning: string | undefined }>();

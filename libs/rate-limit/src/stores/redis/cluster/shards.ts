@@ -10,7 +10,9 @@ interface Split {
   readonly keys: readonly string[];
   /** The algorithm of each shard. */
   readonly algorithm: Algorithm;
-  /** Where the requests of the turn begin. Each process begins elsewhere, so that all shards are used alike. */
+  /**
+   * The shard that requests of this turn ask first. Each process begins at another shard, so that all shards are used equally.
+   */
   first: number;
   /** The turn of the last request. */
   turn: number | undefined;
@@ -19,8 +21,8 @@ interface Split {
 /**
  * Asks the shards of a charge whose state is split among several keys, one after the other, until one allows the request.
  *
- * All requests of a turn begin at the same shard and go on to the next one together. So they are one row of one call, where they
- * would scatter over all shards. The next turn begins at the next shard.
+ * All requests of a turn begin at the same shard and go on to the next one together. So they form one row of one call, instead
+ * of scattering over all shards. The next turn begins at the next shard.
  */
 export class Shards {
   /** By the list of keys, which the charges of one policy share. */
@@ -78,7 +80,7 @@ export function ofWhole({ charges, verdict, found }: SlotAnswer, { algorithm, sh
   return { charges, found, verdict: { ...verdict, charges: [{ ...shard!, remaining }] } };
 }
 
-/** The sum of the rests, the longest reset, and the soonest retry of all shards. */
+/** The sum of `remaining`, the longest reset, and the soonest retry of all shards. */
 function rejectedByAll(rejected: readonly SlotAnswer[]): SlotAnswer {
   const shards = rejected.map(({ verdict }) => verdict.charges[0]!);
   const soonest = shards.reduce((one, other) => (other.retryAfter < one.retryAfter ? other : one));

@@ -20,7 +20,7 @@ export interface SlotRequestsSettings {
   readonly cork: () => () => void;
 }
 
-/** Asks requests again, by slot, that a node has left undecided: the node has charged nothing for them. */
+/** Asks the requests that a node has left undecided again, by slot: the node has charged nothing for them. */
 export class SlotRequests {
   constructor(private readonly settings: SlotRequestsSettings) {}
 

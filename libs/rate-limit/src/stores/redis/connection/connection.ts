@@ -35,7 +35,7 @@ export class Connection implements Availability {
   /** The connection's last error. The `close` event does not repeat it. */
   private lastError = '';
   private closed = false;
-  /** While the boot waits for a Redis that has to be there. */
+  /** Whether the boot is waiting for a Redis that it requires. */
   private isRequired = false;
 
   /**
@@ -83,7 +83,7 @@ export class Connection implements Availability {
   }
 
   /**
-   * Succeeds when Redis is unavailable, too: the client keeps trying, and until then requests go by `onStoreFailure`.
+   * Connects. Succeeds even if Redis is unavailable: the client keeps trying, and until then requests go by `onStoreFailure`.
    *
    * @param required asks for a decision: with it, the boot stops unless Redis can decide
    * @throws {RateLimitConfigError} when Redis refuses the database, or cannot decide and has to; the connection is closed then
@@ -144,7 +144,7 @@ export class Connection implements Availability {
   }
 
   private trip(reason: string): void {
-    // The boot stops, and says why: requests do not go by anything.
+    // The boot stops and reports the reason. No requests are decided yet.
     if (this.isRequired) {
       this.lastError = reason;
       return;
@@ -153,7 +153,7 @@ export class Connection implements Availability {
     this.lastError = '';
   }
 
-  /** On a Cluster the connection is there once the nodes are known, and each node has its own probe. */
+  /** Asks whether Redis can decide. A Cluster is connected once its nodes are known: each node has its own probe. */
   private async ask(): Promise<void> {
     if (this.nodes === undefined) {
       // A Redis that comes later, or comes back, may lack the database.
@@ -170,7 +170,7 @@ export class Connection implements Availability {
     return this.nodes === undefined ? probe.ask(probe.keyOf(0), undefined) : this.nodes.askAll(probe);
   }
 
-  /** A Redis that evicts keys resets limits without an error. */
+  /** Warns of an eviction policy: a Redis that evicts keys resets limits without an error. */
   private async warnOfEviction(): Promise<void> {
     let memory: string;
     try {
