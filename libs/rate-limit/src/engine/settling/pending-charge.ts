@@ -34,16 +34,19 @@ export class PendingCharge {
   private readonly calls = new Map<object, BoundPolicy>();
   /** The calls whose end is certain to be reported. */
   private readonly begun = new Set<object>();
-  /** What the request costs for good; undefined while the charge is pending. */
+  /** The final cost of the request; undefined while the charge is pending. */
   private settled: number | undefined;
   private slotsAreFree = true;
 
-  /** What the policy has charged the request before, for good. */
+  /** The final cost of the policy's earlier charge on the request; 0 without one. */
   readonly base: number;
-  /** The last step that was settled before: what a later call costs beyond all of them is charged with it. */
+  /**
+   * The last step that was settled earlier. If a later call costs more than all steps together, the difference is charged
+   * there.
+   */
   private readonly earlier: ReservedStep | undefined;
 
-  /** @param before the same policy's charge that was settled before; undefined where there is none */
+  /** @param before the policy's earlier charge on the request, which was settled; undefined without one */
   constructor(
     readonly charge: PolicyCharge,
     before: PendingCharge | undefined,
@@ -52,22 +55,22 @@ export class PendingCharge {
     this.earlier = before?.steps.at(-1) ?? before?.earlier;
   }
 
-  /** Whether the same policy has charged it to the same identity. */
+  /** Whether it is a charge of the same policy to the same identity. */
   isOf({ key, policy }: PolicyCharge): boolean {
     return this.charge.key === key && sameMeaning(this.charge.policy, policy);
   }
 
-  /** What the request costs for good; undefined while the charge is pending. */
+  /** The final cost of the request; undefined while the charge is pending. */
   get finalCost(): number | undefined {
     return this.settled;
   }
 
-  /** Whether no call is waited for. */
+  /** Whether all calls have ended. */
   get isIdle(): boolean {
     return this.calls.size === 0;
   }
 
-  /** What it has charged so far and could refund, with what the request has cost before. */
+  /** The cost of its steps, which may be refunded, and of the earlier charge. */
   get total(): number {
     return this.steps.reduce((sum, { cost }) => sum + cost, this.base);
   }
@@ -76,27 +79,27 @@ export class PendingCharge {
     this.steps.push(step);
   }
 
-  /** Keeps the charge pending until a call has ended. False for a call that it waits for already. */
+  /** Keeps the charge pending until a call has ended. Returns false if the call has joined before. */
   join(call: object, policy: BoundPolicy): boolean {
     const isNew = !this.calls.has(call);
     this.calls.set(call, policy);
     return isNew;
   }
 
-  /** Adds a lease, which is renewed while a call runs that has begun. */
+  /** Adds a lease. It is renewed while a call that has begun is running. */
   hold(lease: HeldLease): void {
     this.leases.push(lease);
     if (this.begun.size > 0) lease.keep();
   }
 
-  /** The end of a call is certain to be told: its leases are renewed until then. */
+  /** Notes that the end of a call is certain to be reported: the leases are renewed until then. */
   begin(call: object): void {
     if (!this.calls.has(call)) return;
     this.begun.add(call);
     for (const lease of this.leases) lease.keep();
   }
 
-  /** Asks the function of the call's policy, once. */
+  /** Ends a call. Calls `countIf` or `settle` of its policy once. */
   end(call: object, outcome: Outcome, finalCostOf: FinalCostOf): void {
     const policy = this.calls.get(call);
     if (policy === undefined) return;
@@ -104,22 +107,23 @@ export class PendingCharge {
     if (this.leases.length === 0) this.costs.push(finalCostOf(policy, outcome));
   }
 
-  /** The call was rejected after all: its handler does not run. */
+  /** Removes a call that was rejected: its handler does not run. */
   leave(call: object): void {
     this.calls.delete(call);
-    // A call that another guard has rejected never begins, and nobody hears of its end: its lease ends by itself.
+    // A call that another guard rejects never begins, and its end is never reported: its lease has to expire by itself.
     if (this.begun.delete(call) && this.begun.size === 0) for (const lease of this.leases) lease.lapse();
   }
 
   /**
-   * The costs of the steps when all calls have ended, and the functions of their policies have answered: the highest of their
-   * costs counts. Undefined where another call has joined meanwhile, whose end is waited for.
+   * The final costs of the steps, once all calls have ended and their functions have answered. The highest cost counts.
+   * Undefined if another call has joined meanwhile, whose end decides.
    */
   decided(): Answer<DecidedCosts | undefined> {
     const known = this.costs.length;
     return andThen(allOf(this.costs), (costs) => {
       if (!this.isIdle || this.costs.length > known || this.settled !== undefined) return undefined;
-      // Asked again when it is settled: others may have joined, or settled it, while the functions of other policies were waited for.
+      // Checked again at the settlement: during the functions of other policies, calls may have joined, or the charge may have
+      // been settled.
       return () => (this.isIdle && this.costs.length === known && this.settled === undefined ? this.settle(costs) : []);
     });
   }
@@ -131,7 +135,9 @@ export class PendingCharge {
     this.settled = this.base;
   }
 
-  /** Frees departure slots that were never used. False where a settlement has changed them already. */
+  /**
+   * Claims departure slots that were never used, so that they can be refunded. Returns false if a settlement has changed them.
+   */
   claimSlots(): boolean {
     if (!this.charge.algorithm.delays) return true;
     for (const { receipt } of this.steps.splice(0)) new ReservedCharges([receipt]).close();
@@ -139,14 +145,14 @@ export class PendingCharge {
   }
 
   /**
-   * Each step pays its part, and the last one what exceeds all of them: the middleware and the route may charge one policy, the
-   * route the difference.
+   * Splits the final cost: each step pays its part, and the last step pays any excess. Several steps may charge one policy: the
+   * middleware its cost, and the route the difference.
    */
   private settle(costs: readonly (number | undefined)[]): readonly [ReservedStep, number][] {
     const { steps, total } = this;
     const final = costs.length === 0 ? total : Math.max(...costs.map((cost) => cost ?? total));
     const { earlier, base } = this;
-    // Without a step of its own there is nothing to refund.
+    // Without any step there is nothing to refund or charge.
     this.settled = steps.length === 0 && earlier === undefined ? base : Math.max(base, final);
     if (steps.length === 0 && earlier !== undefined && final > base) return [[earlier, earlier.cost + final - base]];
     let before = this.base;

@@ -37,11 +37,11 @@ import {
   readTarget,
 } from './requests.js';
 
-/** What the endpoints work with. */
+/** The services that the endpoints use. */
 export interface AdminDesk {
   readonly limiter: RateLimiter;
   readonly overrides: RateLimitOverrides;
-  /** Who makes a request, where the application says so. */
+  /** The author of a request, if the application names authors. */
   readonly authorOf: (context: ExecutionContext) => Promise<string | undefined>;
 }
 
@@ -155,7 +155,7 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
       });
     }
 
-    // Nest gives a handler no context.
+    // Nest passes no execution context to a handler, so it is built here.
     private authorOf(request: object, response: object, name: keyof this): Promise<string | undefined> {
       const handler = Reflect.get(this, name) as Handler;
       return this.desk.authorOf(new ExecutionContextHost([request, response], RateLimitAdminController, handler));

@@ -5,12 +5,12 @@ import { RateLimitConfigError } from '../../util/config-error.js';
 import type { ErrorCode } from '../../util/error-codes.js';
 import { RateLimitUnavailableException } from '../guard/exceptions.js';
 
-/** What a message begins with for developers, and the link behind it. */
+/** The parts of a message that only developers need: its beginning, and the link at its end. */
 const FOR_DEVELOPERS = /^RateLimit\w+(?:\.\w+)?[:,] | \(see https:[^)]*\)$/g;
 
 const UNKNOWN: readonly ErrorCode[] = ['FG_UNKNOWN_POLICY', 'FG_UNKNOWN_ROUTE'];
 
-/** Does what a request asks for. Its failures are answers: 400, 404, 409 or 503. */
+/** Runs `work` for a request, and converts its failures to a 400, 404, 409 or 503. */
 export async function answered<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -19,7 +19,7 @@ export async function answered<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** A store fails with an error of its client, or of the application: to whoever asks here they are one. */
+/** Converts any failure of the store, of its client or of the application, to one kind of error. */
 export async function storeAnswered<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -29,7 +29,7 @@ export async function storeAnswered<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** There is no such override: 404. */
+/** The 404 for an override that does not exist. */
 export function noOverride(): HttpException {
   return answer(HttpStatus.NOT_FOUND, 'not_found', 'There is no override of exactly this policy, identity and scope');
 }

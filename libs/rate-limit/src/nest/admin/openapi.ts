@@ -10,10 +10,16 @@ const ERRORS = {
   409: 'Another change came first, or there are as many overrides as can be kept',
 } as const;
 
-/** A module may be booted several times. Its decorators would name each parameter again. */
+/**
+ * The controllers that were described. A module may be booted several times, and its decorators would then repeat each
+ * parameter.
+ */
 const DESCRIBED = new WeakSet<Type>();
 
-/** Tells `@nestjs/swagger` about the endpoints, if it is installed. Without it they are the same, and not described. */
+/**
+ * Tells `@nestjs/swagger` about the endpoints, if it is installed. Without the package, the endpoints work but are not
+ * documented.
+ */
 export async function describeForOpenApi(controller: Type): Promise<void> {
   if (DESCRIBED.has(controller)) return;
   const swagger = await load();

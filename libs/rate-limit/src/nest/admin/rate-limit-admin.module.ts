@@ -27,8 +27,9 @@ export interface RateLimitAdminOptions {
   /** The modules that export what the guards inject. Default none. */
   imports?: ModuleMetadata['imports'];
   /**
-   * Who makes a request, for the history of overrides: text of up to 100 characters. Bodies may not name an `author` then. A promise
-   * is awaited for `deadline`. A function that fails is a logged 500, and nothing is changed. Default: the body's `author`.
+   * Returns the author of a request, for the history of overrides: text of up to 100 characters. Bodies may not name an
+   * `author` then. A promise is awaited for `deadline`. A function that fails is a logged 500, and nothing is changed. Default:
+   * the body's `author`.
    *
    * @example author: ({ user }: RateLimitRequest<{ user: Operator }>) => user.email
    */
@@ -138,7 +139,7 @@ function isGuard(guard: unknown): boolean {
   return typeof methods?.canActivate === 'function';
 }
 
-/** Nobody stays unnamed by mistake: such a request is a logged 500, before anything is changed. */
+/** The author of a request. If the function returns no text, the request is a logged 500 and nothing is changed. */
 async function authorBy(
   author: RequestFunction<ExecutionContext, unknown>,
   context: ExecutionContext,

@@ -10,7 +10,7 @@ import { TEXT_BOUNDS } from './text-bounds.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
 
-// What the endpoints take. Their values that `RateLimiter` and `RateLimitOverrides` check are not checked here again.
+// Reads the requests of the endpoints. Values that `RateLimiter` and `RateLimitOverrides` check are not checked here.
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -25,7 +25,7 @@ export interface ExplainRequest {
   readonly timeZone: string | undefined;
 }
 
-/** @throws {RateLimitConfigError} as all functions here, for a request that is wrong */
+/** @throws {RateLimitConfigError} for a wrong request, like every function in this file */
 export function readExplain(body: unknown): ExplainRequest {
   const given = bodyOf(body, ['identity', 'route', 'plan', 'timeZone']);
   const [route, timeZone] = [optionalText(given, 'route'), optionalText(given, 'timeZone')];
@@ -59,7 +59,7 @@ export interface SetRequest {
   readonly options: OverrideOptions;
 }
 
-/** @param author who changes it, where the application says so in place of the body */
+/** @param author the author, if the application names authors; otherwise the body does */
 export function readSet(body: unknown, author: string | undefined): SetRequest {
   const given = bodyOf(body, [...TARGET, 'change', 'expiresIn', ...CHANGED_BY]);
   if (given.change === undefined) {
@@ -76,7 +76,7 @@ export function readSet(body: unknown, author: string | undefined): SetRequest {
   };
 }
 
-/** @param author as in `readSet` */
+/** @param author see `readSet` */
 export function readRemove(body: unknown, author: string | undefined): Omit<SetRequest, 'change'> {
   const given = bodyOf(body, [...TARGET, ...CHANGED_BY]);
   return { target: targetOf(given), options: changedBy(given, author) };
@@ -87,7 +87,7 @@ export function readPage(query: unknown): OverridePageOptions {
   return { cursor: given.cursor, limit: given.limit === undefined ? undefined : wholeOf(given.limit) };
 }
 
-/** Whether only handlers that are limited, or that are not, are asked for; undefined: all. */
+/** The filter of the table: true for limited handlers, false for the others, undefined for all. */
 export function readTable(query: unknown): boolean | undefined {
   const { limited } = queryOf(query, ['limited']);
   if (limited === undefined) return undefined;
@@ -106,7 +106,7 @@ function bodyOf(body: unknown, known: readonly string[]): Given {
     );
   }
   checkNames(body, known, BODY);
-  // A member that is null is not given, but a plan: null stands for none.
+  // A null member counts as absent, except `plan`: there null means no plan.
   const members = Object.entries(body).filter(([name, value]) => value !== null || name === 'plan');
   return Object.fromEntries(members);
 }
@@ -163,7 +163,7 @@ function gotText(value: unknown): string {
   return typeof value === 'string' && value !== '' ? `${value.length} of them` : shown(value);
 }
 
-/** Anything but digits is for the reader of the page to refuse, in its words. */
+/** Converts digits to a number. Other text is returned as it is: the check of the page rejects it. */
 function wholeOf(text: string): number {
   return /^\d{1,9}$/.test(text) ? Number(text) : (text as unknown as number);
 }

@@ -1,6 +1,6 @@
 import { TEXT_BOUNDS } from './text-bounds.js';
 
-// What OpenAPI says of the endpoints: JSON Schema of what they take, and of what they answer.
+// The OpenAPI description of the endpoints: JSON Schemas of their requests and answers.
 
 /** A schema of OpenAPI, as `@nestjs/swagger` takes it. */
 export type AdminSchema = Readonly<Record<string, unknown>>;
@@ -129,13 +129,13 @@ const page = (items: AdminSchema): AdminSchema => ({
   required: ['items'],
 });
 
-/** What OpenAPI says of one endpoint. */
+/** The OpenAPI description of one endpoint. */
 export interface AdminOperation {
   readonly summary: string;
   readonly query?: Readonly<Record<string, AdminSchema>>;
   readonly body?: AdminSchema;
   readonly answers: AdminSchema;
-  /** Beside 400 and 503. */
+  /** Error statuses in addition to 400 and 503. */
   readonly errors: readonly (404 | 409)[];
 }
 

@@ -2,8 +2,8 @@ import { MAX_TAG_BYTES } from '../../identity/identity-tag.js';
 import { TEXTS } from '../../engine/overrides/override-checks.js';
 
 /**
- * The most characters of each text that the endpoints take. What they do with a text takes a time that grows with its length at
- * most, so that no body keeps the event loop from other requests.
+ * The most characters of each text that the endpoints take. Their work on a text grows at most linearly with its length, so
+ * that no body blocks the event loop.
  */
 export const TEXT_BOUNDS = {
   ...TEXTS,

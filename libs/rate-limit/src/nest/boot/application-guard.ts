@@ -18,12 +18,15 @@ export function providedGuards(discovery: DiscoveryService): RateLimitGuard[] {
     .filter(isGuard);
 }
 
-/** A subclass, which the application has written, else the library's own. */
+/** The guard to use: a subclass of the application, else the library's own guard. */
 export function preferredGuard(guards: readonly RateLimitGuard[]): RateLimitGuard | undefined {
   return guards.find(({ constructor }) => constructor !== RateLimitGuard) ?? guards[0];
 }
 
-/** Whether Nest makes a provider for each request or place. What it shows of such a provider is not injected. */
+/**
+ * Whether Nest creates a provider for each request or each consumer. The instance that Nest then shows has no injected
+ * dependencies.
+ */
 export function isMadeAnew(wrapper: ProviderWrapper): boolean {
   return wrapper.isTransient || !wrapper.isDependencyTreeStatic();
 }

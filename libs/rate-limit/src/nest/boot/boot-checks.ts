@@ -32,7 +32,7 @@ export function* limitableHandlers(
   }
 }
 
-/** Names the handlers that no policy limits, though the configuration looks as if. */
+/** Warnings about handlers that no policy limits, although the configuration looks as if one did. */
 export function warningsOfHandlers(
   handlers: readonly LimitableHandler[],
   discovery: DiscoveryService,
@@ -59,7 +59,7 @@ interface InVain {
   readonly name: string;
 }
 
-/** Where `@RateLimit` has no effect: on methods that no context calls, and on classes without any other. */
+/** Where `@RateLimit` has no effect: on methods that no context calls, and on classes without a method that a context calls. */
 function decoratedInVain(
   handlers: readonly LimitableHandler[],
   discovery: DiscoveryService,
@@ -84,7 +84,7 @@ function inVainIn(type: Type, limitable: ReadonlySet<Handler>, scanner: Metadata
   return limitable.size === 0 && isLimited(type) ? [onClass, ...places] : places;
 }
 
-/** What Nest's packages leave on classes and methods that are called, but not for a request that a guard could see. */
+/** The metadata keys of Nest's packages on classes and methods that Nest calls without guards. */
 const CALLED_OTHERWISE: Readonly<Record<string, string>> = {
   SCHEDULER_TYPE: 'a scheduled job, which runs for no client',
   EVENT_LISTENER_METADATA: 'a listener of events inside the process',
@@ -126,7 +126,7 @@ function unguardedFields(handlers: readonly LimitableHandler[], discovery: Disco
     .map(({ name }) => name);
 }
 
-/** `@SkipRateLimit` is right wherever nothing is limited. */
+/** Whether `@RateLimit` limits it. `@SkipRateLimit` alone is allowed where nothing is limited. */
 function isLimited(decorated: object): boolean {
   return decorationOf(decorated)?.policies !== undefined;
 }

@@ -7,7 +7,7 @@ import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Handler } from '../routes/route.js';
 
 /**
- * Calls the guards that are bound for all routes. Where Nest calls them as well, the second call finds that the message is
+ * Calls the guards that are bound for all routes. If Nest calls them as well, the second call finds the message already
  * charged. In an application without `RateLimitModule` it lets everything pass: the metadata of a class outlives applications.
  */
 @Injectable()

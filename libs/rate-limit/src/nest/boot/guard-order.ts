@@ -23,19 +23,20 @@ interface Finding {
   readonly handlers: string[];
 }
 
-/** Handlers that one warning names. */
+/** The most handlers that one warning names. */
 const MAX_NAMED = 3;
 
-/** Names of guards that find out who the client is. */
+/** Names of guards that authenticate. */
 const AUTHENTICATES =
   /auth|jwt|passport|log[io]n|sign(?:ed)?-?in|session|token|bearer|api-?key|credential|oidc|saml|sso/i;
-/** Names of guards that look at what authentication has found, or at something else. */
+/** Names of guards that authorize, or that check something else. */
 const SOMETHING_ELSE = /authori[sz]|role|permission|scope|polic|abilit|owner|csrf|xsrf|captcha|throttl/i;
 
 /**
- * Warns at boot of policies that need authentication, and run before it. Nest does not say what a guard is for, so the check is
- * narrow: a guard after the rate limit's whose name tells of authentication, no other guard before it, and a policy `by: 'user'` or
- * `'api-key'`, or a function of it that reads `user` of something. What it does not see, `LateIdentities` finds in requests.
+ * Warns at boot of policies that need authentication, and run before it. Nest does not tell the purpose of a guard, so the
+ * check is narrow. It warns if no guard runs before the rate limit's, a later guard has the name of an authentication guard,
+ * and a policy counts by `'user'` or `'api-key'` or has a function that reads a property `user`. `LateIdentities` finds other
+ * cases at run time.
  */
 @Injectable()
 export class GuardOrder implements OnModuleInit {
@@ -75,10 +76,10 @@ export class GuardOrder implements OnModuleInit {
     }
   }
 
-  /** What a policy reads of an authentication; undefined where it needs none. */
+  /** What a policy needs from authentication; undefined if it needs nothing. */
   private readsOf(policy: BoundPolicy): string | undefined {
     const { by, cost, skipIf, plans, timeZone } = policy;
-    // A policy that says what counts without an identity knows that there may be none.
+    // A policy with `onMissingIdentity: 'ip'` of its own expects requests without an identity.
     if (policy.onMissingIdentity !== 'ip' && this.isAskedBy(policy)) {
       return `counts by ${typeof by === 'function' ? 'a function that reads the user' : `'${by}'`}`;
     }
@@ -100,7 +101,7 @@ export class GuardOrder implements OnModuleInit {
   }
 }
 
-/** The order of a handler's guards. Without the rate limit's among them there is none. */
+/** The order of a handler's guards. Both lists are empty if the rate limit's guard is not among them. */
 function orderOf(application: ApplicationConfig, type: Type, handler: object, context: string): Order {
   const global = [
     ...application.getGlobalGuards(),
@@ -125,7 +126,10 @@ function typeOf(guard: unknown): Type {
   return (typeof guard === 'function' ? guard : (Object(guard) as object).constructor) as Type;
 }
 
-/** By the name of its class, or of one that the class extends, such as the one that `AuthGuard('jwt')` of Passport returns. */
+/**
+ * Whether a guard authenticates: by the name of its class or of a base class, such as the one that Passport's
+ * `AuthGuard('jwt')` returns.
+ */
 function authenticates(guard: Type): boolean {
   if (SOMETHING_ELSE.test(guard.name)) return false;
   for (let type: unknown = guard; typeof type === 'function'; type = Reflect.getPrototypeOf(type)) {
@@ -135,8 +139,8 @@ function authenticates(guard: Type): boolean {
 }
 
 /**
- * Whether a function reads `user` of something, as far as its text tells: `request.user`, `const { user } = request`, or
- * `({ user }) => ...`.
+ * Whether a function reads `user` of something, judged by its source text: `request.user`, `const { user } = request`, or `({
+ * user }) => ...`.
  */
 function readsUser(given: unknown): boolean {
   if (typeof given !== 'function') return false;
@@ -159,7 +163,7 @@ function takesUser(text: string): boolean {
   return /[{,]\s*user\s*(?:[:=,]|$)/.test(own);
 }
 
-/** A resolver that waits for something looks its identity up itself: `request.user` is there at once. */
+/** Whether a resolver is asynchronous. It then looks its identity up itself: `request.user` can be read at once. */
 function isAsync(resolve: (...args: never) => unknown): boolean {
   return resolve.constructor.name === 'AsyncFunction';
 }

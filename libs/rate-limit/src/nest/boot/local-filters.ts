@@ -23,8 +23,8 @@ import {
 import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 
 /**
- * Answers rejections where Nest calls no global filter. The metadata of a class outlives applications: in one without
- * `RateLimitModule`, Nest makes it without a runtime.
+ * Answers rejections in handlers for which Nest calls no global filter. The metadata of a class outlives applications: in one
+ * without `RateLimitModule`, Nest makes it without a runtime.
  */
 @Injectable()
 @Catch(

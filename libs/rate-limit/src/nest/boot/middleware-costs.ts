@@ -4,9 +4,9 @@ import type { Route } from '../routes/route-policies.js';
 import type { BoundPolicy } from '../types.js';
 
 /**
- * Checks that the module's middleware and a route charge a policy of both with the same cost: the middleware would charge its
- * own even where the route rejects the request. Functions are the same cost only where they are one function. A policy that a
- * function chooses is known per request alone: the request pays the larger cost.
+ * Checks that a policy of both the module's middleware and a route has one cost. The middleware would charge its own cost even
+ * if the route rejects the request. Cost functions are equal only if they are one function. A policy that a function chooses is
+ * not known at boot: a request then pays the larger cost.
  *
  * @param where the class and the method of the route, as messages begin
  * @throws {RateLimitConfigError} naming the policy and both costs

@@ -37,7 +37,7 @@ export function checkPlans(
   );
 }
 
-/** The error for a policy whose plans nobody has. */
+/** The error for a policy with plans that no client can have. */
 export function withoutPlan({ name }: ParsedPolicy, where: string): RateLimitConfigError {
   return new RateLimitConfigError(
     where,

@@ -38,8 +38,8 @@ interface WithHooks {
 }
 
 /**
- * Calls `found` at boot if the platform has a middleware or plugin of CORS. Express shows it by the middleware's name. Fastify loads
- * the plugin after Nest has started its modules, and then shows the plugin's decorator.
+ * Calls `found` at boot if the platform has a middleware or plugin of CORS. On Express, the middleware's name reveals it.
+ * Fastify loads the plugin after Nest has started its modules, and then has the plugin's decorator.
  */
 export function findCors({ httpAdapter }: HttpAdapterHost, found: () => void): void {
   const platform: unknown = httpAdapter?.getType?.();

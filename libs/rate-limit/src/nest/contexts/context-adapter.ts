@@ -19,14 +19,14 @@ export type RateLimitException =
   | RateLimitAddressBlockedException;
 
 /**
- * What resolvers of identities read of an operation: headers with names in lower case, the client's address, the connection.
+ * What identity resolvers read from an operation: headers with names in lower case, the client's address, the connection.
  * Node's `IncomingMessage` and the requests of Express and Fastify fit. Only what the sender cannot write belongs in it: a
  * message's payload does not.
  */
 export interface ContextRequest extends IdentityRequest {
   /** What authentication has found out, for resolvers of the application. */
   readonly user?: unknown;
-  /** Of the request that opened a WebSocket. */
+  /** The method of the request that opened a WebSocket. */
   readonly method?: string | undefined;
   readonly url?: string | undefined;
 }
@@ -72,47 +72,50 @@ export interface ContextAdapter {
    */
   isHandler(type: Type, handler: Handler): boolean;
   /**
-   * The operation that a call of a handler belongs to, where several calls may belong to one: a policy charges it once, however
-   * many handlers see it. An object that lives as long as the operation and that no other operation has. Without this method,
-   * or where it returns undefined, each call is an operation. However many guards see one call, it is charged once.
+   * Identifies the operation of a handler call, if several calls may belong to one operation: a policy charges an operation
+   * once, however many handlers take part. Returns an object that lives as long as the operation, and that no other operation
+   * has. Without this method, or if it returns undefined, each call is an operation. A call is charged once, however many
+   * guards see it.
    */
   operation?(context: ExecutionContext): object | undefined;
   /**
-   * What the client waits for as a whole, where it consists of several operations that may run one after the other, such as the
-   * root fields of a mutation. An object as for `operation`. A store or a function that misses its deadline for one of them is
-   * not waited for again by the others. Without this method, or where it returns undefined, an operation is a whole.
+   * Identifies what the client waits for as a whole, if this consists of several operations that may run one after the other,
+   * such as the root fields of a mutation. Returns an object like `operation`. A store or a function that misses its deadline
+   * in one of these operations is not awaited again in the others. Without this method, or if it returns undefined, each
+   * operation stands alone.
    */
   execution?(context: ExecutionContext): object | undefined;
   /**
-   * What a call waits for before it is limited, such as the decision on its connection. A rejection rejects the call. Called for
-   * each handler of the context, limited or not. Default nothing.
+   * A promise that a call waits for before it is limited, such as the decision on its connection. If it rejects, the call is
+   * rejected. Called for each handler of the context, limited or not. Default nothing.
    */
   opened?(context: ExecutionContext): Promise<unknown> | undefined;
   /**
-   * What stands for an HTTP request: what the functions of policies get first. A request without `ip` and `socket` has no address: a
-   * policy that counts one then fails, and says what is right.
+   * Returns the request of this context, which policy functions get as their first argument. A request without `ip` and
+   * `socket` has no address: a policy that counts addresses then fails, with a message that says what to do.
    */
   request(context: ExecutionContext): ContextRequest;
   /** The HTTP response that carries the headers of a decision, of the HTTP adapter's kind; undefined where there is none. */
   response?(context: ExecutionContext): unknown;
   /**
-   * Who waits for the answer. When the client leaves, a leaky bucket's slot, a place in the waiting room and a `concurrency` lease
-   * are free again. Default, and undefined: a client of whom nobody hears, as behind a message broker.
+   * Returns the client that waits for the answer. When the client leaves, a leaky bucket's slot, a place in the waiting room
+   * and a `concurrency` lease become free. Default, and for undefined: a client whose disconnection cannot be noticed, such as
+   * one behind a message broker.
    *
    * @example client: (context) => clientOf(context.getArgByIndex<Job>(0).signal)
    */
   client?(context: ExecutionContext): Client | undefined;
-  /** When a call ends: what holds its leases, and when `countIf` and `settle` are called. Default `'handler'`. */
+  /** When a call ends: its leases are then released, and `countIf` and `settle` are called. Default `'handler'`. */
   ends?(context: ExecutionContext): CallEnd;
   /** @internal The life of a call whose end no `CallEnd` describes. */
   exchange?(context: ExecutionContext, call: Call, client: Client): Exchange | undefined;
-  /** Called once before `toError`, where the application has such handlers: a place to load optional packages. */
+  /** Called once before `toError`, if the application has handlers of this context. It may load optional packages. */
   prepare?(): Promise<void>;
-  /** The error to throw, in the words of the context. Default the exception itself. */
+  /** Converts an exception of the guard to the error that clients of this context get. Default the exception itself. */
   toError?(exception: RateLimitException, context: ExecutionContext): unknown;
   /**
-   * Answers an exception that a handler has thrown by itself, after `RateLimiter.consume` for example. What an exception filter of
-   * the context returns or throws. Default: Nest handles it without this filter.
+   * Answers an exception that a handler has thrown itself, for example after `RateLimiter.consume`. It returns or throws what
+   * an exception filter of this context would. Default: Nest handles it without this filter.
    */
   caught?(exception: RateLimitException, host: ArgumentsHost): unknown;
 }

@@ -17,7 +17,7 @@ export class ContextView implements ExecutionContext, PartOfExecution {
   private known: ContextRequest | undefined;
 
   /**
-   * @param record what the operation was charged by other handlers
+   * @param record the record of the operation, which all its handlers share
    * @param trusts which proxies may name a client
    */
   constructor(
@@ -27,7 +27,7 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     private readonly trusts: () => TrustsHop,
   ) {}
 
-  /** The view of this call with its present request: some adapters build the request from what they find at the moment. */
+  /** The view of this call with a new request: some adapters build the request from the current state. */
   renewed(): ContextView {
     return new ContextView(this.context, this.adapter, this.record, this.trusts);
   }
@@ -49,7 +49,7 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     return this.adapter.client?.(this.context) ?? UNSEEN_CLIENT;
   }
 
-  /** The life of the call, for those who wait for its end. */
+  /** The exchange of the call. */
   get exchange(): Exchange {
     const { client, adapter } = this;
     const call = Call.for(this);
@@ -69,7 +69,7 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     return this.adapter.toError === undefined ? exception : this.adapter.toError(exception, this.context);
   }
 
-  /** The platform tells the address of requests that pass through it. Node's own request knows its connection alone. */
+  /** Adds the address that the platform determines. Node's own request only has the address of its connection. */
   private withAddress(request: ContextRequest): ContextRequest {
     if (request.ip !== undefined) return request;
     const isForwarded = request.headers['x-forwarded-for'] !== undefined;

@@ -25,7 +25,7 @@ export class Contexts implements Iterable<ContextAdapter> {
     return this.adapters.get(type);
   }
 
-  /** The adapter whose handler the method is, or undefined. */
+  /** The adapter of the context that calls the method; undefined if none does. */
   adapterOf(type: Type, handler: Handler): ContextAdapter | undefined {
     for (const adapter of this.adapters.values()) if (adapter.isHandler(type, handler)) return adapter;
     return undefined;

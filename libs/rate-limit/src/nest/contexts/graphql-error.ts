@@ -9,8 +9,8 @@ import {
 import { alwaysReadable } from '../../util/thrown.js';
 
 /**
- * An error of the guard as clients of GraphQL get it. graphql-js copies the extensions of any error. It is no `HttpException`:
- * Nest's driver for Apollo overwrites the code of these. It is intrinsic, so that Nest does not log each rejection.
+ * An error of the guard as GraphQL clients get it: graphql-js copies the extensions of any error. It is not an `HttpException`,
+ * whose code Nest's Apollo driver would overwrite. It is an `IntrinsicException`, so that Nest does not log each rejection.
  */
 class GraphqlRateLimitError extends IntrinsicException {
   static {
@@ -18,7 +18,7 @@ class GraphqlRateLimitError extends IntrinsicException {
   }
 
   override readonly name = 'GraphqlRateLimitError';
-  /** Mercurius answers with it where there is no data. */
+  /** The status that Mercurius answers with if there is no data. */
   readonly statusCode: number;
 
   constructor(
@@ -31,7 +31,10 @@ class GraphqlRateLimitError extends IntrinsicException {
   }
 }
 
-/** Apollo Server and GraphQL Yoga answer with `extensions.http.status`; Apollo then leaves `http` out. */
+/**
+ * Apollo Server and GraphQL Yoga send `extensions.http.status` as the response's own status. Apollo then removes `http` from
+ * the error.
+ */
 export function toGraphqlError(
   exception:
     | RateLimitExceededException

@@ -26,7 +26,7 @@ export interface GraphqlFieldInfo {
   readonly parentType: { readonly name: string };
   readonly operation: { readonly operation: string };
   readonly path: ResponsePath;
-  /** Made anew for each operation, while its document may be kept for many. */
+  /** A new object for each operation. Its document may be cached for many operations. */
   readonly variableValues: object;
 }
 
@@ -38,9 +38,9 @@ interface ResponsePath {
 
 export interface GraphqlContextOptions {
   /**
-   * What a policy charges once, or a function of the field that says it. Default: each root field of a mutation, and otherwise
-   * an operation. A mutation can repeat a root field under any number of aliases, and each of them acts: 100 logins in one
-   * operation are 100 attempts.
+   * What a policy charges once, or a function of the field that returns it. Default: each root field of a mutation, and
+   * otherwise an operation. A mutation can repeat a root field under any number of aliases, and each of them acts: 100 logins
+   * in one operation are 100 attempts.
    *
    * @example count: ({ fieldName }) => (fieldName === 'coupon' ? 'field' : 'operation')
    */
@@ -78,7 +78,8 @@ const COUNTS: readonly unknown[] = ['operation', 'root-field', 'field'] satisfie
 
 /**
  * Resolvers of queries, mutations and subscriptions, and of fields where `fieldResolverEnhancers` contains `'guards'`: with
- * Apollo's and Mercurius's drivers of @nestjs/graphql. Known without being named; name it to choose what is counted.
+ * Apollo's and Mercurius's drivers of @nestjs/graphql. The module knows this context by default. Name it to choose what is
+ * counted.
  *
  * @throws {RateLimitConfigError} for a wrong or unknown option
  * @example RateLimitModule.forRoot({ contexts: [graphqlContext({ count: 'field' })] })
@@ -136,9 +137,9 @@ const rootFieldsOfMutations = ({ operation }: GraphqlFieldInfo): GraphqlCount =>
   operation.operation === 'mutation' ? 'root-field' : 'operation';
 
 /**
- * The objects that stand for operations and their root fields. The variables alone would do for graphql-js, which makes them anew
- * for each execution. The context, which is made for each request, keeps requests apart even if an executor had one object for all
- * operations without variables.
+ * The objects that identify operations and their root fields. With graphql-js the variables would suffice, because it creates
+ * them for each execution. The context, which is created for each request, keeps requests apart even if an executor used one
+ * object for all operations without variables.
  */
 class Units {
   private readonly operations = new WeakMap<object, WeakMap<object, Map<string, object>>>();
@@ -188,8 +189,8 @@ function requestOf(context: ExecutionContext): ContextRequest {
 }
 
 /**
- * The request that opened a WebSocket of Mercurius, as it came. Mercurius adds to its headers those that the client names in the
- * first message: a gateway that removes a header would not keep clients from sending it.
+ * The request that opened a Mercurius WebSocket, with its original headers. Mercurius adds headers from the client's first
+ * message: with these, clients could send a header that a gateway removes.
  */
 function asOpened(request: ContextRequest): ContextRequest {
   const { user } = request;
@@ -215,7 +216,7 @@ function isRequest(value: unknown): value is ContextRequest {
   return typeof headers === 'object' && headers !== null;
 }
 
-/** Express links a request to its response. Over Fastify the module does, for drivers that leave the reply out. */
+/** Express links a request to its response. With Fastify the module links them, for drivers that leave the reply out. */
 function responseOf(context: ExecutionContext): unknown {
   const { req, res, reply } = contextOf(context);
   if (typeof reply?.header === 'function') return reply;

@@ -42,8 +42,8 @@ const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
 /**
- * The longest wait that is left to the client's own retries. A client that retries would hold a call of a longer one until its
- * deadline, in place of the status that says why.
+ * The longest wait that is left to the client's own retries. With a longer wait, a client that retries would hold the call
+ * until its deadline, and never show the status with the reason.
  */
 const LONGEST_PUSHBACK_MS = 60_000;
 
@@ -52,7 +52,7 @@ export function grpcCallOf(host: ArgumentsHost): GrpcCall | undefined {
   return [host.getArgByIndex<unknown>(2), host.getArgByIndex<unknown>(0)].find(isCall);
 }
 
-/** Whether the handler answers the call itself: Nest then leaves an error of a guard to nobody. */
+/** Whether the handler answers the call itself: Nest then handles no error of a guard. */
 export function answersItself(host: ArgumentsHost): boolean {
   return isCall(host.getArgByIndex<unknown>(0));
 }
@@ -63,7 +63,7 @@ export function isStreamCall(handler: object): boolean {
   return patterns?.some((pattern) => Object(pattern).streaming === 'pt_stream') ?? false;
 }
 
-/** The metadata are the headers. The call has the address of its connection. */
+/** The request of a gRPC call. Its headers are the metadata, and its address is that of the connection. */
 export function grpcRequest(call: GrpcCall): ContextRequest {
   const headers: Record<string, string> = {};
   const rawHeaders: string[] = [];
@@ -82,8 +82,8 @@ const cancelling = new EventWatch('cancelled');
 const finishing = new EventWatch('finish');
 
 /**
- * Who waits for the answer of a call, until they cancel it, its deadline passes, or its connection closes. grpc-js says so of a
- * call that was answered, too.
+ * The client of a call. It leaves when it cancels the call, the call's deadline passes, or the connection closes. grpc-js
+ * reports this for answered calls, too.
  */
 export class GrpcClient implements Client {
   constructor(private readonly call: GrpcCall) {}
@@ -98,8 +98,8 @@ export class GrpcClient implements Client {
 }
 
 /**
- * Whether the connection was reset before the address of the client could be read. A UNIX domain socket has no address at either
- * end. Older versions of grpc-js do not tell their own.
+ * Whether the connection was reset before the address of the client could be read. A UNIX domain socket has no address at
+ * either end. Older versions of grpc-js do not tell the server's own address.
  */
 function hasLostPeer(call: GrpcCall): boolean {
   const { call: inner } = call as { readonly call?: { getConnectionInfo?(): { readonly localAddress?: string } } };

@@ -4,8 +4,8 @@ import type { ContextAdapter } from './context-adapter.js';
 import type { HttpRequest } from '../../http/request.js';
 
 /**
- * Routes of controllers, server-sent events among them. The guard handles this context itself, by the same rules and without
- * an allocation for each request; what it does there, this adapter says for boot checks and for other code.
+ * Routes of controllers, server-sent events among them. The guard handles this context itself, by the same rules and without an
+ * allocation for each request; this adapter describes it for boot checks and other code.
  */
 export const HTTP: ContextAdapter = {
   type: 'http',

@@ -2,8 +2,8 @@ import { Execution } from '../../engine/execution.js';
 import { RequestRecord } from '../../engine/requests/request-record.js';
 
 /**
- * The records of running operations, for all handlers that see one: fields of a query run side by side, for example. They live as
- * long as the objects that stand for the operations.
+ * The records of running operations, shared by all handlers of an operation: fields of a query run in parallel, for example.
+ * They live as long as the objects that stand for the operations.
  */
 export class Operations {
   private readonly running = new WeakMap<object, RequestRecord>();

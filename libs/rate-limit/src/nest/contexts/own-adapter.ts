@@ -25,8 +25,8 @@ const MAY_WAIT: Readonly<Record<MethodName, boolean>> = {
 type Method = (...args: unknown[]) => unknown;
 
 /**
- * An adapter of the application whose calls fail with an error that others can read: where a method throws anything, and where one
- * that answers at once returns a promise, whose rejection would end the process.
+ * Wraps an application's adapter, so that its failures are readable errors. A method may throw anything, and a synchronous
+ * method may return a promise, whose rejection would end the process.
  */
 export function ownAdapter(adapter: ContextAdapter): ContextAdapter {
   const own = Object.create(adapter) as Record<string, unknown>;
@@ -76,7 +76,7 @@ function isClient(answer: unknown): answer is Client {
   }
 }
 
-/** A client that fails is one of whom nobody hears: it is asked where nobody waits for an error. */
+/** Wraps an adapter's client. If the client fails, its disconnection cannot be noticed: no caller would handle the error. */
 function ownClient(client: Client): Client {
   return {
     get gone() {

@@ -47,8 +47,8 @@ export function rpcContext(): ContextAdapter {
     prepare: async () => {
       loaded = await microservices();
     },
-    // Nest logs each RpcException of an event, because nobody is there to get it: a flood of events would flood the log. The
-    // handler of a call that answers it itself has a filter.
+    // Nest logs each RpcException of an event, because no client receives it: a flood of events would flood the log. A handler
+    // that answers its call itself has a filter.
     toError: (exception, context) =>
       loaded === undefined || isEvent(context) || answersItself(context)
         ? exception
@@ -78,15 +78,15 @@ function payloadOf(exception: RateLimitException, host: ArgumentsHost): string |
   return call === undefined ? exception.getResponse() : grpcStatus(exception, call);
 }
 
-/** Ends a call of `@GrpcStreamCall`. Nest would leave an error of the handler to nobody, which ends the process. */
+/** Ends a call of `@GrpcStreamCall`. Nest would not handle an error of the handler, which would end the process. */
 function answer(exception: RateLimitException, host: ArgumentsHost): unknown {
   const call = grpcCallOf(host)!;
   const callback = host.getArgByIndex<((status: object) => void) | undefined>(1);
   const status = grpcStatus(exception, call);
-  // Without a stream of answers there is a callback for the one.
+  // A call without a stream of answers has a callback for its one answer.
   if (typeof callback === 'function') callback(status);
   else call.emit('error', status);
-  // A promise of nothing is an answer for Nest, nothing at once would be none.
+  // Nest takes a promise of undefined as an answer, but not undefined itself.
   return Promise.resolve();
 }
 

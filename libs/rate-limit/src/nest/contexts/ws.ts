@@ -21,7 +21,7 @@ interface NativeClient extends Emitter {
   send(text: string): void;
   close(code: number, reason: string): void;
   readonly user?: unknown;
-  /** The connection below. It is no public property of ws, and stands in where the upgrade was not seen. */
+  /** The connection below. It is not a public property of ws. It is used if the upgrade was not seen. */
   readonly _socket?: Upgrade['socket'];
 }
 
@@ -99,8 +99,8 @@ export function connectionHandlerOf(type: Type): Handler | undefined {
 }
 
 /**
- * Notes a new connection. With ws the upgrade's request comes with the connection alone: messages have no other way to its
- * headers. Several gateways of one server see the same connection.
+ * Notes a new connection. With ws only the connection event has the upgrade's request, and messages need its headers. Several
+ * gateways of one server see the same connection.
  *
  * @param args what Nest passes to `handleConnection`
  */
@@ -174,8 +174,8 @@ export function end(client: WsClient): void {
 }
 
 /**
- * Who waits at the other end of a WebSocket. A client of socket.io is one of a namespace: it leaves with the namespace, while its
- * connection may stay. Neither kind has the `destroyed` of Node's streams.
+ * The client at the other end of a WebSocket. A socket.io client belongs to a namespace: it leaves with the namespace, while
+ * its connection may stay. Neither kind has the `destroyed` of Node's streams.
  */
 class SocketOfClient implements Client {
   constructor(private readonly client: WsClient) {}
@@ -207,7 +207,7 @@ function requestOf(client: WsClient): ContextRequest {
   };
 }
 
-/** The other calls are those of `handleConnection`. */
+/** Whether a call handles a message. The other calls are of `handleConnection`. */
 function isMessage(context: ExecutionContext): boolean {
   return Reflect.hasMetadata(MESSAGE, context.getHandler());
 }

@@ -34,8 +34,8 @@ function isDescriptor(value: unknown): boolean {
 }
 
 /**
- * Leaves what a decorator says on a class or a method. A second decorator there would silently replace the first, and is an error,
- * apart from `@SkipRateLimit('name')` beside `@RateLimit`: boot checks them together.
+ * Stores a decorator's metadata on a class or a method. A second decorator there would silently replace the first, so it is an
+ * error. The exception is `@SkipRateLimit('name')` beside `@RateLimit`, which boot checks together.
  *
  * @param say gets the place, for messages
  */

@@ -3,9 +3,9 @@ import type { PolicySource } from '../types.js';
 /** All decorators use one key, so that a class that is derived from a decorated one replaces all that its base says. */
 export const RATE_LIMIT = 'nestjs-floodgate:rate-limit';
 
-/** What the decorators say on one class or method. */
+/** The metadata of the decorators on one class or method. */
 export interface Decoration {
-  /** Those of `@RateLimit`. */
+  /** The policies of `@RateLimit`. */
   readonly policies?: readonly PolicySource[];
   /** Whether the module's defaults stay beside them; undefined where `@RateLimit` does not say. */
   readonly defaults?: KeptDefaults;
@@ -16,7 +16,7 @@ export interface Decoration {
 /** See `RoutePolicyOptions`. */
 export type KeptDefaults = 'keep' | 'replace';
 
-/** What the decorators of a class or a method say; undefined without one. */
+/** The metadata of the decorators on a class or a method; undefined without one. */
 export function decorationOf(place: object): Decoration | undefined {
   return Reflect.getMetadata(RATE_LIMIT, place) as Decoration | undefined;
 }

@@ -5,10 +5,10 @@ import type { PolicySource } from '../types.js';
 import { decorate, expectParentheses } from './decorate.js';
 import type { KeptDefaults } from './metadata.js';
 
-/** What `@RateLimit` takes behind its policies. */
+/** The last argument of `@RateLimit`, after its policies. */
 export interface RoutePolicyOptions {
   /**
-   * What becomes of the module's `defaults` there:
+   * What happens to the module's `defaults` on the handler:
    * - `'replace'` (default): the decorator's policies take their place
    * - `'keep'`: they count as well, in one step with the decorator's. A policy of the same name takes the place of that default
    */
@@ -16,8 +16,9 @@ export interface RoutePolicyOptions {
 }
 
 /**
- * Limits a handler, or all handlers of a class: a route, a GraphQL resolver, a message handler. By a policy, by the name of one of
- * the module's `policies`, or by a function that chooses one for each request. Several policies are one atomic step: all of them charge a request, or none.
+ * Limits a handler, or all handlers of a class: a route, a GraphQL resolver, a message handler. It takes policies, names of the
+ * module's `policies`, and functions that choose a policy for each request. Several policies are one atomic step: all of them
+ * charge a request, or none.
  *
  * A method's decorator replaces that of its class, and the class's replaces the module's `defaults`. With `{ defaults: 'keep' }`
  * as the last argument the defaults stay.

@@ -6,8 +6,8 @@ import { decorate, expectParentheses } from './decorate.js';
  * Leaves a handler, or all handlers of a class, unlimited: neither the class's policies nor the module's `defaults` apply.
  * `@RateLimit` on a method of a skipped class limits that method.
  *
- * With names it leaves out these policies alone: of the module's `defaults` and, on a method, of those that its class has. A name
- * that none of them has stops the boot.
+ * With names, only these policies do not apply: of the module's `defaults` and, on a method, of its class. A name that no such
+ * policy has stops the boot.
  *
  * @param names of policies; default all of them
  * @throws {RateLimitConfigError} without parentheses, for a name that is no text, and beside another rate limit decorator

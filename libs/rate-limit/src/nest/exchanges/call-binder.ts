@@ -10,8 +10,8 @@ import type { PolicySource } from '../types.js';
 import { CALL_INTERCEPTOR } from './call.interceptor.js';
 
 /**
- * Binds the interceptor for outcomes to the handlers whose policies need it, and to no other: a request that uses none pays
- * nothing. It binds while Nest makes the providers: routes and message handlers read the metadata later.
+ * Binds the interceptor for outcomes only to handlers whose policies need it: other requests pay nothing. It binds while Nest
+ * creates the providers, because routes and message handlers read the metadata later.
  */
 @Injectable()
 export class CallBinder {
@@ -61,7 +61,7 @@ function isSettled(policy: PolicySource | undefined): boolean {
   return countIf !== undefined || settle !== undefined;
 }
 
-/** First of the method's own interceptors, so that it sees all of what they do. */
+/** Binds the interceptor before the method's own ones, so that it sees what they change. */
 function bind(handler: object): void {
   const bound = (Reflect.getMetadata(INTERCEPTORS_METADATA, handler) as readonly unknown[] | undefined) ?? [];
   if (bound.includes(CALL_INTERCEPTOR)) return;

@@ -3,8 +3,8 @@ import { defer, finalize, map, type Observable, tap } from 'rxjs';
 import { Call } from './call.js';
 
 /**
- * Tells a call what its handler returns or throws, and when it has ended. It keeps nothing, so that one object serves all
- * applications: the metadata of a handler outlives them.
+ * Reports to a call what its handler returns or throws, and when it ends. The interceptor has no state, so that one object
+ * serves all applications: a handler's metadata outlives an application.
  */
 class CallInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -16,7 +16,7 @@ class CallInterceptor implements NestInterceptor {
       const handled = next.handle();
       return call.iterates ? handled.pipe(map((value: unknown) => call.returned(value))) : handled;
     }).pipe(
-      // Neither `subscribe` nor `finalize` of it: rxjs has them from 7.3 on, and Nest takes 7.1.
+      // `subscribe` and `finalize` of `tap` are not used: they need rxjs 7.3, and Nest allows 7.1.
       tap({
         next: (value: unknown) => {
           isAnswered = true;

@@ -3,19 +3,19 @@ import { tracked } from './iteration.js';
 
 const CALL = Symbol('rate limit call');
 
-/** The handlers of the module's middleware: their requests come to another handler. */
+/** The handlers of the module's middleware: their requests reach another handler later. */
 export const BEFORE_ROUTING = new WeakSet<object>();
 
-/** What hears of one call of a handler. */
+/** A listener to one call of a handler. */
 export interface CallListener {
   began?(): void;
   ended(): void;
 }
 
-/** What the interceptor of a handler tells of one call, for those who wait for its end. */
+/** One call of a handler, as its interceptor reports it to listeners. */
 export class Call {
   error: unknown;
-  /** What the handler returned; of a stream the last value. */
+  /** What the handler returned; for a stream, the last value. */
   value: unknown;
   /** Whether the handler has ended, or was left out. */
   isOver = false;
@@ -31,20 +31,23 @@ export class Call {
   /** @param handler undefined for a request that has not been routed yet */
   private constructor(private handler: object | undefined) {}
 
-  /** The call of the context's handler that somebody waits for. HTTP has it on the request, other contexts on the arguments. */
+  /**
+   * The call of the context's handler, if a listener waits for it. It is kept on the request for HTTP, and on the arguments in
+   * other contexts.
+   */
   static of(context: ExecutionContext): Call | undefined {
     const first = (placeOf(context) as { readonly [CALL]?: Call })[CALL];
     if (first === undefined) return undefined;
     const handler = context.getHandler();
     if (BEFORE_ROUTING.has(handler)) return first;
-    // The middleware waits for the first handler that the request comes to.
+    // The middleware waits for the first handler that the request reaches.
     first.handler ??= handler;
     let call: Call | undefined = first;
     while (call !== undefined && call.handler !== handler) call = call.other;
     return call;
   }
 
-  /** The call of the context's handler, made for the first who waits for it. */
+  /** The call of the context's handler, created for its first listener. */
   static for(context: ExecutionContext): Call {
     const known = Call.of(context);
     if (known !== undefined) return known;
@@ -94,9 +97,9 @@ export class Call {
   }
 
   /**
-   * The handler has ended. Its call goes on while its result is iterated.
+   * Notes that the handler has ended. Its call continues while its result is iterated.
    *
-   * @param wasStopped whether nobody waited for its answer any more, as after the timeout of another interceptor
+   * @param wasStopped whether its answer was no longer awaited, for example after another interceptor's timeout
    */
   handled(wasStopped = false): void {
     if (this.isIterating) return;
@@ -104,7 +107,7 @@ export class Call {
     this.end();
   }
 
-  /** The handler is not called: the guard rejects the request after it was charged. */
+  /** Notes that the handler is not called: the guard rejects the request after it was charged. */
   abandoned(): void {
     this.end();
   }

@@ -5,7 +5,7 @@ import type { EndListener, Exchange } from '../../engine/requests/exchange.js';
 import type { Outcome } from '../../policy/outcome.js';
 import type { Call } from './call.js';
 
-/** Tells a listener once how a request ended, with what its call is known to have returned or thrown by then. */
+/** Tells a listener once how a request ended, with what its call has returned or thrown by then. */
 export class Ending {
   private readonly since = performance.now();
   private isTold = false;
@@ -45,7 +45,7 @@ export class ResponseExchange implements Exchange {
 
 /**
  * A call that ends with its handler, with the iteration of what the handler returned, or when its client leaves before. A call
- * whose handler is never called, because another guard rejects it, has no end that anybody could see.
+ * whose handler is never called, because another guard rejects it, has no visible end.
  */
 export class CallExchange implements Exchange {
   constructor(

@@ -1,4 +1,4 @@
-/** What hears of one iteration. */
+/** A listener to one iteration. */
 export interface IterationListener {
   next(value: unknown): void;
   failed(error: unknown): void;
@@ -7,8 +7,8 @@ export interface IterationListener {
 }
 
 /**
- * Wraps an iteration so that a listener learns its end; undefined for a value that cannot be iterated. It ends when its consumer stops,
- * and does not wait for the source to agree: a generator that awaits something takes a `return()` only afterwards.
+ * Wraps an iteration so that a listener learns its end; undefined for a value that cannot be iterated. It ends when its
+ * consumer stops, without waiting for the source: a generator that is awaiting something handles `return()` only afterwards.
  */
 export function tracked(value: unknown, listener: IterationListener): AsyncIterableIterator<unknown> | undefined {
   if (!isAsyncIterable(value)) return undefined;

@@ -8,7 +8,7 @@ import { requestOf } from './http-context.js';
 import type { HasGone } from './identities.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
 
-/** What the lists say of an address: `'allow'` beats `'block'`. */
+/** The list that an address is in: `'allow'` beats `'block'`. */
 export type Listed = 'allow' | 'block' | 'neither';
 
 /** Counts the requests whose address is in a list. */
@@ -47,7 +47,7 @@ export class AddressLists {
   }
 
   /**
-   * What the lists say of a request's address. A request over something without addresses is in neither.
+   * The list that a request's address is in. A request on a transport without addresses is in neither.
    *
    * @throws {ClientGoneError} when the client has closed the connection, so that there is no address: it may be a blocked one
    */

@@ -10,12 +10,12 @@ type Hook = (request: object, response: object, next: (error?: unknown) => void)
 
 /**
  * Calls `middleware` for every request before anything else. Nest's `MiddlewareConsumer` comes too late: body parsers have
- * rejected requests, CORS has answered preflights, and paths that match no pattern have passed by. Over Fastify even the hook
- * for CORS comes before all hooks but the adapter's own.
+ * rejected requests, CORS has answered preflights, and paths that match no pattern were skipped. Over Fastify even the hook for
+ * CORS comes before all hooks but the adapter's own.
  *
- * The adapter holds one hook: a hook that the application has set, or sets later, still runs, before the middleware. Its failure
- * rejects the request, and only its first call of `done` counts, as Nest 12 has it: over Express, Nest 11 lets a second call
- * pass the request by whatever has not answered yet.
+ * The adapter holds one hook: a hook that the application has set, or sets later, still runs, before the middleware. If that
+ * hook fails, the request is rejected. Only its first call of `done` counts, as in Nest 12: with Express, Nest 11 would let a
+ * second call pass the request before the middleware has decided.
  *
  * @returns false when the platform is neither Express nor Fastify
  */

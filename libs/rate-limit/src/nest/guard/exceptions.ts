@@ -79,7 +79,7 @@ export class RateLimitAddressBlockedException extends ForbiddenException {
   }
 }
 
-/** Whether the guard would throw it, by itself. */
+/** Whether the guard throws this exception itself. */
 export function isRateLimitException(
   error: unknown,
 ): error is
@@ -97,7 +97,7 @@ export function isRateLimitException(
 
 const CLIENT_GONE = new RateLimitUnavailableException(ClientGoneError.instance.message, 1);
 
-/** Whether the exception answers a client that has gone. */
+/** Whether the exception is for a client that has left. */
 export function isForNobody(exception: unknown): boolean {
   return exception === CLIENT_GONE;
 }

@@ -8,8 +8,8 @@ import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
 
 /**
- * The steps that a subclass of `RateLimitGuard` overrides. What a step throws or rejects with is the request's answer. One that does
- * not settle within the deadline must not hold the request up.
+ * Calls the methods that a subclass of `RateLimitGuard` overrides. If one throws or rejects, the request is answered with that
+ * error. If one does not settle within the deadline, the request does not wait for it.
  */
 export class GuardSteps {
   constructor(private readonly runtime: Pick<RateLimitRuntime, 'functions' | 'identities'>) {}
@@ -24,7 +24,7 @@ export class GuardSteps {
     return false;
   }
 
-  /** The identity's tag; without an answer the request follows the policy's `onMissingIdentity`. */
+  /** The identity's tag. If the method does not answer, the policy's `onMissingIdentity` applies. */
   tag(
     guard: object,
     answer: unknown,
@@ -44,13 +44,13 @@ export class GuardSteps {
     );
   }
 
-  /** Settles when `refuse` has answered, or not in time. */
+  /** Settles when `refuse` has answered, or at the deadline. */
   refusal(guard: object, answer: PromiseLike<unknown>): Promise<unknown> {
     const warning = `${nameOf(guard)}.refuse failed, the request gets the answer of the library`;
     return this.runtime.functions.step<unknown>('problem', warning, answer, () => undefined);
   }
 
-  /** Notes what `setHeaders` does later: nothing waits for it. */
+  /** Logs a later failure of `setHeaders`, which is not awaited. */
   watch(guard: object, answer: unknown): void {
     // Fastify's response has a method `then` as well.
     if (answer === undefined || !types.isPromise(answer)) return;

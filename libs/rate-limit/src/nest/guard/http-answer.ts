@@ -21,7 +21,7 @@ interface NodeResponse {
  * Sets the headers that the module's options ask for on the response to an allowed or rejected request. No cache may store a
  * rejection (RFC 6585, section 4).
  *
- * @param beside makes them fit those that the response has already; default they take their place
+ * @param beside combines them with the headers that the response already has; default replaces those
  */
 export function setDecisionHeaders(
   adapter: AbstractHttpAdapter,
@@ -65,7 +65,7 @@ function setHeaders(adapter: AbstractHttpAdapter, response: unknown, headers: re
   }
 }
 
-/** A `Cache-Control` of the application that forbids it as well stays. */
+/** Forbids caches to store the response. A `Cache-Control` of the application that forbids it, too, stays. */
 function forbidStoring(adapter: AbstractHttpAdapter, response: unknown): void {
   const given = givenHeader(adapter, response, 'Cache-Control');
   if (given === undefined || !/\bno-store\b/i.test(given)) setHeader(adapter, response, 'Cache-Control', 'no-store');

@@ -15,7 +15,7 @@ export function responseOf(context: ExecutionContext): unknown {
   return isHttp(context) ? context.getArgByIndex<unknown>(1) : (context as ContextView).response;
 }
 
-/** Whether it is a context of HTTP. The guard and the functions of policies get each other one as a `ContextView`. */
+/** Whether the context is HTTP. The guard and policy functions get any other context as a `ContextView`. */
 export function isHttp(context: ExecutionContext): boolean {
   return context.getType() === 'http';
 }

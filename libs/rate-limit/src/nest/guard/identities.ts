@@ -46,7 +46,7 @@ export function ipIdentity(options: { ipv6Prefix?: number } = {}): SyncIdentityR
   return addressResolver(options);
 }
 
-/** The identity chain of the module. Without resolvers it counts addresses alone: clients can invent all other identities. */
+/** The identity chain of the module. Without resolvers it counts addresses only: clients can invent all other identities. */
 export function identityChain(
   { identity = [], onMissingIdentity }: Pick<CheckedOptions, 'identity' | 'onMissingIdentity'>,
   calls: IdentityCalls,
@@ -76,7 +76,7 @@ function hasConnection(context: ExecutionContext): boolean {
   return isHttp(context) || requestOf(context).socket !== undefined;
 }
 
-/** One state for all senders would be an outage for all of them as soon as one sends too much. */
+/** The error for a request without an address. With one shared state, a single sender could use up the limit of all. */
 function unaddressed(context: ExecutionContext): RateLimitConfigError {
   return new RateLimitConfigError(
     handlerNameOf(context.getClass(), context.getHandler()),

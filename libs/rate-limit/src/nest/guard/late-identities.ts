@@ -18,9 +18,9 @@ interface Suspect {
   asked: boolean;
 }
 
-/** Between two suspects, and how long one is kept that has shown nothing: its guards may take their time. */
+/** Milliseconds between two suspects, and for which a suspect without an identity is kept: its guards may be slow. */
 const INTERVAL_MS = 1000;
-/** Warnings that are logged. Functions may make up any number of policies. */
+/** The most warnings to log: functions may create any number of policies. */
 const MAX_WARNED = 1000;
 
 /** How authentication gets in front of the rate limit. */
@@ -32,7 +32,8 @@ export const WAYS_OUT =
  * Finds out whether requests that counted by their address were authenticated later. Such a request proves that authentication runs
  * after the rate limit: a request that stays without an identity proves nothing, because users may be optional.
  *
- * It keeps one request at a time, and looks at it when the next one lacks its identity: it needs no timer, and knows no transport.
+ * It keeps one request at a time, and looks at it when the next one lacks its identity. So it needs no timer, and does not
+ * depend on a transport.
  */
 export class LateIdentities implements MissingIdentities<ExecutionContext> {
   private suspect: Suspect | undefined;
@@ -60,7 +61,7 @@ export class LateIdentities implements MissingIdentities<ExecutionContext> {
     if (suspect !== undefined && suspect.context !== context) {
       const isOld = now - suspect.takenMs >= INTERVAL_MS;
       if (suspect.asked && !isOld) return;
-      // Not within the request that brings it here.
+      // Asked outside of the current request, which must not wait for it.
       this.isAsking = true;
       setImmediate(() => void this.ask(suspect, isOld));
       return;

@@ -61,7 +61,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
 
   override catch(caught: Caught, host: ArgumentsHost): unknown {
     const exception = toHttpException(caught) as Answered;
-    // Nest's handlers of other protocols go on as without a filter when one returns nothing.
+    // In other protocols, Nest continues as without a filter if the filter returns undefined.
     if (host.getType() !== 'http') return this.runtime.contexts.of(host.getType())?.caught?.(exception, host);
     this.answer(exception, host);
     return undefined;

@@ -145,7 +145,7 @@ export class RateLimitGateways implements OnModuleInit {
     return bound.find((guard): guard is RateLimitGuard => guard instanceof RateLimitGuard);
   }
 
-  /** The client is told the body of a rejection, and nothing of other errors. Whatever fails, its connection ends. */
+  /** Ends a client's connection. Sends it the body of a rejection, and nothing about other errors. */
   private turnAway(client: WsClient, error: unknown): void {
     try {
       const told = Object(error) as { getError?(): unknown; getResponse?(): unknown };
@@ -159,7 +159,7 @@ export class RateLimitGateways implements OnModuleInit {
   }
 }
 
-/** Tells those who wait for the connection's end that its handler has run. */
+/** Notifies listeners to the connection's end that its handler has run. */
 function handled(context: ExecutionContextHost, returned: unknown): unknown {
   const call = Call.of(context);
   if (call === undefined) return returned;

@@ -62,7 +62,7 @@ export class RateLimitGuard implements CanActivate {
   @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime;
   @Inject(HttpAdapterHost) protected readonly adapterHost!: HttpAdapterHost;
   private trustsHop: TrustsHop | undefined;
-  /** How many calls wait, by what they wait for. */
+  /** The number of calls that wait for each promise. */
   private readonly arriving = new WeakMap<object, number>();
   private admission: Admission<ExecutionContext> | undefined;
   private ownChargeMaker: RequestCharges | undefined;
@@ -84,14 +84,14 @@ export class RateLimitGuard implements CanActivate {
     return !RequestRecord.of(requestOf(context)).isFirstGuard(route) || this.limitUnlessListed(route, context);
   }
 
-  /** Requests for which it is true are not counted by any policy. */
+  /** Returns true for requests that no policy counts. */
   protected shouldSkip(_context: ExecutionContext): boolean | Promise<boolean> {
     return false;
   }
 
   /**
-   * The identity that the policy counts: what stands between the braces of its key. `identityTag` of a `{ kind, value }` makes
-   * one.
+   * Returns the tag of the identity that the policy counts, as keys contain it between braces. The function `identityTag` makes
+   * a tag from `{ kind, value }`.
    *
    * @param resolved the identities that other policies of the request have found. Pass it to `super`: without it, resolvers are
    *   asked again.
@@ -147,8 +147,8 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /**
-   * @internal Limits a request by the policies of its route, or by those of the middleware. What needs no waiting is not
-   * awaited: every request would pay for the promise.
+   * @internal Limits a request by the policies of its route, or by those of the middleware. Synchronous steps are not awaited:
+   *   every request would pay for the promise.
    */
   limitUnlessSkipped(route: Route, context: ExecutionContext): Answer<boolean> {
     if (this.runtime === undefined) throw notInjected(this);
@@ -183,8 +183,8 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /**
-   * Waits for what comes before a call, such as the decision on its connection. As many calls may wait for one as may wait of one
-   * client: a connection that waits for its slot may bring any number of messages.
+   * Waits for what comes before a call, such as the decision on its connection. `maxWaitingPerClient` bounds the calls that
+   * wait for one promise: a connection that waits for its slot may bring any number of messages.
    */
   private async waitUntil(opened: Promise<unknown>, context: ExecutionContext, adapter: ContextAdapter): Promise<void> {
     const waiting = this.arriving.get(opened) ?? 0;
@@ -217,7 +217,7 @@ export class RateLimitGuard implements CanActivate {
 
   private limitBy(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<boolean> {
     let charges: Answer<readonly PolicyCharge[]>;
-    // Not by `attempt`: every request passes here, and would pay for its functions.
+    // `attempt` is not used here: every request would pay for its closures.
     try {
       charges = this.chargesOf(policies, context);
     } catch (error) {
@@ -230,7 +230,7 @@ export class RateLimitGuard implements CanActivate {
     );
   }
 
-  /** The charges that shadows have not left out. Those that have to be waited for are made side by side. */
+  /** Makes the charges of a request, without shadows that leave it out. Asynchronous charges are made in parallel. */
   private chargesOf(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<readonly PolicyCharge[]> {
     const resolved = policies.length > 1 ? new ResolvedIdentities() : undefined;
     let made: MadeCharge[] | undefined;
@@ -241,7 +241,7 @@ export class RateLimitGuard implements CanActivate {
         charge = this.chargeMaker.make(policies[i]!, context, resolved);
       } catch (error) {
         if (!waits) throw error;
-        charge = Promise.reject(error); // no promise before it is left alone
+        charge = Promise.reject(error); // earlier promises must not stay unhandled
       }
       if (charge === undefined) continue;
       waits ||= isPromise(charge);
@@ -256,7 +256,7 @@ export class RateLimitGuard implements CanActivate {
   private get chargeMaker(): RequestCharges {
     return (this.ownChargeMaker ??= new RequestCharges(this.runtime, (policy, context, resolved) => {
       const tag = this.identityTag(policy, context, resolved);
-      // The functions that the library's own step asks have their deadlines.
+      // In the library's own method, each function has a deadline of its own.
       const isOwn = typeof tag === 'object' && this.identityTag !== RateLimitGuard.prototype.identityTag;
       return isOwn ? this.steps.tag(this, tag, policy, context, resolved) : tag;
     }));
@@ -308,7 +308,7 @@ export class RateLimitGuard implements CanActivate {
     } catch (error) {
       return answered(readable(error));
     }
-    // A step that throws nothing must not let the request pass.
+    // A method that throws nothing must not let the request pass.
     return isPromise(answer) ? this.steps.refusal(this, answer).then(refused, answered) : refused();
   }
 
@@ -328,13 +328,13 @@ export class RateLimitGuard implements CanActivate {
   }
 }
 
-/** The life of an HTTP request. */
+/** The exchange of an HTTP request. */
 function exchangeOf(context: ExecutionContext): Exchange {
   const [request, response] = [requestOf(context), responseOf(context)];
   return new ResponseExchange(request, response, Call.for(context), httpClient(request, response));
 }
 
-/** A rejection as the context's clients understand it. Errors of the application stay as they are. */
+/** Converts a rejection to the error that the context's clients get. Errors of the application stay as they are. */
 function inWordsOf(context: ExecutionContext, error: unknown): unknown {
   return context instanceof ContextView && isRateLimitException(error) ? context.toError(error) : error;
 }

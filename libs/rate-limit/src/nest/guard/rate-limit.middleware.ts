@@ -14,7 +14,7 @@ import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Route } from '../routes/route-policies.js';
 import { RateLimitLogger } from '../module/logger.js';
 
-/** A `RateLimitGuard` that the application does not replace, as its tests may replace the one for routes. */
+/** The token of a `RateLimitGuard` for the middleware, which stays when a test replaces the guard of routes. */
 export const PLAIN_GUARD = Symbol('RateLimitGuard of the middleware');
 
 /**
@@ -92,8 +92,8 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
   }
 
   /**
-   * The guard that is bound for all routes, a subclass first. Where none is, a subclass that the application provides, else the
-   * library's own. It is looked for at the first request: `useGlobalGuards` comes after boot.
+   * The guard that is bound for all routes, a subclass first. If none is bound: a subclass that the application provides, else
+   * the library's own guard. It is searched at the first request: `useGlobalGuards` comes after boot.
    */
   private guardOfApplication(): RateLimitGuard {
     const global = globalGuards(this.application);
@@ -121,7 +121,7 @@ function isSubclass(metatype: unknown): boolean {
   return typeof metatype === 'function' && metatype.prototype instanceof RateLimitGuard;
 }
 
-/** For the platforms nothing, 0 and `'route'` are no errors: what a function throws must not let the request through. */
+/** The platforms take undefined, 0 and `'route'` for no error. Whatever a function throws must not let the request through. */
 function asError(thrown: unknown): object {
   const known = readable(thrown);
   return typeof known === 'object' && known !== null

@@ -27,7 +27,7 @@ export class RequestCharges {
   ) {}
 
   /**
-   * The charge of one policy. What needs no waiting is not awaited.
+   * Makes the charge of one policy: without a promise, if all its functions are synchronous.
    *
    * @throws what the step that finds the identity throws; a shadow leaves the request out then
    */
@@ -41,7 +41,7 @@ export class RequestCharges {
     );
   }
 
-  /** A request without an identity is no failure. */
+  /** Leaves a request out of a shadow. A missing identity is not counted as a failure. */
   private leaveOut({ name }: BoundPolicy, thrown: unknown): undefined {
     const error = readable(thrown);
     if (error instanceof IdentityMissingError || error instanceof ClientGoneError) return;

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { withHelp } from '../../util/error-codes.js';
 import { RateLimitLogger } from './logger.js';
 
-/** One loading of the package. Another format, version or folder of it has classes of its own. */
+/** One loaded copy of the package. A copy in another format, version or folder has its own classes. */
 export interface Copy {
   readonly format: string;
   /** The file that was loaded. */
@@ -25,8 +25,9 @@ export const THIS_COPY: Copy = {
 copies.set(textOf(THIS_COPY), THIS_COPY);
 
 /**
- * Warns if this process has loaded several copies of the package, as the application boots. Decorators of any copy limit: they
- * leave their metadata under one name. Classes differ: Nest then does not find what is injected, and a filter catches nothing.
+ * Warns if this process has loaded several copies of the package, as the application boots. Decorators of any copy work,
+ * because all copies use one metadata key. Classes differ: Nest then does not find what is injected, and a filter catches
+ * nothing.
  */
 export function warnOfCopies(): void {
   const own = textOf(THIS_COPY);
@@ -50,7 +51,7 @@ export function textOf({ format, file }: Copy): string {
   return `${format} from ${file}`;
 }
 
-/** `import.meta` would say it, but esbuild warns of it in CommonJS. */
+/** The file of this module. `import.meta` is not used, because esbuild warns about it in CommonJS. */
 function thisFile(): string {
   const { stackTraceLimit } = Error;
   // oxlint-disable-next-line unbound-method -- it is put back, not called

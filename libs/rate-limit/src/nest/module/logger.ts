@@ -3,8 +3,8 @@ import type { Logger } from '../../util/logger.js';
 import { notify } from '../../util/notify.js';
 
 /**
- * Nest's logger, under the name of the library. A logger of the application that throws or rejects loses its line: a log line must
- * not be the outage.
+ * Nest's logger, under the name of the library. If the application's logger throws or rejects, only its line is lost: a log
+ * line must not cause an outage.
  */
 export class RateLimitLogger extends NestLogger implements Logger {
   constructor(context = 'RateLimit') {

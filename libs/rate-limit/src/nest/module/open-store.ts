@@ -32,8 +32,8 @@ interface OpenedStore {
 }
 
 /**
- * The token of a store that decides in place of the one that the module's options ask for: null unless a test overrides it. No
- * connection is opened then.
+ * The token of a store that replaces the one in the module's options. It is null unless a test overrides it: then no connection
+ * is opened.
  */
 export const RATE_LIMIT_STORE = Symbol.for('nestjs-floodgate: the store that decides');
 
@@ -52,7 +52,7 @@ const NEED_REDIS: readonly Option[] = [
   'connect',
 ];
 
-/** Options that only a store itself can honour, each with the right way. */
+/** Options that only the store itself can apply, each with the place to set them. */
 const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
   clock: "give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
   maxSkew: "give it to the store itself, as in new RedisStore(client, { clock: 'app', maxSkew: '200ms' })",
@@ -64,7 +64,7 @@ const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
 /**
  * The store of the module's options, not connected yet.
  *
- * @throws {RateLimitConfigError} for a given option that this store cannot honour
+ * @throws {RateLimitConfigError} for a given option that this store cannot apply
  */
 export async function openStore(
   options: CheckedOptions,
@@ -196,8 +196,8 @@ async function redisStore(
 }
 
 /**
- * Overrides are kept where the limits are, if the store has a place for them. Otherwise they live in this process, by the clock of
- * a store that tests drive.
+ * The log of overrides. It is kept beside the limits if the store has a place for it, otherwise in this process. There it uses
+ * the store's clock, if that is a test's.
  */
 function overrideLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): OverrideLog {
   const { overrideLog } = traitsOf(store);
@@ -236,7 +236,7 @@ function duplicated(redis: CheckedOptions['redis']): string {
     : `; on a duplicate of the client that was given, which differs in ${changed.join(', ')}`;
 }
 
-/** Says before the first outage what the default means in one. */
+/** A warning at boot of what the default `localShare` means in an outage. */
 function wholeLimits({ onStoreFailure, localShare }: CheckedOptions): string {
   if (onStoreFailure !== 'local' || localShare !== 1) return '';
   return '; while Redis is unavailable each process admits every whole limit (set localShare to the number of processes)';

@@ -87,9 +87,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly leases: Leases;
   readonly pending: PendingCharges;
   readonly contexts: Contexts;
-  /** What operations of several handlers were charged. */
+  /** The records of operations with several handlers. */
   readonly operations = new Operations();
-  /** What shapes the headers of decisions. */
+  /** The settings of the headers of decisions. */
   readonly headers: HeaderSettings;
   /** Sees every limited request. */
   readonly forwarded: ForwardedWatch;
@@ -189,7 +189,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 
   /**
-   * @param override decides in place of the store that the options ask for; none is opened then
+   * @param override a store that replaces the one in the options: then no connection is opened
    * @param isGuarded whether the guard stands before a handler
    */
   static async create(
@@ -200,7 +200,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     override: RateLimitStore | null,
     isGuarded: GuardCheck,
   ): Promise<RateLimitRuntime> {
-    // Nest calls no hook of a module that is loaded lazily, so the check of `onModuleInit` would not come.
+    // Nest calls no hooks of a lazily loaded module, so the check in `onModuleInit` would not run.
     expectAlone([...runtimesOf(discovery), THIS_COPY]);
     const logger = new RateLimitLogger();
     const monitor = new Monitor(options, logger);
@@ -236,7 +236,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     await this.opened.store.connect?.();
     await this.overrideWatch.start();
-    // An outage may begin with a request, and a value that is awaited would come after it.
+    // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
     if (!this.traits.isLocal) this.fallback.noteProcesses();
     this.logger.log(this.opened.description);
   }
@@ -303,14 +303,14 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     );
   }
 
-  /** The metrics count a policy from zero on, not from its first request. */
+  /** Registers a policy in the metrics, so that its counters begin at zero and not at its first request. */
   private expect(policy: BoundPolicy, where: string): void {
     this.monitor.policies.of(policy);
     if (asksForKind(policy)) this.monitor.expectIdentities(policy.name);
     this.warnOfPlaces(policy, where);
   }
 
-  /** A store of the application may not know every option of policies. */
+  /** Checks that the store knows the policy's options: an application's store may not know all. */
   private expectSupport(policy: ParsedPolicy<ExecutionContext>, where: string): void {
     const lack = lackOf(this.traits, policy) ?? (policy.candidate && lackOf(this.traits, policy.candidate));
     if (lack !== undefined)
@@ -318,7 +318,10 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     if (policy.prefetch !== undefined && !this.traits.prefetch) this.expectPrefetch(policy, where);
   }
 
-  /** Prefetches end by the store's clock. In the process, or with a store that does not know of them, they would spare nothing. */
+  /**
+   * Checks that a policy's `prefetch` has an effect: in the process, or with a store that does not support it, it would save
+   * nothing.
+   */
   private expectPrefetch({ name }: ParsedPolicy<ExecutionContext>, where: string): void {
     const { whyNoPrefetch: why } = this.traits;
     if (why !== undefined) throw new RateLimitConfigError(`${where}, policy '${name}'`, why, 'FG_INVALID_POLICY');

@@ -17,8 +17,8 @@ import type { AddressFunction, IdentityResolver, Policy, PolicySource, ProblemFu
 export interface RateLimitModuleOptions {
   /**
    * The Redis that keeps the limits for all processes: a `redis://` or `rediss://` URL or ioredis options, which the module
-   * opens and closes, or a `Redis` or `Cluster` client, of which the module uses a duplicate and leaves the client open.
-   * Without it, and without `store`, each process counts for itself.
+   * opens and closes, or a `Redis` or `Cluster` client, which the module duplicates and leaves open. Without it, and without
+   * `store`, each process counts for itself.
    */
   redis?: string | RedisConnectionOptions | RedisClient | undefined;
   /** A store of your own, or a `MemoryStore` or `RedisStore` with options. Not together with `redis`. */
@@ -39,8 +39,8 @@ export interface RateLimitModuleOptions {
    */
   middleware?: readonly PolicySource[];
   /**
-   * The resolvers of identities: the first one that finds an identity counts. Default `[ipIdentity()]`. Add header identities
-   * only where a gateway sets these headers itself: clients that can send them get a fresh limit for each value.
+   * The resolvers of identities, in order. The first identity found is the one counted. Default `[ipIdentity()]`. Add header
+   * identities only where a gateway sets these headers itself: clients that can send them get a fresh limit for each value.
    *
    * @example identity: [apiKeyIdentity(), userIdentity(), ipIdentity()]
    */
@@ -58,8 +58,8 @@ export interface RateLimitModuleOptions {
    */
   onMissingIdentity?: OnMissingIdentity;
   /**
-   * Addresses that no policy counts: a list of addresses and CIDR ranges, or a function of the address. Default none. The address
-   * is that of `by: 'ip'`: it follows the platform's trust-proxy setting. It beats `blockList`.
+   * Addresses that no policy counts: a list of addresses and CIDR ranges, or a function of the address. Default none. The
+   * address is that of `by: 'ip'`: it follows the platform's trust-proxy setting. An address in both lists is allowed.
    *
    * A function that throws, rejects, returns no boolean or takes longer than `deadline` counts as not in the list.
    *
@@ -68,7 +68,7 @@ export interface RateLimitModuleOptions {
   allowList?: readonly string[] | AddressFunction;
   /**
    * Addresses that get a 403 (`RateLimitAddressBlockedException`) from every handler behind the guard, limited or not, and from
-   * `middleware`, before anything is charged. As `allowList` otherwise. Default none.
+   * `middleware`, before anything is charged. It takes the same values as `allowList`. Default none.
    *
    * @example blockList: (address) => abuse.isListed(address)
    */
@@ -142,8 +142,8 @@ export interface RateLimitModuleOptions {
   linger?: Duration;
   /**
    * What the boot does while Redis cannot decide, because it is out of reach or refuses (a wrong password, a missing right):
-   * `'retry'` (default) starts, tries again and goes by `onStoreFailure` meanwhile; `'required'` stops the boot, also where `redis` is
-   * not set. A database that is not there stops it in both cases.
+   * `'retry'` (default) starts, keeps trying and applies `onStoreFailure` meanwhile; `'required'` stops the boot, also if
+   * `redis` is not set. A missing database stops the boot in both cases.
    *
    * @example { redis: process.env.REDIS_URL, connect: 'required' }
    */
@@ -184,9 +184,9 @@ export interface RateLimitModuleOptions {
    */
   decisionSampling?: number;
   /**
-   * Whether `onDecision` learns whom the policies counted (`identities`): by the identity's tag, such as `'user:rider-1'` or
-   * `'ip:203.0.113.7'`, or by a `'hash'` of its value. Default none of them. An API key is a hash in both. A hash is a pseudonym: whoever
-   * can list your users or addresses can find them again.
+   * How `onDecision` names the identities that the policies counted (`identities`): by the identity's tag, such as
+   * `'user:rider-1'` or `'ip:203.0.113.7'`, or by a `'hash'` of its value. Default: not at all. An API key is a hash in both. A
+   * hash is a pseudonym: whoever can list your users or addresses can find them again.
    *
    * @example decisionIdentity: 'hash'
    */

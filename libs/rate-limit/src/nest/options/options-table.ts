@@ -116,7 +116,7 @@ export const MODULE_OPTIONS = {
   maxWaitingPerClient: whole(100, 1),
 } as const satisfies Record<keyof RateLimitModuleOptions, OptionRule>;
 
-/** A policy without a name could not be told from another one; a name and a function have names of their own. */
+/** Whether a source has a name: policies without one could not be told apart. Names and functions always have one. */
 function isNamed(source: unknown): boolean {
   return !isObject(source) || 'choose' in source || source.name !== undefined;
 }
@@ -140,7 +140,7 @@ function wrongAdapter(value: unknown, i: number, all: readonly unknown[]): strin
   return isObject(value) && value.type !== undefined ? `type ${shown(value.type)}` : shown(value);
 }
 
-/** The guard handles HTTP itself. */
+/** Whether a value is an adapter for `contexts`. `'http'` is not allowed, because the guard handles HTTP itself. */
 function isAdapter(value: unknown, i: number, all: readonly unknown[]): boolean {
   if (!hasMethods(value, ['isHandler', 'request']) || !isObject(value)) return false;
   const { type, handlers, place } = value;

@@ -1,6 +1,6 @@
 import type { BoundPolicy } from '../types.js';
 
-/** Policies that are known by name, with their sites. Functions may make up any number. */
+/** The most policies to know by name, with their sites: functions may create any number. */
 const MAX_KNOWN = 10_000;
 
 /** The policies that stand on routes, under their names, so that their states can be found without a route. */

@@ -31,7 +31,7 @@ export class KnownHandlers implements HandlerDirectory {
     return { chosen: staticPolicies === undefined, policies: unconditional };
   }
 
-  /** Anew at each call: modules can be loaded later. */
+  /** The handlers, listed anew at each call, because modules can be loaded later. */
   handlers(): readonly KnownHandler[] {
     const found = limitableHandlers(this.discovery, this.scanner, this.contexts);
     return Array.from(found, (one) => this.known(one));

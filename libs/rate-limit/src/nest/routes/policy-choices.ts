@@ -7,13 +7,13 @@ export interface Choice {
   readonly policies: readonly BoundPolicy[];
   /** Whether they take the place of a function that failed. */
   readonly isFallback: boolean;
-  /** Of policies that a function chose: what takes their place where they are wrong. Undefined where nothing can. */
+  /** For policies that a function chose: what replaces them if they are wrong. Undefined if nothing can. */
   readonly instead?: ((error: RateLimitConfigError) => Choice) | undefined;
 }
 
 /**
- * Replaces what functions chose and what cannot stand beside the others: a client may have a say in what a function returns, and a
- * route must not become an error by it.
+ * Replaces policies that functions chose and that conflict with others. A client may influence what a function returns, and
+ * must not turn the route into an error.
  *
  * @param site where the policies stand, for messages
  */

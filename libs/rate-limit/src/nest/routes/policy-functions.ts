@@ -22,7 +22,7 @@ export class PolicyFunctions {
     return policies.filter((_, i) => !skipped[i]);
   }
 
-  /** A cost function that fails charges what a policy without a cost charges. */
+  /** The cost of a request. If the cost function fails, it is that of a policy without a `cost`. */
   async costOf({ name, cost }: BoundPolicy, context: ExecutionContext): Promise<number> {
     if (typeof cost === 'number') return cost;
     return this.functions.call<number>(
@@ -46,7 +46,7 @@ export class PolicyFunctions {
       skipIf,
       context,
     );
-    // Nothing is what a missing user has for `isAdmin`.
+    // A function such as `user?.isAdmin` returns undefined for a missing user.
     if (typeof skips === 'boolean' || skips === undefined || skips === null) return skips === true;
     this.functions.failed('skipIf', warning, new TypeError(`it must return true or false, got ${shown(skips)}`));
     return false;

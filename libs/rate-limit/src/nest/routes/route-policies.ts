@@ -35,7 +35,7 @@ export interface Route {
   readonly policies: (context: ExecutionContext) => readonly BoundPolicy[] | Promise<readonly BoundPolicy[]>;
   /** The policies without a request, when no function chooses them. A `skipIf` may leave one of them out. */
   readonly staticPolicies: readonly BoundPolicy[] | undefined;
-  /** Those that no function chooses: all of them, or those that stand beside what functions choose. */
+  /** The policies that no function chooses: all of them, or the others beside chosen ones. */
   readonly unconditional: readonly BoundPolicy[];
 }
 
@@ -64,7 +64,7 @@ const MAX_WARNINGS = 1000;
 export class RoutePolicies implements RoutePolicySource {
   private readonly routes = new Map<Handler, Map<Type, Route | undefined>>();
   private readonly controllers = new Map<Type, string>();
-  /** Of routes and controllers together: a class may be named GET. */
+  /** The names of routes and controllers together: a class may be named GET. */
   private readonly names = new UniqueNames();
   private readonly places = new Map<Handler, Map<Type, string>>();
   private readonly warned = new Set<string>();
@@ -89,7 +89,7 @@ export class RoutePolicies implements RoutePolicySource {
       if (isChooser(policy)) continue;
       const where = `RateLimitModule, defaults[${i}]`;
       const parsed = named.parse(policy, where);
-      // Checked even where every route has policies of its own.
+      // Checked even if every route has policies of its own.
       if (parsed.scope === 'app') named.meanings.claim('app', parsed, where);
     }
   }
@@ -111,9 +111,9 @@ export class RoutePolicies implements RoutePolicySource {
   }
 
   /**
-   * What limits requests before they are routed, or undefined when that is nothing.
+   * The policies of the module's `middleware`; undefined without any.
    *
-   * @throws {RateLimitConfigError} for the first policy that cannot
+   * @throws {RateLimitConfigError} for the first policy that cannot be used there
    */
   beforeRouting(sources: readonly PolicySource[]): Route | undefined {
     if (sources.length === 0) return undefined;
@@ -230,11 +230,11 @@ export class RoutePolicies implements RoutePolicySource {
   }
 
   /**
-   * Asks a policy function. When the function fails, or returns no policy, its fallback takes its place. Where there is none, what
-   * is no policy is an error: else a client that has a say in it could choose not to be limited.
+   * Asks a policy function. When the function fails, or returns no policy, its fallback takes its place. Without a fallback, a
+   * returned value that is no policy is an error: a client that influences the function could otherwise avoid the limit.
    *
    * @param withoutDefaults names of the module's defaults that must not take its place
-   * @param without names that it must not bring in
+   * @param without names of policies that it must not choose
    */
   private choice(
     source: PolicyFunction | PolicyChoice,
@@ -335,7 +335,7 @@ export class RoutePolicies implements RoutePolicySource {
     if (this.identities.countsAddresses(policy)) this.warnOfLackOnce(policy.name, sharedPlans(policy, site.text));
   }
 
-  /** Once for a name: a policy of the module's `defaults` is bound to every route. */
+  /** Warns once for each name: a policy of the module's `defaults` is bound to every route. */
   private warnOfLack(policy: ParsedPolicy<ExecutionContext>, site: Site): void {
     const lack = this.identities.lackOf(policy);
     if (lack !== undefined) this.warnOfLackOnce(policy.name, `${site.text}: policy '${policy.name}' ${lack}`);
@@ -347,7 +347,7 @@ export class RoutePolicies implements RoutePolicySource {
     this.logger.warn(withHelp(message, 'FG_NO_RESOLVER'));
   }
 
-  /** A function may give a policy anew for every request. */
+  /** Logs a warning once: a function may create its policy anew for every request. */
   private warnOnce(message: string): void {
     if (this.warned.has(message) || this.warned.size >= MAX_WARNINGS) return;
     this.warned.add(message);

@@ -14,15 +14,15 @@ export type SourcePlace = 'method' | 'class' | 'defaults';
 export interface PlacedSource {
   readonly source: PolicySource;
   readonly place: SourcePlace;
-  /** Its place among those that were written together. */
+  /** Its index among the sources of one decorator, or of `defaults`. */
   readonly index: number;
-  /** How many these are. */
+  /** The number of these sources. */
   readonly of: number;
-  /** Names that a function must not bring in: they are skipped, or have another meaning at the handler. */
+  /** Names of policies that a function must not choose: they are skipped, or have another meaning at the handler. */
   readonly without: readonly string[];
 }
 
-/** What the decorators of a handler and its class, and the module's `defaults`, make of a handler. */
+/** The sources of a handler's policies: its decorators, those of its class, and the module's `defaults`. */
 export interface RouteSources {
   readonly sources: readonly PlacedSource[];
   readonly origin: PolicyOrigin;
@@ -30,7 +30,7 @@ export interface RouteSources {
   readonly skipped: readonly string[];
 }
 
-/** The one place that says which policies stand before a handler. */
+/** Determines which policies limit a handler. No other code decides this. */
 export function sourcesOf(type: Type, handler: Handler, defaults: readonly PolicySource[]): RouteSources {
   const [shared, own] = [decorationOf(type), decorationOf(handler)];
   const skippedByClass = namesOf(shared);
@@ -62,7 +62,7 @@ function placed(sources: readonly PolicySource[], place: SourcePlace): readonly 
   return sources.map((source, index) => ({ source, place, index, of: sources.length, without: [] }));
 }
 
-/** A function is kept: what it chooses is looked at for each request. */
+/** Leaves out policies with these names. Functions stay, because their choice is checked for each request. */
 function without(sources: readonly PlacedSource[], names: readonly string[]): readonly PlacedSource[] {
   if (names.length === 0) return sources;
   return sources.flatMap((one): readonly PlacedSource[] => {
@@ -148,12 +148,12 @@ function checkNamesOf(
   );
 }
 
-/** Handlers that one line of the log names. */
+/** The most handlers that one log line names. */
 const MAX_NAMED = 3;
 
 /**
- * Says which handlers have policies of their own in place of the module's `defaults`, and do not say that they want that;
- * undefined where there are none.
+ * Names the handlers whose own policies silently replace the module's `defaults`, without the option `defaults: 'replace'`;
+ * undefined if there are none.
  */
 export function replacedDefaults(
   handlers: readonly { readonly type: Type; readonly handler: Handler; readonly name: string }[],

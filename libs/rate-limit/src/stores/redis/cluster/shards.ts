@@ -11,7 +11,7 @@ interface Split {
   /** The algorithm of each shard. */
   readonly algorithm: Algorithm;
   /**
-   * The shard that requests of this turn ask first. Each process begins at another shard, so that all shards are used equally.
+   * The shard that requests of this turn ask first. Each process begins at a random shard, so that all shards are used equally.
    */
   first: number;
   /** The turn of the last request. */
