@@ -37,7 +37,7 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly maxCost: number;
   /**
    * Microseconds in which the limit is granted once: a window's length, or the time in which a bucket refills or drains its
-   * whole limit. Not always whole: for what clients are told, and never for a decision.
+   * whole limit. Not always a whole number: clients are told it, and no decision depends on it.
    */
   readonly window: number;
   /** Whether allowed requests wait for a departure slot. */

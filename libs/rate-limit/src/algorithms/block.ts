@@ -22,8 +22,8 @@ const OPEN: BlockLevel = { left: 0, count: 0 };
 /**
  * Counts the rejections of a policy, and blocks an identity after `after` of them: the twin of `lua/block.lua`.
  *
- * Rejections count together for `duration` from the first one on. The one that makes them enough begins a block of `duration`,
- * and nothing that is asked during the block makes it longer.
+ * Rejections count together for `duration` from the first one on. The last of `after` rejections begins a block of `duration`,
+ * which later requests do not extend.
  */
 export class BlockAlgorithm {
   readonly name = 'block';
@@ -52,7 +52,7 @@ export class BlockAlgorithm {
     };
   }
 
-  /** What a full memory store compares: a blocked identity has taken all of it. */
+  /** The limit that a full memory store compares with: a blocked identity has used all of it. */
   get limit(): number {
     return this.after;
   }

@@ -124,7 +124,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     return Math.ceil((debt - (this.full - cost * this.ticksPerToken)) / this.ticksPerMicrosecond);
   }
 
-  /** Microseconds in which the bucket pays off a debt without overdraft. No receipt is worth anything after them. */
+  /** Microseconds in which the bucket pays off a debt without overdraft. After that time a receipt refunds nothing. */
   get longestDebt(): number {
     return Math.ceil(this.full / this.ticksPerMicrosecond);
   }

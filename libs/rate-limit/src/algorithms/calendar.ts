@@ -30,7 +30,7 @@ export function isCalendarUnit(value: unknown): value is CalendarUnit {
   return CALENDAR_UNITS.includes(value as CalendarUnit);
 }
 
-/** Of the names of the IANA database. */
+/** The longest name of a time zone that is looked up. */
 const MAX_ZONE_NAME = 64;
 
 /**
@@ -65,7 +65,7 @@ export function timeZones(): ReadonlySet<string> {
   return zones;
 }
 
-/** By their zones: one takes some 20 kB, and the policies of many plans have the same zones. */
+/** The formats by zone: one takes some 20 kB, and the policies of many plans have the same zones. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function datesOf(timeZone: string): Intl.DateTimeFormat {
@@ -84,8 +84,8 @@ function datesOf(timeZone: string): Intl.DateTimeFormat {
 }
 
 /**
- * The windows of a calendar in a time zone. A window begins with the first instant of its first local date, so that no instant
- * is in two windows, and none in no window, whatever the zone's clocks do at midnight.
+ * The windows of a calendar in a time zone. A window begins with the first instant of its first local date, so that every
+ * instant is in exactly one window, whatever the zone's clocks do at midnight.
  *
  * Instants are whole microseconds. The rules of time zones are those of the process (`process.versions.tz`).
  */

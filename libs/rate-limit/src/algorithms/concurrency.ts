@@ -73,7 +73,7 @@ class ConcurrencyLease implements Lease {
 }
 
 export interface RenewalLevel extends LogLevel {
-  /** How many leases end with the renewed one, and have not ended. From Redis: infinite if they suffice. */
+  /** The number of held leases that end at the same instant as the renewed one. From Redis: infinite if they suffice. */
   readonly held: number;
   /** The leases that move to now. */
   readonly moved: number;
@@ -100,7 +100,7 @@ class LeaseRenewal extends Concurrency {
     return { ...level, held, moved: 0 };
   }
 
-  /** A lease is renewed even where the limit was lowered meanwhile: its request runs. */
+  /** A lease is renewed even if the limit was lowered meanwhile: its request is running. */
   override fits(level: RenewalLevel, cost: number): boolean {
     return level.held >= cost || super.fits(level, cost);
   }
@@ -116,7 +116,7 @@ class LeaseRenewal extends Concurrency {
     return super.write({ ...level, end: level.end - level.moved }, now, log);
   }
 
-  /** The places of the log before and behind the leases that end with the renewed one. */
+  /** The log's places before and after the leases that end at the same instant as the renewed one. */
   private before({ instants, first }: Log): number {
     return upTo(instants, this.instant - 1, first);
   }

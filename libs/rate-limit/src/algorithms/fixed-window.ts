@@ -23,7 +23,7 @@ export const FIXED_WINDOW = {
   withPrefetch: (windows): Algorithm => windows,
 } as const satisfies AlgorithmDefinition;
 
-/** What people write for the units. */
+/** Common spellings of the units. */
 const UNITS_IN_WORDS: ReadonlyMap<string, string> = new Map([
   ['daily', 'day'],
   ['weekly', 'week'],
@@ -48,7 +48,7 @@ function readCalendar(window: unknown): Calendar | 'none' {
       `must have calendar: 'day', 'week' or 'month', got calendar: ${shown(calendar)}${guess && `.${guess}`}`,
     );
   }
-  // Each request's zone makes another algorithm. This one counts where its function fails.
+  // Each zone has an algorithm of its own. This one is for requests whose function fails.
   if (typeof timeZone === 'function') return new Calendar(calendar, 'UTC');
   if (!isTimeZone(timeZone)) {
     const guess = didYouMean(timeZone, Intl.supportedValuesOf('timeZone'));
@@ -116,7 +116,8 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   read(state: Window | undefined, now: number, maxSkew: number): WindowLevel {
     const start = this.startOf(now);
     if (state === undefined || state.start < start) return { count: 0, left: this.endOf(start) - now };
-    // A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its count moves here.
+    // A window never moves back. If it lies ahead by at most the skew, it continues. If it lies further ahead, its count moves
+    // to the current window.
     const current = this.isAhead(state, now, maxSkew) ? start : state.start;
     return { count: state.count, left: this.endOf(current) - now };
   }
@@ -181,7 +182,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
 
 /** Fixed windows that begin with a day, a week or a month of a time zone. */
 export class CalendarWindows extends FixedWindow {
-  /** It names the zone, whose edges the state's windows have: under those of another zone its count would mean nothing. */
+  /** It names the time zone: a count is only valid for windows of the same zone. */
   override readonly rate: string;
   override readonly wire: CalendarWire;
 

@@ -7,7 +7,7 @@ import { shown } from '../util/config-error.js';
 export interface OptionReader {
   /** A whole number from 1 to `max`. */
   readonly whole: (option: string, max: number) => number;
-  /** What `read` makes of the option; undefined from `read` means that the value is wrong. */
+  /** The option as `read` converts it; undefined from `read` means that the value is wrong. */
   readonly value: <T>(option: string, read: (given: unknown) => T | undefined, wanted: string) => T;
   /** Whether the algorithm's windows can be those of a calendar, for messages. Default false. */
   readonly takesCalendars?: boolean;
@@ -15,14 +15,14 @@ export interface OptionReader {
   readonly warn: (message: string) => void;
 }
 
-/** What is wrong with a member of an option, or how else to write it: it says itself what was given. */
+/** A problem with a member of an option, or another way to write it. Its message names the given value itself. */
 export class OptionProblem extends TypeError {}
 
 /** One algorithm as a policy names it: the line of the list in `algorithms.ts`. */
 export interface AlgorithmDefinition {
   /** The name in `algorithm: 'token-bucket'`, and of the file in `lua/algorithms/`. */
   readonly name: string;
-  /** The options beside those of every policy. */
+  /** The options in addition to those of every policy. */
   readonly options: readonly string[];
   /** Whether its charges are leases. Default false. */
   readonly leases?: boolean;

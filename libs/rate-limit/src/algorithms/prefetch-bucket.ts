@@ -40,8 +40,9 @@ const FOOTPRINT: Footprint<PrefetchState> = {
 };
 
 /**
- * A token bucket whose tokens pods prefetch. Prefetched tokens that are not settled occupy the bucket: those in it and those
- * prefetched never exceed the capacity, so what refills meanwhile does not come on top. docs/prefetch.md has the proof.
+ * A token bucket whose tokens pods prefetch. Prefetched tokens that are not settled occupy the bucket: the tokens in the bucket
+ * and the prefetched ones together never exceed the capacity, so a refill cannot add to a full capacity. docs/prefetch.md has
+ * the proof.
  *
  * A prefetch of generation g counts until the end of generation g + 1, which is its length after it was granted or later. So two
  * sums suffice, whatever the number of pods. A prefetch that is not settled until then counts as used.
@@ -101,7 +102,7 @@ export class PrefetchBucket implements Algorithm<PrefetchLevel, PrefetchState> {
     const { generation, young, old } = state;
     const debt = this.bucket.read(state, now, maxSkew);
     const passed = this.generationOf(now) - generation;
-    // Where the clock has stepped back, the prefetches of pods last all the same.
+    // After the clock has stepped back, the prefetches of pods stay valid all the same.
     if (passed < 0) return { debt: Math.max(debt, (young + old) * q), young: young + old, old: 0, now };
     if (passed === 0) return { debt: Math.max(debt, (young + old) * q), young, old, now };
     // While a prefetch counted, the bucket could not refill beyond it. Since then it refills from there.
@@ -203,7 +204,10 @@ export class PrefetchBucket implements Algorithm<PrefetchLevel, PrefetchState> {
   }
 }
 
-/** A process that decides alone prefetches nothing, and a pod would need a prefetch of each shard. */
+/**
+ * The shares of the bucket: a process that decides alone prefetches nothing, and a bucket with shards would need a prefetch for
+ * each.
+ */
 class PrefetchBucketShares implements Shares {
   readonly shardable = false;
 

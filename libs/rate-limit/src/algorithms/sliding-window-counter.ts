@@ -87,7 +87,8 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     const left = start + this.window - now;
     if (state === undefined) return { current: 0, previous: 0, left };
     if (state.start >= start) {
-      // A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its counts move here.
+      // A window never moves back. If it lies ahead by at most the skew, it continues. If it lies further ahead, its counts
+      // move to the current windows.
       const ahead = this.isAhead(state, now, maxSkew) ? 0 : state.start - start;
       return { current: state.current, previous: state.previous, left: left + ahead };
     }

@@ -18,8 +18,8 @@ export interface DecisionEvent {
    */
   readonly route: string | undefined;
   /**
-   * Milliseconds from the question to the answer. Where the store could not decide, the time that it took to know that. The
-   * wait for a leaky bucket's departure slot comes after it.
+   * Milliseconds from the question to the answer, or to the failure if the store could not decide. The wait for a leaky
+   * bucket's departure slot is not included.
    */
   readonly durationMs: number;
   /**

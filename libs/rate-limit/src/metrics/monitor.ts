@@ -18,7 +18,7 @@ export interface MonitorSettings {
   readonly decisionIdentity?: IdentityNaming | undefined;
 }
 
-/** Milliseconds. A store next door answers within one, so that is where they are closest. */
+/** The bounds in milliseconds. They are closest below 1 ms, because a nearby store answers within that. */
 const LATENCY_BOUNDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 25, 50, 100, 250, 500, 1000];
 const BATCH_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
@@ -71,25 +71,25 @@ export class Monitor {
     this.timing = this.onDecision !== undefined;
   }
 
-  /** From now on it takes the time of every decision. */
+  /** Starts to measure the time of every decision. */
   takeTimes(): void {
     this.timing = true;
   }
 
-  /** Notifies `observer` of every decision as well, whatever `decisionSampling` is. Returns what ends it. */
+  /** Notifies `observer` of every decision as well, whatever `decisionSampling` is. Returns a function that removes it. */
   observe(observer: (event: DecisionEvent) => void): () => void {
     this.takeTimes();
     this.observers.add(observer);
     return () => this.observers.delete(observer);
   }
 
-  /** The instant at which a decision begins, for the methods below; 0 where the times are not taken. */
+  /** The instant at which a decision begins, for the methods below; 0 if times are not measured. */
   begin(): number {
     return this.timing ? performance.now() : 0;
   }
 
   /**
-   * Counts a decision. A peek is none.
+   * Counts a decision, unless it is a peek.
    *
    * @param since what `begin` returned
    */
@@ -107,7 +107,7 @@ export class Monitor {
   /**
    * Counts a decision of the store on one charge without a shadow and without a handler.
    *
-   * @param policy of the charge: with many clients the memory of the charge is far
+   * @param policy the charge's policy, which is in the CPU's cache more often than the charge
    */
   decidedPlain(charges: readonly CountedCharge[], policy: CountedPolicy, decision: Decision, since: number): Decision {
     const { allowed } = decision;
@@ -154,28 +154,28 @@ export class Monitor {
     this.count(charges, decision, 'closed', handler, since);
   }
 
-  /** The store was asked and gave no answer in time. */
+  /** Counts a request that the store did not answer in time. */
   storeFailed(charges: readonly CountedCharge[], since: number): void {
     this.storeFailures++;
     if (since !== 0 && charges[0]!.mode !== 'peek') this.latency.observe(performance.now() - since);
   }
 
-  /** A probe of the library was not answered. */
+  /** Counts a probe that was not answered. */
   probeFailed(): void {
     this.storeFailures++;
   }
 
-  /** A function of the application failed, or took longer than the deadline. */
+  /** Counts a function of the application that failed, or took longer than the deadline. */
   functionFailed(kind: keyof RateLimitStats['functionFailures']): void {
     this.functionFailures[kind]++;
   }
 
-  /** A client's plan was looked for. */
+  /** Counts a look-up of a client's plan, by the plan's source. */
   planFound(source: keyof RateLimitStats['plans']): void {
     this.plans[source]++;
   }
 
-  /** A request's address is in a list of the module. */
+  /** Counts a request whose address is in a list of the module. */
   addressListed(list: 'allow' | 'block'): void {
     if (list === 'allow') this.addresses.allowed++;
     else this.addresses.blocked++;
@@ -187,14 +187,14 @@ export class Monitor {
     if (counts.size < MAX_TALLIES && !counts.has(policy)) counts.set(policy, 0);
   }
 
-  /** A policy counted the address of a request, which lacks the identity that the policy asks for. */
+  /** Counts a request that a policy counted by its address, because it lacks the identity that the policy asks for. */
   identityMissing(policy: string): void {
     const { missingIdentities: counts } = this;
     const name = counts.size < MAX_TALLIES || counts.has(policy) ? policy : OTHER;
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
 
-  /** A batch of `size` requests went to Redis. */
+  /** Counts a batch of `size` requests that was sent to Redis. */
   batch(size: number): void {
     this.batches.observe(size);
   }
@@ -258,7 +258,7 @@ export class Monitor {
   ): void {
     const durationMs = performance.now() - since;
     if (source === 'store') this.latency.observe(durationMs);
-    // At random: every n-th decision would be the same client's or policy's where these take turns.
+    // Sampled at random: if clients or policies take turns, every n-th decision would be of the same one.
     const onDecision = this.sampling < 1 && Math.random() >= this.sampling ? undefined : this.onDecision;
     if (onDecision === undefined && this.observers.size === 0) return;
     const told = { decision, source, route: handler && routeName(handler), durationMs };

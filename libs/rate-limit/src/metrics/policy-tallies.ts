@@ -26,10 +26,10 @@ export const MAX_TALLIES = 1000;
 /** The name of all further policies. */
 export const OTHER = 'other';
 
-/** Counts what each policy said, by name and algorithm. */
+/** Counts the decisions of each policy, by name and algorithm. */
 export class PolicyTallies {
   private readonly byPolicy = new WeakMap<CountedPolicy, Tally>();
-  /** What was counted last at each place of a request. */
+  /** The last counted policy at each index of a request. */
   private readonly lastPolicies: CountedPolicy[] = [];
   private readonly lastTallies: Tally[] = [];
   private readonly byName = new Map<string, Tally>();
@@ -38,7 +38,7 @@ export class PolicyTallies {
   /**
    * The counts of a policy, which begin at zero before its first request.
    *
-   * @param place of its charge in the request
+   * @param place the index of its charge in the request
    */
   of(policy: CountedPolicy, place = 0): Tally {
     // Most applications ask the same policies again and again, and a WeakMap costs as much as the rest of counting.
@@ -56,7 +56,7 @@ export class PolicyTallies {
     return tally;
   }
 
-  /** Counts what a policy alone has said. */
+  /** Counts the decision of a single policy. */
   countOne(policy: CountedPolicy, allowed: boolean): void {
     const tally = this.of(policy);
     tally.requests++;

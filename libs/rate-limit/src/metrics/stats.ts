@@ -25,7 +25,7 @@ export interface RateLimitStats {
   readonly shadows: readonly PolicyStats[];
   /**
    * Milliseconds until the store answered or failed, for each request that it was asked about. Undefined without
-   * `RateLimitMetricsModule` and `onDecision`: the times are not taken then.
+   * `RateLimitMetricsModule` and `onDecision`: times are not measured then.
    */
   readonly latencyMs: Distribution | undefined;
   /**
@@ -56,7 +56,7 @@ export interface RateLimitStats {
    * the order in which the policies are met.
    */
   readonly missingIdentities: readonly MissingIdentityStats[];
-  /** The state of the store, as far as the module knows it: it watches a Redis that it opened. */
+  /** The state of the store. The module only watches a Redis that it opened. */
   readonly store: StoreStats;
   /** The charges that overrides have changed: a request has one for each of its policies. */
   readonly overridden: OverriddenCharges;
@@ -66,16 +66,19 @@ export interface RateLimitStats {
   readonly waiting: number;
   /** The tokens of policies with `prefetch`. */
   readonly prefetch: PrefetchCounts;
-  /** Decisions of a full `MemoryStore`, that of the fallback included, on a state that clients without room share. */
+  /** Decisions that a full `MemoryStore`, that of the fallback included, made on a shared overflow state. */
   readonly memoryOverflows: number;
 }
 
-/** Tokens that this process has charged ahead of demand (`prefetch`), by what became of them. The rest was used, or can be. */
+/**
+ * Tokens that this process has charged ahead of demand (`prefetch`), by what became of them. The remaining tokens were used, or
+ * can still be used.
+ */
 export interface PrefetchCounts {
   readonly prefetched: number;
   /** Unused, and returned to the store. */
   readonly returned: number;
-  /** Unused, and not returned, or perhaps too late: they count as used. */
+  /** Unused, and not returned, or perhaps returned too late: they count as used. */
   readonly expired: number;
 }
 
@@ -120,7 +123,7 @@ export interface MissingIdentityStats {
 
 /** Plans that were looked for, by where they came from. `functionFailures.plan` counts the failures of `resolve`. */
 export interface PlanStats {
-  /** Hits: `resolve` was not waited for. */
+  /** Cache hits: no call of `resolve` was awaited. */
   readonly cache: number;
   /** Misses: `resolve` answered within the deadline. */
   readonly resolver: number;

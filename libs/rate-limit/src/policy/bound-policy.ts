@@ -39,7 +39,7 @@ export function bindPolicy<Context>(
   where: string,
 ): BoundPolicy<Context> {
   const tail = keyTail(prefix, boundTo, parsed, where);
-  // No request must find out that the name of its time zone is too long.
+  // Checked at boot, so that no request fails because the name of its time zone is too long.
   if (parsed.timeZone !== undefined) keyTail(prefix, boundTo, parsedIn(parsed, LONGEST_ZONE, where), where);
   const { by, shards, plans } = parsed;
   return {
@@ -57,7 +57,7 @@ export function bindPolicy<Context>(
   };
 }
 
-/** A policy whose time zone is that of the request, in one zone. */
+/** A policy with a `timeZone` function, bound for one zone. */
 function parsedIn<Context>(parsed: ParsedPolicy<Context>, timeZone: string, where: string): ParsedPolicy<Context> {
   const { calendar } = parsed.numbers.window as PolicyCalendar<Context>;
   return parseVariant(parsed, { window: { calendar, timeZone } }, where);
@@ -67,8 +67,8 @@ function parsedIn<Context>(parsed: ParsedPolicy<Context>, timeZone: string, wher
 const IN_ZONES = new WeakMap<BoundPolicy, Map<string, BoundPolicy>>();
 
 /**
- * A policy whose time zone is that of the request, in one zone. Its key names the zone; all else stays. Equal zones give the same
- * object.
+ * A policy with a `timeZone` function, bound for one zone. Its key names the zone; everything else stays. Equal zones give the
+ * same object.
  *
  * @param timeZone a name that `timeZoneNamed` has returned
  */
@@ -85,8 +85,8 @@ export function inTimeZone<Context>(bound: BoundPolicy<Context>, timeZone: strin
 }
 
 /**
- * The key tails in every time zone that Node.js lists, and in those that were met; none where the zone is fixed. It makes no policies:
- * making those of a few hundred zones would block the event loop.
+ * The key tails in every time zone that Node.js lists, and in those that requests have used; empty if the zone is fixed. It
+ * creates no policies: creating those of a few hundred zones would block the event loop.
  */
 export function keyTailsInAllZones(bound: BoundPolicy): readonly string[] {
   if (bound.timeZone === undefined) return [];

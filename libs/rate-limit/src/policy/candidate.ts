@@ -46,7 +46,7 @@ export function optionsOfCandidate(
   return { ...rest, ...failure, ...candidate, ...(plans && { plans }), name, mode: 'shadow' };
 }
 
-/** What the options of a policy in shadow ask for in vain. */
+/** The options of a policy in shadow that have no effect. */
 export function withoutEffectInShadow({ onStoreFailure, onMissingIdentity, quotaUnit }: Options): string[] {
   const warnings: string[] = [];
   const warn = (option: string, value: unknown, instead: string): void => {
@@ -62,7 +62,7 @@ export function withoutEffectInShadow({ onStoreFailure, onMissingIdentity, quota
   return warnings;
 }
 
-/** The policy's plans with what the candidate changes in them: a plan that it does not name keeps its numbers. */
+/** The policy's plans, with the candidate's changes. A plan that the candidate does not name keeps its numbers. */
 function plansOf(own: unknown, tried: unknown, where: string): object | undefined {
   const given = readOption({ plans: tried }, 'plans', POLICY_OPTIONS.plans, where, CODE) as object | undefined;
   if (given === undefined || typeof own !== 'object' || own === null) return given ?? (own as object | undefined);

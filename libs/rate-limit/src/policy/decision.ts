@@ -1,6 +1,6 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
 
-/** What one policy said to a request. */
+/** One policy's decision on a request. */
 export interface PolicyDecision {
   /** The policy's name; `'default'` when it has none. */
   readonly policy: string;
@@ -15,9 +15,9 @@ export interface PolicyDecision {
   readonly resetAfterMs: number;
   /**
    * Milliseconds after which the same request passes, if nothing else happens: just before, it is rejected. 0 when allowed;
-   * null when its cost exceeds the limit, so that it never passes, or when an override blocks the client without an end. Not rounded:
-   * microseconds / 1000. At most 1,000 for a concurrency, and where charges of this process alone stand in the way that have not been
-   * settled (`estimated`): the requests that hold the limit may end at any time.
+   * null when its cost exceeds the limit, so that it never passes, or when an override blocks the client without an end. Not
+   * rounded: microseconds / 1000. At most 1,000 for a concurrency, and for a rejection that only unsettled charges of this
+   * process cause (`estimated`): the requests that hold the limit may end at any time.
    */
   readonly retryAfterMs: number | null;
   /** Milliseconds that the request waits for its departure slot. 0 except for a leaky bucket. */
@@ -57,8 +57,8 @@ export interface Decision {
    */
   readonly policies: readonly PolicyDecision[];
   /**
-   * What the policies in shadow would have said, in their order. `allowed` of the decision does not depend on them. Not present
-   * where there is none, and none of those that have `onStoreFailure: 'open'` or `'closed'` while the store is away.
+   * The decisions of the policies in shadow, in their order. `allowed` of the request's decision does not depend on them.
+   * Absent without shadows. While the store is unavailable, shadows with `onStoreFailure: 'open'` or `'closed'` are left out.
    */
   readonly shadow?: readonly PolicyDecision[];
   /** Milliseconds: the longest of the rejecting policies. 0 when allowed, null when the request never passes. */

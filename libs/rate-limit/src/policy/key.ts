@@ -4,7 +4,7 @@ import { RateLimitConfigError } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 const MAX_KEY_BYTES = 200;
-/** Of a block in keys, where algorithms have their code. It must never change. */
+/** The code of a block, in the place where keys have the algorithm's code. It must never change. */
 const BLOCK_CODE = 'bl';
 
 /** Whether `prefix` can begin a key: 1 to 32 printable characters without blanks and braces. */

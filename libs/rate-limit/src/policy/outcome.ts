@@ -7,7 +7,7 @@ export interface Outcome {
    * policy that a function has made up.
    */
   readonly error: unknown;
-  /** What the handler returned; of a stream the last value. Known as `error` is. */
+  /** What the handler returned; of a stream the last value. It is known in the same cases as `error`. */
   readonly value: unknown;
   /** Milliseconds from the decision to the end. */
   readonly durationMs: number;

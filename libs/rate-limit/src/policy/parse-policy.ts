@@ -30,7 +30,7 @@ export interface ParsedPolicy<Context = never> {
   readonly by: IdentityBy<Context>;
   /** Undefined: the module's. */
   readonly onMissingIdentity: OnMissingIdentity | undefined;
-  /** Undefined: what the policy's place implies. */
+  /** Undefined: the default of the policy's place. */
   readonly scope: PolicyScope | undefined;
   readonly cost: NonNullable<Options<Context>['cost']>;
   /** The cost by which a settlement may exceed the limit. */
@@ -49,7 +49,7 @@ export interface ParsedPolicy<Context = never> {
   /** The tokens that processes take ahead of demand; undefined: each request asks the store. */
   readonly prefetch: PrefetchTerms | undefined;
   readonly quotaUnit: QuotaUnit;
-  /** Whether the policy is decided and counted, and rejects nobody. */
+  /** Whether the policy is in shadow: it is decided and counted, but rejects no request. */
   readonly shadow: boolean;
   /** The block that its rejections lead to. */
   readonly block: BlockAlgorithm | undefined;
@@ -68,7 +68,7 @@ export interface ParsedPolicy<Context = never> {
 /** The name of a policy that gives none. */
 export const DEFAULT_NAME = 'default';
 
-/** Of all options of a policy. */
+/** The error code for all options of a policy. */
 const CODE = 'FG_INVALID_POLICY';
 const WINDOW: AlgorithmName = 'fixed-window';
 
@@ -252,7 +252,7 @@ function whyNotSettled({
   return `${option} is not for a ${algorithm.name}: its leases are released when the request ends`;
 }
 
-/** What leases count is requests that run at once. */
+/** The quota unit of a policy. Leases count requests that run at once. */
 function quotaUnitOf(given: Readonly<Record<string, unknown>>, { lease }: Algorithm, read: QuotaUnit): QuotaUnit {
   return lease !== undefined && given.quotaUnit === undefined ? 'concurrent-requests' : read;
 }
@@ -303,7 +303,7 @@ function readerOf(
   return { whole, value, warn: (message) => warnings.push(message) };
 }
 
-/** What a policy without a right algorithm seems to be. */
+/** A hint for a policy without a valid `algorithm`: what it seems to be. */
 function hintOf(given: Readonly<Record<string, unknown>>): string {
   const guess = didYouMean(given.algorithm, ALGORITHM_NAMES);
   if (guess !== '') return `.${guess}`;

@@ -18,7 +18,7 @@ const MAX_NAME = 64;
 const LONGEST_BLOCK = 3_155_760_000_000_000;
 /** Microseconds. */
 const SHORTEST_BLOCK = 1000;
-/** More shards than a Cluster has masters to spread them over. */
+/** The most shards: a Cluster rarely has more masters to spread them over. */
 const MAX_SHARDS = 64;
 
 /** Whether `name` can name a policy. */
@@ -31,7 +31,7 @@ const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * The options of every policy, but `cost` and `overdraft`, whose range depends on the algorithm: each is declared here and
+ * The options of every policy, except `cost` and `overdraft`, whose range depends on the algorithm: each is declared here and
  * nowhere else.
  */
 export const POLICY_OPTIONS = {

@@ -39,9 +39,9 @@ export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests';
 export type PolicyMode = 'enforce' | 'shadow';
 
 /**
- * Finds the time zone of a request: a name of the IANA database. One that throws, rejects, takes longer than `deadline` or
- * returns anything else counts the request in UTC, with a warning. Ask what the client cannot change with each request, such as
- * their account: a client has a quota in each zone.
+ * Finds the time zone of a request: a name of the IANA database. If it throws, rejects, takes longer than `deadline` or returns
+ * anything else, the request counts in UTC, with a warning. Use what a client cannot change with each request, such as their
+ * account: a client has a quota in each zone.
  *
  * @example ({ user }: RateLimitRequest<{ user: User }>) => accounts.timeZoneOf(user.id)
  */
@@ -80,7 +80,7 @@ export interface CommonPolicyOptions<Context = never> {
    */
   cost?: number | RequestFunction<Context, number | Promise<number>>;
   /**
-   * The cost by which a settlement may exceed the limit, where a reservation comes to more than it reserved
+   * The cost by which a settlement may exceed the limit, if a reservation's final cost is more than it reserved
    * (`RateLimiter.reserve`): a whole number from 0, default one capacity or limit. Later requests wait until it is paid off.
    */
   overdraft?: number;
@@ -131,9 +131,9 @@ export interface CommonPolicyOptions<Context = never> {
    */
   skipIf?: RequestFunction<Context, boolean | Promise<boolean>>;
   /**
-   * Other numbers for clients of a plan, by the plan's name: 1 to 64 printable ASCII characters. What a plan leaves out stays as
-   * it is in the policy; clients without a plan, and of a plan that is not here, get the policy's own numbers. The module's `plan`
-   * says which plan a client has. Not with `by: 'global'`.
+   * Other numbers for clients of a plan, by the plan's name: 1 to 64 printable ASCII characters. What a plan leaves out stays
+   * as it is in the policy; clients without a plan, or with a plan that is not listed, get the policy's own numbers. The
+   * module's `plan` says which plan a client has. Not with `by: 'global'`.
    *
    * @example { name: 'api', algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'user', plans: { pro: { capacity: 100, refill: 50 } } }
    */

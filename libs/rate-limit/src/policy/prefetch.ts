@@ -101,7 +101,7 @@ export function whyNotPrefetched(policy: {
   return undefined;
 }
 
-/** That a policy's prefetch has no effect, because its limit is small; undefined where it has one. */
+/** The warning that a policy's limit is too small for its prefetch to have an effect; undefined if it has one. */
 export function prefetchWithoutEffect({ limit }: Algorithm, cost: unknown): string | undefined {
   const needed = PART * Math.max(FEWEST, typeof cost === 'number' ? cost : 1);
   if (limit >= needed) return undefined;

@@ -8,7 +8,7 @@ interface Claim {
   readonly where: string;
 }
 
-/** States that are known. Functions of requests may name any number. */
+/** The most states to know: functions of requests may name any number. */
 const MAX_STATES = 10_000;
 
 /**
@@ -17,7 +17,7 @@ const MAX_STATES = 10_000;
  */
 export class StateClaims {
   private readonly claims = new Map<string, Claim>();
-  /** Of calendar windows, by state without its zone: one whose zone is that of the request, and one whose zone is fixed. */
+  /** Claims of calendar windows, by the state without its zone: one with a `timeZone` function, and one with a fixed zone. */
   private readonly calendars = new Map<string, { ofRequest?: Claim; fixed?: Claim }>();
   private readonly warned = new Set<string>();
 
@@ -60,7 +60,7 @@ export class StateClaims {
     );
   }
 
-  /** A policy in the time zone of the request meets all those in fixed zones: some request may be of that zone. */
+  /** The claim in another zone that conflicts: a `timeZone` function may return the fixed zone of any other policy. */
   private ofAnotherZone(state: string, claim: Claim): Claim | undefined {
     const { numbers, timeZone } = claim.policy;
     if (typeof numbers.window !== 'object') return undefined;
@@ -81,7 +81,7 @@ export function sameMeaning(one: ParsedPolicy, other: ParsedPolicy): boolean {
   return stateOf('', one) === stateOf('', other) && described(one) === described(other);
 }
 
-/** What a key says of a policy. Two policies that are equal in it share a state. */
+/** The part of a key that depends on the policy. Policies with an equal part share a state. */
 function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
   return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
 }

@@ -5,7 +5,7 @@ import { parseVariant } from './parse-policy.js';
 import type { PolicyNumbers } from './policy.js';
 import { timeZoneFunction } from './time-zone-function.js';
 
-/** Variants of one policy that are kept: those that were used last. Others are made anew. */
+/** The most variants to keep for one policy: those that were used last. Others are created anew. */
 const MAX_VARIANTS = 256;
 
 /** By the canonical text of their change. */
@@ -43,7 +43,7 @@ export function variantOf<Context>(
   return made;
 }
 
-/** Equal for changes of equal options. Undefined for a change that cannot be right, as far as JSON could hide it. */
+/** Equal for changes of equal options. Undefined for a wrong change whose mistake JSON would hide. */
 function canonicalText(change: unknown): string | undefined {
   if (!isObject(change)) return undefined;
   const given = givenOf(change);

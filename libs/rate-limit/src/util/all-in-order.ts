@@ -1,6 +1,6 @@
 /**
- * Waits for all promises. Of several failures the first one in their order is thrown, whichever came first, and none is left
- * unhandled.
+ * Waits for all promises. If several fail, it throws the failure of the first one in the list, whichever failed first. No
+ * rejection stays unhandled.
  */
 export async function allInOrder<T>(promises: readonly (T | Promise<T>)[]): Promise<T[]> {
   const settled = await Promise.allSettled(promises);

@@ -1,12 +1,12 @@
 import { isPromise } from './is-promise.js';
 
-/** A value that is there, or comes later. */
+/** A value, or a promise of it. */
 export type Answer<T> = T | Promise<T>;
 
 /**
- * Continues at once with a value that is there, and later with one that comes: what needs no waiting makes no promise.
+ * Continues with an answer: at once with a value, later with a promise. A value creates no promise.
  *
- * @param failed takes the failure of a value that was to come
+ * @param failed handles the rejection of a promise
  */
 export function andThen<T, R>(
   answer: Answer<T>,
@@ -16,7 +16,7 @@ export function andThen<T, R>(
   return isPromise(answer) ? answer.then(next, failed) : next(answer);
 }
 
-/** Asks, and continues as `andThen` does. `failed` takes what `ask` throws at once as well. */
+/** Asks, and continues as `andThen` does. `failed` also handles what `ask` throws. */
 export function attempt<T, R>(
   ask: () => Answer<T>,
   next: (value: T) => Answer<R>,
@@ -31,7 +31,7 @@ export function attempt<T, R>(
   return andThen(answer, next, failed);
 }
 
-/** All values, once the last of them is there: at once where none is to come. */
+/** All values in their order: without a promise if none of the answers is one. */
 export function allOf<T>(answers: readonly Answer<T>[]): Answer<readonly T[]> {
   return answers.some(isPromise) ? Promise.all(answers) : (answers as readonly T[]);
 }

@@ -33,7 +33,7 @@ export function nameShown(name: string): string {
   return /^\w{1,40}$/.test(name) ? name : shown(name);
 }
 
-/** A proxy that was revoked is neither. */
+/** `Array.isArray` throws for a revoked proxy, which counts as no array. */
 function isArray(value: object): boolean {
   try {
     return Array.isArray(value);

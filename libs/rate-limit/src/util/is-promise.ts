@@ -11,8 +11,8 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 }
 
 /**
- * A promise of the platform in the place of what the application returned. A `then` of the application may throw, return nothing,
- * call back twice, or with another promise.
+ * Converts what the application returned to a native promise. A `then` of the application may throw, return nothing, call back
+ * twice, or with another promise.
  */
 export function adopted<T>(answer: PromiseLike<T>): Promise<T> {
   return isNative(answer) ? answer : new Promise((resolve) => resolve(answer));

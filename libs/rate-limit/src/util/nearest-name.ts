@@ -1,9 +1,9 @@
-/** Edits beyond which a name is another name, not a misspelt one: one in three characters, and two in all. */
+/** The most edits in a misspelt name: one for every three characters, and two in all. */
 const MAX_EDITS = 2;
 const CHARACTERS_PER_EDIT = 3;
 /**
- * Longer texts are misspelt names of nothing. A comparison takes a time that grows with the length, and the text may come from a
- * client or an operator: no caller has to bound it first.
+ * Longer texts are not compared. The time of a comparison grows with the length, and the text may come from a client or an
+ * operator: so callers need not bound it first.
  */
 const LONGEST_NAME = 128;
 

@@ -11,13 +11,13 @@ export interface OptionRule {
   readonly valid: (value: unknown) => boolean;
   /** What would be right, as in `deadline must be <wanted>`. */
   readonly wanted: string;
-  /** Says of a wrong value what is wrong, such as which member of an array. Default: the value as `shown` shows it. */
+  /** Describes a wrong value, for example which member of an array is wrong. Default: the value as `shown` shows it. */
   readonly got?: (value: unknown) => string | undefined;
   /** The values that are right, where they are few: a message suggests the nearest one. */
   readonly values?: readonly unknown[];
   /** Whether messages leave the given value out, because it may hold a secret. */
   readonly secret?: boolean;
-  /** What a right value and the default are read as, such as the milliseconds of a duration. Default: as they are. */
+  /** Converts a valid value, or the default, for example a duration to milliseconds. Default: no conversion. */
   readonly read?: (value: unknown) => unknown;
 }
 
@@ -63,7 +63,7 @@ export function duration(otherwise: Duration, min: number, max: number): Duratio
 /**
  * Names the first wrong member of an array, as in `7 at [1]`.
  *
- * @param wrong what is wrong with a member, in place of the member; undefined for a right one
+ * @param wrong describes a wrong member; returns undefined for a right one
  */
 export function wrongMember(
   wrong: (member: unknown, i: number, all: readonly unknown[]) => string | undefined,
@@ -120,12 +120,12 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   throttlers: 'policies',
 };
 
-/** What a message says of options of policies that have another name now. */
+/** Policy options that were renamed, and what a message says about each. */
 const RENAMED_IN_POLICIES: Readonly<Record<string, string>> = {
   lease: `The option of a policy that charges tokens ahead of demand is prefetch now, as in prefetch: { for: '100ms', max: 200 }.`,
 };
 
-/** Durations that have another name now, and what a message says of them. */
+/** Durations that were renamed, and what a message says about each. */
 const RENAMED: Readonly<Record<string, readonly [now: string, how: string]>> = {
   deadlineMs: duringNow('deadline', "'50ms'"),
   denialCacheMs: duringNow('denialCache', "'1s'"),

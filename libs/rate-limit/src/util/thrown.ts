@@ -32,7 +32,7 @@ export function readable(thrown: unknown): unknown {
   if (thrown === null || (typeof thrown !== 'object' && typeof thrown !== 'function')) return thrown;
   try {
     if ((thrown as { readonly [READABLE]?: true })[READABLE] === true) return thrown;
-    // What they read. The results do not matter.
+    // Reads what they would read. The results do not matter.
     const { constructor, message, name, stack, statusCode, status, code } = thrown as Readonly<Record<string, unknown>>;
     void (thrown instanceof Error && constructor);
     // An object may have no text, and a symbol has none in a template.

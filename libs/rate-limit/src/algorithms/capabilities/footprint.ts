@@ -1,4 +1,4 @@
-/** What the states of an algorithm take in a process, if it is not `STATE_BYTES` until they expire. */
+/** The memory that an algorithm's states take in a process, if it is not `STATE_BYTES` until they expire. */
 export interface Footprint<State = unknown> {
   /** Bytes by which a state grows for each unit of cost; 0 if its size does not depend on the cost. */
   readonly bytesPerCost: number;

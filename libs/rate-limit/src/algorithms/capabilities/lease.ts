@@ -2,10 +2,10 @@ import type { Algorithm } from '../algorithm.js';
 
 /** An algorithm whose charges are leases: a request holds one, and releases it by a refund. */
 export interface Lease {
-  /** Microseconds after which a lease ends that nobody renews. */
+  /** Microseconds after which a lease expires unless it is renewed. */
   readonly length: number;
   /**
-   * The algorithm whose charge renews the lease that ends at `resetAt`. Where that lease has ended, the charge takes another one
+   * The algorithm whose charge renews the lease that ends at `resetAt`. If that lease has ended, the charge takes another one,
    * if it fits.
    */
   renewal(resetAt: number): Algorithm;

@@ -1,6 +1,6 @@
 import type { Algorithm } from '../algorithm.js';
 
-/** What becomes of prefetched tokens: their pod has used a part of them, and uses no more. */
+/** The settlement of prefetched tokens: their process has used a part of them, and returns the rest. */
 export interface TokenSettlement {
   /** The instant of the prefetch by the store's clock: whole microseconds. */
   readonly at: number;
@@ -8,7 +8,7 @@ export interface TokenSettlement {
   readonly used: number;
 }
 
-/** A window's prefetch is an ordinary charge, which requests to come use up. */
+/** A window's prefetch is an ordinary charge, which later requests use up. */
 export interface ChargedPrefetch {
   readonly kind: 'charged';
   /**

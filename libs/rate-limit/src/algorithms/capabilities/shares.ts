@@ -7,7 +7,7 @@ export interface Shares {
   /**
    * The algorithm with one process's equal part of the limit and of the rate.
    *
-   * @param atLeast the smallest limit of a part, where the whole limit has as much
+   * @param atLeast the smallest limit of a part, unless the whole limit is smaller
    */
   of(processes: number, atLeast: number): Algorithm;
 }

@@ -1,4 +1,4 @@
-/** What settlements leave in the state of a bucket, behind its instant. Plain charges carry it along. */
+/** What settlements add to the state of a bucket, after its instant. Plain charges keep it. */
 export interface RefundHistory {
   /** The ticks that were refunded, in total. `MOST` stands for that or more. */
   refunded: number;
@@ -14,7 +14,7 @@ export interface RefundHistory {
  */
 const MOST = 2 ** 53 - 64;
 
-/** The total of refunded ticks, as far as a receipt may still need it. */
+/** The total of refunded ticks; 0 once no receipt needs it any more. */
 export function refundedBy(tail: RefundHistory | undefined, now: number): number {
   return tail === undefined || now >= tail.keep ? 0 : tail.refunded;
 }

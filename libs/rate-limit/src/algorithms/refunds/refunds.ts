@@ -6,26 +6,26 @@ export interface ChargeMark {
   readonly at: number;
   /** `at` plus `resetAfter` right after the charge: identifies the window or slot of the charge. */
   readonly resetAt: number;
-  /** What `Stamps.of` returned. Without it a refund may be smaller. */
+  /** What `RefundMarkers.of` returned. Without it a refund may be smaller. */
   readonly refundMarker?: readonly number[] | undefined;
 }
 
 /** How charges are taken back. An algorithm without it keeps what it has charged. */
 export interface Refunds<Level = unknown, State = unknown> {
-  /** How many of the parts that `refund` returns are a unit of cost. A bucket refunds ticks. */
+  /** The number of parts in a unit of cost. `refund` returns parts: for a bucket, ticks. */
   readonly unit: number;
   /** What the receipts of reservations keep, where `resetAt` does not tell enough. */
   readonly markers?: RefundMarkers<Level, State>;
   /**
-   * Takes `cost` of a charge out of `state`, in place, as far as the limit allows: other requests may have been decided since.
-   * `state` must not be ahead.
+   * Removes `cost` of a charge from `state`, in place. Removes less if more would let requests exceed the limit, since other
+   * requests may have been decided meanwhile. `state` must not be ahead.
    *
    * @param cost a part of the charge's cost, or all of it
    * @returns what was refunded, in parts of a unit of cost
    */
   refund(state: State, now: number, cost: number, charge: ChargeMark): number;
   /**
-   * The level that is left when these charges are refunded as a whole, one after the other, from the last one on.
+   * The level after a full refund of these charges, one after the other, the last one first.
    *
    * @param charges in the order of their `resetAt`
    * @param refundMarker the numbers of a reply that a reservation's receipt needs, or `RefundMarkers.read` of the state
@@ -42,9 +42,9 @@ export interface Refunds<Level = unknown, State = unknown> {
 export interface RefundMarkers<Level = unknown, State = unknown> {
   /** How many more numbers of a reply from Redis the receipt needs. */
   readonly length: number;
-  /** What those numbers are for a state in memory. */
+  /** The same numbers, read from a state in memory. */
   read(state: State | undefined, now: number): readonly number[];
-  /** What the receipt keeps of the level before its charge and of those numbers. */
+  /** The receipt's marker, made from the level before its charge and from those numbers. */
   of(level: Level, numbers: readonly number[] | undefined): readonly number[];
   /** Lets a state that a reservation has charged live as long as its settlement may need it. */
   hold(state: State | undefined, now: number): void;

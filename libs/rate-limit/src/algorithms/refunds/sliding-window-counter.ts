@@ -1,7 +1,10 @@
 import type { SlidingWindowCounter, Windows, WindowsLevel } from '../sliding-window-counter.js';
 import type { ChargeMark, Refunds } from './refunds.js';
 
-/** Refunds to the window of the charge. If that is the previous one by now, a refund gives back what it still weighs. */
+/**
+ * Refunds to the window of the charge. If that is the previous window by now, a refund returns the weight that the cost still
+ * has.
+ */
 export class SlidingWindowCounterRefunds implements Refunds<WindowsLevel, Windows> {
   readonly unit = 1;
 

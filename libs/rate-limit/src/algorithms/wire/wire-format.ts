@@ -7,7 +7,9 @@ export interface WireFormat<Level = unknown> {
   readonly program: string;
   /** The numbers after `algorithm, ask, take` in a policy on the wire; see the header of the Lua file. */
   readonly numbers: readonly number[];
-  /** The numbers of an algorithm in which they depend on the instant `now`. They hold for a while before and after it. */
+  /**
+   * The numbers, for an algorithm whose numbers depend on the instant `now`. They are valid for a while before and after it.
+   */
   numbersAt?(now: number): readonly number[];
   /** How many whole numbers of a reply describe a level. */
   readonly replyLength: number;
