@@ -10,7 +10,7 @@ import { user } from './floodgate.js';
 export const PEER_LIMIT = 1_000_000_000;
 export const PEER_WINDOW_S = 3600;
 
-/** As long as a token bucket's state. */
+/** A value of the length of a token bucket's state. */
 export const STATE = '1700000000000000';
 
 /** A connection of its own for each contestant: none waits for another's answers. */
@@ -26,7 +26,9 @@ function names(keys, length, around) {
   return Array.from({ length: keys }, (_, i) => user(i, length - around.length));
 }
 
-/** As its wiki configures it for ioredis. `storeClient` replaces a connection to the bench's Redis. */
+/**
+ * Opens rate-limiter-flexible as its wiki configures it for ioredis. `storeClient` replaces a connection to the bench's Redis.
+ */
 export async function rateLimiterFlexible(bench, peer) {
   const { keys, length, name = 'rate-limiter-flexible', client, storeClient: given, ...options } = peer;
   const storeClient = given ?? (await connect(bench, { enableOfflineQueue: false, ...client }));
@@ -40,7 +42,7 @@ export async function rateLimiterFlexible(bench, peer) {
   return asking(name, limiter, names(keys, length, 'rlflx:'));
 }
 
-/** The same peer without Redis. */
+/** Opens rate-limiter-flexible without Redis. */
 export function rateLimiterMemory({ keys, name = 'rate-limiter-flexible', ...options }) {
   const limiter = new RateLimiterMemory({ points: PEER_LIMIT, duration: PEER_WINDOW_S, ...options });
   return asking(name, limiter, names(keys, 0, ''));

@@ -17,7 +17,7 @@ export async function openLimiter(bench, options, imports = []) {
   return (await openApplication(bench, options, imports)).limiter;
 }
 
-/** The same with its application, for what else it provides. */
+/** Opens a limiter together with its application, whose other providers a scenario may need. */
 export async function openApplication(bench, options, imports = []) {
   // 'closed': a decision that the store did not make must not count as one.
   const limits = RateLimitModule.forRoot({ guard: false, onStoreFailure: 'closed', ...options });

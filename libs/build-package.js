@@ -62,7 +62,7 @@ function output(format, extension) {
     sourcemap: !extension.startsWith('.d'),
     intro: ({ modules }) =>
       COPIES in modules ? `const FLOODGATE_FORMAT = '${format === 'cjs' ? 'CommonJS' : 'ES module'}';` : '',
-    // As Node does for an ES module that imports CommonJS: the default is `module.exports`.
+    // Node does this, too, for an ES module that imports CommonJS: the default is `module.exports`.
     interop: 'default',
     exports: 'named',
   };

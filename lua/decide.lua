@@ -1,4 +1,4 @@
--- Decides the rows of ARGV[4], in order. A row is a number of identical requests, or without a number the charges that are settled.
+-- Decides the rows of ARGV[4], in order. A row is a number of identical requests or, without a number, charges to settle.
 local MORE = 64
 local charges, at = ARGV[4], 1
 local rowPolicies, rowKeys, places = {}, {}, 0 -- of the charges of the row

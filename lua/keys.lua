@@ -3,8 +3,8 @@
 -- A node rejects a call whose declared keys lie in several slots, but it lets a script read and write any key that it holds. So
 -- one key is declared, and the others stand at the end of ARGV.
 --
--- For a request one of whose keys the node does not hold, or holds no more while its slot migrates, the reply is ELSEWHERE alone:
--- nothing is charged for it. The error UNDECLARED, before anything is written, comes from a server that lets no script read a key
--- that was not declared.
+-- If the node does not hold a key of a request, or no longer holds it while the slot migrates, the reply for that request is
+-- ELSEWHERE, and nothing is charged for it. A server that lets no script read an undeclared key gives the error UNDECLARED
+-- before anything is written.
 local KEYS, declared = KEYS, #KEYS
 for i = others, #ARGV do KEYS[#KEYS + 1] = ARGV[i] end

@@ -7,7 +7,7 @@
 -- ARGV[1]  '' for cost 1 by Redis's clock, else 'now skew ask take': ARGV[1] and ARGV[2] of program.lua, and the costs of its
 --          policies
 -- ARGV[2]  '' if each row is one request, else the number of identical requests of each row, in 2 bytes of 7 bits (high, low)
--- ARGV[3]  how many numbers the algorithm has, which follow; behind them the other keys for a node of a Cluster
+-- ARGV[3]  how many numbers the algorithm has; these numbers follow; then, for a node of a Cluster, the other keys
 -- returns  as program.lua
 local FOREIGN, UNREADABLE, ELSEWHERE = -1, -2, -3
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -29,7 +29,7 @@ end
 
 --- @include "keys.lua"
 
--- GET reads one key faster than MGET. But on another type it is an error, which Redis counts, and logs can be lists.
+-- GET reads one key faster than MGET. But it fails on a list, which a log can be, and Redis counts the error.
 local rows, single, raws, unread = #KEYS, nil, nil, nil
 if rows == 1 and 'ALGORITHM' ~= 'sliding-window-log' and 'ALGORITHM' ~= 'concurrency' then
   single = redis.pcall('GET', KEYS[1])
@@ -39,8 +39,8 @@ if single == nil then
   --- @include "load.lua"
 end
 
--- First by hand, for plain states: without functions, which a script would make anew in each call. A file of lean/ has the
--- algorithm's first three numbers in a, b and c. It adds the level to `reply`, and sets:
+-- First, the hand-written code for plain states. It has no functions, which a script would make anew in each call. A file of lean/
+-- has the algorithm's first three numbers in a, b and c. It adds the level to `reply`, and sets:
 --
 -- plain    false if it leaves the batch to the algorithm's own functions, below. Nothing is written then.
 -- forget   when the stored state ends
@@ -55,7 +55,7 @@ for k = 1, plain and rows or 0 do
   if counts ~= '' then count = byte(counts, 2 * k - 1) * 128 + byte(counts, 2 * k) end
   --- @include "lean/ALGORITHM.lua"
   if value then
-    -- As `expiry` in text.lua.
+    -- Finds the expiry, like `expiry` in text.lua.
     local second, time = ceil(ends / 1e6), nil
     if not redisClock then
       time = max(1, ceil((ends - now) / 1000) + 60000)
@@ -84,7 +84,7 @@ if plain then
   return reply
 end
 
--- The algorithm's own functions decide all else, as in program.lua.
+-- The algorithm's own functions decide everything else, as in program.lua.
 raws, reply = raws or { single }, { now }
 --- @include "text.lua"
 local settling = false

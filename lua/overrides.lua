@@ -24,8 +24,8 @@ local function text(number)
   return string.format('%.0f', number)
 end
 
--- ARGV[2] the version that a pod knows. Answers nothing more, or the changes since then, or 'load' where these are not known:
--- to a new pod, after more changes than are kept, and after Redis has lost some.
+-- ARGV[2] the version that a pod knows. Answers nothing more, or the changes since then, or 'load' if these are not known: for a
+-- new pod, after more changes than are kept, and after Redis has lost some.
 if operation == 'poll' then
   local known = ARGV[2]
   if version == known then return { text(now), version } end
@@ -74,7 +74,7 @@ if operation == 'get' then return { text(now), version, record or '' } end
 
 -- 'set':    ARGV[2] an id, ARGV[3] the version that it must have, or ''; ARGV[4] the body; ARGV[5] milliseconds until it ends,
 --           or ''; ARGV[6] how many overrides there may be; ARGV[7] how many changes are kept.
--- 'remove': the same without 5 and 6. Answers 'none' if there is nothing to remove.
+-- 'remove': takes the arguments of 'set'; 5 and 6 are empty. Answers 'none' if there is nothing to remove.
 if ARGV[3] ~= '' and ARGV[3] ~= current then return { text(now), version, 'conflict', current } end
 if operation == 'remove' and not record then return { text(now), version, 'none' } end
 

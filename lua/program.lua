@@ -58,7 +58,7 @@ local raws, unread
 --- @include "load.lua"
 --- @include "text.lua"
 
--- True if the batch has shadows or blocks, whose charges are made differently often than those of their row.
+-- True if the batch has shadows or blocks, which may be charged a different number of times than the rest of their row.
 local apart
 local built = {} -- the algorithms, by their names
 local function build(algorithm)

@@ -1,7 +1,7 @@
 -- The text of states and expiries.
 
 -- A state is digits only: the 16 of an instant, then at most `more`. (Lua also takes 'inf', 'nan', hex and blanks for numbers.)
--- Returns the instant and the text behind it.
+-- Returns the instant and the text after it.
 local function instant(raw, more)
   if #raw < 16 or #raw > 16 + more or not find(raw, '^%d+$') then return nil end
   if #raw == 16 then return raw + 0, '' end

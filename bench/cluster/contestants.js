@@ -62,7 +62,7 @@ export async function floodgateOn(bench, deployment, { name, policy, keys }) {
   return { ...distinctKeys(limiter, 'distinct', keys, name), servers: deployment.servers };
 }
 
-/** The same of rate-limiter-flexible. */
+/** Opens rate-limiter-flexible on a deployment. */
 export async function peerOn(bench, { addresses, servers }, peer) {
   const storeClient = addresses && (await connectCluster(bench, addresses));
   return { ...(await rateLimiterFlexible(bench, { ...peer, storeClient })), servers };

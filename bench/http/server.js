@@ -40,7 +40,7 @@ const VARIANTS = {
   slow: () => limited(SLOW),
   counted: () => limited({ ...SLOW, countIf: says(true) }),
   refunded: () => limited({ ...SLOW, countIf: says(false) }),
-  // As in scenarios/features/concurrency.js: few entries.
+  // Few entries, as in scenarios/features/concurrency.js.
   log: () => limited({ algorithm: 'sliding-window-log', limit: 1_000, window: '300ms' }),
   // Without its releases nobody would pass for long.
   concurrency: () => limited({ algorithm: 'concurrency', limit: 3, lease: '1m' }),

@@ -70,7 +70,7 @@ export const single = distinct('single', 'One at a time: 10,000 users, token buc
   latency: 'latency',
 });
 
-/** As a pod with little to do: each request in a call of its own, and some calls under way. */
+/** Measures a pod with little to do: each request has a call of its own, and some calls are under way. */
 export const singlePipelined = {
   ratios: ['single.redisCpu', 'single.nodeCpu'],
   async run(bench) {
@@ -153,7 +153,7 @@ function countedBy(taken) {
   };
 }
 
-/** As many again as the bucket holds, at once: exactly its capacity passes. */
+/** Sends twice the capacity of a bucket at once: exactly its capacity passes. */
 async function exactlyItsCapacity(limiter) {
   const { capacity } = POLICIES.exact;
   let asked = 0;

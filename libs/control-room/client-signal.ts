@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext, HttpException } from '@nestjs/common';
 
-/** As proxies use it: the client closed the connection before the answer. Nobody receives it. */
+/** The status that proxies use when the client closed the connection before the answer. No client receives it. */
 export const CLIENT_CLOSED_REQUEST = 499;
 
 /**

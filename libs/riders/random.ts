@@ -23,7 +23,7 @@ export class Random {
     return Math.floor(this.between(min, max + 1));
   }
 
-  /** The same elements in random order. */
+  /** The elements in random order. */
   shuffled<T>(things: Iterable<T>): T[] {
     const shuffled = [...things];
     for (let i = shuffled.length - 1; i > 0; i--) {

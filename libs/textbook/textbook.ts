@@ -64,7 +64,7 @@ export abstract class Textbook {
     return { allowed, delay };
   }
 
-  /** As `ask`, with the fields that describe the limit afterwards. */
+  /** Decides like `ask`, and adds the fields that describe the limit afterwards. */
   verdict(at: number, cost = 1): Verdict {
     const answer = this.ask(at, cost);
     const retryAfter = answer.allowed ? 0 : this.retryAfter(at, cost || 1);

@@ -3,10 +3,10 @@
 -- policy   { algorithm, ask, take, limit, lease, held }    lease in microseconds; held: only of a renewal, when the lease ends
 -- state    that of a sliding window log whose window is the lease: the instants at which the leases were taken or renewed. A
 --          lease ends at its instant + lease; equal instants are interchangeable. A release is a refund.
--- level    as of the log
--- reply    as of the log; of a renewal one number more: 1 if the lease has not ended, else 0
+-- level    that of the log
+-- reply    that of the log; for a renewal one more number: 1 if the lease has not ended, else 0
 --
--- A renewal moves its lease to now, even where the limit was lowered meanwhile. If the lease has ended, it takes another one, as
+-- A renewal moves its lease to now, even if the limit was lowered meanwhile. If the lease has ended, it takes another one, as
 -- a new request would. A batch holds one renewal of a key.
 local log = build('sliding-window-log')
 local room, charge = log.room, log.charge

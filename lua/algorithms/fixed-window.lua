@@ -22,7 +22,7 @@ local function read(raw, policy, k)
   if raw then
     stored, rest = instant(raw, 16)
     if not stored or rest == '' then return nil end
-    -- A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its count moves here.
+    -- A window never moves back. If it lies ahead by at most the skew, it continues. Further ahead, its count moves here.
     if stored >= start then
       count = rest + 0
       rebased = stored > now + skew

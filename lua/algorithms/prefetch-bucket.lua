@@ -29,7 +29,7 @@ function bucket.read(raw, policy, k)
   local passed, ended = floor(now / length) - generation, (generation + 1) * length
   forget = max(forget, ended + ceil((young + old) * q / p), young > 0 and ended + length + ceil(young * q / p) or 0)
   if passed < 0 then
-    -- Where the clock has stepped back, the prefetches of pods last all the same.
+    -- After the clock has stepped back, the prefetches of pods stay valid all the same.
     rebased = rebased or generation > floor((now + skew) / length)
     young, old = young + old, 0
     debt = max(debt, young * q)
@@ -87,7 +87,8 @@ function bucket.charge(debt, policy, times, rejected, reply, k)
   return debt + times * policy[3] * policy[5]
 end
 
--- As a token bucket refunds, above the debt of the prefetches. The debt before a charge without a refund marker is known, but not their part in it.
+-- Refunds like a token bucket, above the debt of the prefetches. Without a refund marker, the debt before a charge is known, but
+-- not the part of the prefetches in it.
 bucket.refund = refundBucket and function(debt, policy, k, refundable, at, resetAt, cost, before, total)
   local prefetched = ((youngs[k] or 0) + (olds[k] or 0)) * policy[5]
   local after, refunded = refundBucket(debt - prefetched, policy, k, refundable, at, resetAt, cost, before or 0, total or 0)

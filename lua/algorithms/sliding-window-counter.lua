@@ -15,7 +15,7 @@ local function read(raw, policy, k)
     local counted, before = sub(rest, 1, 16) + 0, sub(rest, 17) + 0
     if stored >= start then
       current, previous = counted, before
-      -- A window never goes back: it goes on if it lies ahead by the skew at most. Further ahead, its counts move here.
+      -- A window never moves back. If it lies ahead by at most the skew, it continues. Further ahead, its counts move here.
       rebased = stored > now + skew
       if not rebased then start = stored end
     elseif stored == start - window then
@@ -42,7 +42,7 @@ local function charge(current, policy, times, rejected, reply, k)
   return current + times * policy[3]
 end
 
--- Refunds to the window of the charge. If that is the previous one by now, a refund gives back what it still weighs.
+-- Refunds to the window of the charge. If that is the previous window by now, a refund returns the weight that it still has.
 local refund = settling and function(current, policy, k, refundable, _, resetAt)
   local previous, ends, after = previouses[k], now + lefts[k], current
   local before = used(current, policy, k)

@@ -1,4 +1,4 @@
--- What algorithms/fixed-window.lua does. Where a calendar's window has ended or lies ahead, the state is not plain.
+-- Does what algorithms/fixed-window.lua does. If a calendar's window has ended or lies ahead, the state is not plain.
 local limit, window, counted, rebased = a, b, 0, false
 local start, edge = now - now % window, nil
 if window == 0 then

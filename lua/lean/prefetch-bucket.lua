@@ -1,4 +1,4 @@
--- What algorithms/prefetch-bucket.lua does. A settled state is not plain, nor is one that lies ahead.
+-- Does what algorithms/prefetch-bucket.lua does. A settled state is not plain, nor is one that lies ahead.
 local p, q, full, length = a, b, c, ARGV[7] + 0
 local generation, debt, rebased, young, old = floor(now / length), 0, false, 0, 0
 if raw then
@@ -52,7 +52,7 @@ if prefetches then
       old, debt = old - granted, debt - (granted - used) * q
     end
   end
-  -- As PART, PREFETCHABLE and FEWEST there.
+  -- The bounds are PART, PREFETCHABLE and FEWEST of algorithms/prefetch-bucket.lua.
   local part = min(ARGV[8] + 0, floor(floor((full - debt) / q) / 4), floor(full / q / 2) - young - old)
   if part < 2 then part = 0 end
   young, debt = young + part, debt + part * q

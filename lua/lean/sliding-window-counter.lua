@@ -1,4 +1,4 @@
--- What algorithms/sliding-window-counter.lua does.
+-- Does what algorithms/sliding-window-counter.lua does.
 local limit, window = a, b
 local start, current, previous, rebased = now - now % window, 0, 0, false
 if raw then

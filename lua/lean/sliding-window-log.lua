@@ -1,4 +1,5 @@
--- What algorithms/sliding-window-log.lua does with a string that stays one. A list is not plain, nor is a log that lies ahead.
+-- Does what algorithms/sliding-window-log.lua does with a string that stays one. A list is not plain, nor is a log that lies
+-- ahead.
 local limit, window = a, b
 raw = raw or ''
 local size, first, newest = #raw / 8, 0, now
@@ -10,7 +11,7 @@ if size > 0 then
   plain = newest == floor(newest) and newest >= 0 and newest <= now + skew
   if not plain then break end
   forget = newest + window
-  -- As `upTo` in algorithms/sliding-window-log/open.lua: it reads the same entries.
+  -- Reads the entries that `upTo` in algorithms/sliding-window-log/open.lua reads.
   local edge, high, step = now - window, 0, 1
   while high < size do
     local t = unpack('>d', raw, high * 8 + 1)

@@ -1,4 +1,4 @@
--- What algorithms/token-bucket.lua does. A settled state has a tail, and so it is not plain.
+-- Does what algorithms/token-bucket.lua does. A settled state has a tail, and so it is not plain.
 local p, q, full, debt, rebased = a, b, c, 0, false
 if raw then
   plain = #raw >= 16 and #raw <= 24 and find(raw, '^%d+$')

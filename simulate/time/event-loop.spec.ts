@@ -39,7 +39,7 @@ describe('an event loop', () => {
     loop.post(work);
     await run();
     const simulated = order.splice(0);
-    // The same callback in the real event loop.
+    // Runs the callback in the real event loop.
     await new Promise<void>((resolve) => {
       setTimeout(() => {
         work();

@@ -2,7 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { type ArgumentsHost, Catch, createParamDecorator, type ExecutionContext, HttpException } from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
 
-/** As proxies use it: the client closed the connection before the answer. Nobody receives it, and metrics count it. */
+/**
+ * The status that proxies use when the client closed the connection before the answer. No client receives it; metrics count it.
+ */
 export const CLIENT_CLOSED_REQUEST = 499;
 
 /** The reason of the signals of `ClientSignal`. */

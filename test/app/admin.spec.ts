@@ -13,7 +13,7 @@ const TOKEN = '0123456789abcdef0123456789abcdef';
 const ON = { RATE_LIMIT: 'on', MATCHING_SERVICE_MS: '0', ADMIN_TOKEN: TOKEN };
 const RIDER = { kind: 'user', value: 'rider-7' };
 const RAISED = { policy: 'rider', identity: RIDER, change: { capacity: 5, refill: 1 } };
-/** As docs/admin.md lists them. */
+/** The endpoints that docs/admin.md lists. */
 const ENDPOINTS = [
   ['get', 'table'],
   ['post', 'explain'],

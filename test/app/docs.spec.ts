@@ -61,7 +61,7 @@ function problems({ components }: Document, schema: object, value: unknown): unk
   return valid ? null : ajv.errors;
 }
 
-/** The same document, in which a schema allows no property that it does not describe. */
+/** A copy of the document whose schemas allow no property that they do not describe. */
 function closed(document: Document): Document {
   const close = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(close);

@@ -51,7 +51,7 @@ const BODIES: [route: string, body: unknown, message: string][] = [
   [SURGE, {}, 'factor must be a number from 1 to 5'],
 ];
 
-/** As many unknown fields or elements as a body can hold. */
+/** Unknown fields or elements: as many as a body can hold. */
 const MANY = Object.fromEntries(Array.from({ length: 8000 }, (_, i) => [`f${i}`, 1]));
 const LARGE: typeof BODIES = [
   [RIDES, MANY, 'body must hold at most 64 values'],

@@ -59,7 +59,7 @@ export function without(spans: readonly Span[], holes: readonly Span[]): Span[] 
   return rest;
 }
 
-/** The same time as spans that are sorted and do not overlap. */
+/** Sorts spans and joins those that overlap. */
 export function union(spans: readonly Span[]): Span[] {
   const sorted: { from: number; to: number }[] = [];
   for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {

@@ -37,7 +37,7 @@ const BRIEF: readonly FaultKind[] = ['first answer late', 'lookups slow'];
 export interface Outages {
   /** The times at which a fault kept Redis from the pod, sorted and joined. */
   readonly faults: readonly Span[];
-  /** The same times with the time to recover, and the times at which the machine was too busy. */
+  /** The times of `faults`, each with the time to recover, and the times at which the machine was too busy. */
   readonly excused: readonly Span[];
 }
 

@@ -6,7 +6,7 @@ import type { procedures } from './workers/plans.js';
 
 const PODS = 3;
 const EACH = 30;
-/** As the pods' `cacheFor`. */
+/** The `cacheFor` of the pods. */
 const CACHE_FOR_MS = 200;
 
 let server: RedisServer;

@@ -13,7 +13,7 @@ const JOBS = 30;
 const CAPACITY = 5;
 const PER_SECOND = 20;
 
-/** As docs/contexts.md shows it, and notes what it does. */
+/** The processor of docs/contexts.md. It also notes what it does. */
 @Processor('mail', { concurrency: 10 })
 class Mail extends WorkerHost {
   readonly sent: { readonly id: string; readonly at: number }[] = [];

@@ -65,7 +65,7 @@ const turns = record({
   ),
 });
 
-/** The same algorithm in a process whose clock is wrong: Redis gets the edges around another instant. */
+/** Makes the algorithm of a process whose clock is wrong: Redis gets the edges around another instant. */
 function apart(algorithm: Algorithm, by: number): Algorithm {
   const numbersAt = (now: number): readonly number[] => algorithm.wire.numbersAt!(now + by);
   const wire: unknown = Object.create(algorithm.wire, { numbersAt: { value: numbersAt } });

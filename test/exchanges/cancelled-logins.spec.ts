@@ -15,7 +15,7 @@ const CANCEL = 8;
 
 let outcomes: Outcome[] = [];
 const LOGIN = { name: 'login', algorithm: 'sliding-window-log', limit: 5, window: '15m', scope: 'app' } as const;
-/** As docs/settling.md has it. */
+/** The policy of docs/settling.md. */
 const FAILED_LOGINS: Policy = {
   ...LOGIN,
   countIf: (outcome) => {

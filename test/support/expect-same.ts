@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from '@jest/globals';
 
-/** As `expect(actual).toStrictEqual(wanted)`, but fast for equal values: for properties that compare often. */
+/** Expects strictly equal values, like `toStrictEqual`. It is fast for equal values, for properties that compare often. */
 export function expectSame(actual: unknown, wanted: unknown): void {
   if (!isDeepStrictEqual(actual, wanted)) expect(actual).toStrictEqual(wanted);
 }

@@ -101,7 +101,7 @@ export class HttpApp implements AsyncDisposable {
     return reply;
   }
 
-  /** As a user, by a header: the application needs `identity: FROM_HEADERS`. */
+  /** Sends a request of a user, named in a header: the application needs `identity: FROM_HEADERS`. */
   as(user: string, path: string, options: SendOptions = {}): Promise<Reply> {
     return this.send(path, { ...options, headers: { 'X-User-Id': user, ...options.headers } });
   }

@@ -4,7 +4,7 @@ import { rateLimitStoreConformance } from 'nestjs-floodgate/testing';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { limitTests } from './runners/limits.js';
 
-// The same tests under each framework: here, and in a process of each of the others.
+// Runs the tests under each framework: under this one here, and under each other one in a process.
 limitTests({ describe, test });
 
 /** The tests of `limits.ts`: two of an application, and the suite of stores. */

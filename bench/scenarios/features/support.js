@@ -35,7 +35,7 @@ export const PLACES = {
   memory: { isRedis: false, inFlight: 1, keys: { memory: 'node' }, what: 'in the process', columns: IN_PROCESS },
 };
 const BY_CODE = Object.values(PLACES).flatMap(({ keys }) => Object.keys(keys));
-/** As of a place. */
+/** The figures of a scenario over HTTP, in the form of a place's `keys`. */
 const HTTP = { http: 'cpu', httpRedis: 'redis' };
 
 /**

@@ -178,7 +178,7 @@ export class Partition {
       this.rejections = 0;
       const remaining = ramp.remaining + 1;
       if (statements.length > 0 || remaining >= WIDEST_RAMP) this.known.delete(RAMP);
-      // The same event: each of the requests that left together widens the ramp.
+      // The event stays, so that each of the requests that were sent together widens the ramp.
       else this.known.set(RAMP, { remaining, event: ramp.event, until: now + KNOWN_MS });
     }
     for (const statement of statements) {

@@ -27,7 +27,7 @@ export function replayOf(input: FetchInput, init: FetchInit): Replay {
   return {
     repeatable: true,
     next: (isLast) => [isLast ? input : input.clone(), init],
-    // As after fetch itself, the body is used.
+    // Uses up the body, as fetch itself does.
     end: () => {
       if (!input.bodyUsed) input.body?.cancel().catch(() => undefined);
     },

@@ -4,7 +4,7 @@ import { make, makeSvg } from './dom.js';
 
 const SAMPLES = 16;
 
-/** The same shapes as on the canvas, for the legend. @param {Shape | 'followed'} shape */
+/** Draws a shape of the canvas for the legend. @param {Shape | 'followed'} shape */
 function sample(shape) {
   const shapes = {
     open: () => makeSvg('circle', { class: 'open', cx: 8, cy: 8, r: 3.5 }),

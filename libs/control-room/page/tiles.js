@@ -124,7 +124,7 @@ export class Tiles {
   }
 }
 
-/** The same figures in a small table, which a phone keeps in view instead of the tiles. */
+/** A small table of the tiles' figures, which a phone keeps in view instead of the tiles. */
 export class Score {
   /** @type {Record<string, Record<TileName, HTMLElement>>} */
   cells = {};

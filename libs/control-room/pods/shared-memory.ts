@@ -22,7 +22,7 @@ export class SharedMemory implements RateLimitStore {
     return this.store.reset(keys);
   }
 
-  /** As a Redis that is killed and keeps nothing on disk: it comes back empty. */
+  /** Turns the store off or on. It comes back empty, like a Redis that was killed and keeps nothing on disk. */
   turn(isUp: boolean): void {
     if (isUp && !this.isUp) this.store = new MemoryStore();
     this.isUp = isUp;

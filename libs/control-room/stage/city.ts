@@ -61,7 +61,7 @@ export function cityFor(shipped: MatchingSize, cores = availableParallelism()): 
     capacity,
     limit,
     patienceMs: PATIENCE_MS,
-    // As many at once as the workers begin: no request of the first burst waits.
+    // The burst is as large as the number of workers, so that no request of the first burst waits.
     world: { workers, serviceMs, queue: Math.ceil(shipped.queue / scale), limit, burst: workers },
   };
 }

@@ -19,7 +19,7 @@ export function migratePackageFile(text: string, version: string, stillNeeded: b
   }
   if (!isKnown) {
     const all = { ...parsed[field], 'nestjs-floodgate': version };
-    // As npm sorts them.
+    // npm sorts them in this order.
     parsed[field] = Object.fromEntries(
       Object.entries(all).toSorted(([one], [other]) => one.localeCompare(other, 'en')),
     );

@@ -48,7 +48,7 @@ type Task =
 const MICROSECONDS = 1000;
 /** A picture needs no finer ones. */
 const SAMPLE_EVERY = 50_000;
-/** As the library renews leases: so often before they end. */
+/** How many times a lease is renewed before it ends, as in the library. */
 const RENEWALS = 4;
 /** What a picture can reach back. */
 const MEMORY_US = 200_000_000;

@@ -13,7 +13,7 @@ export interface Row {
   readonly lane: Lane;
 }
 
-/** The same traffic met by all algorithms, from the beginning to now. Times are whole milliseconds since the beginning. */
+/** Sends one traffic to all algorithms, from the beginning to now. Times are whole milliseconds since the beginning. */
 export class Timeline {
   readonly rows: readonly Row[];
   /** The beginning by the clock of the algorithms: an edge of the windows, so that edges are round numbers on the page. */

@@ -63,7 +63,7 @@ export const procedures = {
     return (await procedures.hammerTimed(given)).history;
   },
 
-  /** As `hammer`, with the latency of each answer in milliseconds. */
+  /** Sends requests like `hammer`, and measures the latency of each answer in milliseconds. */
   async hammerTimed({ policy, forMs, inFlight }: Hammer): Promise<{ history: Float64Array; answers: Float64Array }> {
     const recorder = new Recorder();
     const answers: number[] = [];
@@ -77,7 +77,7 @@ export const procedures = {
     return { history: recorder.take(), answers: Float64Array.from(answers) };
   },
 
-  /** As `hammer`, with two policies per request in either order. Counts failures. */
+  /** Sends requests like `hammer`, with two policies in either order. Counts failures instead of rejecting. */
   async count({ policies, users, forMs, atLeast = 0, inFlight }: Count): Promise<Counts> {
     const orders = [policies, policies.toReversed()];
     const counts = { admitted: 0, refused: 0, failed: 0 };

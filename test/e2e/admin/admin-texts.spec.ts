@@ -6,7 +6,7 @@ import { ADA, ask, LIMITS, serve } from '../support/admin-service.js';
 
 jest.setTimeout(60_000);
 
-/** As long as a body can be by default: body-parser takes 100 kB. */
+/** The longest text that fits a body by default: body-parser takes 100 kB. */
 const LONGEST = 95_000;
 /** An unbounded comparison took 4 to 21 s. A busy machine stalls by itself for some tens of milliseconds. */
 const STALL_MS = 500;

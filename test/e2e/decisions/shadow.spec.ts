@@ -28,7 +28,7 @@ const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 100,
 const MISSING: Policy = { ...TIGHT, name: 'missing', by: 'user', onMissingIdentity: 'refuse' };
 const BROKEN: Policy = { ...TIGHT, name: 'broken', cost: () => Number.NaN };
 
-/** The same routes, with and without shadows. */
+/** Makes a controller of these routes, with or without shadows. */
 function routes(...shadows: Policy[]) {
   @Controller()
   class Routes {

@@ -77,7 +77,7 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     const target = { policy: 'api', identity: ADA };
     for (let i = 0; i < 2; i++) {
       await overrides.set(target, { capacity: 5 });
-      // The same numbers once more are the same bucket.
+      // Equal numbers use the bucket that is already there.
       expect(await statuses(http, '/bucket', 6)).toEqual(i === 0 ? [200, 200, 200, 200, 200, 429] : Array(6).fill(429));
       await overrides.remove(target);
       expect(await statuses(http, '/bucket', 1)).toEqual([429]);

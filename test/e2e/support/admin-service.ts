@@ -68,7 +68,7 @@ interface Answer {
   readonly body: any;
 }
 
-/** As a REST client with the operator's token. */
+/** Sends a request like a REST client with the operator's token. */
 export async function ask(http: HttpApp, method: string, path: string, body?: unknown, token = TOKEN): Promise<Answer> {
   const response = await fetch(`http://127.0.0.1:${http.port}/${path}`, {
     method,

@@ -62,7 +62,10 @@ export class Pod implements AsyncDisposable {
     return { decision: result, ms };
   }
 
-  /** As `timed`, for a user of a single request, so that a double charge shows afterwards. */
+  /**
+   * Sends a request of a new user and measures its latency. A double charge shows afterwards, because the user sends no other
+   * request.
+   */
   timedOnce(): Promise<Answer> {
     const stranger = randomUUID();
     this.strangers.add(stranger);

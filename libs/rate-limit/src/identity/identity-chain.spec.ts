@@ -55,7 +55,7 @@ const ADA: Context = { user: 'ada', ip: '10.0.0.1' };
 const UNNAMED: Context = { ip: '10.0.0.1' };
 
 type UserOf = (request: Request) => string | undefined | Promise<string | undefined>;
-/** The same user, found by resolvers of several manners. */
+/** Resolvers of several kinds that find one user. */
 const MANNERS: [string, UserOf][] = [
   ['synchronous', ({ user }) => user],
   ['asynchronous', async ({ user }) => user],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { escape, identityTag, MAX_TAG_BYTES } from './identity-tag.js';
 
-/** As keys that are in Redis have been written: a definition of its own. */
+/** Escapes as the keys in Redis do, by an independent definition. */
 const slowly = (text: string): string =>
   text.replace(/[^ !"$&-9;-z|~]/g, (unit) => {
     const code = unit.charCodeAt(0).toString(16).toUpperCase();

@@ -5,7 +5,9 @@ import type { Identity } from './identity.js';
 const KIND = /^[a-z0-9-]{1,16}$/;
 /** The kind of API keys, as options, identities and answers name it. */
 const API_KEY = 'api-key';
-/** The same kind in tags, which stand in the keys of the store. Another text would start every key's limits anew. */
+/**
+ * The kind of API keys in tags, which are part of the store's keys. Another text would start every limit of an API key anew.
+ */
 const KEY_IN_TAGS = 'key';
 const MAX_BYTES = 64;
 /** The longest tag: a kind, a colon, a value. */

@@ -57,7 +57,7 @@ export function bindPolicy<Context>(
   };
 }
 
-/** A policy with a `timeZone` function, bound for one zone. */
+/** A policy with a `timeZone` function, parsed for one zone. */
 function parsedIn<Context>(parsed: ParsedPolicy<Context>, timeZone: string, where: string): ParsedPolicy<Context> {
   const { calendar } = parsed.numbers.window as PolicyCalendar<Context>;
   return parseVariant(parsed, { window: { calendar, timeZone } }, where);

@@ -64,7 +64,7 @@ it('obeys what others have changed meanwhile, and reads all again when a change 
   const watch = new OverrideWatch(log, active, logger);
   await watch.start();
   for (const user of ['user:bob', 'user:eve']) await write(log, 5, { ...KEY, identity: user });
-  // As after a failover: this process was told that its change was made, and no log has it.
+  // Simulates a failover: this process was told that its change was made, but the log has lost it.
   const { records, version } = await log.history(undefined, 1);
   const lost = { ...records[0]!, version: Number(version) - 1, body: bodyText({ ...KEY, change: { capacity: 7 } }) };
   watch.changed(lost, Date.now(), active.readProcessMs());

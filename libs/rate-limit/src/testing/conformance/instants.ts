@@ -31,7 +31,7 @@ export function reject(remaining: number, resetAfter: number, retryAfter: number
   return { allowed: false, remaining, resetAfter, retryAfter, delay: 0 };
 }
 
-/** The same step for each number from 0: `repeat(20, (i) => [0, 1, pass(19 - i, ...)])`. */
+/** Makes a step for each number from 0: `repeat(20, (i) => [0, 1, pass(19 - i, ...)])`. */
 export function repeat(times: number, step: (i: number) => Step): Step[] {
   return Array.from({ length: times }, (_, i) => step(i));
 }

@@ -136,7 +136,7 @@ class Attempt {
   /** The target of the connections, with its name looked up. */
   private async target(): Promise<TcpNetConnectOpts> {
     const { path, host, port, family = 0, tls } = this.options;
-    // As ioredis does: `tls` may name another host, or a lookup of its own.
+    // ioredis merges them in this order, too: `tls` may name another host, or a lookup of its own.
     const target = {
       ...(path ? { path } : { host: host || 'localhost', port: port || 6379, family }),
       ...tls,

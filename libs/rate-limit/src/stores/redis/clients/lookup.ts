@@ -60,7 +60,7 @@ export function answerWith(
 
 function lookUp(hostname: string, family: number): Promise<LookupAddress[]> {
   return new Promise((resolve, reject) => {
-    // As net does: without ADDRCONFIG a machine without an IPv6 address waits for AAAA records nevertheless.
+    // net does this, too: without ADDRCONFIG, a machine without an IPv6 address still waits for AAAA records.
     const hints = family === 0 && process.platform !== 'win32' ? dns.ADDRCONFIG : 0;
     // A property of the module, as net uses it: applications replace dns.lookup.
     dns.lookup(hostname, { all: true, family, hints }, (error, addresses) => {
