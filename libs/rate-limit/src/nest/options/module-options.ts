@@ -133,9 +133,9 @@ export interface RateLimitModuleOptions {
    */
   deadline?: Duration;
   /**
-   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds, less than `deadline`.
-   * Requests wait only while enough others come. The time counts in `deadline` and in the latency metric. See docs/redis.md,
-   * "Let requests wait for each other".
+   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds, less than
+   * `deadline`. Requests wait only while enough others come. The time counts in `deadline` and in the latency metric. See
+   * docs/redis.md, "Reduce calls to Redis with `linger`".
    *
    * @example RateLimitModule.forRoot({ redis, linger: '2ms' })
    */

@@ -46,8 +46,8 @@ export interface RedisStoreOptions {
    */
   maxSkew?: Duration;
   /**
-   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds. Requests wait only while
-   * enough others come. See docs/redis.md, "Let requests wait for each other".
+   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds. Requests
+   * wait only while enough others come. See docs/redis.md, "Reduce calls to Redis with `linger`".
    */
   linger?: Duration;
   /** @internal Fails requests that Redis does not answer in time. Default: a request waits as long as the client does. */
