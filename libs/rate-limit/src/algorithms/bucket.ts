@@ -12,7 +12,7 @@ import { BucketWire } from './wire/bucket.js';
 export interface Instant {
   at: number;
   ticks: number;
-  /** Only in a state that was settled. */
+  /** The refund history. Only a state that was settled has one. */
   tail?: RefundHistory;
 }
 

@@ -95,7 +95,7 @@ class LeaseRenewal extends Concurrency {
   override read(log: Log | undefined, now: number, maxSkew: number): RenewalLevel {
     const level = super.read(log, now, maxSkew);
     const hasEnded = this.instant + this.window <= now;
-    // In a log that is rebased the lease cannot be found.
+    // The lease cannot be found in a log that is rebased.
     const held = log === undefined || hasEnded || level.added > 0 ? 0 : this.last(log) - this.before(log);
     return { ...level, held, moved: 0 };
   }

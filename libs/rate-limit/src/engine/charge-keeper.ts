@@ -15,7 +15,7 @@ import type { OpenCharges } from './settling/open-charges.js';
  */
 export interface ChargeKeeper {
   readonly by: 'store' | 'local';
-  /** What this process has charged there, and has not settled. */
+  /** The charges that this process has made there and has not settled. */
   readonly open: OpenCharges;
   /** Refunds without waiting. A refund that is lost stays charged. */
   refund(receipts: readonly ChargeReceipt[]): void;

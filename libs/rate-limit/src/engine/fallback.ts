@@ -62,7 +62,7 @@ export function isProcessCount(count: unknown): count is number {
  */
 export class Fallback implements ChargeKeeper {
   readonly by = 'local';
-  /** What this process has charged without the store, and has not settled. */
+  /** The charges that this process has made without the store and has not settled. */
   readonly open = new OpenCharges();
   private readonly shareFailed: RationedWarning;
   private readonly local: MemoryStore;

@@ -13,7 +13,7 @@ export const MICROSECONDS = 1000;
 export interface Receipt {
   /** The index of the charge in its request. */
   readonly index: number;
-  /** With the numbers that decided. */
+  /** The charge, with the numbers that decided. */
   readonly charge: PolicyCharge;
   readonly proof: ChargeReceipt;
   /** Where the charge was made. */
@@ -22,7 +22,7 @@ export interface Receipt {
 
 /** A charge, and the policy's verdict on it. */
 export interface JudgedCharge {
-  /** With the numbers that decided. */
+  /** The charge, with the numbers that decided. */
   readonly charge: PolicyCharge;
   readonly verdict: ChargeVerdict;
 }

@@ -44,7 +44,7 @@ export class LayeredStore implements ChargeKeeper {
   readonly chain: Decider;
   /** The prefetched tokens of this process; undefined if the store does not support prefetching. */
   readonly prefetch: PrefetchLayer | undefined;
-  /** What this process has charged in the store, and has not settled. */
+  /** The charges that this process has made in the store and has not settled. */
   readonly open = new OpenCharges((keys) => this.denials?.forget(keys));
   private readonly store: RateLimitStore;
   private readonly deadlines: Deadlines;

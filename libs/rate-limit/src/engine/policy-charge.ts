@@ -6,7 +6,7 @@ import { type BlockCharge, type Charge, type ChargeMode, UNKNOWN_ENTRY } from '.
 import { shown } from '../util/config-error.js';
 import type { ActiveOverride } from './overrides/override-table.js';
 
-/** What one request asks of one policy, from the moment it is made until the decision. */
+/** What one request asks of one policy. */
 export interface PolicyCharge extends Charge {
   readonly policy: BoundPolicy;
   /** The identity's tag. */

@@ -27,7 +27,7 @@ export const RATE_LIMIT_HEADERS: readonly string[] = Object.freeze([
   ...DRAFT,
 ]);
 
-/** What shapes the headers of a decision. */
+/** The settings of the headers of a decision. */
 export interface HeaderSettings {
   readonly headers: HeaderFormat | false;
   readonly partitionKeySecret?: string | undefined;

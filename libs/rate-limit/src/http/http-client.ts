@@ -11,7 +11,7 @@ export interface HttpEnd extends Emitter {
 
 const closing = new EventWatch('close');
 
-/** Who waits for the answer until one of these objects closes. */
+/** The client that waits for the answer until one of these objects closes. */
 export class StreamClient implements Client {
   constructor(private readonly ends: readonly HttpEnd[]) {}
 
@@ -27,8 +27,9 @@ export class StreamClient implements Client {
 }
 
 /**
- * Who waits for the answer to an HTTP request. The response closes, or the connection: only the connection closes for a pipelined
- * request that is not the next to be answered. In HTTP/2 a connection carries many requests, so that their streams count instead.
+ * The client that waits for the answer to an HTTP request. The response closes, or the connection: only the connection closes
+ * for a pipelined request that is not the next to be answered. In HTTP/2 a connection carries many requests, so that their
+ * streams count instead.
  *
  * @param response Node's, or the framework's around it; undefined where a request came with an upgrade
  */

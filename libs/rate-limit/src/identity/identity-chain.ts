@@ -56,7 +56,7 @@ const WITHOUT_RESOLVER: Readonly<Record<OnMissingIdentity, string>> = {
 export class IdentityChain<Context extends object> {
   private readonly client: readonly IdentityResolver<Context>[];
   private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver<Context>[]>>;
-  /** Those that `by: 'client'` prefers to an address. */
+  /** The sources that `by: 'client'` prefers to an address. */
   private readonly beforeAddress: readonly IdentityResolver<Context>[];
 
   /**
@@ -64,7 +64,7 @@ export class IdentityChain<Context extends object> {
    * @param requestOf finds the request, the first argument of the application's functions
    * @param onMissing the choice of policies that make none
    * @param peer the last resort when the module's resolvers find no address or fail
-   * @param missing is told of requests without the identity that a policy asks for; default nobody
+   * @param missing is notified of requests without the identity that a policy asks for; default none
    */
   constructor(
     resolvers: readonly IdentityResolver<Context>[],
@@ -99,7 +99,7 @@ export class IdentityChain<Context extends object> {
     );
   }
 
-  /** Whether a policy counts nothing but addresses, as far as the module's resolvers say. */
+  /** Whether a policy counts nothing but addresses, judged by the kinds of the module's resolvers. */
   countsAddresses({ by }: Pick<CountedBy<never>, 'by'>): boolean {
     return by === 'ip' || (by === 'client' && this.client.every(({ kind }) => kind === 'ip'));
   }

@@ -9,7 +9,7 @@ export type DecisionSource = 'store' | 'prefetch' | 'denial-cache' | 'local' | '
 
 /** One decision, for `onDecision`. It names identities with the module's `decisionIdentity` only. */
 export interface DecisionEvent {
-  /** The outcome. With source `'closed'`, a 503 stands in its place: `allowed` is false and `policies` is empty. */
+  /** The outcome. With source `'closed'` the request got a 503: `allowed` is false and `policies` is empty. */
   readonly decision: Omit<Decision, 'decidedBy'>;
   readonly source: DecisionSource;
   /**

@@ -2,7 +2,7 @@ import type { Distribution } from './stats.js';
 
 /** Counts values by bounds, in plain numbers: every decision may pass here. */
 export class Histogram {
-  /** For each bound the values above the bound before it; at the end the values above all bounds. */
+  /** For each bound, the number of values above the bound before it; last, the number of values above all bounds. */
   private readonly counts: number[];
   private sum = 0;
 

@@ -54,7 +54,7 @@ export class Monitor {
   private readonly missingIdentities = new Map<string, number>();
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
-  /** By node of a Cluster; the whole store has an empty name. */
+  /** Outages by node of a Cluster; the whole store has an empty name. */
   private readonly outages = new Map<string, { readonly reason: string; readonly since: number }>();
   private timing: boolean;
   private readonly onDecision: MonitorSettings['onDecision'];

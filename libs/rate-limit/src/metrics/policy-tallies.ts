@@ -3,14 +3,14 @@ import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import type { PolicyStats } from './stats.js';
 
-/** What is counted of a policy. */
+/** The members of a policy that are counted. */
 export interface CountedPolicy {
   readonly name: string;
   readonly algorithm: { readonly name: AlgorithmName };
   readonly shadow?: boolean;
 }
 
-/** What is counted of a charge. */
+/** The members of a charge that are counted. */
 export interface CountedCharge {
   readonly policy: CountedPolicy;
   readonly mode: ChargeMode;

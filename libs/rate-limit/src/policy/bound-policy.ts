@@ -11,7 +11,7 @@ const LONGEST_ZONE = 'America/Argentina/ComodRivadavia';
 export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
   /** The policy under the numbers of each plan; undefined where all clients get the same. */
   readonly plans: ReadonlyMap<string, BoundPolicy<Context>> | undefined;
-  /** What its state belongs to, as it stands in keys: `POST /api/rides`, `RidesController /api/rides` or `app`. */
+  /** What its state belongs to, as keys contain it: `POST /api/rides`, `RidesController /api/rides` or `app`. */
   readonly boundTo: string;
   /** How its keys begin. */
   readonly keyPrefix: string;
@@ -63,7 +63,7 @@ function parsedIn<Context>(parsed: ParsedPolicy<Context>, timeZone: string, wher
   return parseVariant(parsed, { window: { calendar, timeZone } }, where);
 }
 
-/** By the policy and the zone: as many zones as Node.js knows, about 600. */
+/** Bound policies by the policy and the zone. Node.js knows about 600 zones. */
 const IN_ZONES = new WeakMap<BoundPolicy, Map<string, BoundPolicy>>();
 
 /**

@@ -65,7 +65,7 @@ export class NamedPolicies<Context = never> {
       );
     }
     if (typeof policy !== 'object' || policy === null) return parsePolicy(policy, where);
-    // By content, not by identity: a function may return the same object with other numbers each time.
+    // Compared by content, not by identity: a function may return one object with other numbers each time.
     const content = this.content(policy);
     let parsed = this.byContent.get(content);
     if (parsed === undefined) this.byContent.set(content, (parsed = parsePolicy<Context>(policy, where)));

@@ -53,7 +53,7 @@ export interface ParsedPolicy<Context = never> {
   readonly shadow: boolean;
   /** The block that its rejections lead to. */
   readonly block: BlockAlgorithm | undefined;
-  /** The shadow with other numbers that stands beside it. */
+  /** The policy's candidate: a shadow with other numbers. */
   readonly candidate: ParsedPolicy<Context> | undefined;
   /** The name of the policy that it is the candidate of: overrides of that policy hold for it, too. */
   readonly candidateOf: string | undefined;
@@ -202,7 +202,7 @@ export function parseVariant<Context>(
   const given = Object.entries(change).filter(([, value]) => value !== undefined);
   if (given.length === 0) return fail('none');
   const numbers: PlanNumbers<Context> = { ...policy.numbers, ...Object.fromEntries(given) };
-  // With the options that a policy's numbers are checked against, and no others.
+  // Passes only the options against which a policy's numbers are checked.
   const { algorithm, timeZone, warnings } = parsePolicy<Context>(
     {
       algorithm: algorithmName,

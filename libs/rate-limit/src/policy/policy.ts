@@ -262,15 +262,15 @@ export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolic
 }
 
 /**
- * At most `limit` requests at once, over all processes. A request holds a lease until its response ends, fails, or its client has
- * gone. Requests that last longer renew their lease. The leases of a process that dies end by themselves.
+ * At most `limit` requests at once, over all processes. A request holds a lease until its response ends, fails, or its client
+ * disconnects. Requests that last longer renew their lease. The leases of a process that dies end by themselves.
  * @example { algorithm: 'concurrency', limit: 3, lease: '30s', by: 'user' }
  */
 export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<Context> {
   algorithm: 'concurrency';
   /** Requests of cost 1 at once: a whole number from 1 to 1,000,000. A request takes a lease for each unit of its cost. */
   limit: number;
-  /** How long a lease lasts that nobody renews: milliseconds, or text such as `'30s'`. 1 s to 24 h. */
+  /** How long a lease lasts unless it is renewed: milliseconds, or text such as `'30s'`. 1 s to 24 h. */
   lease: Duration;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
   candidate?: { readonly limit?: number; readonly lease?: Duration } & CandidatePlans;
@@ -283,17 +283,20 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
  * @example { limit: 1_000 } // of a window
  */
 export interface PolicyNumbers {
-  /** Of a token bucket, or the waiting places of a leaky bucket: a whole number from 1. */
+  /** The tokens of a token bucket, or the waiting places of a leaky bucket: a whole number from 1. */
   readonly capacity?: number;
-  /** Of a token bucket: tokens per second, or text such as `'600/m'`. */
+  /** The refill of a token bucket: tokens per second, or text such as `'600/m'`. */
   readonly refill?: Rate;
-  /** Of a leaky bucket: departures per second, or text such as `'600/m'`. */
+  /** The drain of a leaky bucket: departures per second, or text such as `'600/m'`. */
   readonly drain?: Rate;
-  /** Of a window or a concurrency: a whole number from 1. */
+  /** The limit of a window or a concurrency: a whole number from 1. */
   readonly limit?: number;
-  /** Of a window: milliseconds, or text such as `'1m'`, or a calendar for a fixed one. Another length begins with a fresh count. */
+  /**
+   * The length of a window: milliseconds, or text such as `'1m'`, or a calendar for a fixed window. Another length begins with
+   * a fresh count.
+   */
   readonly window?: Duration | CalendarWindow;
-  /** Of a concurrency: milliseconds, or text such as `'30s'`. Another length begins with no leases. */
+  /** The lease of a concurrency: milliseconds, or text such as `'30s'`. Another length begins with no leases. */
   readonly lease?: Duration;
 }
 

@@ -22,7 +22,7 @@ export class StateClaims {
   private readonly warned = new Set<string>();
 
   /**
-   * @param scope as it stands in keys
+   * @param scope the scope as keys contain it
    * @param where how error messages begin
    * @throws {RateLimitConfigError} when another policy counts under the same keys, naming both
    */

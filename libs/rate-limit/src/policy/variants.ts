@@ -8,13 +8,13 @@ import { timeZoneFunction } from './time-zone-function.js';
 /** The most variants to keep for one policy: those that were used last. Others are created anew. */
 const MAX_VARIANTS = 256;
 
-/** By the canonical text of their change. */
+/** Variants by the canonical text of their change. */
 const VARIANTS = new WeakMap<BoundPolicy, LruMap<BoundPolicy>>();
 
 /**
- * The variant of a policy with other numbers of its algorithm: for a plan, or for an override. Name, scope, identity, cost, shards and
- * all else stay. A bucket's key carries its numbers, so a changed bucket begins full; a window of the same length goes on
- * counting.
+ * The variant of a policy with other numbers of its algorithm: for a plan, or for an override. Name, scope, identity, cost,
+ * shards and everything else stay. A bucket's key carries its numbers, so a changed bucket begins full; a window of the same
+ * length keeps its count.
  *
  * Equal changes of a policy give the same object, as long as it is among the last 256 that were used.
  *

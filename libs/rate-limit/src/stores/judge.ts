@@ -9,7 +9,7 @@ import type { ChargeReceipt, ChargeVerdict, Verdict } from './store.js';
 export interface Found {
   readonly charge: Charge;
   level: unknown;
-  /** What the receipt of a reservation, or a shortfall, needs beside the level. */
+  /** What the receipt of a reservation, or a shortfall, needs in addition to the level. */
   refundMarker?: readonly number[] | undefined;
   /** The charge's block and its level, where the charge has one. */
   readonly block?: FoundBlock | undefined;

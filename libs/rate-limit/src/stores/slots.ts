@@ -9,7 +9,7 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * The hash slot of a key, 0 to 16,383: CRC16 of what stands in its first braces, or of all of it.
+ * The hash slot of a key, 0 to 16,383: CRC16 of the text in its first braces, or of the whole key.
  *
  * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags
  */

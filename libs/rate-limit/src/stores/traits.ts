@@ -2,7 +2,7 @@ import type { OverrideLog } from './override-log.js';
 import type { RateLimitStore } from './store.js';
 import type { PlainStore } from './memory/plain.js';
 
-/** What a store can do, and how it answers: all that the engine knows of it. */
+/** What a store can do, and how it answers. The engine knows nothing else about a store. */
 export interface StoreTraits {
   /** Whether it knows policies with `mode: 'shadow'`, and with `blockFor`. */
   readonly shadow: boolean;
@@ -26,7 +26,10 @@ export interface StoreTraits {
   readonly server?: string | undefined;
   /** Decides single plain charges faster; undefined: nothing is gained. */
   readonly plain?: PlainStore | undefined;
-  /** Where overrides are kept beside its states, under keys with these last parts. Undefined: it has no place for them. */
+  /**
+   * Opens the log of overrides beside the store's states, under keys with these last parts. Undefined: the store has no place
+   * for it.
+   */
   readonly overrideLog?: ((keyOf: (part: string) => string) => OverrideLog) | undefined;
   /** Forgets all states. Undefined: others may use them, too. */
   readonly clear?: (() => void) | undefined;

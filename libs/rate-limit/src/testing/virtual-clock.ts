@@ -130,7 +130,7 @@ export class VirtualClock {
   }
 
   /**
-   * Moves the clock back, as a wall clock that is set. What waits goes on waiting as long as before.
+   * Moves the clock back, as a wall clock that is set. Requests that wait still wait as long as before.
    *
    * @param duration milliseconds, or text such as `'10s'`
    * @throws {TypeError} for anything else

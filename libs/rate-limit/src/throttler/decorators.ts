@@ -7,7 +7,7 @@ import { checkNames } from '../util/option-rules.js';
 import type { Resolvable, ThrottlerGenerateKeyFunction, ThrottlerGetTrackerFunction } from './options.js';
 import { getOptionsToken, getStorageToken, THROTTLER_PRESENT } from './tokens.js';
 
-/** What `@Throttle` says about one throttler; what is left out is that of the class, else of the module. */
+/** The options of `@Throttle` for one throttler. An option that is left out is that of the class, else of the module. */
 export interface ThrottleOverride {
   limit?: Resolvable<number>;
   /** Milliseconds. */
@@ -18,7 +18,7 @@ export interface ThrottleOverride {
   generateKey?: ThrottlerGenerateKeyFunction;
 }
 
-/** By the names of throttlers. */
+/** Options by the names of throttlers. */
 export type ThrottleOverrides = Readonly<Record<string, ThrottleOverride>>;
 export type ThrottleSkips = Readonly<Record<string, boolean>>;
 
@@ -26,12 +26,12 @@ const THROTTLE = 'nestjs-floodgate:throttle';
 const SKIP = 'nestjs-floodgate:skip-throttle';
 const OVERRIDES = ['limit', 'ttl', 'blockDuration', 'getTracker', 'generateKey'] as const;
 
-/** What `@Throttle` left on a class or a method, or on the class that it extends. */
+/** The metadata of `@Throttle` on a class or a method, or on a base class. */
 export function overridesOf(decorated: object): ThrottleOverrides {
   return (Reflect.getMetadata(THROTTLE, decorated) as ThrottleOverrides | undefined) ?? {};
 }
 
-/** What `@SkipThrottle` left there. */
+/** The metadata of `@SkipThrottle` there. */
 export function skipsOf(decorated: object): ThrottleSkips {
   return (Reflect.getMetadata(SKIP, decorated) as ThrottleSkips | undefined) ?? {};
 }

@@ -29,7 +29,7 @@ export interface ThrottlerStorageRecord {
   isBlocked: boolean;
   /** Whole seconds, rounded up, until a rejected client can pass again; 0 when it passes. */
   timeToBlockExpire: number;
-  /** Whether nobody counted, because the store was unavailable and `onStoreFailure` is `'open'`. */
+  /** Whether the hit was not counted, because the store was unavailable and `onStoreFailure` is `'open'`. */
   uncounted?: boolean;
 }
 
@@ -211,7 +211,7 @@ function engineOver(store: RateLimitStore): StorageEngine {
   return { keyPrefix, deciding: limiter, keeping: limiter, monitor };
 }
 
-/** What a throttler that lets nothing pass adds to a decision. */
+/** The part of a decision that a throttler with `limit: 0` adds. */
 function rejection(policy: string, decision: Decision): Decision {
   const own: PolicyDecision = {
     policy,

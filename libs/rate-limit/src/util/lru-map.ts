@@ -9,7 +9,7 @@
  */
 export class LruMap<V> {
   private readonly places = new Map<string, number>();
-  /** By place, from 1. */
+  /** Keys by place, from 1. */
   private readonly keys: string[];
   private readonly values: (V | undefined)[];
   private readonly free: number[] = [];

@@ -3,7 +3,7 @@ import { RateLimitConfigError } from './config-error.js';
 /** A package that users install only for what needs it. */
 export interface OptionalPackage {
   readonly name: string;
-  /** Who needs the package: how the message begins, such as `'RateLimitModule, redis'`. */
+  /** The part that needs the package, with which the message begins, such as `'RateLimitModule, redis'`. */
   readonly where: string;
   /** The versions that fit, such as `'^5.4.2 || ^6.0.0'`: as in `peerDependencies`. */
   readonly versions: string;

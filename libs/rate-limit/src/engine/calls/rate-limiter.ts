@@ -84,7 +84,7 @@ export class RateLimiter {
     this.callCharges = new CallCharges(limiter, plans);
   }
 
-  /** Where all policies count all clients together (`by: 'global'`). */
+  /** The short form, for policies that are all `by: 'global'`. */
   consume(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Decision>;
   /**
    * Charges every policy, or none.
@@ -110,7 +110,7 @@ export class RateLimiter {
     identity?: Identity | null,
     options?: { cost?: number; plan?: string | null; timeZone?: string },
   ): Promise<Decision> {
-    // Not an async function: its promise would be one more for every decision.
+    // This is not an async function, which would add a promise to every decision.
     try {
       const decision = this.decide('consume', policies, identity, options);
       return decision instanceof Promise ? decision : Promise.resolve(decision);
@@ -119,7 +119,7 @@ export class RateLimiter {
     }
   }
 
-  /** Where all policies count all clients together (`by: 'global'`). */
+  /** The short form, for policies that are all `by: 'global'`. */
   consumeSync(policies: LimiterPolicy | readonly LimiterPolicy[]): Decision;
   /**
    * Decides without a promise. Works with stores that answer synchronously: `MemoryStore`, or a store of the application whose
@@ -144,7 +144,7 @@ export class RateLimiter {
     throw this.limiter.answeredLater(decision, CONSUME_SYNC);
   }
 
-  /** Where all policies count all clients together (`by: 'global'`). */
+  /** The short form, for policies that are all `by: 'global'`. */
   reserve(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Reservation>;
   /**
    * Charges every policy, or none, for a cost that is known later. Call `settle` or `cancel` then: until that call the reserved
@@ -178,7 +178,7 @@ export class RateLimiter {
     return this.limiter.reserve(kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE));
   }
 
-  /** Where all policies count all clients together (`by: 'global'`). */
+  /** The short form, for policies that are all `by: 'global'`. */
   acquire(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Lease>;
   /**
    * Charges every policy, or none, and holds the leases of those that are a `concurrency` until `release` is called. Release in
@@ -209,7 +209,7 @@ export class RateLimiter {
     return new Lease(decision, this.leases.of(receipts));
   }
 
-  /** Where all policies count all clients together (`by: 'global'`). */
+  /** The short form, for policies that are all `by: 'global'`. */
   peek(target: LimitTarget): Promise<Decision>;
   /**
    * Returns what `consume` with cost 1, or a request to a route, would answer. Charges nothing: `allowed`, `retryAfterMs` and
@@ -253,7 +253,7 @@ export class RateLimiter {
     return this.limiter.decision(this.callCharges.make(policies, tag, 1, 'peek', where, { plan, timeZone }));
   }
 
-  /** Where all policies count all clients together (`by: 'global'`). */
+  /** The short form, for policies that are all `by: 'global'`. */
   async reset(target: LimitTarget): Promise<readonly ResetState[]>;
   /**
    * Clears the states of an identity under the named policies, wherever they stand, or under the policies that a request to a

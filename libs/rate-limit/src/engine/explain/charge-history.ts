@@ -40,7 +40,7 @@ interface Failed {
  * policy: a window's key does not carry its limit.
  */
 export class ChargeHistory {
-  /** By key. */
+  /** The passes by key. */
   private readonly passes = new Map<string, Passed[]>();
   // Undefined for most requests, which have no rejection and no failure.
   private rejections: Map<string, Rejected[]> | undefined;

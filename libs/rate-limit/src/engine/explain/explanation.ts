@@ -12,7 +12,7 @@ export interface ExplainedOverride {
   readonly scope: string | null;
   /** Null: it does not end by itself. */
   readonly expiresAt: string | null;
-  /** Whether the store told when, why and by whom it was set. Where it did not, the next three are null. */
+  /** Whether the store's record of it is known: when, why and by whom it was set. If not, the next three are null. */
   readonly isComplete: boolean;
   readonly setAt: string | null;
   readonly reason: string | null;
@@ -58,7 +58,7 @@ export interface PolicyExplanation {
   readonly algorithm: AlgorithmName;
   /** What the state belongs to, as in `ResetState.scope`. */
   readonly scope: string;
-  /** `'shadow'`: it rejects nobody. */
+  /** `'shadow'`: it rejects no request. */
   readonly mode: PolicyMode;
   /** The numbers in force: the policy's own, or those of plan and override. */
   readonly numbers: PolicyNumbers;

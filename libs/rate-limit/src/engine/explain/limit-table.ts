@@ -37,7 +37,7 @@ export interface TablePolicy {
   readonly shards: number;
   /** What processes charge ahead of demand, `for` in milliseconds; null without it. */
   readonly prefetch: PrefetchOptions | null;
-  /** `'shadow'`: it rejects nobody. */
+  /** `'shadow'`: it rejects no request. */
   readonly mode: PolicyMode;
   /** The policy that it is the candidate of; null for any other one. */
   readonly candidateOf: string | null;
@@ -56,13 +56,13 @@ export interface TableRoute {
   /** Its declared method and path without the global prefix, `'POST /rides'`; in other contexts as `handler`. */
   readonly route: string;
   readonly origin: PolicyOrigin;
-  /** Whether `RateLimitGuard` stands before it. Without the guard its policies have no effect. */
+  /** Whether `RateLimitGuard` guards it. Without the guard its policies have no effect. */
   readonly guarded: boolean;
   /** Whether a function chooses some of its policies by the request: those are not in `policies`. */
   readonly chosen: boolean;
   /** Whether one of its policies can reject requests. Shadows and `middleware` policies do not count. */
   readonly limited: boolean;
-  /** In their order. */
+  /** The policies in the order of charging. */
   readonly policies: readonly TablePolicy[];
 }
 
@@ -72,7 +72,7 @@ export interface TableMiddleware {
   readonly policies: readonly TablePolicy[];
 }
 
-/** What limits what, as plain data that can be serialised. */
+/** The limits of all handlers, as plain data that can be serialised. */
 export interface LimitTable {
   readonly middleware: TableMiddleware;
   /** Every handler, also those that nothing limits. Those of HTTP come first. */

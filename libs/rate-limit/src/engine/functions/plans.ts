@@ -48,7 +48,7 @@ const WARNING = "plan.resolve of RateLimitModule failed, the client's last known
 interface PlanLookup {
   readonly since: number;
   answered: boolean;
-  /** Whether the deadline has passed: nobody waits for the call any more, but its answer is still welcome. */
+  /** Whether the deadline has passed: no request waits for the call any more, but its answer is still used. */
   late: boolean;
   /** Settles with the call or at the deadline, and never rejects. Undefined for a call that has settled at once. */
   inTime: Promise<void> | undefined;

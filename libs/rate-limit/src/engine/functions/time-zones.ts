@@ -31,7 +31,7 @@ export function zoneNamed(name: unknown): string | undefined {
 
 /** Finds the time zones of requests, for policies with a `timeZone` function. */
 export class TimeZones<Context extends object> {
-  /** By the tag of the identity, the zone that was found last; undefined until one was found. */
+  /** The zone that was found last, by the tag of the identity; undefined until one was found. */
   private clients: LruMap<string> | undefined;
 
   constructor(

@@ -42,7 +42,7 @@ export class UserFunctions {
   }
 
   /**
-   * What the function returns, or what `otherwise` returns when the function fails.
+   * Calls a function, and returns its result, or that of `otherwise` if the function fails.
    *
    * @param warning begins the log line: `skipIf of policy 'daily' failed, the request is counted`
    * @param source the application's function

@@ -29,7 +29,7 @@ const DRIFT = 0.998;
  * The verdict is the store's: `remaining` as it was then, `resetAfter` and `retryAfter` counted down since the answer.
  */
 export class DenialCache implements Denials {
-  /** By the key of a charge that was rejected. */
+  /** Denials by the key of a charge that was rejected. */
   private readonly denials: LruMap<Denial>;
   /** The last reset of each key, in monotonic milliseconds. A denial that was asked for before it is not certain. */
   private resets = new Map<string, number>();

@@ -16,7 +16,7 @@ export interface OverriddenRequest {
   readonly all: readonly PolicyCharge[];
   /** The charges whose states are asked: not those of an exempt client, or of a shadow that would block. */
   readonly asked: readonly PolicyCharge[];
-  /** By a charge's place in `all`: the verdict of an override that blocks the client. */
+  /** The verdicts of overrides that block the client, by the index of the charge in `all`. */
   readonly blocks: ReadonlyMap<number, ChargeVerdict>;
   readonly counts: OverriddenCounts;
 }
@@ -46,7 +46,7 @@ export class ActiveOverrides {
     private readonly processMs: () => number = () => performance.now(),
   ) {}
 
-  /** Milliseconds since 1970 by the store's clock, as far as this process knows it. */
+  /** Milliseconds since 1970 by the store's clock, estimated from its last answer. */
   nowMs(): number {
     return this.processMs() + this.offsetMs;
   }

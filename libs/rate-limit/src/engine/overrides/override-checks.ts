@@ -125,7 +125,7 @@ export function checkChange(
   );
 }
 
-/** Where an override holds. */
+/** The places where an override holds. */
 function placesOf(
   { policy, identity, scope }: OverrideKey,
   places: readonly BoundPolicy[],

@@ -139,8 +139,8 @@ export class RateLimitOverrides {
   }
 
   /**
-   * Who changed what, when and why: the last 10,000 changes of all overrides, the last one first. An end by `expiresIn` is no
-   * change: see `expiresAtMs`.
+   * Lists who changed what, when and why: the last 10,000 changes of all overrides, the latest first. An end by `expiresIn` is
+   * not listed: see `expiresAtMs`.
    *
    * @param target the changes of exactly this override; default those of all
    * @throws {RateLimitStoreError} when Redis does not answer

@@ -192,8 +192,8 @@ export class Admission<Context extends HandlerContext> {
   }
 
   /**
-   * A request that leaves the queue frees its departure slot if no request stands behind it. Its other charges stay: a client
-   * that disconnects early pays, too.
+   * A request that leaves the queue frees its departure slot if no later request waits. Its other charges stay: a client that
+   * disconnects early pays, too.
    */
   private async wait(
     context: Context,

@@ -10,7 +10,7 @@ export interface Client {
   onGone(listener: () => void): () => void;
 }
 
-/** What emits an event when it closes: a socket, a response, a stream, a call. */
+/** An object that emits an event when it closes: a socket, a response, a stream, a call. */
 export interface Emitter {
   on(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;

@@ -12,7 +12,7 @@ export interface Exchange {
   abandon(): void;
 }
 
-/** What waits for the end of a request. */
+/** A listener to the end of a request. */
 export interface EndListener {
   /** Called once `ended` is certain to be called: at once for HTTP, otherwise when the handler is called. */
   readonly began?: () => void;

@@ -12,7 +12,7 @@ interface RecordedRequest {
   [RECORD]?: RequestRecord;
 }
 
-/** What a step of a request has yet to charge. */
+/** The charges that a step of a request still has to make. */
 export interface Remainder {
   /** The difference in cost where the same policy has charged the request before. */
   readonly charges: readonly PolicyCharge[];
@@ -30,11 +30,11 @@ export interface Remainder {
  * Most requests pass one guard: decisions are sorted by key only when a second guard asks.
  */
 export class RequestRecord extends Execution {
-  /** What the first step was charged, with the whole cost. */
+  /** The charges of the first step, with the whole cost. */
   private firstCharges: readonly PolicyCharge[] | undefined;
   private first: Judgement | undefined;
   private sorted: ChargeHistory | undefined;
-  /** By key: the decisions that are under way. Each settles once its outcome is noted, and never rejects. */
+  /** The decisions under way, by key. Each promise settles once its outcome is noted, and never rejects. */
   private readonly deciding: Map<string, Promise<void>> | undefined;
   private shown: Judgement | undefined;
   private pendingCharges: PendingCharge[] | undefined;
@@ -69,7 +69,7 @@ export class RequestRecord extends Execution {
    * Whether the request passes a guard of this handler for the first time. A guard that is bound twice counts a request once. A
    * handler that calls `next()` does not exempt the handler after it.
    *
-   * @param handler stands for the handler, and its class
+   * @param handler identifies the handler and its class
    */
   isFirstGuard(handler: object): boolean {
     if (this.handler === undefined) {
@@ -142,8 +142,8 @@ export class RequestRecord extends Execution {
   }
 
   /**
-   * What a step has yet to charge: the difference in cost where the same policy has charged the request before, the whole cost
-   * otherwise.
+   * The charges that a step still has to make: the difference in cost where the same policy has charged the request before, the
+   * whole cost otherwise.
    */
   remainder(charges: readonly PolicyCharge[]): Remainder {
     const left: PolicyCharge[] = [];

@@ -5,9 +5,9 @@ import { LimiterClosedError, WaitingRoomFullError } from '../errors.js';
 
 /** How many requests may wait. */
 export interface WaitingRoomLimits {
-  /** In this process. */
+  /** The most requests that may wait in this process. */
   readonly maxWaiting: number;
-  /** Of one client in this process. */
+  /** The most requests of one client that may wait in this process. */
   readonly maxWaitingPerClient: number;
 }
 

@@ -80,7 +80,7 @@ class RenewedLease implements HeldLease {
  * one as soon as one is free, and until then its request does not count: so the store never counts more than the limit.
  */
 export class Leases {
-  /** By length in microseconds. */
+  /** Groups of leases by length in microseconds. */
   private readonly groups = new Map<number, Group>();
   private readonly ended: RationedWarning;
 

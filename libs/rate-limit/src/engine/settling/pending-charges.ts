@@ -15,7 +15,7 @@ import type { UserFunctions } from '../functions/user-functions.js';
 export class CallCharges {
   private readonly charges: PendingCharge[] = [];
 
-  /** @param call stands for the call of the handler */
+  /** @param call identifies the call of the handler */
   constructor(
     private readonly call: object,
     private readonly finalCostOf: FinalCostOf,
@@ -66,7 +66,7 @@ export class PendingCharges {
    * Lets a call share the charges that earlier calls of its request have made under the same policies. They stay pending until
    * this call ends, too. A charge that is already settled gets a new pending charge. Undefined if there are none.
    *
-   * @param call stands for the call of the handler
+   * @param call identifies the call of the handler
    * @param charges what the call's policies ask
    */
   join(call: () => object, charges: readonly PolicyCharge[], record: RequestRecord): CallCharges | undefined {

@@ -28,7 +28,7 @@ export interface PolicySettlement {
 export interface Settlement {
   /** What settled every policy; `'partly'`: on a Redis Cluster one node settled, and another one did not. */
   readonly settledBy: SettledBy | 'partly';
-  /** In the order of the policies; none for a decision by `onStoreFailure: 'open'`. */
+  /** The settlements in the order of the policies; empty for a decision by `onStoreFailure: 'open'`. */
   readonly policies: readonly PolicySettlement[];
   /** Why the store did not settle. */
   readonly error?: RateLimitStoreError;

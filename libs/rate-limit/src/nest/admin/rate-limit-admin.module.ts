@@ -20,7 +20,7 @@ export interface RateLimitAdminOptions {
   /** Where the endpoints are, behind the application's global prefix. Default `'admin/limits'`. */
   path?: string;
   /**
-   * Who may use the endpoints: guards as in `@UseGuards`, at least one. They stand behind the application's global guards.
+   * Who may use the endpoints: guards as in `@UseGuards`, at least one. They run after the application's global guards.
    * `RateLimitGuard` does not count.
    */
   guards: readonly (Type<CanActivate> | CanActivate)[];

@@ -139,7 +139,7 @@ export interface AdminOperation {
   readonly errors: readonly (404 | 409)[];
 }
 
-/** By the method of the controller. */
+/** The operations by the controller's method. */
 export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
   table: {
     summary: 'What limits what',

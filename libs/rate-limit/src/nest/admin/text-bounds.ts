@@ -7,7 +7,7 @@ import { TEXTS } from '../../engine/overrides/override-checks.js';
  */
 export const TEXT_BOUNDS = {
   ...TEXTS,
-  /** Of an identity's value; nothing longer fits the headers of a request to Node. */
+  /** The bound of an identity's value. Longer text does not fit the headers of a request to Node. */
   identity: 16_384,
   tag: MAX_TAG_BYTES,
   kind: 16,

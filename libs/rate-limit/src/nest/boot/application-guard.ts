@@ -41,7 +41,7 @@ export function isGuardClass(guard: unknown): boolean {
   return guard === RateLimitGuard || guard.prototype instanceof RateLimitGuard;
 }
 
-/** Whether the guard stands before a handler: without it `@RateLimit` and `defaults` limit nothing. */
+/** Whether the guard guards a handler: without it `@RateLimit` and `defaults` limit nothing. */
 export function isGuarded(application: ApplicationConfig, type: object, handler: object): boolean {
   const bound = [type, handler].flatMap((one) => (Reflect.getMetadata(GUARDS_METADATA, one) as unknown[]) ?? []);
   const global = application.getGlobalRequestGuards().map(({ metatype }) => metatype as unknown);

@@ -50,7 +50,7 @@ export function warningsOfHandlers(
   ];
 }
 
-/** Where `@RateLimit` has no effect. */
+/** A place where `@RateLimit` has no effect. */
 interface InVain {
   readonly type: Type;
   /** Undefined where it stands on the class. */
@@ -59,7 +59,10 @@ interface InVain {
   readonly name: string;
 }
 
-/** Where `@RateLimit` has no effect: on methods that no context calls, and on classes without a method that a context calls. */
+/**
+ * Finds the places where `@RateLimit` has no effect: on methods that no context calls, and on classes without a method that a
+ * context calls.
+ */
 function decoratedInVain(
   handlers: readonly LimitableHandler[],
   discovery: DiscoveryService,

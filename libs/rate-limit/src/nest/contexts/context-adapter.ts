@@ -24,7 +24,7 @@ export type RateLimitException =
  * message's payload does not.
  */
 export interface ContextRequest extends IdentityRequest {
-  /** What authentication has found out, for resolvers of the application. */
+  /** The authenticated user, for resolvers of the application. */
   readonly user?: unknown;
   /** The method of the request that opened a WebSocket. */
   readonly method?: string | undefined;
@@ -40,7 +40,10 @@ export interface ContextRequest extends IdentityRequest {
  */
 export type CallEnd = 'handler' | 'response' | 'iteration' | 'client';
 
-/** Where a context's handlers stand: Nest looks for message handlers on controllers, for resolvers and gateways on providers. */
+/**
+ * The kind of class that has a context's handlers: Nest looks for message handlers on controllers, for resolvers and gateways
+ * on providers.
+ */
 export type HandlerPlace = 'controllers' | 'providers';
 
 /**

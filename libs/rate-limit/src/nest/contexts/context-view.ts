@@ -32,7 +32,7 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     return new ContextView(this.context, this.adapter, this.record, this.trusts);
   }
 
-  /** For `UserFunctions`. */
+  /** The execution that `UserFunctions` checks. */
   get execution(): Execution {
     return this.record.execution;
   }

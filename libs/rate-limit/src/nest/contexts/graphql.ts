@@ -63,7 +63,7 @@ interface Source {
   readonly extra?: { readonly request?: unknown; readonly user?: unknown };
 }
 
-/** What @nestjs/graphql leaves on classes and methods. */
+/** The metadata keys of @nestjs/graphql on classes and methods. */
 const TYPE = 'graphql:resolver_type';
 const PROPERTY = 'graphql:resolve_property';
 const REFERENCE = 'graphql:resolve_reference';
@@ -71,7 +71,7 @@ const ROOT_TYPES: readonly unknown[] = ['Query', 'Mutation', 'Subscription'];
 /** Nest never calls guards for the method that tells the type of a union's member. */
 const RESOLVE_TYPE = '__resolveType';
 
-/** In place of a context that an application leaves out. */
+/** The context of an application that gives none. */
 const NONE: GraphqlContext = {};
 
 const COUNTS: readonly unknown[] = ['operation', 'root-field', 'field'] satisfies GraphqlCount[];

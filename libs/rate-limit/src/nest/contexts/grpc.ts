@@ -28,7 +28,7 @@ export interface GrpcCall {
   emit(event: 'error', status: GrpcStatus): unknown;
 }
 
-/** What grpc-js makes the status of a call. */
+/** An error that grpc-js sends as the status of a call. */
 export interface GrpcStatus {
   readonly code: number;
   readonly message: string;
@@ -47,7 +47,7 @@ const UNAUTHENTICATED = 16;
  */
 const LONGEST_PUSHBACK_MS = 60_000;
 
-/** Where Nest passes the call: third, after request and metadata. A handler of `@GrpcStreamCall` gets it first. */
+/** The gRPC call. Nest passes it third, after request and metadata. A handler of `@GrpcStreamCall` gets it first. */
 export function grpcCallOf(host: ArgumentsHost): GrpcCall | undefined {
   return [host.getArgByIndex<unknown>(2), host.getArgByIndex<unknown>(0)].find(isCall);
 }
@@ -107,8 +107,8 @@ function hasLostPeer(call: GrpcCall): boolean {
 }
 
 /**
- * A call of `@GrpcStreamCall`. Its handler returns while the call goes on: the call ends with the stream of answers, or with the
- * one answer that the handler gives its callback.
+ * A call of `@GrpcStreamCall`. Its handler returns while the call is still running: the call ends with the stream of answers,
+ * or with the one answer that the handler gives its callback.
  */
 export class StreamCallExchange implements Exchange {
   constructor(

@@ -3,7 +3,7 @@ import { RequestRecord } from '../../engine/requests/request-record.js';
 
 /**
  * The records of running operations, shared by all handlers of an operation: fields of a query run in parallel, for example.
- * They live as long as the objects that stand for the operations.
+ * They live as long as the objects that identify the operations.
  */
 export class Operations {
   private readonly running = new WeakMap<object, RequestRecord>();
@@ -12,8 +12,8 @@ export class Operations {
   /**
    * The record of a call; undefined for a call that is an operation of its own and no part of an execution.
    *
-   * @param key stands for the operation; undefined where each call is one
-   * @param whole stands for the execution that the operation is a part of; undefined where it is none
+   * @param key identifies the operation; undefined if each call is one
+   * @param whole identifies the execution that the operation is a part of; undefined if there is none
    */
   of(key: object | undefined, whole: object | undefined): RequestRecord | undefined {
     if (key === undefined) return whole === undefined ? undefined : new RequestRecord(false, this.execution(whole));

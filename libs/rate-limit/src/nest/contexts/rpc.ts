@@ -4,13 +4,13 @@ import { optionalPackageError } from '../../util/optional-package.js';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
 import { answersItself, GrpcClient, grpcCallOf, grpcRequest, grpcStatus, StreamCallExchange } from './grpc.js';
 
-/** What `@MessagePattern`, `@EventPattern` and `@GrpcMethod` leave on methods. */
+/** The metadata key of `@MessagePattern`, `@EventPattern` and `@GrpcMethod` on methods. */
 const PATTERN = 'microservices:pattern';
 const KIND = 'microservices:handler_type';
 /** `PatternHandler.EVENT` of @nestjs/microservices. */
 const EVENT = 2;
 
-/** What the transports' contexts offer: each of them has some of these methods. */
+/** The methods of the transports' contexts: each context has some of them. */
 interface TransportContext {
   /** TCP: a JSON socket around Node's. */
   getSocketRef?(): { readonly netSocket?: HttpEnd & { readonly remoteAddress?: string } };

@@ -6,7 +6,7 @@ import { optionalPackageError } from '../../util/optional-package.js';
 import type { Handler } from '../routes/route.js';
 import type { ContextAdapter, ContextRequest } from './context-adapter.js';
 
-/** What `@WebSocketGateway` leaves on classes, and `@SubscribeMessage` on methods. */
+/** The metadata keys of `@WebSocketGateway` on classes, and of `@SubscribeMessage` on methods. */
 const GATEWAY = 'websockets:is_gateway';
 const MESSAGE = 'websockets:message_mapping';
 
@@ -37,13 +37,13 @@ interface SocketIoClient extends Emitter {
 
 export type WsClient = NativeClient | SocketIoClient;
 
-/** What is used of `@nestjs/websockets`. */
+/** The part of `@nestjs/websockets` that is used here. */
 interface WsPackage {
   readonly WsException: new (body: string | object) => Error;
   readonly BaseWsExceptionFilter: { readonly prototype: object };
 }
 
-/** What is known of connections that are open. */
+/** An open connection. */
 interface Connection {
   readonly upgrade?: Upgrade | undefined;
   /** Settles when the connection is admitted; undefined once it is, and where no policy limits it. */

@@ -21,7 +21,7 @@ export class Call {
   isOver = false;
   /** Whether the consumer of an iteration stopped it. */
   wasStopped = false;
-  /** Whether the call goes on while what it returns is iterated, as a subscription does. */
+  /** Whether the call lasts until the iteration of its result ends, as with a subscription. */
   iterates = false;
   private isIterating = false;
   private readonly listeners: CallListener[] = [];

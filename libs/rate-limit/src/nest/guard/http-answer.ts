@@ -58,7 +58,7 @@ function setHeaders(adapter: AbstractHttpAdapter, response: unknown, headers: re
   if (headers.length === 0) return;
   const node = asNodeResponse(response);
   const lowers = node === undefined && adapter.getType() === 'fastify';
-  // Not destructured: each response would pay for an iterator over each pair.
+  // The pairs are not destructured: each response would pay for an iterator over each pair.
   for (const header of headers) {
     if (node !== undefined) node.setHeader(header[0], header[1]);
     else adapter.setHeader(response, lowers ? (LOWER_CASE.get(header[0]) ?? header[0]) : header[0], header[1]);

@@ -21,7 +21,7 @@ interface OpenedStore {
   readonly store: RateLimitStore;
   readonly deadlines: Deadlines;
   readonly denials?: DenialCache | undefined;
-  /** Where overrides are kept: in the same Redis, or in this process. */
+  /** The log of overrides: in the store's Redis, or in this process. */
   readonly overrides: OverrideLog;
   /** Whether the module opened the store, and closes it. */
   readonly owned: boolean;

@@ -45,7 +45,7 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
     this.shared = shared;
   }
 
-  /** At the end of the boot, so that an application that fails to boot leaves nothing behind. */
+  /** Registers at the end of the boot, so that an application that fails to boot leaves nothing behind. */
   onApplicationBootstrap(): void {
     const { registry, runtime, shared } = this;
     for (const metric of shared.metrics) {

@@ -190,7 +190,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   /**
    * @param override a store that replaces the one in the options: then no connection is opened
-   * @param isGuarded whether the guard stands before a handler
+   * @param isGuarded whether the guard guards a handler
    */
   static async create(
     options: CheckedOptions,

@@ -213,8 +213,8 @@ export interface PlanOptions {
    * Returns the name of a plan, or undefined or null for a client without one. May be asynchronous. The answer is cached under
    * the identity that the policy counts, so it must depend on nothing else of the request.
    *
-   * Where it throws, rejects, returns something else or takes longer than `deadline`, the last known plan of the client
-   * counts, else `fallback`. An answer after `deadline` serves later requests.
+   * If it throws, rejects, returns something else or takes longer than `deadline`, the last known plan of the client counts,
+   * else `fallback`. An answer after `deadline` serves later requests.
    */
   readonly resolve: RequestFunction<ExecutionContext, string | null | undefined | Promise<string | null | undefined>>;
   /**

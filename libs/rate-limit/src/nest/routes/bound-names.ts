@@ -5,7 +5,7 @@ const MAX_KNOWN = 10_000;
 
 /** The policies that stand on routes, under their names, so that their states can be found without a route. */
 export class BoundNames {
-  /** By name and key tail. */
+  /** The policies by name and key tail. */
   private readonly byName = new Map<string, Map<string, BoundPolicy>>();
   private known = 0;
 

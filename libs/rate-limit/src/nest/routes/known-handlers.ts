@@ -10,7 +10,7 @@ import type { Route, RoutePolicies } from './route-policies.js';
 import { sourcesOf } from './route-sources.js';
 import type { BoundPolicy, PolicySource } from '../types.js';
 
-/** Whether the guard stands before a handler. */
+/** Whether the guard guards a handler. */
 export type GuardCheck = (type: Type, handler: object) => boolean;
 
 /** The handlers of the application with what limits them, for `RateLimiter.table` and `explain`. */

@@ -39,7 +39,7 @@ export interface Route {
   readonly unconditional: readonly BoundPolicy[];
 }
 
-/** Where policies stand. */
+/** A place that has policies. */
 interface Site {
   /** How error messages begin. */
   readonly text: string;

@@ -7,7 +7,7 @@ import { isChooser } from './policy-choices.js';
 import type { Handler } from './route.js';
 import type { PolicySource } from '../types.js';
 
-/** Where a policy of a handler was written. */
+/** The place where a policy of a handler was written. */
 export type SourcePlace = 'method' | 'class' | 'defaults';
 
 /** A policy of a handler, or the function that chooses it. */
@@ -174,7 +174,7 @@ export function replacedDefaults(
   );
 }
 
-/** Names the handlers whose policies have no effect because no guard stands before them, as with `guard: false`. */
+/** Names the handlers whose policies have no effect because no guard guards them, as with `guard: false`. */
 export function unguardedHandlers(
   handlers: readonly { readonly type: Type; readonly handler: Handler; readonly name: string }[],
   defaults: readonly PolicySource[],

@@ -15,7 +15,7 @@ import type { Clock } from '../store.js';
 export class MemoryOverrideLog implements OverrideLog {
   readonly shared: boolean = false;
   readonly processMs = (): number => this.clock() / 1000;
-  /** In the order of their versions. */
+  /** The records in the order of their versions. */
   private readonly records = new Map<string, OverrideRecord>();
   private readonly changes: OverrideRecord[] = [];
   private version = 0;

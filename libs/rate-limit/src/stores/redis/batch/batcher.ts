@@ -128,7 +128,8 @@ export class Batcher {
   readonly flush = (): void => {
     const { open, waiting, early } = this;
     if (waiting === 0) return; // an earlier flush has sent them
-    // Not cleared: V8 links a map's old table to its new one. An old table in the old space would keep all that follow.
+    // A new map, because `clear` would make V8 link the old table to the new one: an old table in the old space would keep all
+    // later ones.
     this.open = new Map();
     this.waiting = 0;
     this.early = undefined;

@@ -19,7 +19,7 @@ export function areSettled(reply: readonly unknown[], offset: number, charges: n
   return true;
 }
 
-/** What the program has settled: the numbers of its checked reply, from `offset` on. */
+/** Reads what the program has settled, from the numbers of its checked reply at `offset`. */
 export function readSettled(
   settlements: readonly ChargeSettlement[],
   reply: readonly number[],

@@ -29,7 +29,7 @@ const MAX_REPLY = 512;
 /** Replies with which Redis rejects a connection. Any other reply, NOAUTH too, shows that Redis answers. */
 const REJECTED = /^-(DENIED|ERR max number of clients)/;
 
-/** By connection: milliseconds until its first answer. */
+/** Milliseconds until the first answer, by connection. */
 const firstAnswers = new WeakMap<object, number>();
 
 /** Milliseconds until the first answer of a connection that `PingingConnector` opened; 0 for others. */

@@ -166,7 +166,7 @@ export function opensItself({ sentinels, Connector }: RedisConnectionOptions): b
   return Boolean(sentinels) || (Connector !== undefined && Connector !== CONNECTOR.Connector);
 }
 
-/** With Sentinel, sends ioredis's own lookups of names through the same queue. */
+/** Sends ioredis's own lookups of names through the queue of `addressesOf`, if Sentinels are used. */
 function queueLookups<T extends OwnedRedisClient>(client: T): T {
   const { connector } = client as {
     connector?: {

@@ -37,7 +37,7 @@ export type NodeStream = NonNullable<WatchedConnection['stream']> & {
 
 /** The part of a Cluster client that shows its nodes. */
 export interface NodesOfClient {
-  /** By slot, the nodes that have it, the master first. */
+  /** The nodes of each slot, the master first. */
   readonly slots?: readonly (readonly string[] | undefined)[];
   /** The connections to the nodes. */
   nodes?(): readonly ClusterNodeConnection[];
@@ -48,7 +48,7 @@ export interface OwnedRedisClient extends RedisClient, NodesOfClient {
   /** `'ready'` while commands can be sent. */
   readonly status: string;
   info(section: string): Promise<string>;
-  /** Not for a Cluster, which has one database. */
+  /** Selects a database. A Cluster has only one. */
   select?(database: number): Promise<unknown>;
   connect(): Promise<void>;
   quit(): Promise<unknown>;

@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 
-/** Where a server announces another address than the one it is reached at. */
+/** Maps the addresses that servers announce to those at which they are reached. */
 type NatMap =
   Record<string, { host: string; port: number }> | ((key: string) => { host: string; port: number } | null | undefined);
 

@@ -15,7 +15,7 @@ const MAX_PROBE_KEYS = 100_000;
 
 /** The nodes of a Cluster: each has a breaker and a watchdog, so that a node in trouble does not affect the others. */
 export class ClusterNodes implements Nodes {
-  /** By host and port, from a node's first failure on. */
+  /** The health of nodes by host and port, from a node's first failure on. */
   private readonly health = new Map<string, Health>();
   private readonly watchdogs = new WeakMap<ClusterNodeConnection, ConnectionWatchdog>();
   private closed = false;

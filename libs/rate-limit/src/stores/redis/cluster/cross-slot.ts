@@ -109,7 +109,7 @@ export class CrossSlot {
     // A refund of a departure slot needs the instant of its own answer: `at` and `resetAfter` together identify the slot.
     const queued = answers.find(({ verdict }) => verdict.charges.some(({ delay }) => delay > 0));
     const decided = queued ?? answers.at(-1);
-    // With shadows alone, the first of them to answer tells the time.
+    // If there are only shadows, the first answer gives the time.
     const at = decided?.verdict.at ?? wallClock();
     const allowance = { allowed: true, at, charges: verdicts };
     if (shadows.length === 0) return allowance;
@@ -211,7 +211,7 @@ function place(step: Step, answers: readonly ChargeVerdict[], verdicts: ChargeVe
   for (const [i, verdict] of answers.entries()) verdicts[step.indexes[i]!] = verdict;
 }
 
-/** The verdicts of a slot. The end of a lease is told by the clock of its own slot. */
+/** The verdicts of a slot. The end of a lease is an instant of its own slot's clock. */
 function withLeases({ verdict }: SlotAnswer, charges: readonly Charge[]): readonly ChargeVerdict[] {
   if (!charges.some(({ algorithm }) => algorithm.lease !== undefined)) return verdict.charges;
   const receipts = receiptsOf(charges, verdict);

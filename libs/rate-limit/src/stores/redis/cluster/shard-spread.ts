@@ -7,7 +7,7 @@ import type { ClusterRouting } from './routing.js';
 export class ShardSpread {
   /** The version of the client's slot map. */
   private version = 0;
-  /** By the list of keys: the slot map that was seen last, and the warning that was given last. */
+  /** The slot map that was seen last and the last warning, by the list of keys. */
   private readonly seen = new WeakMap<readonly string[], { version: number; warning: string | undefined }>();
 
   constructor(

@@ -25,7 +25,7 @@ interface Split {
  * of scattering over all shards. The next turn begins at the next shard.
  */
 export class Shards {
-  /** By the list of keys, which the charges of one policy share. */
+  /** Splits by the list of keys, which the charges of one policy share. */
   private readonly splits = new WeakMap<readonly string[], Split>();
 
   constructor(

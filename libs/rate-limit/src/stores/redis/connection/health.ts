@@ -10,7 +10,7 @@ import { isDisconnection } from '../clients/client-failure.js';
 import { decisionFailure, isTrouble, RedisUnavailableError } from './redis-failure.js';
 import { StateLog } from './state-log.js';
 
-/** Where a change of availability is reported. */
+/** Listeners to changes of availability. */
 export interface HealthListeners {
   readonly logger: Logger;
   readonly observer?: StoreObserver | undefined;
