@@ -42,7 +42,7 @@ export interface Refunds<Level = unknown, State = unknown> {
 export interface RefundMarkers<Level = unknown, State = unknown> {
   /** How many more numbers of a reply from Redis the receipt needs. */
   readonly length: number;
-  /** The same numbers, read from a state in memory. */
+  /** Reads those numbers from a state in memory. */
   read(state: State | undefined, now: number): readonly number[];
   /** The receipt's marker, made from the level before its charge and from those numbers. */
   of(level: Level, numbers: readonly number[] | undefined): readonly number[];
