@@ -102,6 +102,20 @@ export default {
       to: { path: '(?:^|/)@nestjs/' },
     },
     {
+      name: 'redis-client-port',
+      comment: 'The store on Redis knows its clients by the port alone: stores/redis/clients/client.ts',
+      severity: 'error',
+      from: { path: REDIS, pathNot: [`${REDIS}clients/`, SPEC] },
+      to: { path: `${REDIS}clients/(?:ioredis-|open-redis|connector|lookup|redis-options)` },
+    },
+    {
+      name: 'redis-clients-only',
+      comment: 'Only stores/redis/clients/ imports a client library',
+      severity: 'error',
+      from: { path: LIBRARY, pathNot: [`${REDIS}clients/`, SPEC] },
+      to: { path: '(?:^|/)ioredis(?:/|$)' },
+    },
+    {
       name: 'library-alone',
       comment: 'The library imports nothing from the application, the load generator, the tests or the tools',
       severity: 'error',

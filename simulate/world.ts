@@ -1,4 +1,4 @@
-import type { OwnedRedisClient } from '../libs/rate-limit/src/stores/redis/clients/redis-client.js';
+import type { OwnedClient } from '../libs/rate-limit/src/stores/redis/clients/client.js';
 import { Path } from './network/link.js';
 import { type Answered, Pod } from './pods/pod.js';
 import { SimulatedClient } from './redis/client.js';
@@ -72,14 +72,14 @@ export class World {
   }
 
   /** A client of a pod for a server. */
-  clientOf(pod: Pod, server: RedisServer): OwnedRedisClient {
+  clientOf(pod: Pod, server: RedisServer): OwnedClient {
     const client = new SimulatedClient(this.connection(pod, server));
     this.clients.push(client);
     return client;
   }
 
   /** A client of a pod for a Cluster with these masters. */
-  clusterClientOf(pod: Pod, masters: readonly RedisServer[]): OwnedRedisClient {
+  clusterClientOf(pod: Pod, masters: readonly RedisServer[]): OwnedClient {
     const client = new SimulatedClusterClient(masters.map((server) => this.connection(pod, server)));
     this.clients.push(client);
     return client;

@@ -11,7 +11,7 @@ import type { Decision } from '../../libs/rate-limit/src/policy/decision.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
+import type { OwnedClient } from '../../libs/rate-limit/src/stores/redis/clients/client.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
 import type { Settings } from '../settings.js';
@@ -80,7 +80,7 @@ export class PodEngine implements Decider {
 
   /** Decides in Redis. Several policies decide together, as those of a route do. */
   static onRedis(
-    client: OwnedRedisClient,
+    client: OwnedClient,
     policies: BoundPolicy | readonly BoundPolicy[],
     clock: Clock,
     settings: EngineSettings,

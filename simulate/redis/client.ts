@@ -1,4 +1,4 @@
-import type { OwnedRedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
+import type { ConnectionState, OwnedClient } from '../../libs/rate-limit/src/stores/redis/clients/client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
 import { type Call, DELETE, type RedisServer } from './server.js';
 
@@ -7,20 +7,55 @@ export function callOf(script: string, keys: number, args: readonly string[]): C
   return { script, keys: args.slice(0, keys), args: args.slice(keys) };
 }
 
-/** A client of one server: what `RedisStore` uses of ioredis. */
-export class SimulatedClient implements OwnedRedisClient {
+/** What a simulated client answers beside decisions. */
+export abstract class SimulatedOwnedClient {
+  readonly keyPrefix = '';
+  readonly database = 0;
+  readonly isProbed = true;
+  readonly firstAnswerMs = 0;
+
+  failureOf(thrown: unknown): Error {
+    return thrown as Error;
+  }
+
+  select(): Promise<unknown> {
+    return Promise.resolve('OK');
+  }
+
+  info(): Promise<string> {
+    return Promise.resolve('maxmemory_policy:noeviction');
+  }
+
+  time(): Promise<unknown> {
+    return Promise.reject(new Error('ERR the simulated Redis tells no time'));
+  }
+
+  close(): Promise<unknown> {
+    this.destroy();
+    return Promise.resolve('OK');
+  }
+
+  onError(): void {}
+
+  abstract destroy(): void;
+}
+
+/** A client of one server. */
+export class SimulatedClient extends SimulatedOwnedClient implements OwnedClient {
+  readonly cluster = undefined;
   private readonly connection: Connection;
 
   constructor(private readonly settings: ConnectionSettings) {
+    super();
     this.connection = new Connection(settings);
   }
 
-  get status(): string {
-    return this.connection.status;
+  get state(): ConnectionState {
+    return this.connection.state;
   }
 
-  get stream(): Connection['stream'] {
-    return this.connection.stream;
+  get socket(): Connection['socket'] {
+    return this.connection.socket;
   }
 
   /** A server closes its connection. */
@@ -29,39 +64,27 @@ export class SimulatedClient implements OwnedRedisClient {
     if (own === server) loop.post(() => this.connection.lose());
   }
 
-  evalsha(sha1: string, keys: number, ...args: string[]): Promise<unknown> {
+  runByHash(sha1: string, keys: number, args: readonly string[]): Promise<unknown> {
     return this.connection.call(callOf(sha1, keys, args));
   }
 
-  eval(script: string, keys: number, ...args: string[]): Promise<unknown> {
-    return this.connection.call(callOf(script, keys, args));
+  runByText(text: string, keys: number, args: readonly string[]): Promise<unknown> {
+    return this.connection.call(callOf(text, keys, args));
   }
 
   del(key: string): Promise<unknown> {
     return this.connection.call({ script: DELETE, keys: [key], args: [] });
   }
 
-  info(): Promise<string> {
-    return Promise.resolve('maxmemory_policy:noeviction');
-  }
-
   connect(): Promise<void> {
     return this.connection.open();
   }
 
-  quit(): Promise<unknown> {
-    this.connection.close();
-    return Promise.resolve('OK');
-  }
-
-  disconnect(): void {
+  destroy(): void {
     this.connection.close();
   }
 
-  on(event: string, listener: (argument: never) => void): this {
-    if (event === 'connecting' || event === 'connect' || event === 'ready' || event === 'close') {
-      this.connection.on(event, listener as () => void);
-    }
-    return this;
+  onState(listener: (state: ConnectionState) => void): void {
+    this.connection.onState(listener);
   }
 }

@@ -1,9 +1,11 @@
 import calculateSlot from 'cluster-key-slot';
 import type {
-  ClusterNodeConnection,
-  OwnedRedisClient,
-} from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
-import { callOf } from './client.js';
+  ClusterMap,
+  ConnectionState,
+  OwnedClient,
+  RedisConnection,
+} from '../../libs/rate-limit/src/stores/redis/clients/client.js';
+import { callOf, SimulatedOwnedClient } from './client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
 import { argumentCount } from './lean-calls.js';
 import type { Call, RedisServer } from './server.js';
@@ -11,116 +13,106 @@ import type { Call, RedisServer } from './server.js';
 const SLOTS = 16_384;
 const PORT = 6379;
 
-/** The connection to one master, as a Cluster client of ioredis shows it. */
-interface Node extends ClusterNodeConnection {
-  readonly connection: Connection;
-  readonly evalsha: (sha1: string, keys: number, ...args: string[]) => Promise<unknown>;
-  readonly eval: (script: string, keys: number, ...args: string[]) => Promise<unknown>;
+/** The connection to one master. */
+class NodeConnection implements RedisConnection {
+  readonly keyPrefix = '';
+  readonly isProbed = true;
+  readonly firstAnswerMs = 0;
+
+  constructor(readonly connection: Connection) {}
+
+  get state(): ConnectionState {
+    return this.connection.state;
+  }
+
+  get socket(): Connection['socket'] {
+    return this.connection.socket;
+  }
+
+  onState(listener: (state: ConnectionState) => void): void {
+    this.connection.onState(listener);
+  }
+
+  runByHash(sha1: string, _: number, args: readonly string[]): Promise<unknown> {
+    return this.connection.call(byNode(sha1, args));
+  }
+
+  runByText(text: string, _: number, args: readonly string[]): Promise<unknown> {
+    return this.connection.call(byNode(text, args));
+  }
+
+  failureOf(thrown: unknown): Error {
+    return thrown as Error;
+  }
 }
 
 /** A client of a Cluster, which sends each call to the master of its first key's slot. The slots never move. */
-export class SimulatedClusterClient implements OwnedRedisClient {
-  readonly isCluster = true;
-  readonly slots: readonly (readonly string[])[];
-  private readonly masters: readonly Node[];
-  private known: ((node: ClusterNodeConnection) => void) | undefined;
+export class SimulatedClusterClient extends SimulatedOwnedClient implements OwnedClient {
+  readonly socket = undefined;
+  readonly cluster: ClusterMap;
+  private readonly nodes: readonly NodeConnection[];
+  private added: ((connection: RedisConnection) => void) | undefined;
 
   /** @param connections one for each master; the slots are divided among them in equal ranges */
   constructor(private readonly connections: readonly ConnectionSettings[]) {
-    this.masters = connections.map((settings, i) => nodeOf(new Connection(settings), `master-${i}`));
-    this.slots = slotsOf(connections.length);
+    super();
+    this.nodes = connections.map((settings) => new NodeConnection(new Connection(settings)));
+    const names = connections.map((_, i) => `master-${i}:${PORT}`);
+    this.cluster = {
+      masterOf: (slot) => names[this.ownerOf(slot)],
+      masters: () => new Set(names),
+      connectionOf: (node) => this.nodes[names.indexOf(node)],
+      onConnection: (listener) => void (this.added = listener),
+      onSlots: () => undefined,
+      refresh: () => undefined,
+    };
   }
 
-  get status(): string {
-    return this.masters.some(({ status }) => status === 'ready') ? 'ready' : 'connecting';
+  get state(): ConnectionState {
+    return this.nodes.some(({ state }) => state === 'ready') ? 'ready' : 'connecting';
   }
 
-  nodes(): readonly ClusterNodeConnection[] {
-    return this.masters;
-  }
+  onState(): void {}
 
-  evalsha(sha1: string, keys: number, ...args: string[]): Promise<unknown> {
+  runByHash(sha1: string, keys: number, args: readonly string[]): Promise<unknown> {
     return this.send(callOf(sha1, keys, args));
   }
 
-  eval(script: string, keys: number, ...args: string[]): Promise<unknown> {
-    return this.send(callOf(script, keys, args));
+  runByText(text: string, keys: number, args: readonly string[]): Promise<unknown> {
+    return this.send(callOf(text, keys, args));
   }
 
   del(): Promise<unknown> {
     return Promise.reject(new Error('ERR the simulated Cluster resets nothing'));
   }
 
-  info(): Promise<string> {
-    return Promise.resolve('maxmemory_policy:noeviction');
-  }
-
   async connect(): Promise<void> {
     await Promise.all(
-      this.masters.map((node) => {
-        this.known?.(node);
+      this.nodes.map((node) => {
+        this.added?.(node);
         return node.connection.open();
       }),
     );
   }
 
-  quit(): Promise<unknown> {
-    this.disconnect();
-    return Promise.resolve('OK');
-  }
-
-  disconnect(): void {
-    for (const { connection } of this.masters) connection.close();
-  }
-
-  on(event: string, listener: (argument: never) => void): this {
-    if (event === '+node') this.known = listener as (node: ClusterNodeConnection) => void;
-    return this;
+  destroy(): void {
+    for (const { connection } of this.nodes) connection.close();
   }
 
   /** A master closes its connection. */
   lose(server: RedisServer): void {
     for (const [i, { loop, server: own }] of this.connections.entries()) {
-      if (own === server) loop.post(() => this.masters[i]!.connection.lose());
+      if (own === server) loop.post(() => this.nodes[i]!.connection.lose());
     }
   }
 
   private send(call: Call): Promise<unknown> {
-    return this.masters[masterOf(calculateSlot(call.keys[0]!), this.masters.length)]!.connection.call(call);
+    return this.nodes[this.ownerOf(calculateSlot(call.keys[0]!))]!.connection.call(call);
   }
-}
 
-/** By the number of masters. All clients share a table, as large as it is. */
-const SLOT_TABLES = new Map<number, readonly (readonly string[])[]>();
-
-function slotsOf(masters: number): readonly (readonly string[])[] {
-  let slots = SLOT_TABLES.get(masters);
-  if (slots === undefined) {
-    slots = Array.from({ length: SLOTS }, (_, slot) => [`master-${masterOf(slot, masters)}:${PORT}`]);
-    SLOT_TABLES.set(masters, slots);
+  private ownerOf(slot: number): number {
+    return Math.floor((slot * this.nodes.length) / SLOTS);
   }
-  return slots;
-}
-
-function masterOf(slot: number, masters: number): number {
-  return Math.floor((slot * masters) / SLOTS);
-}
-
-function nodeOf(connection: Connection, host: string): Node {
-  const ask = (script: string, _: number, ...args: string[]): Promise<unknown> => connection.call(byNode(script, args));
-  return {
-    connection,
-    evalsha: ask,
-    eval: ask,
-    options: { host, port: PORT },
-    get status() {
-      return connection.status;
-    },
-    get stream() {
-      return connection.stream;
-    },
-    on: (event, listener) => connection.on(event, listener),
-  };
 }
 
 /** A call that was sent to a node: that of a batch declares its first key only, and has the others behind the arguments. */

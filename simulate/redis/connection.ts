@@ -1,3 +1,5 @@
+import { ConnectionError } from '../../libs/rate-limit/src/stores/redis/clients/client-failure.js';
+import type { ConnectionState } from '../../libs/rate-limit/src/stores/redis/clients/client.js';
 import { Direction, type Path } from '../network/link.js';
 import type { EventLoop } from '../time/event-loop.js';
 import type { Random } from '../time/random.js';
@@ -21,8 +23,6 @@ export interface ConnectionSettings {
   readonly costs: ClientCosts;
 }
 
-type ConnectionEvent = 'connecting' | 'connect' | 'ready' | 'close';
-
 /** Milliseconds until an attempt to connect is given up. */
 const CONNECT_MS = 250;
 /** Milliseconds between two attempts at most. */
@@ -34,14 +34,14 @@ interface Pending {
 }
 
 /**
- * A connection of a pod to a server, as ioredis keeps it with the options of the library: nothing is queued while it is not
+ * A connection of a pod to a server, as a client of the library keeps it: nothing is queued while it is not
  * ready, nothing is sent twice, and it is opened again for as long as it takes.
  */
 export class Connection {
-  status: 'wait' | 'connecting' | 'ready' | 'reconnecting' | 'end' = 'wait';
+  state: ConnectionState = 'closed';
   /** The bytes stand for answers: a watchdog only asks whether any came. */
-  stream = this.newStream();
-  private readonly listeners = new Map<ConnectionEvent, (() => void)[]>();
+  socket = this.newSocket();
+  private readonly listeners: ((state: ConnectionState) => void)[] = [];
   private requests: Direction;
   private answers: Direction;
   private readonly pending = new Set<Pending>();
@@ -55,24 +55,23 @@ export class Connection {
     this.answers = new Direction(scheduler, path, random);
   }
 
-  on(event: ConnectionEvent, listener: () => void): void {
-    const known = this.listeners.get(event);
-    if (known === undefined) this.listeners.set(event, [listener]);
-    else known.push(listener);
+  onState(listener: (state: ConnectionState) => void): void {
+    this.listeners.push(listener);
   }
 
   /** Resolves once the connection is ready. */
   open(): Promise<void> {
     return new Promise((resolve) => {
-      this.on('ready', resolve);
+      this.onState((state) => state === 'ready' && resolve());
       this.connect();
     });
   }
 
   call(call: Call): Promise<unknown> {
     const { scheduler, loop, server, costs } = this.settings;
-    if (this.status !== 'ready')
-      return Promise.reject(new Error("Stream isn't writeable and enableOfflineQueue options is false"));
+    if (this.state !== 'ready') {
+      return Promise.reject(new ConnectionError('there is no connection to Redis', undefined, true));
+    }
     loop.spend(costs.call / 2);
     return new Promise((resolve, reject) => {
       const pending = { resolve, reject };
@@ -91,31 +90,33 @@ export class Connection {
 
   /** The server has closed the connection, or was closed. */
   lose(): void {
-    if (this.status !== 'ready' && this.status !== 'connecting') return;
+    if (this.state !== 'ready' && this.state !== 'connecting') return;
     this.life++;
-    this.status = 'reconnecting';
-    for (const { reject } of this.pending) reject(new Error('Connection is closed.'));
+    this.state = 'closed';
+    for (const { reject } of this.pending) {
+      reject(new ConnectionError('the connection to Redis is closed', undefined, true));
+    }
     this.pending.clear();
-    this.emit('close');
+    this.tell('closed');
     const { random, loop } = this.settings;
     loop.later(() => this.connect(), random.next() * Math.min(BACKOFF_MS, ++this.attempts * 50));
   }
 
   close(): void {
     this.life++;
-    this.status = 'end';
+    this.state = 'ended';
   }
 
   private connect(): void {
-    if (this.status === 'end') return;
+    if (this.state === 'ended') return;
     const { loop, server, scheduler } = this.settings;
-    this.status = 'connecting';
-    this.emit('connecting');
+    this.state = 'connecting';
+    this.tell('connecting');
     const { life } = this;
     const giveUp = loop.later(() => this.lose(), CONNECT_MS);
     const settle = (then: () => void): void =>
       loop.post(() => {
-        if (life !== this.life || this.status !== 'connecting') return;
+        if (life !== this.life || this.state !== 'connecting') return;
         giveUp();
         then();
       });
@@ -126,34 +127,34 @@ export class Connection {
   }
 
   private ready(): void {
-    this.status = 'ready';
+    this.state = 'ready';
     this.attempts = 0;
-    this.stream = this.newStream();
-    this.emit('connect');
-    this.emit('ready');
+    this.socket = this.newSocket();
+    this.tell('connected');
+    this.tell('ready');
   }
 
   private answer(pending: Pending, reply: unknown): void {
     if (!this.pending.delete(pending)) return;
-    this.stream.bytesRead++;
+    this.socket.bytesRead++;
     if (reply instanceof Error) pending.reject(reply);
     else pending.resolve(reply);
   }
 
-  private emit(event: ConnectionEvent): void {
-    for (const listener of this.listeners.get(event) ?? []) listener();
+  private tell(state: ConnectionState): void {
+    for (const listener of this.listeners) listener(state);
   }
 
-  private newStream(): { bytesRead: number; destroyed: boolean; destroy: (error: Error) => void } {
-    const stream = {
+  private newSocket(): { bytesRead: number; destroyed: boolean; destroy: (error: Error) => void } {
+    const socket = {
       bytesRead: 0,
       destroyed: false,
       destroy: () => {
-        if (stream.destroyed) return;
-        stream.destroyed = true;
+        if (socket.destroyed) return;
+        socket.destroyed = true;
         this.lose();
       },
     };
-    return stream;
+    return socket;
   }
 }

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { MemoryOverrideLog } from '../../libs/rate-limit/src/stores/memory/override-log.js';
 import type { OverrideBounds, OverrideLog } from '../../libs/rate-limit/src/stores/override-log.js';
+import { givenIoredis } from '../../libs/rate-limit/src/stores/redis/clients/ioredis-client.js';
 import { RedisOverrideLog } from '../../libs/rate-limit/src/stores/redis/override-log.js';
 import { useRedis } from '../support/redis-fixture.js';
 
@@ -15,7 +16,11 @@ const LOGS: [string, () => OverrideLog][] = [
     'RedisOverrideLog',
     () => {
       const prefix = randomUUID();
-      return new RedisOverrideLog({ client: redis.client }, (part) => `${prefix}:{overrides}:${part}`, BOUNDS);
+      return new RedisOverrideLog(
+        { client: givenIoredis(redis.client) },
+        (part) => `${prefix}:{overrides}:${part}`,
+        BOUNDS,
+      );
     },
   ],
 ];

@@ -77,7 +77,7 @@ it('the client sends nothing else but what ioredis needs to connect', async () =
   const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 1, refill: 1 });
   await store.consume([{ key: 'rl:{user:ada}:one', algorithm, cost: 1, mode: 'take' }]);
   await store.reset(['rl:{user:ada}:one']);
-  await client.quit();
+  await client.close();
   await redis.client.ping();
   monitor.disconnect();
   const connecting = ['INFO', 'PING', 'CLIENT', 'HELLO', 'SELECT'];

@@ -124,7 +124,7 @@ it('openRedis keeps the given ioredis options, except those that could delay or 
     maxRetriesPerRequest: 9,
   };
   const { client: opened } = await openRedis(given);
-  const { options } = opened as Redis;
+  const { options } = (opened as unknown as { readonly client: Redis }).client;
   expect(options).toMatchObject({ connectTimeout: 5000 });
   expect([1, 100].map((attempt) => options.retryStrategy?.(attempt))).toEqual([7, 7]);
   expect(options).toMatchObject({ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, lazyConnect: true });

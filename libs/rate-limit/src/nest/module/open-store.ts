@@ -4,9 +4,10 @@ import { keyOf } from '../../policy/key.js';
 import { Deadlines } from '../../stores/deadlines.js';
 import { MemoryOverrideLog } from '../../stores/memory/override-log.js';
 import { MemoryStore } from '../../stores/memory/memory.store.js';
+import type { OwnedClient } from '../../stores/redis/clients/client.js';
 import { changedOptions, duplicateRedis, openRedis } from '../../stores/redis/clients/open-redis.js';
 import type { OverrideLog } from '../../stores/override-log.js';
-import { isRedisClient, type OwnedRedisClient, type RedisClient } from '../../stores/redis/clients/redis-client.js';
+import { isRedisClient, type RedisClient } from '../../stores/redis/clients/redis-client.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Clock, RateLimitStore, StoreStateChange } from '../../stores/store.js';
 import { traitsOf } from '../../stores/traits.js';
@@ -209,7 +210,7 @@ function overrideLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): Ov
 /** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */
 async function clientFor(
   redis: NonNullable<CheckedOptions['redis']>,
-): Promise<{ readonly client: OwnedRedisClient | undefined; readonly ignored?: readonly string[] }> {
+): Promise<{ readonly client: OwnedClient | undefined; readonly ignored?: readonly string[] }> {
   return isRedisClient(redis) ? { client: duplicateRedis(redis) } : openRedis(redis);
 }
 

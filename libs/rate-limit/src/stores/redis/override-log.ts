@@ -15,7 +15,7 @@ import {
 import { RateLimitStoreError } from '../store.js';
 import { evaluate } from './batch/evaluate.js';
 import { OVERRIDES } from './batch/programs.js';
-import type { RedisClient } from './clients/redis-client.js';
+import type { ProgramRunner } from './clients/client.js';
 
 /** The parts of the keys behind the hash tag, in the order of KEYS. */
 const KEYS = ['version', 'records', 'versions', 'ends', 'changes'];
@@ -24,7 +24,7 @@ const PATIENCE_MS = 2000;
 
 /** What the log needs of a store in Redis. */
 export interface OverrideConnection {
-  readonly client: RedisClient;
+  readonly client: ProgramRunner;
   /** Called when Redis does not answer a call in time. */
   missed?(key: string, error: RateLimitStoreError): void;
 }

@@ -23,10 +23,11 @@ import { Connection, REQUIRED_PATIENCE_MS, requiredError } from './connection/co
 import type { Availability } from './batch/availability.js';
 import type { Lane } from './batch/lane.js';
 import { isLingerMs, Linger, MAX_LINGER_MS } from './batch/linger.js';
-import { isRedisClient, type OwnedRedisClient, type RedisClient } from './clients/redis-client.js';
+import { storeClientOf } from './clients/adapters.js';
+import type { OwnedClient, StoreClient } from './clients/client.js';
+import type { RedisClient } from './clients/redis-client.js';
 import { Cluster } from './cluster/cluster.js';
 import { Probe } from './connection/probe.js';
-import { inOurWords } from './clients/client-failure.js';
 import { OneServer } from './one-server.js';
 import { PendingSettlement } from './batch/pending-request.js';
 import { RedisOverrideLog } from './override-log.js';
@@ -83,7 +84,7 @@ export class RedisStore implements RateLimitStore {
   /** @internal */
   readonly traits: Partial<StoreTraits>;
   /** @internal Overrides share it. */
-  readonly client: RedisClient;
+  readonly client: StoreClient;
   /** @internal One server, or a Cluster. */
   readonly topology: Topology;
   private readonly script: Script;
@@ -101,12 +102,14 @@ export class RedisStore implements RateLimitStore {
    * @throws {RangeError} when an option is out of its range
    * @throws {RateLimitConfigError} for an option that is not known
    */
-  constructor(client: RedisClient, options: RedisStoreOptions = {}) {
-    this.client = client;
+  constructor(client: RedisClient, options?: RedisStoreOptions);
+  /** @internal */
+  constructor(client: RedisClient | OwnedClient, options?: RedisStoreOptions);
+  constructor(client: RedisClient | OwnedClient, options: RedisStoreOptions = {}) {
     const { deadlines, denials, observer, owned, required, ...given } = options;
     checkNames(given, ['clock', 'maxSkew', 'linger'], 'RedisStore');
     const { clock = 'redis' } = given;
-    if (!isRedisClient(client)) throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
+    this.client = storeClientOf(client);
     const appClock = clockOf(clock);
     // A prefetch ends by the store's clock: those of pods may be apart.
     this.supports = clock === 'app' ? ['shadow', 'block'] : ['shadow', 'block', 'prefetch'];
@@ -121,11 +124,14 @@ export class RedisStore implements RateLimitStore {
     };
     const maxSkew = checkMaxSkew('RedisStore', given.maxSkew ?? DEFAULT_SKEW_MS);
     const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines };
-    this.script = new Script(client, settings);
+    this.script = new Script(this.client, settings);
     this.required = required && new Probe(this.script, undefined, required);
-    const own = owned && { ...owned, client: client as OwnedRedisClient };
+    const own = owned && { ...owned, client: this.client as OwnedClient };
+    const { cluster } = this.client;
     const topology = (this.topology =
-      client.isCluster === true ? new Cluster(client, this.script, settings, own) : new OneServer(this.script));
+      cluster === undefined
+        ? new OneServer(this.script)
+        : new Cluster(this.client, cluster, this.script, settings, own));
     if (own !== undefined) {
       const { probeKey, logger, onStateChange } = own;
       const listeners = { logger, observer, onChange: onStateChange };
@@ -163,9 +169,7 @@ export class RedisStore implements RateLimitStore {
     this.decider.flush(); // requests made before the reset are decided before it
     // One by one: their slots may differ.
     const calls = keys.map(async (key) => this.call(this.topology.laneOfKey(key), 1, () => this.client.del(key)));
-    await Promise.all(calls).catch((error: unknown) => {
-      throw inOurWords(error);
-    });
+    await Promise.all(calls);
   }
 
   /** Refunds charges: each is sent once and never again, so a lost refund stays charged. */

@@ -3,6 +3,7 @@ import { algorithmOf } from '../../../../../../test/support/algorithm-of.js';
 import { PROGRAMS } from '../../../../../../test/support/programs.js';
 import { Deadlines } from '../../deadlines.js';
 import { Batch } from './batch.js';
+import { givenIoredis } from '../clients/ioredis-client.js';
 import type { RedisClient } from '../clients/redis-client.js';
 import { PendingSettlement } from './pending-request.js';
 import { UnusableReplyError } from './reply.js';
@@ -26,7 +27,7 @@ function client(...answers: readonly unknown[]): RedisClient & { readonly calls:
 }
 
 function script(on: RedisClient, settings: Partial<ScriptSettings> = {}): Script {
-  return new Script(on, { clock: undefined, maxSkew: 0, deadlines: undefined, ...settings });
+  return new Script(givenIoredis(on), { clock: undefined, maxSkew: 0, deadlines: undefined, ...settings });
 }
 
 function batch(key = 'a'): Batch {

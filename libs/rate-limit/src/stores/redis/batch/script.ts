@@ -3,7 +3,7 @@ import type { Clock } from '../../store.js';
 import type { Batch } from './batch.js';
 import { evaluate } from './evaluate.js';
 import type { ScriptCall } from './programs.js';
-import type { RedisClient } from '../clients/redis-client.js';
+import type { ProgramRunner } from '../clients/client.js';
 
 export interface ScriptSettings {
   /** Undefined: Redis decides by its own clock. */
@@ -21,7 +21,7 @@ export class Script {
   private readonly deadlines: Deadlines | undefined;
 
   constructor(
-    private readonly client: RedisClient,
+    private readonly runner: ProgramRunner,
     { clock, maxSkew, deadlines }: ScriptSettings,
   ) {
     this.clock = clock;
@@ -34,7 +34,7 @@ export class Script {
    *
    * @param deadline of the batch: once it has expired, nothing is sent again
    * @throws {UnusableReplyError} when the reply is not the program's
-   * @throws what the client rejects with
+   * @throws what the runner rejects with
    */
   async decide(batch: Batch, deadline?: PendingDeadline): Promise<readonly number[]> {
     const now = this.clock?.();
@@ -44,6 +44,6 @@ export class Script {
   }
 
   private run({ program, keys, args }: ScriptCall, deadline: PendingDeadline | undefined): Promise<unknown> {
-    return evaluate(this.client, program, keys, args, deadline, this.deadlines);
+    return evaluate(this.runner, program, keys, args, deadline, this.deadlines);
   }
 }

@@ -1,7 +1,5 @@
-import { shown } from '../../../util/config-error.js';
-
 /** The client has no connection, or lost it. */
-class ConnectionError extends Error {
+export class ConnectionError extends Error {
   /** @param isAbsent whether there was no connection to send anything on */
   constructor(
     message: string,
@@ -12,45 +10,12 @@ class ConnectionError extends Error {
   }
 }
 
-/**
- * Messages of ioredis about connections, and what they mean. The originals name ioredis options that Floodgate sets, which an
- * operator does not know. `true`: nothing was sent.
- */
-const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean])[] = [
-  [/^Stream isn't writeable/, 'there is no connection to Redis', true],
-  [/^Connection is closed/, 'the connection to Redis is closed', true],
-  [
-    /^(Reached the max retries per request|Command aborted due to connection close)/,
-    'the connection to Redis was closed before the answer came',
-    false,
-  ],
-  [
-    /^(Cluster isn't ready|None of startup nodes is|Cluster is |Node is disconnected|No master node is)/,
-    'no node of the Redis Cluster is connected',
-    false,
-  ],
-  [/^Failed to refresh slots cache/, 'no node of the Redis Cluster said which slots it has', false],
-  [/^(Command timed out|Socket timeout)/, 'Redis did not answer within the time that the client gives it', false],
-];
-
-/** An error of a client in words for an operator, with the client's own as its cause. What Redis itself replies stays as it is. */
-export function inOurWords(thrown: unknown): Error {
-  const error = isError(thrown) ? thrown : new Error(shown(thrown));
-  const known = error.name === 'ReplyError' ? undefined : TEXTS.find(([text]) => text.test(error.message));
-  if (known === undefined) return error;
-  const [, words, isAbsent] = known;
-  // A Cluster's error stands for those of its nodes, of which it keeps the last one.
-  const { lastNodeError } = error as { readonly lastNodeError?: unknown };
-  const why = isError(lastNodeError) ? `: ${inOurWords(lastNodeError).message}` : '';
-  return new ConnectionError(`${words}${why}`, thrown, isAbsent);
-}
-
-/** Recognises errors, also those from another V8 context, for which `instanceof` is false. */
-function isError(thrown: unknown): thrown is Error {
-  return typeof (thrown as Partial<Error> | null | undefined)?.message === 'string';
-}
-
 /** Whether an error means that there is no connection. */
 export function isDisconnection(error: Error): boolean {
   return error instanceof ConnectionError && error.isAbsent;
+}
+
+/** Whether Redis replied an error: an adapter gives it this name, and the message that Redis sent. */
+export function isErrorReply({ name }: Error): boolean {
+  return name === 'ReplyError';
 }

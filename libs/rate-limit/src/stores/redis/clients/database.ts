@@ -1,7 +1,7 @@
 import { RateLimitConfigError, shown } from '../../../util/config-error.js';
 import { withinLoopTime } from '../../loop-timer.js';
-import { inOurWords } from './client-failure.js';
-import type { OwnedRedisClient } from './redis-client.js';
+import type { OwnedClient } from './client.js';
+import { isErrorReply } from './client-failure.js';
 import type { RedisConnectionOptions } from './redis-options.js';
 
 const WHERE = 'RateLimitModule, redis';
@@ -63,13 +63,13 @@ function checkNumber(db: unknown): void {
  * @throws {DatabaseRefusedError} when Redis refuses
  * @throws {Error} when it does not answer
  */
-export async function expectDatabase(client: OwnedRedisClient): Promise<void> {
-  const { db } = (client as { readonly options?: RedisConnectionOptions }).options ?? {};
-  if (client.isCluster === true || client.select === undefined || !db) return;
+export async function expectDatabase(client: OwnedClient): Promise<void> {
+  const { database } = client;
+  if (database === 0) return;
   try {
-    await withinLoopTime(PATIENCE_MS, client.select(db));
+    await withinLoopTime(PATIENCE_MS, client.select(database));
   } catch (error) {
-    const failure = inOurWords(error);
-    throw failure.name === 'ReplyError' ? new DatabaseRefusedError(db, failure) : failure;
+    const failure = error as Error;
+    throw isErrorReply(failure) ? new DatabaseRefusedError(database, failure) : failure;
   }
 }

@@ -1,14 +1,16 @@
 import dns from 'node:dns';
 import type { Redis, RedisOptions } from 'ioredis';
 import { optionalPackageError } from '../../../util/optional-package.js';
+import { backoff } from './backoff.js';
 import { PingingConnector } from './connector.js';
 import { checkDatabase } from './database.js';
+import type { OwnedClient } from './client.js';
+import { type IoredisClient, opensItself, ownedIoredis } from './ioredis-client.js';
 import { checkIoredisOptions } from './ioredis-options.js';
 import { addressesOf, queuedLookup } from './lookup.js';
-import type { OwnedRedisClient, RedisClient } from './redis-client.js';
+import type { RedisClient } from './redis-client.js';
 import type { RedisConnectionOptions } from './redis-options.js';
 
-const MAX_BACKOFF_MS = 250;
 const CONNECT_MS = 10_000;
 /** How long one Sentinel may take for its first answer before the next one is asked. The lookup of its name comes before. */
 const SENTINEL_MS = 1000;
@@ -64,7 +66,7 @@ const CONNECTOR: RedisConnectionOptions = { Connector: PingingConnector };
 
 /** A client that the store opened, and the given options that it overrules. */
 export interface OpenedRedis {
-  readonly client: OwnedRedisClient;
+  readonly client: OwnedClient;
   /** The overruled options, each with the value that holds instead. */
   readonly ignored: readonly string[];
 }
@@ -81,14 +83,14 @@ export async function openRedis(redis: string | RedisConnectionOptions): Promise
   if (typeof redis === 'string') {
     const { url, ignored } = withoutPromised(redis);
     return {
-      client: queueLookups(new Client(url, { ...DEFAULTS, ...PROMISED, ...CONNECTOR } as RedisOptions)),
+      client: owned(new Client(url, { ...DEFAULTS, ...PROMISED, ...CONNECTOR } as RedisOptions)),
       ignored,
     };
   }
   checkIoredisOptions(redis, new Client({ lazyConnect: true }).options);
   const options = { ...DEFAULTS, ...defined(redis), ...PROMISED, retryStrategy: endless(redis.retryStrategy) };
   const client = new Client((opensItself(options) ? options : { ...options, ...CONNECTOR }) as RedisOptions);
-  return { client: queueLookups(client), ignored: differences(PROMISED, redis) };
+  return { client: owned(client), ignored: differences(PROMISED, redis) };
 }
 
 async function redisClass(): Promise<typeof Redis> {
@@ -117,22 +119,23 @@ function withoutPromised(given: string): { readonly url: string; readonly ignore
  * Duplicates a client with the options above: ioredis's defaults queue without bound, and resend what may have been charged.
  * Returns undefined for a client without `duplicate`.
  */
-export function duplicateRedis(client: RedisClient): OwnedRedisClient | undefined {
+export function duplicateRedis(client: RedisClient): OwnedClient | undefined {
   const { duplicate, options = {} } = client as {
-    duplicate?: (...args: unknown[]) => OwnedRedisClient;
+    duplicate?: (...args: unknown[]) => IoredisClient;
     options?: RedisConnectionOptions & { redisOptions?: RedisConnectionOptions; dnsLookup?: unknown };
   };
   if (typeof duplicate !== 'function') return undefined;
   const own = { ...DEFAULTS, ...PROMISED };
   if (client.isCluster !== true) {
-    return queueLookups(duplicate.call(client, opensItself(options) ? own : { ...own, ...CONNECTOR }));
+    return owned(duplicate.call(client, opensItself(options) ? own : { ...own, ...CONNECTOR }));
   }
   const { lazyConnect: _, ...redisOptions } = { ...options.redisOptions, ...own };
-  return duplicate.call(client, [], {
+  const cluster = duplicate.call(client, [], {
     ...CLUSTER_OPTIONS,
     redisOptions: opensItself(redisOptions) ? redisOptions : { ...redisOptions, ...CONNECTOR },
     ...(options.dnsLookup === dns.lookup && { dnsLookup: lookupFirst }),
   });
+  return ownedIoredis(cluster);
 }
 
 /** The options in which the duplicate differs from the client, such as `maxRetriesPerRequest: 0`; functions by their names. */
@@ -161,20 +164,20 @@ function inWords(name: string, value: unknown): string {
   return typeof value === 'function' ? name : `${name}: ${String(value)}`;
 }
 
-/** Whether ioredis, or a connector of the application, opens the connection. With Sentinel, ioredis finds the master first. */
-export function opensItself({ sentinels, Connector }: RedisConnectionOptions): boolean {
-  return Boolean(sentinels) || (Connector !== undefined && Connector !== CONNECTOR.Connector);
+function owned(client: IoredisClient): OwnedClient {
+  queueLookups(client);
+  return ownedIoredis(client);
 }
 
 /** Sends ioredis's own lookups of names through the queue of `addressesOf`, if Sentinels are used. */
-function queueLookups<T extends OwnedRedisClient>(client: T): T {
+function queueLookups(client: IoredisClient): void {
   const { connector } = client as {
     connector?: {
       connectToSentinel?: (endpoint: unknown, options?: object) => unknown;
       resolve?: (endpoint: unknown) => Promise<object | null>;
     };
   };
-  if (typeof connector?.connectToSentinel !== 'function' || typeof connector.resolve !== 'function') return client;
+  if (typeof connector?.connectToSentinel !== 'function' || typeof connector.resolve !== 'function') return;
   const { connectToSentinel, resolve } = connector;
   connector.connectToSentinel = (endpoint, options) =>
     connectToSentinel.call(connector, endpoint, {
@@ -187,16 +190,10 @@ function queueLookups<T extends OwnedRedisClient>(client: T): T {
     const master = await resolve.call(connector, endpoint);
     return master && { ...master, lookup: queuedLookup };
   };
-  return client;
 }
 
 function lookupFirst(hostname: string, callback: (error: Error | null, address?: string) => void): void {
   addressesOf(hostname).then(([first]) => callback(null, first!.address), callback);
-}
-
-/** Milliseconds before the next attempt to connect: random, so that processes do not come back together. */
-export function backoff(attempt: number): number {
-  return Math.random() * Math.min(MAX_BACKOFF_MS, attempt * 50);
 }
 
 /** Replaces the end of a `retryStrategy` by a back-off: otherwise the process would not use Redis again until it restarts. */

@@ -4,7 +4,7 @@ import { algorithmOf } from '../../../../../../test/support/algorithm-of.js';
 import { RateLimitStoreError, type StoreStateChange } from '../../store.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { Probe } from '../connection/probe.js';
-import type { OwnedRedisClient } from '../clients/redis-client.js';
+import type { ClusterMap, ProgramRunner } from '../clients/client.js';
 import { ClusterRouting } from './routing.js';
 import { Script } from '../batch/script.js';
 
@@ -28,16 +28,29 @@ let routing: ClusterRouting;
 beforeEach(() => {
   owners = Array.from({ length: SLOTS }, (_, slot) => [slot < SLOTS / 2 ? SICK : WELL]);
   [probed, changes, warnings, failedProbes] = [[], [], [], 0];
-  const evalsha = async (_: string, __: number, key = ''): Promise<unknown> => {
+  const run = async (_: string, __: number, [key = '']: readonly string[]): Promise<unknown> => {
     probed.push(key);
-    throw new Error('Connection is closed.');
+    throw new Error('the connection to Redis is closed');
   };
-  const client = { slots: owners, evalsha, on: () => undefined, nodes: () => [] } as unknown as OwnedRedisClient;
-  const script = new Script(client, { clock: undefined, maxSkew: 0, deadlines: undefined });
-  routing = new ClusterRouting(client, '', script);
+  const runner: ProgramRunner = {
+    keyPrefix: '',
+    runByHash: run,
+    runByText: run,
+    failureOf: (error) => error as Error,
+  };
+  const cluster: ClusterMap = {
+    masterOf: (slot) => owners[slot]![0],
+    masters: () => new Set(owners.flat()),
+    connectionOf: () => undefined,
+    onConnection: () => undefined,
+    onSlots: () => undefined,
+    refresh: () => undefined,
+  };
+  const script = new Script(runner, { clock: undefined, maxSkew: 0, deadlines: undefined });
+  routing = new ClusterRouting(cluster, '', script);
   const probe = new Probe(script, undefined, (number) => `probe${number}`);
   const log = (line: string): void => void warnings.push(line);
-  nodes = new ClusterNodes(client, routing, probe, 50, {
+  nodes = new ClusterNodes(cluster, routing, probe, 50, {
     logger: { log, warn: log, error: log },
     observer: { batch: () => undefined, probeFailed: () => failedProbes++ },
     onChange: (change) => changes.push(change),

@@ -6,8 +6,7 @@ import type { Lane } from '../batch/lane.js';
 import type { Nodes } from '../connection/nodes.js';
 import type { Probe } from '../connection/probe.js';
 import { decisionFailure, type RedisUnavailableError } from '../connection/redis-failure.js';
-import type { ClusterNodeConnection, OwnedRedisClient } from '../clients/redis-client.js';
-import { opensItself } from '../clients/open-redis.js';
+import type { ClusterMap, RedisConnection } from '../clients/client.js';
 import type { ClusterRouting } from './routing.js';
 
 /** Names tried to find a probe's key in a slot of one node. A node of one slot takes 16,000 on average, which are 2 ms. */
@@ -17,18 +16,18 @@ const MAX_PROBE_KEYS = 100_000;
 export class ClusterNodes implements Nodes {
   /** The health of nodes by host and port, from a node's first failure on. */
   private readonly health = new Map<string, Health>();
-  private readonly watchdogs = new WeakMap<ClusterNodeConnection, ConnectionWatchdog>();
+  private readonly watchdogs = new WeakMap<RedisConnection, ConnectionWatchdog>();
   private closed = false;
 
   constructor(
-    private readonly client: OwnedRedisClient,
+    private readonly cluster: ClusterMap,
     private readonly routing: ClusterRouting,
     private readonly probe: Probe,
     deadlineMs: number,
     private readonly listeners: HealthListeners,
   ) {
-    client.on('+node', (node) => {
-      this.watchdogs.set(node, new ConnectionWatchdog(node, deadlineMs, opensItself(node.options)));
+    cluster.onConnection((connection) => {
+      this.watchdogs.set(connection, new ConnectionWatchdog(connection, deadlineMs));
     });
   }
 
@@ -61,7 +60,7 @@ export class ClusterNodes implements Nodes {
 
   /** Asks every node that has slots for a decision. Rejects where one of them cannot decide. */
   async askAll(probe: Probe): Promise<void> {
-    const nodes = new Set((this.client.slots ?? []).flatMap((owners) => owners?.[0] ?? []));
+    const nodes = this.cluster.masters();
     if (nodes.size === 0) throw new Error('no node of the Redis Cluster has slots');
     const asked = Array.from(nodes, async (node) => {
       const key = this.probeKeyOf(node);
@@ -89,8 +88,8 @@ export class ClusterNodes implements Nodes {
 
   /** A node that has lost all its slots is not asked any more, so the probe succeeds. */
   private async probeNode(node: string): Promise<void> {
-    this.client.refreshSlotsCache?.();
-    if (this.client.slots?.some((owners) => owners?.[0] === node) !== true) return;
+    this.cluster.refresh();
+    if (!this.cluster.masters().has(node)) return;
     const key = this.probeKeyOf(node);
     if (key !== undefined) await this.probe.ask(key, this.watchdogOf(node));
   }
@@ -104,7 +103,7 @@ export class ClusterNodes implements Nodes {
   }
 
   private watchdogOf(node: string): ConnectionWatchdog | undefined {
-    const connection = this.client.nodes?.().find(({ options: { host, port } }) => `${host}:${port}` === node);
+    const connection = this.cluster.connectionOf(node);
     return connection && this.watchdogs.get(connection);
   }
 }

@@ -3,7 +3,7 @@ import type { Logger } from '../../../util/logger.js';
 import { Batcher } from '../batch/batcher.js';
 import { StoreRequest } from '../batch/pending-request.js';
 import type { Script, ScriptSettings } from '../batch/script.js';
-import type { NodesOfClient, OwnedRedisClient, RedisClient } from '../clients/redis-client.js';
+import type { ClusterMap, OwnedClient, StoreClient } from '../clients/client.js';
 import type { HealthListeners } from '../connection/health.js';
 import type { Nodes } from '../connection/nodes.js';
 import type { Probe } from '../connection/probe.js';
@@ -18,7 +18,7 @@ import { SlotRequests } from './slot-requests.js';
 
 /** A client that belongs to the store. */
 export interface OwnedCluster {
-  readonly client: OwnedRedisClient;
+  readonly client: OwnedClient;
   readonly probeKey: (number: number) => string;
   readonly logger: Logger;
 }
@@ -28,21 +28,28 @@ export class Cluster extends ClusterRouting implements Topology {
   declare readonly lanes: NodeLanes;
   private readonly owned: OwnedCluster | undefined;
 
-  constructor(client: RedisClient & NodesOfClient, script: Script, settings: ScriptSettings, owned?: OwnedCluster) {
-    const keyPrefix = client.options?.keyPrefix ?? '';
-    const lanes = new NodeLanes(client, {
+  constructor(
+    { keyPrefix }: StoreClient,
+    private readonly map: ClusterMap,
+    script: Script,
+    settings: ScriptSettings,
+    owned?: OwnedCluster,
+  ) {
+    const lanes = new NodeLanes(map, {
       script: new NodeScript(keyPrefix, settings),
       keyPrefix,
       probeKey: owned?.probeKey,
       logger: owned?.logger,
     });
-    super(client, keyPrefix, script, lanes);
+    super(map, keyPrefix, script, lanes);
     this.owned = owned;
-    owned?.client.on('ready', () => lanes.probeAll());
+    owned?.client.onState((state) => {
+      if (state === 'ready') lanes.probeAll();
+    });
   }
 
   watch(probe: Probe, deadlineMs: number, listeners: HealthListeners): Nodes | undefined {
-    return this.owned && new ClusterNodes(this.owned.client, this, probe, deadlineMs, listeners);
+    return this.owned && new ClusterNodes(this.map, this, probe, deadlineMs, listeners);
   }
 
   decider(settings: DeciderSettings): Decider {
@@ -63,7 +70,7 @@ export class Cluster extends ClusterRouting implements Topology {
       deadlines,
       denials,
       turn: () => batcher.turn,
-      spread: owned && new ShardSpread(owned.client, this, owned.logger),
+      spread: owned && new ShardSpread(this.map, this, owned.logger),
     });
     const slotRequests: SlotRequests = new SlotRequests({ ...settings, routing: this, crossSlot, cork });
     return {

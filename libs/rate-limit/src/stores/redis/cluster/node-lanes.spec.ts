@@ -5,7 +5,7 @@ import { LEAN } from '../batch/programs.js';
 import { type NodeLane, NodeLanes } from './node-lanes.js';
 import { NotRunError } from '../batch/not-run-error.js';
 import { NodeScript } from './node-script.js';
-import type { ClusterNodeConnection } from '../clients/redis-client.js';
+import type { ConnectionState, RedisConnection } from '../clients/client.js';
 import { SLOTS, slotOf } from '../../slots.js';
 
 const NOW = 1_700_000_000_000_000;
@@ -16,31 +16,44 @@ const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 5, refill: 
 let calls: string[][];
 let answers: unknown[];
 let warnings: string[];
-let connection: { status: string; options: object; evalsha: unknown; stream: { writable: boolean } };
+/** To that node. */
+let connection: RedisConnection & { state: ConnectionState };
 let lanes: NodeLanes;
-/** Of all slots. */
+/** The node that has all slots. */
 let owner: string;
 
 beforeEach(() => {
   [calls, answers, warnings, owner] = [[], [], [], 'a:1'];
-  const evalsha = async (sha1: string, __: number, first: string, ...args: string[]): Promise<unknown> => {
-    const keys = [first, ...args.slice(3 + Number(args[2]))]; // of lua/lean.lua
+  const run = async (sha1: string, _: number, [first, ...args]: readonly string[]): Promise<unknown> => {
+    const keys = [first!, ...args.slice(3 + Number(args[2]))]; // of lua/lean.lua
     const isProbe = sha1 === LEAN.get('fixed-window')!.sha1;
     calls.push(keys);
     const answer = answers.shift();
     if (answer instanceof Error) throw answer;
     return answer ?? [NOW, ...keys.flatMap(() => (isProbe ? [0, 1] : [0]))];
   };
-  connection = { status: 'ready', options: { host: 'a', port: 1 }, evalsha, stream: { writable: true } };
+  connection = {
+    state: 'ready',
+    socket: undefined,
+    isProbed: true,
+    firstAnswerMs: 0,
+    keyPrefix: '',
+    runByHash: run,
+    runByText: run,
+    failureOf: (error) => error as Error,
+    onState: () => undefined,
+  };
   const log = (line: string): void => void warnings.push(line);
-  const client = {
-    get slots() {
-      return Array.from({ length: SLOTS }, () => [owner]);
-    },
-    nodes: () => [connection as unknown as ClusterNodeConnection],
+  const cluster = {
+    masterOf: () => owner,
+    masters: () => new Set([owner]),
+    connectionOf: (node: string) => (node === owner ? connection : undefined),
+    onConnection: () => undefined,
+    onSlots: () => undefined,
+    refresh: () => undefined,
   };
   const script = new NodeScript('', { clock: undefined, maxSkew: 0, deadlines: undefined });
-  lanes = new NodeLanes(client, { script, keyPrefix: '', logger: { log, warn: log, error: log } });
+  lanes = new NodeLanes(cluster, { script, keyPrefix: '', logger: { log, warn: log, error: log } });
 });
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -91,10 +104,10 @@ describe('the lane of a node', () => {
     lane();
     await turn();
     const known = lane()!;
-    connection.status = 'reconnecting';
+    connection.state = 'closed';
     expect(lane()).toBeUndefined();
     await expect(known.decide(newBatch())).rejects.toThrow(NotRunError);
-    connection.status = 'ready';
+    connection.state = 'ready';
     expect(lane()).toBe(known);
     answers = [replyError('UNDECLARED ERR no permission')];
     await expect(known.decide(newBatch())).rejects.toThrow(NotRunError);
@@ -105,8 +118,8 @@ describe('the lane of a node', () => {
     lane();
     await turn();
     const known = lane()!;
-    connection.status = 'end';
-    connection = { ...connection, status: 'ready' };
+    connection.state = 'ended';
+    connection = { ...connection, state: 'ready' };
     expect(lane()).toBeUndefined();
     await turn();
     expect([lane() === known, known.node, lane()?.node]).toEqual([false, undefined, 'a:1']);
@@ -119,15 +132,15 @@ describe('a node that has left the Cluster', () => {
     lane();
     await turn();
     expect(lanes.count).toBe(1);
-    connection.status = 'end';
+    connection.state = 'ended';
     expect(lanes.count).toBe(SLOTS); // none
-    connection = { ...connection, status: 'ready', options: { host: 'b', port: 1 } };
+    connection = { ...connection, state: 'ready' };
     owner = 'b:1';
     answers = [replyError('LOADING Redis is loading')]; // and it leaves before the next probe
     lane();
     await turn();
-    connection.status = 'end';
-    connection = { ...connection, status: 'ready', options: { host: 'c', port: 1 } };
+    connection.state = 'ended';
+    connection = { ...connection, state: 'ready' };
     owner = 'c:1';
     lane();
     await turn();
@@ -138,8 +151,8 @@ describe('a node that has left the Cluster', () => {
   it('is forgotten', async () => {
     const known: NodeLane[] = [];
     for (let i = 1; i <= 50; i++) {
-      connection.status = 'end';
-      connection = { ...connection, status: 'ready', options: { host: 'a', port: i } };
+      connection.state = 'ended';
+      connection = { ...connection, state: 'ready' };
       owner = `a:${i}`;
       lane();
       await turn();

@@ -7,7 +7,8 @@ import { NotRunError } from '../batch/not-run-error.js';
 import type { NodeScript } from './node-script.js';
 import type { Lane } from '../batch/lane.js';
 import { PROBE } from '../connection/probe.js';
-import type { ClusterNodeConnection, NodesOfClient, NodeStream } from '../clients/redis-client.js';
+import { isErrorReply } from '../clients/client-failure.js';
+import type { ClusterMap, ConnectionSocket, RedisConnection } from '../clients/client.js';
 import { SLOTS, slotOf } from '../../slots.js';
 
 /** Names tried to find keys in two slots of a node. A node with too few slots for that gains little from batches. */
@@ -34,7 +35,7 @@ export class NodeLane implements Lane {
   /** @param forbid called when the server forbids keys that were not declared */
   constructor(
     readonly address: string,
-    readonly connection: ClusterNodeConnection,
+    readonly connection: RedisConnection,
     private readonly script: NodeScript,
     private readonly forbid: (lane: NodeLane, error: Error) => void,
   ) {
@@ -78,7 +79,7 @@ export class NodeLanes {
   private told = false;
 
   constructor(
-    private readonly client: NodesOfClient,
+    private readonly cluster: ClusterMap,
     private readonly settings: NodeLanesSettings,
   ) {
     this.probeKey = settings.probeKey;
@@ -86,7 +87,7 @@ export class NodeLanes {
 
   /** The lane of the node that has a slot; undefined while the node takes no batches. */
   laneOf(slot: number, key: string): NodeLane | undefined {
-    const node = this.client.slots?.[slot]?.[0];
+    const node = this.cluster.masterOf(slot);
     if (node === undefined) return undefined;
     const lane = this.byNode.get(node);
     if (lane !== undefined && isWritable(lane.connection)) {
@@ -117,22 +118,20 @@ export class NodeLanes {
 
   /** Probes all nodes that have slots, so that even the first requests share calls. */
   probeAll(): void {
-    const nodes = new Set<string>();
-    for (const owners of this.client.slots ?? []) if (owners?.[0] !== undefined) nodes.add(owners[0]);
-    for (const node of nodes) this.probeSoon(node, '');
+    for (const node of this.cluster.masters()) this.probeSoon(node, '');
   }
 
   /** Holds the writes to all nodes back until the returned function is called, so that each node gets them as one. */
   cork(): () => void {
-    const corked: NodeStream[] = [];
+    const corked: ConnectionSocket[] = [];
     for (const { connection } of this.byNode.values()) {
-      const { stream } = connection;
-      if (stream?.cork === undefined || connection.status !== 'ready') continue;
-      stream.cork();
-      corked.push(stream);
+      const { socket } = connection;
+      if (socket?.cork === undefined || connection.state !== 'ready') continue;
+      socket.cork();
+      corked.push(socket);
     }
     return () => {
-      for (const stream of corked) stream.uncork!();
+      for (const socket of corked) socket.uncork!();
     };
   }
 
@@ -179,12 +178,11 @@ export class NodeLanes {
 
   /** Two keys in two slots of a node. */
   private probeKeysOf(node: string, keyOf: (number: number) => string): readonly string[] | undefined {
-    const { slots = [] } = this.client;
     let first: { readonly key: string; readonly slot: number } | undefined;
     for (let i = 0; i < MAX_PROBE_KEYS; i++) {
       const key = keyOf(i);
       const slot = slotOf(`${this.settings.keyPrefix}${key}`);
-      if (slots[slot]?.[0] !== node || slot === first?.slot) continue;
+      if (this.cluster.masterOf(slot) !== node || slot === first?.slot) continue;
       if (first !== undefined) return [first.key, key];
       first = { key, slot };
     }
@@ -193,7 +191,7 @@ export class NodeLanes {
 
   /** The lane of the current connection to a node: a new connection is a new lane, to be probed again. */
   private laneOfNode(node: string): NodeLane | undefined {
-    const connection = this.client.nodes?.().find(({ options }) => `${options.host}:${options.port}` === node);
+    const connection = this.cluster.connectionOf(node);
     const known = this.byNode.get(node);
     if (known !== undefined && known.connection === connection) return known;
     if (known !== undefined) this.drop(known);
@@ -212,7 +210,7 @@ export class NodeLanes {
 
 /** Whether the client has closed the connection for good. */
 function hasEnded({ connection }: NodeLane): boolean {
-  return connection.status === 'end';
+  return connection.state === 'ended';
 }
 
 /** Whether a probe is under way, or not due yet. */
@@ -220,16 +218,16 @@ function isWaiting({ probing, probeAt }: NodeLane): boolean {
   return probing || probeAt > performance.now();
 }
 
-function isWritable({ status, stream }: ClusterNodeConnection): boolean {
-  return status === 'ready' && stream?.writable !== false;
+function isWritable({ state, socket }: RedisConnection): boolean {
+  return state === 'ready' && socket?.writable !== false;
 }
 
 /** Whether a connection adds the Cluster's prefix to declared keys, or adds no prefix. */
-function knowsPrefix({ options }: ClusterNodeConnection, keyPrefix: string): boolean {
-  return !options.keyPrefix || options.keyPrefix === keyPrefix;
+function knowsPrefix(connection: RedisConnection, keyPrefix: string): boolean {
+  return connection.keyPrefix === '' || connection.keyPrefix === keyPrefix;
 }
 
 /** Whether a probe failed because the server is not like Redis. Trouble of Redis and lost connections do not count. */
-function isForeign({ name, message }: Error): boolean {
-  return name === 'ReplyError' && message.startsWith('ERR ');
+function isForeign(error: Error): boolean {
+  return isErrorReply(error) && error.message.startsWith('ERR ');
 }

@@ -3,7 +3,7 @@ import type { Batch } from '../batch/batch.js';
 import { evaluate } from '../batch/evaluate.js';
 import { NotRunError } from '../batch/not-run-error.js';
 import type { ScriptCall } from '../batch/programs.js';
-import type { ClusterNodeConnection } from '../clients/redis-client.js';
+import type { ProgramRunner } from '../clients/client.js';
 import type { ScriptSettings } from '../batch/script.js';
 
 /** Replies to a call that has run nothing: the node lacks the declared key's slot, or its server forbids undeclared keys. */
@@ -34,11 +34,7 @@ export class NodeScript {
    * @throws {UnusableReplyError} when the reply is not the program's
    * @throws what the connection rejects with
    */
-  async decide(
-    batch: Batch,
-    connection: ClusterNodeConnection,
-    deadline?: PendingDeadline,
-  ): Promise<readonly number[]> {
+  async decide(batch: Batch, connection: ProgramRunner, deadline?: PendingDeadline): Promise<readonly number[]> {
     const { clock, maxSkew } = this.settings;
     const now = clock?.();
     const call = batch.encode(now, maxSkew);
@@ -59,10 +55,10 @@ export class NodeScript {
    * The first key, which is declared, the program's arguments, and the other keys. The client prefixes declared keys alone, and
    * only where its connections to the nodes know the prefix.
    */
-  private argumentsOf({ keys, args }: ScriptCall, { options }: ClusterNodeConnection): readonly string[] {
+  private argumentsOf({ keys, args }: ScriptCall, connection: ProgramRunner): readonly string[] {
     const { keyPrefix } = this;
     if (keyPrefix === '' && keys === 1) return args;
-    const declared = options.keyPrefix ? args[0]! : `${keyPrefix}${args[0]!}`;
+    const declared = connection.keyPrefix === '' ? `${keyPrefix}${args[0]!}` : args[0]!;
     const others = args.slice(1, keys).map((key) => `${keyPrefix}${key}`);
     return [declared, ...args.slice(keys), ...others];
   }

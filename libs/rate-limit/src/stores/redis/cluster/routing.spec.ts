@@ -1,7 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { algorithmOf } from '../../../../../../test/support/algorithm-of.js';
-import { SLOTS } from '../../slots.js';
 import type { Charge } from '../../store.js';
 import { Script } from '../batch/script.js';
 import { OneServer } from '../one-server.js';
@@ -10,12 +9,12 @@ import { ClusterRouting } from './routing.js';
 const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 5, window: '1h' });
 const charge = (key: string, shardKeys?: readonly string[]): Charge => ({ key, algorithm, cost: 1, shardKeys });
 
-const client = { evalsha: jest.fn<never>(), eval: jest.fn<never>(), del: jest.fn<never>() };
-const script = new Script(client, { clock: undefined, maxSkew: 0, deadlines: undefined });
+const never = jest.fn<never>();
+const runner = { keyPrefix: '', runByHash: never, runByText: never, failureOf: never };
+const script = new Script(runner, { clock: undefined, maxSkew: 0, deadlines: undefined });
 
 describe('ClusterRouting', () => {
-  const masters = Array.from({ length: SLOTS }, (_, slot) => [`node-${slot}`]);
-  const routing = new ClusterRouting({ slots: masters }, 'shop:', script);
+  const routing = new ClusterRouting({ masterOf: (slot) => `node-${slot}` }, 'shop:', script);
 
   it('takes the slot of the whole key, prefix included, as the lane', () => {
     expect(routing.laneOf([charge('a')]).node).toBe(`node-${calculateSlot('shop:a')}`);

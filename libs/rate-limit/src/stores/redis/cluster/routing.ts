@@ -2,20 +2,20 @@ import { type Charge, isSharded } from '../../charge.js';
 import { SLOTS, slotOf } from '../../slots.js';
 import type { Lane, Routing } from '../batch/lane.js';
 import type { Script } from '../batch/script.js';
-import type { NodesOfClient } from '../clients/redis-client.js';
+import type { ClusterMap } from '../clients/client.js';
 import type { NodeLane, NodeLanes } from './node-lanes.js';
 
 /** The requests of one slot, which Redis decides in one call wherever the slot is. */
 class SlotLane implements Lane {
   constructor(
     private readonly slot: number,
-    private readonly client: NodesOfClient,
+    private readonly cluster: Pick<ClusterMap, 'masterOf'>,
     private readonly script: Script,
   ) {}
 
   /** The slot's master, as the client knows it. */
   get node(): string | undefined {
-    return this.client.slots?.[this.slot]?.[0];
+    return this.cluster.masterOf(this.slot);
   }
 
   decide(...batch: Parameters<Script['decide']>): Promise<readonly number[]> {
@@ -32,7 +32,7 @@ export class ClusterRouting implements Routing {
    * @param lanes undefined: each slot is a lane
    */
   constructor(
-    private readonly client: NodesOfClient,
+    private readonly cluster: Pick<ClusterMap, 'masterOf'>,
     private readonly keyPrefix: string,
     private readonly script: Script,
     readonly lanes?: NodeLanes,
@@ -90,7 +90,7 @@ export class ClusterRouting implements Routing {
 
   private laneOfSlot(slot: number): SlotLane {
     let lane = this.bySlot.get(slot);
-    if (lane === undefined) this.bySlot.set(slot, (lane = new SlotLane(slot, this.client, this.script)));
+    if (lane === undefined) this.bySlot.set(slot, (lane = new SlotLane(slot, this.cluster, this.script)));
     return lane;
   }
 }

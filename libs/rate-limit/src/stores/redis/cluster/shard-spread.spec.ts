@@ -20,14 +20,13 @@ function equalRanges(masters: number): (readonly string[])[] {
 }
 
 function spread(keyPrefix = ''): ShardSpread {
-  const client = {
-    get slots() {
-      return slots;
-    },
-    on: (_event: string, listener: (...args: never[]) => void) => (refreshed = listener),
+  const cluster = {
+    masterOf: (slot: number) => slots[slot]?.[0],
+    masters: () => new Set(slots.flatMap((owners) => owners?.[0] ?? [])),
+    onSlots: (listener: () => void) => void (refreshed = listener),
   };
   const logger = { log: (line: string) => lines.push(line), warn: (line: string) => lines.push(`warn: ${line}`) };
-  return new ShardSpread(client, { slotOf: (key) => slotOf(`${keyPrefix}${key}`) }, logger);
+  return new ShardSpread(cluster, { slotOf: (key) => slotOf(`${keyPrefix}${key}`) }, logger);
 }
 
 describe('the spread of shards', () => {

@@ -1,6 +1,6 @@
 import { withHelp } from '../../../util/error-codes.js';
 import type { Logger } from '../../../util/logger.js';
-import type { OwnedRedisClient } from '../clients/redis-client.js';
+import type { ClusterMap } from '../clients/client.js';
 import type { ClusterRouting } from './routing.js';
 
 /** Warns where the nodes of a Cluster have unequal numbers of a policy's shards, once for each distribution. */
@@ -11,11 +11,11 @@ export class ShardSpread {
   private readonly seen = new WeakMap<readonly string[], { version: number; warning: string | undefined }>();
 
   constructor(
-    private readonly client: Pick<OwnedRedisClient, 'slots' | 'on'>,
+    private readonly cluster: Pick<ClusterMap, 'masterOf' | 'masters' | 'onSlots'>,
     private readonly routing: Pick<ClusterRouting, 'slotOf'>,
     private readonly logger: Pick<Logger, 'log' | 'warn'>,
   ) {
-    client.on('refresh', () => this.version++);
+    cluster.onSlots(() => this.version++);
   }
 
   /** Looks at the shards of a policy, unless it has done so since the client has read the slot map. */
@@ -32,16 +32,11 @@ export class ShardSpread {
   }
 
   private warningOf(keys: readonly string[]): string | undefined {
-    const { slots = [] } = this.client;
-    const masters = new Set<string>();
-    // Neighbours mostly have the same owner.
-    for (let slot = 0, last: string | undefined; slot < slots.length; slot++) {
-      const master = slots[slot]?.[0];
-      if (master !== undefined && master !== last) masters.add((last = master));
-    }
+    const { cluster } = this;
+    const masters = cluster.masters();
     const counts = new Map<string, number>();
     for (const key of keys) {
-      const master = slots[this.routing.slotOf(key)]?.[0];
+      const master = cluster.masterOf(this.routing.slotOf(key));
       if (master !== undefined) counts.set(master, (counts.get(master) ?? 0) + 1);
     }
     const even = Math.ceil(keys.length / masters.size);

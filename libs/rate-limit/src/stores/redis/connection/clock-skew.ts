@@ -1,5 +1,6 @@
 import { withHelp } from '../../../util/error-codes.js';
 import type { Logger } from '../../../util/logger.js';
+import type { OwnedClient } from '../clients/client.js';
 
 /** Time between two comparisons. */
 const INTERVAL_MS = 10_000;
@@ -94,23 +95,17 @@ export class ClockSkew {
   }
 }
 
-/** A connection whose clock can be asked. */
-interface TimeConnection {
-  time?(): Promise<unknown>;
-  on(event: 'ready' | 'close', listener: () => void): unknown;
-}
-
 /** Compares the clocks when the connection is ready, and every 10 s while it lasts. */
-export function watchClock(connection: TimeConnection, maxSkewMs: number, logger: Logger): void {
-  if (typeof connection.time !== 'function') return;
-  const skew = new ClockSkew({ maxSkewMs, logger, time: () => connection.time!() });
+export function watchClock(client: Pick<OwnedClient, 'time' | 'onState'>, maxSkewMs: number, logger: Logger): void {
+  const skew = new ClockSkew({ maxSkewMs, logger, time: () => client.time() });
   let timer: NodeJS.Timeout | undefined;
-  connection.on('ready', () => {
+  client.onState((state) => {
+    if (state !== 'ready' && state !== 'closed') return;
     clearInterval(timer);
+    if (state === 'closed') return;
     void skew.check();
     timer = setInterval(() => void skew.check(), INTERVAL_MS).unref();
   });
-  connection.on('close', () => clearInterval(timer));
 }
 
 function msOf(reply: unknown): number | undefined {

@@ -6,15 +6,14 @@ import { RateLimitStoreError } from '../../store.js';
 import type { StoreUnavailableError } from '../../unavailable.js';
 import type { Availability } from '../batch/availability.js';
 import type { Lane } from '../batch/lane.js';
-import { ConnectionWatchdog } from './connection-watchdog.js';
+import { backoff } from '../clients/backoff.js';
+import type { ConnectionState, OwnedClient } from '../clients/client.js';
+import { isDisconnection } from '../clients/client-failure.js';
 import { DatabaseRefusedError, expectDatabase } from '../clients/database.js';
+import { ConnectionWatchdog } from './connection-watchdog.js';
 import { Health, type HealthListeners } from './health.js';
-import { backoff, opensItself } from '../clients/open-redis.js';
 import type { Nodes } from './nodes.js';
 import type { Probe } from './probe.js';
-import type { OwnedRedisClient } from '../clients/redis-client.js';
-import type { RedisConnectionOptions } from '../clients/redis-options.js';
-import { inOurWords, isDisconnection } from '../clients/client-failure.js';
 
 /** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
 const BOOT_PATIENCE_MS = 1000;
@@ -32,7 +31,7 @@ export class Connection implements Availability {
   private readonly health: Health;
   /** Undefined on a Cluster: each node has its own. */
   private readonly watchdog: ConnectionWatchdog | undefined;
-  /** The connection's last error. The `close` event does not repeat it. */
+  /** The connection's last error. The state `closed` does not repeat it. */
   private lastError = '';
   private closed = false;
   /** Whether the boot is waiting for a Redis that it requires. */
@@ -43,25 +42,20 @@ export class Connection implements Availability {
    * @param deadlineMs milliseconds that an answer may take
    */
   constructor(
-    private readonly client: OwnedRedisClient,
+    private readonly client: OwnedClient,
     private readonly probe: Probe,
     private readonly nodes: Nodes | undefined,
     deadlineMs: number,
     private readonly listeners: HealthListeners,
   ) {
     this.health = new Health({ ...listeners, probe: () => this.ask() });
-    if (nodes === undefined) {
-      const { options = {} } = client as { options?: RedisConnectionOptions };
-      this.watchdog = new ConnectionWatchdog(client, deadlineMs, opensItself(options));
-    }
-    client.on('error', (error) => (this.lastError = inOurWords(error).message || error.name));
-    client.on('close', () => this.disconnected());
-    client.on('ready', () => this.health.probeNow());
-    client.on('end', () => this.connectAgain());
+    if (nodes === undefined) this.watchdog = new ConnectionWatchdog(client, deadlineMs);
+    client.onError(({ message, name }) => (this.lastError = message || name));
+    client.onState((state) => this.changed(state));
   }
 
   check(charges: readonly Charge[]): StoreUnavailableError | undefined {
-    if (!this.health.isUnavailable && this.client.status !== 'ready') this.disconnected();
+    if (!this.health.isUnavailable && this.client.state !== 'ready') this.disconnected();
     return this.health.unavailable ?? this.nodes?.check(charges);
   }
 
@@ -96,7 +90,7 @@ export class Connection implements Availability {
       if (required !== undefined) await withinLoopTime(REQUIRED_PATIENCE_MS, this.askAll(required));
     } catch (error) {
       const isRefused = error instanceof DatabaseRefusedError;
-      const reason = inOurWords(error).message;
+      const reason = (error as Error).message;
       if (!isRefused && !this.isRequired) return this.trip(reason);
       await this.close();
       throw isRefused ? error.forBoot() : requiredError(reason);
@@ -119,11 +113,17 @@ export class Connection implements Availability {
     this.health.close();
     this.nodes?.close();
     try {
-      await withinLoopTime(CLOSE_PATIENCE_MS, this.client.quit());
+      await withinLoopTime(CLOSE_PATIENCE_MS, this.client.close());
     } catch {
       // The client was not connected, or Redis does not answer.
     }
-    this.client.disconnect(); // also after a quit: only this ends the connections that watch Sentinels for failovers
+    this.client.destroy();
+  }
+
+  private changed(state: ConnectionState): void {
+    if (state === 'closed') this.disconnected();
+    else if (state === 'ready') this.health.probeNow();
+    else if (state === 'ended') this.connectAgain();
   }
 
   private disconnected(): void {
@@ -131,8 +131,8 @@ export class Connection implements Availability {
   }
 
   /**
-   * Connects again after ioredis has given up for good, which it does when its connector fails: Sentinel announces a failover
-   * while ioredis looks for the master, `sentinelRetryStrategy` ends, or a connector of the application rejects.
+   * Connects again after the client has given up for good: Sentinel announced a failover while the client looked for the master,
+   * its retries have ended, or a connector of the application rejected.
    */
   private connectAgain(): void {
     if (this.closed || this.nodes !== undefined) return;
@@ -162,7 +162,7 @@ export class Connection implements Availability {
         throw error;
       });
       await this.probe.ask(this.probe.keyOf(0), this.watchdog);
-    } else if (this.client.status !== 'ready') throw new Error('no node is connected');
+    } else if (this.client.state !== 'ready') throw new Error('no node is connected');
   }
 
   /** Asks the server, or each node that has slots. */

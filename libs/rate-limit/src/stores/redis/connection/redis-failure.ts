@@ -1,5 +1,6 @@
 import { RateLimitStoreError } from '../../store.js';
 import { StoreUnavailableError } from '../../unavailable.js';
+import { isErrorReply } from '../clients/client-failure.js';
 
 /** Redis is unavailable. */
 export class RedisUnavailableError extends StoreUnavailableError {}
@@ -19,5 +20,5 @@ const TROUBLE =
 
 /** Whether an error means that Redis cannot decide for any request: no connection, or trouble of its own. */
 export function isTrouble(error: Error): boolean {
-  return error.name !== 'ReplyError' || TROUBLE.test(error.message);
+  return !isErrorReply(error) || TROUBLE.test(error.message);
 }
