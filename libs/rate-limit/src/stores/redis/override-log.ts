@@ -13,8 +13,8 @@ import {
   type OverrideWrite,
 } from '../override-log.js';
 import { RateLimitStoreError } from '../store.js';
-import { evaluate } from './batch/evaluate.js';
 import { OVERRIDES } from './batch/programs.js';
+import { runProgram } from './batch/script.js';
 import type { ProgramRunner } from './clients/client.js';
 
 /** The parts of the keys behind the hash tag, in the order of KEYS. */
@@ -87,7 +87,7 @@ export class RedisOverrideLog implements OverrideLog {
   private async run(...args: string[]): Promise<OverrideReply & { readonly rest: readonly string[] }> {
     const { client } = this.connection;
     const { keys } = this;
-    return checked(await this.inTime(evaluate(client, OVERRIDES, keys.length, [...keys, ...args])));
+    return checked(await this.inTime(runProgram(client, OVERRIDES, keys.length, [...keys, ...args])));
   }
 
   private async inTime(answer: Promise<unknown>): Promise<unknown> {

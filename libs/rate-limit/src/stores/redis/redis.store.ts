@@ -33,7 +33,7 @@ import { PendingSettlement } from './batch/pending-request.js';
 import { RedisOverrideLog } from './override-log.js';
 import { Script } from './batch/script.js';
 import { Unanswered } from './connection/unanswered.js';
-import type { Decider, Topology } from './topology.js';
+import type { StoreQueue, Topology } from './topology.js';
 
 export interface RedisStoreOptions {
   /**
@@ -88,7 +88,7 @@ export class RedisStore implements RateLimitStore {
   /** @internal One server, or a Cluster. */
   readonly topology: Topology;
   private readonly script: Script;
-  private readonly decider: Decider;
+  private readonly queue: StoreQueue;
   private readonly availability: Availability;
   /** Undefined unless the client belongs to the store. */
   private readonly connection: Connection | undefined;
@@ -144,7 +144,7 @@ export class RedisStore implements RateLimitStore {
     const unanswered = (this.unanswered =
       this.connection === undefined ? new Unanswered((charge) => topology.laneOfCharge(charge)) : undefined);
     this.availability = this.connection ?? unanswered!;
-    this.decider = topology.decider({
+    this.queue = topology.queue({
       availability: this.availability,
       decide:
         unanswered &&
@@ -162,11 +162,11 @@ export class RedisStore implements RateLimitStore {
    * unavailable.
    */
   consume(charges: readonly Charge[]): Promise<Verdict> {
-    return this.decider.decide(charges);
+    return this.queue.decide(charges);
   }
 
   async reset(keys: readonly string[]): Promise<void> {
-    this.decider.flush(); // requests made before the reset are decided before it
+    this.queue.flush(); // requests made before the reset are decided before it
     // One by one: their slots may differ.
     const calls = keys.map(async (key) => this.call(this.topology.laneOfKey(key), 1, () => this.client.del(key)));
     await Promise.all(calls);
@@ -182,7 +182,7 @@ export class RedisStore implements RateLimitStore {
       if (left === 0) resolve();
       // One by one: none depends on another.
       for (const receipt of taken) {
-        this.decider.settle(new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, done));
+        this.queue.settle(new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, done));
       }
     });
   }
@@ -195,7 +195,7 @@ export class RedisStore implements RateLimitStore {
   }
 
   private settleTogether(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
-    return new Promise((resolve, reject) => this.decider.settle(new PendingSettlement(settlements, resolve, reject)));
+    return new Promise((resolve, reject) => this.queue.settle(new PendingSettlement(settlements, resolve, reject)));
   }
 
   private async settleBySlot(
@@ -245,7 +245,7 @@ export class RedisStore implements RateLimitStore {
 
   /** Closes a client that belongs to the store. Any other client is left open. */
   async close(): Promise<void> {
-    this.decider.flush(); // requests that wait for others are still decided
+    this.queue.flush(); // requests that wait for others are still decided
     await this.connection?.close();
   }
 }

@@ -1,18 +1,14 @@
 import type { Charge } from '../charge.js';
-import type { Deadlines } from '../deadlines.js';
-import type { Denials, StoreObserver } from '../denials.js';
 import type { ChargeReceipt, Verdict } from '../store.js';
-import type { Availability } from './batch/availability.js';
 import type { BatcherSettings } from './batch/batcher.js';
 import type { Lane, Routing } from './batch/lane.js';
 import type { PendingSettlement } from './batch/pending-request.js';
-import type { Linger } from './batch/linger.js';
 import type { HealthListeners } from './connection/health.js';
 import type { Nodes } from './connection/nodes.js';
 import type { Probe } from './connection/probe.js';
 
-/** What decides the requests of a store. */
-export interface Decider {
+/** Takes the requests and settlements of a store, and answers them. */
+export interface StoreQueue {
   /** Throws at once, without sending anything, while a server that the request needs is unavailable. */
   decide(charges: readonly Charge[]): Promise<Verdict>;
   /** Settles in the order of the decisions. Never throws. */
@@ -21,14 +17,8 @@ export interface Decider {
   flush(): void;
 }
 
-export interface DeciderSettings {
-  readonly availability: Availability;
-  /** Runs the program for a batch of a lane. Undefined: as the lane does. */
-  readonly decide: BatcherSettings['decide'];
-  readonly deadlines: Deadlines | undefined;
-  readonly denials: Denials | undefined;
-  readonly observer: StoreObserver | undefined;
-  readonly linger: Linger | undefined;
+/** What does not depend on the servers behind the client. */
+export interface QueueSettings extends Omit<BatcherSettings, 'routing' | 'settlesLate' | 'cork' | 'undecided'> {
   /** Sends refunds; a lost refund stays charged. */
   readonly refund: (receipts: readonly ChargeReceipt[]) => void;
 }
@@ -41,5 +31,5 @@ export interface Topology extends Routing {
   laneOfCharge(charge: Charge): Lane | undefined;
   /** Watches each node by itself, on a client that belongs to the store; undefined for one server. */
   watch(probe: Probe, deadlineMs: number, listeners: HealthListeners): Nodes | undefined;
-  decider(settings: DeciderSettings): Decider;
+  queue(settings: QueueSettings): StoreQueue;
 }

@@ -1,10 +1,12 @@
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Denials, StoreObserver } from '../../denials.js';
+import type { Charge } from '../../charge.js';
+import type { Verdict } from '../../store.js';
 import type { Availability } from './availability.js';
 import { Batch, MAX_ROWS } from './batch.js';
 import type { Linger } from './linger.js';
 import { NotRunError } from './not-run-error.js';
-import type { Pending } from './pending-request.js';
+import { type Pending, type PendingSettlement, StoreRequest } from './pending-request.js';
 import type { Lane, Routing } from './lane.js';
 
 /** The event loop's phases, which tests replace. */
@@ -100,6 +102,23 @@ export class Batcher {
   /** The number of the current turn: requests that are added in one turn leave together. */
   get turn(): number {
     return this.turns;
+  }
+
+  /** Decides a request. Throws at once, without sending anything, while its server is unavailable. */
+  decide(charges: readonly Charge[]): Promise<Verdict> {
+    const unavailable = this.settings.availability.check(charges);
+    if (unavailable !== undefined) throw unavailable;
+    return this.request(charges);
+  }
+
+  /** Decides a request whose server was found available. */
+  request(charges: readonly Charge[]): Promise<Verdict> {
+    return new Promise((resolve, reject) => this.add(new StoreRequest(charges, resolve, reject)));
+  }
+
+  /** Settles in the order of the decisions. Never throws. */
+  settle(settlement: PendingSettlement): void {
+    this.add(settlement);
   }
 
   /** Puts a request into a batch, or rejects it when its server is unavailable. Never throws. */

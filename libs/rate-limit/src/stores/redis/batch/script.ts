@@ -1,8 +1,7 @@
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Clock } from '../../store.js';
 import type { Batch } from './batch.js';
-import { evaluate } from './evaluate.js';
-import type { ScriptCall } from './programs.js';
+import type { Program } from './programs.js';
 import type { ProgramRunner } from '../clients/client.js';
 
 export interface ScriptSettings {
@@ -38,12 +37,38 @@ export class Script {
    */
   async decide(batch: Batch, deadline?: PendingDeadline): Promise<readonly number[]> {
     const now = this.clock?.();
-    const reply = await this.run(batch.encode(now, this.maxSkew), deadline);
+    const { program, keys, args } = batch.encode(now, this.maxSkew);
+    const reply = await runProgram(this.runner, program, keys, args, deadline, this.deadlines);
     batch.check(reply, now, this.maxSkew);
     return reply;
   }
+}
 
-  private run({ program, keys, args }: ScriptCall, deadline: PendingDeadline | undefined): Promise<unknown> {
-    return evaluate(this.runner, program, keys, args, deadline, this.deadlines);
+/**
+ * Runs a program: by its hash, and by its text where Redis has lost it. The call is sent again only then, because Redis has run
+ * nothing. After any other error, sending again could charge twice.
+ *
+ * @param deadline once it has expired, nothing is sent again: its requests have their answers, and a late charge would be for nothing
+ * @throws {Error} what the runner rejects with, in words for an operator
+ */
+export async function runProgram(
+  runner: ProgramRunner,
+  { sha1, text }: Program,
+  keys: number,
+  args: readonly string[],
+  deadline?: PendingDeadline,
+  deadlines?: Deadlines,
+): Promise<unknown> {
+  try {
+    return await runner.runByHash(sha1, keys, args);
+  } catch (error) {
+    const failure = runner.failureOf(error);
+    if (!failure.message.startsWith('NOSCRIPT')) throw failure;
+    if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) throw failure;
+  }
+  try {
+    return await runner.runByText(text, keys, args);
+  } catch (error) {
+    throw runner.failureOf(error);
   }
 }

@@ -1,13 +1,12 @@
 import type { Charge } from '../../charge.js';
 import type { Logger } from '../../../util/logger.js';
 import { Batcher } from '../batch/batcher.js';
-import { StoreRequest } from '../batch/pending-request.js';
 import type { Script, ScriptSettings } from '../batch/script.js';
 import type { ClusterMap, OwnedClient, StoreClient } from '../clients/client.js';
 import type { HealthListeners } from '../connection/health.js';
 import type { Nodes } from '../connection/nodes.js';
 import type { Probe } from '../connection/probe.js';
-import type { Decider, DeciderSettings, Topology } from '../topology.js';
+import type { QueueSettings, StoreQueue, Topology } from '../topology.js';
 import { ClusterNodes } from './cluster-nodes.js';
 import { CrossSlot } from './cross-slot.js';
 import { NodeLanes } from './node-lanes.js';
@@ -52,8 +51,8 @@ export class Cluster extends ClusterRouting implements Topology {
     return this.owned && new ClusterNodes(this.map, this, probe, deadlineMs, listeners);
   }
 
-  decider(settings: DeciderSettings): Decider {
-    const { availability, deadlines, denials, refund } = settings;
+  queue(settings: QueueSettings): StoreQueue {
+    const { availability } = settings;
     const { owned } = this;
     const cork = (): (() => void) => this.lanes.cork();
     const batcher: Batcher = new Batcher({
@@ -64,11 +63,9 @@ export class Cluster extends ClusterRouting implements Topology {
       undecided: { ask: (requests, deadline) => slotRequests.ask(requests, deadline) },
     });
     const crossSlot: CrossSlot = new CrossSlot({
+      ...settings,
       routing: this,
       add: (pending) => batcher.add(pending),
-      refund,
-      deadlines,
-      denials,
       turn: () => batcher.turn,
       spread: owned && new ShardSpread(this.map, this, owned.logger),
     });
@@ -80,10 +77,9 @@ export class Cluster extends ClusterRouting implements Topology {
           // If only the node of a shadow is unavailable, the others still decide.
           availability.check(charges.filter(({ shadow }: Charge) => shadow !== true));
         if (unavailable !== undefined) throw unavailable;
-        if (this.isCrossSlot(charges)) return crossSlot.decide(charges);
-        return new Promise((resolve, reject) => batcher.add(new StoreRequest(charges, resolve, reject)));
+        return this.isCrossSlot(charges) ? crossSlot.decide(charges) : batcher.request(charges);
       },
-      settle: (settlement) => batcher.add(settlement),
+      settle: (settlement) => batcher.settle(settlement),
       flush: batcher.flush,
     };
   }

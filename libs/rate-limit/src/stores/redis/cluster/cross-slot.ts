@@ -33,8 +33,8 @@ export interface CrossSlotSettings {
   readonly add: (pending: PendingRequest) => void;
   /** Sends refunds; a lost refund stays charged. */
   readonly refund: (receipts: readonly ChargeReceipt[]) => void;
-  readonly deadlines: Deadlines | undefined;
-  readonly denials: Denials | undefined;
+  readonly deadlines?: Deadlines | undefined;
+  readonly denials?: Denials | undefined;
   /** The turn of the event loop: requests of one turn ask the same shard. Default: see `Shards`. */
   readonly turn?: () => number;
   readonly spread?: ShardSpread | undefined;

@@ -1,10 +1,9 @@
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Batch } from '../batch/batch.js';
-import { evaluate } from '../batch/evaluate.js';
 import { NotRunError } from '../batch/not-run-error.js';
 import type { ScriptCall } from '../batch/programs.js';
 import type { ProgramRunner } from '../clients/client.js';
-import type { ScriptSettings } from '../batch/script.js';
+import { runProgram, type ScriptSettings } from '../batch/script.js';
 
 /** Replies to a call that has run nothing: the node lacks the declared key's slot, or its server forbids undeclared keys. */
 const NOT_RUN = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|UNDECLARED) /;
@@ -41,7 +40,7 @@ export class NodeScript {
     let reply: unknown;
     try {
       const args = this.argumentsOf(call, connection);
-      reply = await evaluate(connection, call.program, 1, args, deadline, this.deadlines);
+      reply = await runProgram(connection, call.program, 1, args, deadline, this.deadlines);
     } catch (error) {
       const { message } = error as Error;
       if (NOT_RUN.test(message)) throw new NotRunError(message, message.startsWith('UNDECLARED'));

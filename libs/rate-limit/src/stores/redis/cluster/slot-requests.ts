@@ -1,6 +1,4 @@
-import type { Deadlines, PendingDeadline } from '../../deadlines.js';
-import type { Denials, StoreObserver } from '../../denials.js';
-import type { Availability } from '../batch/availability.js';
+import type { PendingDeadline } from '../../deadlines.js';
 import type { Lane } from '../batch/lane.js';
 import { type BatcherSettings, byLane } from '../batch/batcher.js';
 import { Batch } from '../batch/batch.js';
@@ -8,14 +6,12 @@ import type { Pending, PendingRequest } from '../batch/pending-request.js';
 import type { CrossSlot } from './cross-slot.js';
 import type { ClusterRouting } from './routing.js';
 
-export interface SlotRequestsSettings {
+export interface SlotRequestsSettings extends Pick<
+  BatcherSettings,
+  'decide' | 'availability' | 'deadlines' | 'denials' | 'observer'
+> {
   readonly routing: ClusterRouting;
-  readonly decide: BatcherSettings['decide'];
   readonly crossSlot: CrossSlot;
-  readonly availability: Availability;
-  readonly deadlines: Deadlines | undefined;
-  readonly denials: Denials | undefined;
-  readonly observer: StoreObserver | undefined;
   /** Holds the sockets back until the returned function is called. */
   readonly cork: () => () => void;
 }
