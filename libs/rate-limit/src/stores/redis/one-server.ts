@@ -9,7 +9,7 @@ export class OneServer implements Topology {
   private readonly lane: Lane;
 
   constructor(script: Script) {
-    this.lane = { node: undefined, decide: (batch, deadline) => script.decide(batch, deadline) };
+    this.lane = { node: undefined, decide: (batch, call) => script.decide(batch, call) };
   }
 
   laneOf(): Lane {

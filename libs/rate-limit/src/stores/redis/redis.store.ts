@@ -123,7 +123,7 @@ export class RedisStore implements RateLimitStore {
         clock === 'app' ? `prefetch needs Redis's clock, and clock is 'app': leave one of them out` : undefined,
     };
     const maxSkew = checkMaxSkew('RedisStore', given.maxSkew ?? DEFAULT_SKEW_MS);
-    const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew, deadlines };
+    const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew };
     this.script = new Script(this.client, settings);
     this.required = required && new Probe(this.script, undefined, required);
     const own = owned && { ...owned, client: this.client as OwnedClient };
@@ -146,9 +146,7 @@ export class RedisStore implements RateLimitStore {
     this.availability = this.connection ?? unanswered!;
     this.queue = topology.queue({
       availability: this.availability,
-      decide:
-        unanswered &&
-        ((lane, batch, deadline) => unanswered.call(lane, batch.size, () => lane.decide(batch, deadline))),
+      decide: unanswered && ((lane, batch, call) => unanswered.call(lane, batch.size, () => lane.decide(batch, call))),
       deadlines,
       denials,
       observer,

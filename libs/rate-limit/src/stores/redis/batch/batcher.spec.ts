@@ -4,7 +4,7 @@ import { Deadlines } from '../../deadlines.js';
 import { type Charge, RateLimitStoreError, type Verdict } from '../../store.js';
 import type { Availability } from './availability.js';
 import type { Batch } from './batch.js';
-import type { Lane, Routing } from './lane.js';
+import type { BatchCall, Lane, Routing } from './lane.js';
 import { Batcher, type BatcherSettings } from './batcher.js';
 import { Linger } from './linger.js';
 import { decisionFailure, RedisUnavailableError } from '../connection/redis-failure.js';
@@ -24,6 +24,7 @@ const FULL = [NOW, 0];
 /** A batch that was sent, and its answer, which the test gives. */
 interface Sent {
   readonly batch: Batch;
+  readonly call: BatchCall;
   readonly resolve: (reply: readonly number[]) => void;
   readonly reject: (error: Error) => void;
 }
@@ -46,7 +47,10 @@ beforeEach(() => {
 
 /** A lane of the test's Redis. */
 function newLane(node?: string): Lane {
-  return { node, decide: (batch) => new Promise((resolve, reject) => sent.push({ batch, resolve, reject })) };
+  return {
+    node,
+    decide: (batch, call) => new Promise((resolve, reject) => sent.push({ batch, call, resolve, reject })),
+  };
 }
 
 /** A lane for each first letter of a key. */
@@ -271,6 +275,16 @@ describe('Batcher', () => {
       sent[0]!.resolve(FULL);
       await settled();
       expect(answers).toHaveLength(told);
+    });
+
+    it('lets its lane send nothing again', () => {
+      const { deadlines, fall } = dueDeadlines();
+      ask(batcher({ deadlines }), 'a');
+      run(ticks);
+      const [{ call }] = sent as [Sent];
+      expect([call.isLate, call.maySend()]).toEqual([false, true]);
+      fall();
+      expect([call.isLate, call.maySend()]).toEqual([true, false]);
     });
 
     it('does not count it as in flight any more', () => {

@@ -7,7 +7,7 @@ import { Batch, MAX_ROWS } from './batch.js';
 import type { Linger } from './linger.js';
 import { NotRunError } from './not-run-error.js';
 import { type Pending, type PendingSettlement, StoreRequest } from './pending-request.js';
-import type { Lane, Routing } from './lane.js';
+import type { BatchCall, Lane, Routing } from './lane.js';
 
 /** The event loop's phases, which tests replace. */
 export interface Phases {
@@ -36,14 +36,13 @@ const MAX_ROWS_OF_SEVERAL = 2 * MAX_ROWS;
 
 /** Takes requests that a call has left undecided. */
 export interface UndecidedRequests {
-  /** @param deadline of the call: it stays the same */
-  ask(requests: readonly Pending[], deadline: PendingDeadline | undefined): Promise<void>;
+  /** @param call that has left them undecided: its deadline stays the same */
+  ask(requests: readonly Pending[], call: BatchCall): Promise<void>;
 }
 
 export interface BatcherSettings {
   /** Runs the program for a batch of a lane, and returns its checked reply. Default: as the lane does. */
-  readonly decide?:
-    ((lane: Lane, batch: Batch, deadline: PendingDeadline | undefined) => Promise<readonly number[]>) | undefined;
+  readonly decide?: ((lane: Lane, batch: Batch, call: BatchCall) => Promise<readonly number[]>) | undefined;
   readonly routing: Routing;
   readonly availability: Availability;
   /** Undefined: a batch waits as long as the client does. */
@@ -62,7 +61,7 @@ export interface BatcherSettings {
 }
 
 /** A batch that takes requests, or waits for its answer. */
-class InFlightBatch {
+class InFlightBatch implements BatchCall {
   /** Starts with the first request, so that a wait for others counts. */
   deadline: PendingDeadline | undefined = undefined;
   wasSent = false;
@@ -70,12 +69,15 @@ class InFlightBatch {
 
   readonly batch = new Batch();
 
-  constructor(readonly lane: Lane) {}
-}
+  constructor(
+    readonly lane: Lane,
+    private readonly deadlines: Deadlines | undefined,
+  ) {}
 
-/** Asks the lane itself. */
-export const byLane = (lane: Lane, batch: Batch, deadline: PendingDeadline | undefined): Promise<readonly number[]> =>
-  lane.decide(batch, deadline);
+  maySend(): boolean {
+    return this.deadline === undefined || this.deadlines!.sendAgain(this.deadline);
+  }
+}
 
 /**
  * Collects the requests of one turn of the event loop, and sends them as batches: one open batch for each lane. With `linger`,
@@ -204,7 +206,7 @@ export class Batcher {
 
   private begin(lane: Lane): InFlightBatch {
     const { availability, deadlines, settlesLate } = this.settings;
-    const call = new InFlightBatch(lane);
+    const call = new InFlightBatch(lane, deadlines);
     call.deadline = deadlines?.ask((error) => {
       const { batch, wasSent } = call;
       call.isLate = true;
@@ -219,36 +221,49 @@ export class Batcher {
    * Sends a batch, and answers each of its requests once. Never rejects. After the deadline, a reply only serves `settlesLate`.
    */
   private async send(call: InFlightBatch): Promise<void> {
-    const {
-      decide = byLane,
-      availability,
-      deadlines,
-      denials,
-      observer,
-      settlesLate,
-      undecided: others,
-    } = this.settings;
+    const { availability, deadlines, denials, settlesLate, undecided: others } = this.settings;
     const { lane, batch, deadline } = call;
     // If a stall of the event loop used up the deadline, Redis still gets a whole one.
-    if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) return;
+    if (!call.maySend()) return;
     const sentAt = performance.now();
     call.wasSent = true;
     this.inFlight++;
-    const { requestCount } = batch;
-    if (requestCount > 0) observer?.batch(requestCount);
     let undecided: readonly Pending[] | undefined;
     try {
-      const reply = await decide(lane, batch, deadline);
+      const reply = await this.ask(lane, batch, call);
       availability.answered(lane);
       if (!call.isLate || settlesLate) undecided = batch.settle(reply, denials, sentAt);
     } catch (error) {
       if (error instanceof NotRunError) undecided = batch.requests();
       else if (!call.isLate) batch.fail(availability.failed(error as Error, lane));
     }
-    if (undecided !== undefined && !call.isLate) await others?.ask(undecided, deadline);
+    if (undecided !== undefined && !call.isLate) await others?.ask(undecided, call);
     // oxlint-disable-next-line typescript/no-unnecessary-condition -- the deadline may have passed meanwhile
     if (call.isLate) return;
     this.inFlight--;
     if (deadline !== undefined) deadlines?.answered(deadline);
+  }
+
+  /**
+   * Sends a batch of requests that a call has left undecided, and answers them: with that call's deadline, which has failed them
+   * where it fell. Never rejects.
+   */
+  async sendFor(call: BatchCall, lane: Lane, batch: Batch): Promise<void> {
+    const { availability, denials } = this.settings;
+    const sentAt = performance.now();
+    try {
+      const reply = await this.ask(lane, batch, call);
+      availability.answered(lane);
+      batch.settle(reply, denials, sentAt); // after the deadline, too: a request that was charged late is refunded
+    } catch (error) {
+      if (!call.isLate) batch.fail(availability.failed(error as Error, lane));
+    }
+  }
+
+  private ask(lane: Lane, batch: Batch, call: BatchCall): Promise<readonly number[]> {
+    const { decide, observer } = this.settings;
+    const { requestCount } = batch;
+    if (requestCount > 0) observer?.batch(requestCount);
+    return decide === undefined ? lane.decide(batch, call) : decide(lane, batch, call);
   }
 }

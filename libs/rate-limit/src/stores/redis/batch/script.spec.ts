@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { algorithmOf } from '../../../../../../test/support/algorithm-of.js';
 import { PROGRAMS } from '../../../../../../test/support/programs.js';
-import { Deadlines } from '../../deadlines.js';
 import { Batch } from './batch.js';
 import { givenIoredis } from '../clients/ioredis-client.js';
 import type { RedisClient } from '../clients/redis-client.js';
@@ -27,7 +26,7 @@ function client(...answers: readonly unknown[]): RedisClient & { readonly calls:
 }
 
 function script(on: RedisClient, settings: Partial<ScriptSettings> = {}): Script {
-  return new Script(givenIoredis(on), { clock: undefined, maxSkew: 0, deadlines: undefined, ...settings });
+  return new Script(givenIoredis(on), { clock: undefined, maxSkew: 0, ...settings });
 }
 
 function batch(key = 'a'): Batch {
@@ -73,14 +72,8 @@ describe('Script', () => {
 
   it('sends nothing again after NOSCRIPT when the deadline has fallen', async () => {
     const on = client(NOSCRIPT, [NOW, 0]);
-    let now = 0;
-    const tasks: (() => void)[] = [];
-    const later = (task: () => void): void => void tasks.push(task);
-    const deadlines = new Deadlines(50, { now: () => now, later, turn: later });
-    const deadline = deadlines.ask(() => undefined);
-    now = 50;
-    for (let i = 0; i < 3; i++) for (const task of tasks.splice(0)) task();
-    await expect(script(on, { deadlines }).decide(batch(), deadline)).rejects.toThrow('NOSCRIPT');
+    const call = { isLate: true, maySend: () => false };
+    await expect(script(on).decide(batch(), call)).rejects.toThrow('NOSCRIPT');
     expect(on.calls).toHaveLength(1);
   });
 

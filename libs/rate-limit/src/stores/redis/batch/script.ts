@@ -1,6 +1,6 @@
-import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Clock } from '../../store.js';
 import type { Batch } from './batch.js';
+import type { BatchCall } from './lane.js';
 import type { Program } from './programs.js';
 import type { ProgramRunner } from '../clients/client.js';
 
@@ -9,7 +9,6 @@ export interface ScriptSettings {
   readonly clock: Clock | undefined;
   /** Microseconds. */
   readonly maxSkew: number;
-  readonly deadlines: Deadlines | undefined;
 }
 
 /** The Lua programs on a client. The headers of lua/program.lua and lua/lean.lua describe the wire. */
@@ -17,28 +16,26 @@ export class Script {
   private readonly clock: Clock | undefined;
   /** Microseconds. */
   private readonly maxSkew: number;
-  private readonly deadlines: Deadlines | undefined;
 
   constructor(
     private readonly runner: ProgramRunner,
-    { clock, maxSkew, deadlines }: ScriptSettings,
+    { clock, maxSkew }: ScriptSettings,
   ) {
     this.clock = clock;
     this.maxSkew = maxSkew;
-    this.deadlines = deadlines;
   }
 
   /**
    * Runs a program once for a batch, and returns its checked reply.
    *
-   * @param deadline of the batch: once it has expired, nothing is sent again
+   * @param call undefined: nothing limits when it may be sent again
    * @throws {UnusableReplyError} when the reply is not the program's
    * @throws what the runner rejects with
    */
-  async decide(batch: Batch, deadline?: PendingDeadline): Promise<readonly number[]> {
+  async decide(batch: Batch, call?: BatchCall): Promise<readonly number[]> {
     const now = this.clock?.();
     const { program, keys, args } = batch.encode(now, this.maxSkew);
-    const reply = await runProgram(this.runner, program, keys, args, deadline, this.deadlines);
+    const reply = await runProgram(this.runner, program, keys, args, call);
     batch.check(reply, now, this.maxSkew);
     return reply;
   }
@@ -48,7 +45,7 @@ export class Script {
  * Runs a program: by its hash, and by its text where Redis has lost it. The call is sent again only then, because Redis has run
  * nothing. After any other error, sending again could charge twice.
  *
- * @param deadline once it has expired, nothing is sent again: its requests have their answers, and a late charge would be for nothing
+ * @param call undefined: nothing limits when it may be sent again
  * @throws {Error} what the runner rejects with, in words for an operator
  */
 export async function runProgram(
@@ -56,15 +53,14 @@ export async function runProgram(
   { sha1, text }: Program,
   keys: number,
   args: readonly string[],
-  deadline?: PendingDeadline,
-  deadlines?: Deadlines,
+  call?: BatchCall,
 ): Promise<unknown> {
   try {
     return await runner.runByHash(sha1, keys, args);
   } catch (error) {
     const failure = runner.failureOf(error);
     if (!failure.message.startsWith('NOSCRIPT')) throw failure;
-    if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) throw failure;
+    if (call?.maySend() === false) throw failure;
   }
   try {
     return await runner.runByText(text, keys, args);

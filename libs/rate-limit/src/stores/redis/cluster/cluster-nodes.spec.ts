@@ -46,7 +46,7 @@ beforeEach(() => {
     onSlots: () => undefined,
     refresh: () => undefined,
   };
-  const script = new Script(runner, { clock: undefined, maxSkew: 0, deadlines: undefined });
+  const script = new Script(runner, { clock: undefined, maxSkew: 0 });
   routing = new ClusterRouting(cluster, '', script);
   const probe = new Probe(script, undefined, (number) => `probe${number}`);
   const log = (line: string): void => void warnings.push(line);

@@ -60,7 +60,7 @@ export class Cluster extends ClusterRouting implements Topology {
       routing: this,
       settlesLate: true,
       cork,
-      undecided: { ask: (requests, deadline) => slotRequests.ask(requests, deadline) },
+      undecided: { ask: (requests, call) => slotRequests.ask(requests, call) },
     });
     const crossSlot: CrossSlot = new CrossSlot({
       ...settings,
@@ -69,7 +69,12 @@ export class Cluster extends ClusterRouting implements Topology {
       turn: () => batcher.turn,
       spread: owned && new ShardSpread(this.map, this, owned.logger),
     });
-    const slotRequests: SlotRequests = new SlotRequests({ ...settings, routing: this, crossSlot, cork });
+    const slotRequests: SlotRequests = new SlotRequests({
+      routing: this,
+      crossSlot,
+      send: (lane, batch, call) => batcher.sendFor(call, lane, batch),
+      cork,
+    });
     return {
       decide: (charges) => {
         const unavailable =

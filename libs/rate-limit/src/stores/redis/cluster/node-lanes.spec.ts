@@ -52,7 +52,7 @@ beforeEach(() => {
     onSlots: () => undefined,
     refresh: () => undefined,
   };
-  const script = new NodeScript('', { clock: undefined, maxSkew: 0, deadlines: undefined });
+  const script = new NodeScript('', { clock: undefined, maxSkew: 0 });
   lanes = new NodeLanes(cluster, { script, keyPrefix: '', logger: { log, warn: log, error: log } });
 });
 

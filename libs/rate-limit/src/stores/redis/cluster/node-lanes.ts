@@ -1,11 +1,10 @@
 import { withHelp } from '../../../util/error-codes.js';
 import type { Logger } from '../../../util/logger.js';
-import type { PendingDeadline } from '../../deadlines.js';
 import { withinLoopTime } from '../../loop-timer.js';
 import { Batch } from '../batch/batch.js';
 import { NotRunError } from '../batch/not-run-error.js';
 import type { NodeScript } from './node-script.js';
-import type { Lane } from '../batch/lane.js';
+import type { BatchCall, Lane } from '../batch/lane.js';
 import { PROBE } from '../connection/probe.js';
 import { isErrorReply } from '../clients/client-failure.js';
 import type { ClusterMap, ConnectionSocket, RedisConnection } from '../clients/client.js';
@@ -47,12 +46,12 @@ export class NodeLane implements Lane {
    *
    * @throws as `NodeScript.decide`
    */
-  async decide(batch: Batch, deadline?: PendingDeadline): Promise<readonly number[]> {
+  async decide(batch: Batch, call?: BatchCall): Promise<readonly number[]> {
     if (this.node === undefined || !isWritable(this.connection)) {
       throw new NotRunError('the connection was replaced', false);
     }
     try {
-      return await this.script.decide(batch, this.connection, deadline);
+      return await this.script.decide(batch, this.connection, call);
     } catch (error) {
       if (error instanceof NotRunError && error.forbidden) this.forbid(this, error);
       throw error;

@@ -1,5 +1,5 @@
-import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Batch } from '../batch/batch.js';
+import type { BatchCall } from '../batch/lane.js';
 import { NotRunError } from '../batch/not-run-error.js';
 import type { ScriptCall } from '../batch/programs.js';
 import type { ProgramRunner } from '../clients/client.js';
@@ -15,32 +15,28 @@ const NOT_RUN = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|UNDECLARED) /;
  * node that does not have them yet, while the old node still holds their state.
  */
 export class NodeScript {
-  private readonly deadlines: Deadlines | undefined;
-
   /** @param keyPrefix what the Cluster client puts before every key */
   constructor(
     private readonly keyPrefix: string,
     private readonly settings: ScriptSettings,
-  ) {
-    this.deadlines = settings.deadlines;
-  }
+  ) {}
 
   /**
    * Runs the program once for a batch, and returns its checked reply. The requests that it leaves undecided are `ELSEWHERE`.
    *
-   * @param deadline of the batch: once it has expired, nothing is sent again
+   * @param call undefined: nothing limits when it may be sent again
    * @throws {NotRunError} when nothing was run
    * @throws {UnusableReplyError} when the reply is not the program's
    * @throws what the connection rejects with
    */
-  async decide(batch: Batch, connection: ProgramRunner, deadline?: PendingDeadline): Promise<readonly number[]> {
+  async decide(batch: Batch, connection: ProgramRunner, call?: BatchCall): Promise<readonly number[]> {
     const { clock, maxSkew } = this.settings;
     const now = clock?.();
-    const call = batch.encode(now, maxSkew);
+    const encoded = batch.encode(now, maxSkew);
     let reply: unknown;
     try {
-      const args = this.argumentsOf(call, connection);
-      reply = await runProgram(connection, call.program, 1, args, deadline, this.deadlines);
+      const args = this.argumentsOf(encoded, connection);
+      reply = await runProgram(connection, encoded.program, 1, args, call);
     } catch (error) {
       const { message } = error as Error;
       if (NOT_RUN.test(message)) throw new NotRunError(message, message.startsWith('UNDECLARED'));

@@ -11,7 +11,7 @@ const charge = (key: string, shardKeys?: readonly string[]): Charge => ({ key, a
 
 const never = jest.fn<never>();
 const runner = { keyPrefix: '', runByHash: never, runByText: never, failureOf: never };
-const script = new Script(runner, { clock: undefined, maxSkew: 0, deadlines: undefined });
+const script = new Script(runner, { clock: undefined, maxSkew: 0 });
 
 describe('ClusterRouting', () => {
   const routing = new ClusterRouting({ masterOf: (slot) => `node-${slot}` }, 'shop:', script);

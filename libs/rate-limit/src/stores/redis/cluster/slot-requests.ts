@@ -1,17 +1,14 @@
-import type { PendingDeadline } from '../../deadlines.js';
-import type { Lane } from '../batch/lane.js';
-import { type BatcherSettings, byLane } from '../batch/batcher.js';
+import type { BatchCall, Lane } from '../batch/lane.js';
 import { Batch } from '../batch/batch.js';
 import type { Pending, PendingRequest } from '../batch/pending-request.js';
 import type { CrossSlot } from './cross-slot.js';
 import type { ClusterRouting } from './routing.js';
 
-export interface SlotRequestsSettings extends Pick<
-  BatcherSettings,
-  'decide' | 'availability' | 'deadlines' | 'denials' | 'observer'
-> {
+export interface SlotRequestsSettings {
   readonly routing: ClusterRouting;
   readonly crossSlot: CrossSlot;
+  /** Sends a batch with the deadline of a call, and answers its requests. Never rejects. */
+  readonly send: (lane: Lane, batch: Batch, call: BatchCall) => Promise<void>;
   /** Holds the sockets back until the returned function is called. */
   readonly cork: () => () => void;
 }
@@ -23,11 +20,11 @@ export class SlotRequests {
   /**
    * Answers each request once, and resolves then. Never rejects.
    *
-   * @param deadline of the batch which the node left undecided: it stays the same
+   * @param call which the node left undecided: its deadline stays the same
    */
-  async ask(requests: readonly Pending[], deadline: PendingDeadline | undefined): Promise<void> {
-    const { deadlines, routing } = this.settings;
-    if (deadline !== undefined && deadlines?.sendAgain(deadline) === false) return;
+  async ask(requests: readonly Pending[], call: BatchCall): Promise<void> {
+    if (!call.maySend()) return;
+    const { routing, send } = this.settings;
     const open = new Map<Lane, Batch>();
     const batches: [lane: Lane, batch: Batch][] = [];
     const uncork = this.settings.cork();
@@ -35,7 +32,7 @@ export class SlotRequests {
     for (const pending of requests) {
       const { charges } = pending;
       if (pending.settlements === undefined && routing.hasSeveralSlots(charges)) {
-        answers.push(this.decideInTurn(pending, deadline));
+        answers.push(this.decideInTurn(pending, call));
         continue;
       }
       const lane = routing.laneOfKey(charges[0]!.key);
@@ -47,39 +44,20 @@ export class SlotRequests {
       batches.push([lane, batch]);
       open.set(lane, batch);
     }
-    for (const [lane, batch] of batches) answers.push(this.send(lane, batch, deadline));
+    for (const [lane, batch] of batches) answers.push(send(lane, batch, call));
     uncork();
     await Promise.all(answers);
   }
 
-  private async send(lane: Lane, batch: Batch, deadline: PendingDeadline | undefined): Promise<void> {
-    const { decide = byLane, availability, denials, observer } = this.settings;
-    const sentAt = performance.now();
-    const { requestCount } = batch;
-    if (requestCount > 0) observer?.batch(requestCount);
-    try {
-      const reply = await decide(lane, batch, deadline);
-      availability.answered(lane);
-      batch.settle(reply, denials, sentAt); // after the deadline, too: a request that was charged late is refunded
-    } catch (error) {
-      if (!isOver(deadline)) batch.fail(availability.failed(error as Error, lane));
-    }
-  }
-
   /** Decides a request whose keys lie in several slots. */
-  private async decideInTurn({ charges, resolve, reject }: PendingRequest, deadline?: PendingDeadline): Promise<void> {
+  private async decideInTurn({ charges, resolve, reject }: PendingRequest, call: BatchCall): Promise<void> {
     const { crossSlot } = this.settings;
     try {
       const verdict = await crossSlot.decide(charges);
-      if (isOver(deadline)) crossSlot.refund(charges, verdict);
+      if (call.isLate) crossSlot.refund(charges, verdict);
       else resolve(verdict, undefined);
     } catch (error) {
-      if (!isOver(deadline)) reject(error as Error);
+      if (!call.isLate) reject(error as Error);
     }
   }
-}
-
-/** Whether the deadline was missed, which is the answer of its requests. */
-function isOver(deadline: PendingDeadline | undefined): boolean {
-  return deadline !== undefined && deadline.fail === undefined;
 }
