@@ -1,7 +1,7 @@
 import type { HandlerContext } from '../metrics/decision-event.js';
 import type { Monitor } from '../metrics/monitor.js';
 import type { OverrideStats, PrefetchCounts } from '../metrics/stats.js';
-import type { BoundPolicy } from '../policy/bound-policy.js';
+import { type BoundPolicy, isSettled } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
 import type { ChargeReceipt } from '../stores/receipt.js';
@@ -236,6 +236,6 @@ const reservationOf = ({ decision, receipts }: Judgement): Reservation =>
 const decisionAlone = ({ decision }: Judgement): Decision => decision;
 
 /** The mode of a policy's charges: `'reserve'` if the policy is settled after the response. */
-function modeOf({ countIf, settle }: BoundPolicy): ChargeMode {
-  return countIf === undefined && settle === undefined ? 'take' : 'reserve';
+function modeOf(policy: BoundPolicy): ChargeMode {
+  return isSettled(policy) ? 'reserve' : 'take';
 }

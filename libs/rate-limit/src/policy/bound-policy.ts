@@ -25,6 +25,11 @@ export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
   readonly shardKeys: readonly string[] | undefined;
 }
 
+/** Whether a request's charge is settled when the request has ended. */
+export function isSettled({ countIf, settle }: Pick<ParsedPolicy, 'countIf' | 'settle'>): boolean {
+  return countIf !== undefined || settle !== undefined;
+}
+
 /**
  * Binds a policy to what its state belongs to.
  *

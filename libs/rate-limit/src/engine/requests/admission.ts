@@ -9,6 +9,7 @@ import type { Engine } from '../engine.js';
 import type { CallCharges, PendingCharges } from '../settling/pending-charges.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import type { Remainder, RequestRecord } from './request-record.js';
+import type { RouteTraits } from './route-traits.js';
 import type { WaitingRoom } from './waiting-room.js';
 
 /** How the framework answers a request. */
@@ -36,19 +37,30 @@ export class Admission<Context extends HandlerContext> {
   ) {}
 
   /**
+   * @param route what its requests may need
    * @param record what the request was charged before
    * @throws what the transport throws
    */
-  admit(context: Context, charges: readonly PolicyCharge[], record: RequestRecord): Answer<boolean> {
+  admit(
+    route: RouteTraits,
+    context: Context,
+    charges: readonly PolicyCharge[],
+    record: RequestRecord,
+  ): Answer<boolean> {
     return record.isFresh
-      ? this.queue(context, charges, record, undefined, undefined)
-      : this.admitRest(context, charges, record);
+      ? this.queue(route, context, charges, record, undefined, undefined)
+      : this.admitRest(route, context, charges, record);
   }
 
   /** Admits a further step of a request: reuses earlier decisions of its policies, and asks the other policies. */
-  private admitRest(context: Context, charges: readonly PolicyCharge[], record: RequestRecord): Answer<boolean> {
+  private admitRest(
+    route: RouteTraits,
+    context: Context,
+    charges: readonly PolicyCharge[],
+    record: RequestRecord,
+  ): Answer<boolean> {
     const underWay = record.underWay(charges);
-    if (underWay !== undefined) return underWay.then(() => this.admitRest(context, charges, record));
+    if (underWay !== undefined) return underWay.then(() => this.admitRest(route, context, charges, record));
     const rejection = record.rejection(charges);
     if (rejection !== undefined) return this.transport.reject(context, rejection);
     const failure = record.failure(charges);
@@ -56,7 +68,8 @@ export class Admission<Context extends HandlerContext> {
     const shared = this.pending.join(() => this.transport.exchange(context).call, charges, record);
     const remainder = record.remainder(charges);
     const departures = record.departures(charges);
-    const answer = remainder.charges.length === 0 || this.queue(context, remainder.charges, record, remainder, shared);
+    const answer =
+      remainder.charges.length === 0 || this.queue(route, context, remainder.charges, record, remainder, shared);
     if (remainder.charges.length === 0 && shared !== undefined) this.transport.exchange(context).onEnd(shared);
     if (departures.length === 0) return answer;
     const departed = Promise.all(departures).catch((error: unknown) => this.leave(context, error));
@@ -65,17 +78,15 @@ export class Admission<Context extends HandlerContext> {
 
   /** Reserves a place before the store charges a request that may have to wait, and releases it at the end. */
   private queue(
+    route: RouteTraits,
     context: Context,
     charges: readonly PolicyCharge[],
     record: RequestRecord,
     remainder: Remainder | undefined,
     shared: CallCharges | undefined,
   ): Answer<boolean> {
-    let queued: PolicyCharge | undefined;
-    for (let i = 0; i < charges.length && queued === undefined; i++) {
-      if (charges[i]!.algorithm.delays && !charges[i]!.shadow) queued = charges[i];
-    }
-    if (queued === undefined) return this.decide(context, charges, record, remainder, shared);
+    const queued = route.queues ? charges.find(waits) : undefined;
+    if (queued === undefined) return this.decide(route, context, charges, record, remainder, shared);
     const { waitingRoom } = this;
     const client = queued.global === true ? undefined : queued.identity;
     try {
@@ -86,7 +97,7 @@ export class Admission<Context extends HandlerContext> {
     }
     let answer: Answer<boolean> | undefined;
     try {
-      answer = this.decide(context, charges, record, remainder, shared);
+      answer = this.decide(route, context, charges, record, remainder, shared);
     } finally {
       if (!isPromise(answer)) waitingRoom.release(client);
     }
@@ -94,6 +105,7 @@ export class Admission<Context extends HandlerContext> {
   }
 
   private decide(
+    route: RouteTraits,
     context: Context,
     charges: readonly PolicyCharge[],
     record: RequestRecord,
@@ -107,9 +119,11 @@ export class Admission<Context extends HandlerContext> {
     } catch (error) {
       return this.fail(context, charges, error, record, shared);
     }
-    if (judged instanceof Judgement) return this.conclude(context, charges, judged, record, remainder, shared);
+    if (judged instanceof Judgement) {
+      return this.conclude(route, context, charges, judged, record, remainder, shared);
+    }
     const answer = judged.then(
-      (judgement) => this.conclude(context, charges, judgement, record, remainder, shared),
+      (judgement) => this.conclude(route, context, charges, judgement, record, remainder, shared),
       (error: unknown) => this.fail(context, charges, error, record, shared),
     );
     // `judged` settles after the outcome is noted, and before the request waits for its departure slot.
@@ -129,6 +143,7 @@ export class Admission<Context extends HandlerContext> {
   }
 
   private conclude(
+    route: RouteTraits,
     context: Context,
     charges: readonly PolicyCharge[],
     judgement: Judgement,
@@ -141,7 +156,8 @@ export class Admission<Context extends HandlerContext> {
     const { decision } = judgement;
     const { allowed } = decision;
     if (!allowed) shared?.left();
-    const held = allowed ? this.hold(context, charges, judgement, record, shared) : undefined;
+    const holds = route.settles || route.holdsLeases || shared !== undefined;
+    const held = allowed && holds ? this.hold(context, charges, judgement, record, shared) : undefined;
     // The list is empty if all policies are in shadow, or 'open' while the store is unavailable: then there are no headers.
     if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
     if (!allowed) return this.transport.reject(context, decision);
@@ -221,4 +237,9 @@ export class Admission<Context extends HandlerContext> {
     this.transport.exchange(context).abandon();
     return this.transport.failed(context, error);
   }
+}
+
+/** Whether a request may have to wait for its charge's departure slot. */
+function waits({ algorithm, shadow }: PolicyCharge): boolean {
+  return algorithm.delays && !shadow;
 }

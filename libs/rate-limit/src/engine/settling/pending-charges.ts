@@ -92,13 +92,10 @@ export class PendingCharges {
     record: RequestRecord,
     joined: CallCharges | undefined,
   ): CallCharges | undefined {
-    // Most requests have neither a lease nor a reservation.
-    let any = false;
-    for (let i = 0; i < charges.length; i++) any ||= reserves(charges[i]!) || charges[i]!.algorithm.lease !== undefined;
-    if (!any) return joined;
-    const held = joined ?? this.of(call());
+    let held = joined;
     const pendingOf = (index: number): PendingCharge => {
       const charge = charges[index]!;
+      held ??= this.of(call());
       const pending = record.pending(charge);
       held.add(pending, charge);
       return pending;

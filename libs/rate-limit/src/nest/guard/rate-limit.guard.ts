@@ -208,14 +208,14 @@ export class RateLimitGuard implements CanActivate {
     const request = requestOf(context);
     this.runtime.forwarded.see(request);
     const { fixed } = route;
-    if (fixed !== undefined) return this.limitBy(fixed, context);
+    if (fixed !== undefined) return this.limitBy(fixed, route, context);
     return this.runtime.policyFunctions.policiesOf(route, context).then(
-      (policies) => this.limitBy(policies, context),
+      (policies) => this.limitBy(policies, route, context),
       (error: unknown) => this.fail(context, error),
     );
   }
 
-  private limitBy(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<boolean> {
+  private limitBy(policies: readonly BoundPolicy[], route: Route, context: ExecutionContext): Answer<boolean> {
     let charges: Answer<readonly PolicyCharge[]>;
     // `attempt` is not used here: every request would pay for its closures.
     try {
@@ -223,9 +223,9 @@ export class RateLimitGuard implements CanActivate {
     } catch (error) {
       return this.fail(context, error);
     }
-    if (!(charges instanceof Promise)) return charges.length === 0 || this.admit(context, charges);
+    if (!(charges instanceof Promise)) return charges.length === 0 || this.admit(route, context, charges);
     return charges.then(
-      (made) => made.length === 0 || this.admit(context, made),
+      (made) => made.length === 0 || this.admit(route, context, made),
       (error: unknown) => this.fail(context, error),
     );
   }
@@ -266,14 +266,14 @@ export class RateLimitGuard implements CanActivate {
     return (this.ownSteps ??= new GuardSteps(this.runtime));
   }
 
-  private admit(context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
+  private admit(route: Route, context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
     this.admission ??= new Admission(
       this.runtime.engine,
       this.runtime.waitingRoom,
       this.transport(),
       this.runtime.pending,
     );
-    return this.admission.admit(context, charges, this.recordOf(context));
+    return this.admission.admit(route, context, charges, this.recordOf(context));
   }
 
   private recordOf(context: ExecutionContext): RequestRecord {

@@ -2,6 +2,7 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import type { RoutePolicySource } from '../../engine/calls/rate-limiter.js';
 import { hasZoneOfRequest } from '../../engine/calls/call-arguments.js';
 import type { UserFunctions } from '../../engine/functions/user-functions.js';
+import { CHOSEN_TRAITS, type RouteTraits, routeTraitsOf } from '../../engine/requests/route-traits.js';
 import { bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';
 import type { IdentityChain } from '../types.js';
@@ -27,8 +28,8 @@ import { requestOf } from '../guard/http-context.js';
 import { controllerOf, type Handler, handlerNameOf, routeOf, UniqueNames } from './route.js';
 import { checkSkips, type PlacedSource, type SourcePlace, sourcesOf } from './route-sources.js';
 
-/** The policies of one handler. */
-export interface Route {
+/** The policies of one handler, and what they need of each request: compiled once. */
+export interface Route extends RouteTraits {
   /** The policies of every request, when none of them, nor a cost, `skipIf` or time zone, is a function of the request. */
   readonly fixed: readonly BoundPolicy[] | undefined;
   /** The policies of a request; a promise only where a function chooses one. */
@@ -185,6 +186,7 @@ export class RoutePolicies implements RoutePolicySource {
     checkTogether(given, text);
     if (!sources.some(({ source }) => isChooser(source))) {
       return {
+        ...routeTraitsOf(given),
         fixed: given.every(isFixed) ? given : undefined,
         policies: () => given,
         staticPolicies: given,
@@ -199,6 +201,7 @@ export class RoutePolicies implements RoutePolicySource {
         : (): Choice => ({ policies: bind(source), isFallback: false });
     });
     return {
+      ...CHOSEN_TRAITS,
       fixed: undefined,
       staticPolicies: undefined,
       unconditional: given,
