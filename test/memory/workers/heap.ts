@@ -221,7 +221,8 @@ const procedures = {
 
   /** The bytes left by each of 10,000 clients whose plans are substrings of headers of 8,000 characters, or are as long. */
   plans: (length: 30 | 8_000) => {
-    const kept = new KeptClients();
+    const decider = { decide: () => Promise.reject(new Error('nobody asks it')) };
+    const kept = new KeptClients(() => decider);
     const policy = bindPolicy(parsePolicy(LOG, 'test'), 'rl', 'app', 'test');
     const before = retained();
     for (let i = 0; i < 10_000; i++) {

@@ -9,7 +9,7 @@ import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
 import type { Answer } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
-import type { KeptClient } from './calls/kept-clients.js';
+import type { KeptDecider } from './calls/kept-clients.js';
 import type { Decider } from './decider.js';
 import type { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
@@ -35,6 +35,7 @@ export class Engine {
   /** Receipts to be refunded at the end of this turn of the event loop. */
   private readonly refunds: ChargeReceipt[] = [];
   private readonly chain: Decider;
+  private readonly inLayers: KeptDecider = { decide: ({ charges }) => this.decision(charges) };
   /** Undefined if the store has no fast path. */
   private readonly plain: PlainPath | undefined;
 
@@ -48,7 +49,16 @@ export class Engine {
   ) {
     const { traits, open, chain } = store;
     this.chain = new OverridesLayer(overrides, chain);
-    this.plain = traits.plain && new PlainPath(traits.plain, open, overrides, monitor);
+    this.plain =
+      traits.plain &&
+      new PlainPath(
+        traits.plain,
+        open,
+        overrides,
+        monitor,
+        this.inLayers,
+        (charges, error, since) => this.fallBack(charges, error, undefined, since, undefined).decision,
+      );
   }
 
   /** Decisions that full in-process stores made on a shared overflow state. */
@@ -93,17 +103,8 @@ export class Engine {
   }
 
   /** Decides a call whose charges are kept. */
-  decideKept(client: KeptClient): Answer<Decision> {
-    const { plain } = this;
-    if (plain === undefined) return this.decision(client.charges);
-    let decision: Decision | undefined;
-    const since = this.monitor.begin();
-    try {
-      decision = plain.decide(client, since);
-    } catch (error) {
-      return this.fallBack(client.charges, error, undefined, since, undefined).decision;
-    }
-    return decision ?? this.decision(client.charges);
+  keptDecider(charges: readonly PolicyCharge[]): KeptDecider {
+    return this.plain?.takes(charges) === true ? this.plain : this.inLayers;
   }
 
   /**

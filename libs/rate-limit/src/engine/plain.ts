@@ -4,7 +4,8 @@ import type { Decision } from '../policy/decision.js';
 import { type Charge, tellsShortfall } from '../stores/charge.js';
 import type { PlainStore, PlainVerdict } from '../stores/memory/plain.js';
 import type { RateLimitStore } from '../stores/store.js';
-import type { KeptClient } from './calls/kept-clients.js';
+import type { Answer } from '../util/answer.js';
+import type { KeptClient, KeptDecider } from './calls/kept-clients.js';
 import { JudgedPolicy } from './judged-policy.js';
 import { MICROSECONDS, milliseconds } from './judgement.js';
 import type { StoreDecider } from './layers/deadline.js';
@@ -13,7 +14,7 @@ import type { ActiveOverrides } from './overrides/active-overrides.js';
 import type { PolicyCharge } from './policy-charge.js';
 
 /** Whether a charge rejects the request by itself, needs nothing for a settlement, and has no block and no lease. */
-export function isPlain(charge: Charge): boolean {
+function isPlain(charge: Charge): boolean {
   const { shadow, block, algorithm } = charge;
   return !tellsShortfall(charge) && shadow !== true && block === undefined && algorithm.lease === undefined;
 }
@@ -34,30 +35,49 @@ export function plainFirst(store: RateLimitStore, plain: PlainStore): StoreDecid
  * The fast path of `RateLimiter.consume` and `consumeSync` over `MemoryStore`: a client whose only charge is plain and kept
  * costs one look-up of the state and one decision, half the time of the layers.
  */
-export class PlainPath {
+export class PlainPath implements KeptDecider {
+  /**
+   * @param layers decide where an override or an open charge concerns the client
+   * @param fallBack decides where the store has failed
+   */
   constructor(
     private readonly store: PlainStore,
     private readonly open: OpenCharges,
     private readonly overrides: ActiveOverrides,
     private readonly monitor: Monitor,
+    private readonly layers: KeptDecider,
+    private readonly fallBack: (charges: readonly PolicyCharge[], error: unknown, since: number) => Decision,
   ) {}
 
-  /**
-   * @param since what `Monitor.begin` returned
-   * @returns undefined where the layers have to decide: an override or an open charge concerns the client
-   * @throws the store's failure
-   */
-  decide(client: KeptClient, since: number): Decision | undefined {
-    const { charges, plain, policy, firstCost } = client;
-    if (plain === undefined || this.open.isOpen(plain)) return undefined;
+  /** Whether it decides on clients that keep these charges. */
+  takes(charges: readonly PolicyCharge[]): boolean {
+    return charges.length === 1 && isPlain(charges[0]!);
+  }
+
+  decide(client: KeptClient): Answer<Decision> {
+    const since = this.monitor.begin();
+    let decision: Decision | undefined;
+    // Not by `attempt`: every decision here would pay for its functions.
+    try {
+      decision = this.decideAlone(client, since);
+    } catch (error) {
+      return this.fallBack(client.charges, error, since);
+    }
+    return decision ?? this.layers.decide(client);
+  }
+
+  /** @returns undefined where the layers have to decide */
+  private decideAlone(client: KeptClient, since: number): Decision | undefined {
+    const { charges, first, firstPolicy, firstCost } = client;
+    if (this.open.isOpen(first)) return undefined;
     if (this.overrides.size !== 0) {
-      const asked = this.overrides.askedFor(plain);
-      if (asked !== plain) return asked && this.decideOwn(asked, since);
+      const asked = this.overrides.askedFor(first);
+      if (asked !== first) return asked && this.decideOwn(asked, since);
     }
     const { monitor } = this;
     // With many clients, a charge is rarely in the CPU's cache, and its policy always is.
-    const verdict = this.store.consumePlain(client, plain, policy.algorithm, firstCost);
-    return monitor.decidedPlain(charges, policy, decisionOf(plain, policy, verdict), since);
+    const verdict = this.store.consumePlain(client, first, firstPolicy.algorithm, firstCost);
+    return monitor.decidedOne(charges, firstPolicy, decisionOf(first, firstPolicy, verdict), since);
   }
 
   /** Decides under the numbers of an override. */
@@ -66,7 +86,7 @@ export class PlainPath {
     const { monitor } = this;
     const verdict = this.store.consumePlain(undefined, own, own.algorithm, own.cost);
     monitor.overridden(1, 0, 0);
-    return monitor.decidedPlain([own], own.policy, decisionOf(own, own.policy, verdict, own.override), since);
+    return monitor.decidedOne([own], own.policy, decisionOf(own, own.policy, verdict, own.override), since);
   }
 }
 

@@ -109,7 +109,7 @@ export class Monitor {
    *
    * @param policy the charge's policy, which is in the CPU's cache more often than the charge
    */
-  decidedPlain(charges: readonly CountedCharge[], policy: CountedPolicy, decision: Decision, since: number): Decision {
+  decidedOne(charges: readonly CountedCharge[], policy: CountedPolicy, decision: Decision, since: number): Decision {
     const { allowed } = decision;
     this.sources.store++;
     if (allowed) this.allowed++;

@@ -21,12 +21,14 @@ export interface CallOptions {
 
 /** Makes the charges of calls without a request, and keeps those of recent clients. */
 export class CallCharges {
-  private readonly kept = new KeptClients();
+  private readonly kept: KeptClients;
 
   constructor(
-    private readonly limiter: Pick<Engine, 'charge'>,
+    private readonly engine: Pick<Engine, 'charge' | 'keptDecider'>,
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
-  ) {}
+  ) {
+    this.kept = new KeptClients((charges) => engine.keptDecider(charges));
+  }
 
   /** The client of an earlier call with the same arguments; undefined if it was not kept. */
   keptOf(
@@ -79,12 +81,7 @@ export class CallCharges {
       const tag = identity ?? globalTag(policy.name);
       const own = costOf(policy, cost, where);
       const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan, where);
-      return this.limiter.charge(
-        planned.timeZone === undefined ? planned : zoned(planned, zone, where),
-        tag,
-        own,
-        mode,
-      );
+      return this.engine.charge(planned.timeZone === undefined ? planned : zoned(planned, zone, where), tag, own, mode);
     });
   }
 

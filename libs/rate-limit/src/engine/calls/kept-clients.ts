@@ -1,8 +1,9 @@
 import { valueText } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
+import type { Decision } from '../../policy/decision.js';
 import type { Entry, EntryHandle } from '../../stores/memory/entry.js';
+import type { Answer } from '../../util/answer.js';
 import { flatten, ownText } from '../../util/flat-text.js';
-import { isPlain } from '../plain.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import type { CallOptions, MaybeNone } from './call-charges.js';
 
@@ -16,15 +17,20 @@ const MAX_LENGTH = 64;
 /** The methods whose charges are kept. */
 export type KeptMethod = 'consume' | 'reserve' | 'acquire';
 
+/** Decides on clients whose charges are kept. It is chosen once, when they are kept. */
+export interface KeptDecider {
+  /** Throws as `Engine.decide` does. */
+  decide(client: KeptClient): Answer<Decision>;
+}
+
 /** A client whose charges for one call are kept. */
 export class KeptClient implements EntryHandle {
   entry: Entry | undefined = undefined;
   /** The next kept call of a client with the same identity value. */
   next: KeptClient | undefined = undefined;
-  /** The only charge, if it is plain; undefined where the layers have to decide. */
-  readonly plain: PolicyCharge | undefined;
-  /** The policy of the first charge, copied here so that a decision need not read the charge. */
-  readonly policy: BoundPolicy;
+  readonly first: PolicyCharge;
+  /** The policy of the first charge, with its numbers: it is at hand where the charge itself is not. */
+  readonly firstPolicy: BoundPolicy;
   /** The cost of the first charge. */
   readonly firstCost: number;
 
@@ -36,11 +42,11 @@ export class KeptClient implements EntryHandle {
     readonly plan: string | null | undefined,
     readonly timeZone: string | undefined,
     readonly charges: readonly PolicyCharge[],
+    readonly decider: KeptDecider,
   ) {
-    const first = charges[0]!;
-    this.plain = charges.length === 1 && isPlain(first) ? first : undefined;
-    this.policy = first.policy;
-    this.firstCost = first.cost;
+    this.first = charges[0]!;
+    this.firstPolicy = this.first.policy;
+    this.firstCost = this.first.cost;
   }
 }
 
@@ -52,7 +58,10 @@ export class KeptClients {
   private byValue = new Map<string, KeptClient>();
   private charges = 0;
 
-  /** The client of an earlier call with the same arguments; undefined if it was not kept. */
+  /** @param deciderOf chooses what decides on a client */
+  constructor(private readonly deciderOf: (charges: readonly PolicyCharge[]) => KeptDecider) {}
+
+  /** A client that has asked the same before. */
   find(
     method: KeptMethod,
     policies: readonly BoundPolicy[],
@@ -96,7 +105,8 @@ export class KeptClients {
     }
     const value = ownText(text);
     const kind = ownText(identity!.kind);
-    const client = new KeptClient(method, kind, policies, cost, owned(plan), owned(timeZone), charges);
+    const decider = this.deciderOf(charges);
+    const client = new KeptClient(method, kind, policies, cost, owned(plan), owned(timeZone), charges, decider);
     client.next = this.byValue.get(value);
     this.byValue.set(value, client);
     this.charges += charges.length - cut(client);

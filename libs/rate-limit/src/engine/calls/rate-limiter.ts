@@ -371,7 +371,7 @@ export class RateLimiter {
     const kept = this.callCharges.keptOf('consume', bound, identity, options);
     const charges = kept?.charges ?? this.callCharges.of('consume', bound, identity, options, where);
     if (method === 'consumeSync') this.limiter.expectAnswersAtOnce(charges, where);
-    return kept === undefined ? this.limiter.decision(charges) : this.limiter.decideKept(kept);
+    return kept === undefined ? this.limiter.decision(charges) : kept.decider.decide(kept);
   }
 }
 
