@@ -11,7 +11,7 @@ import {
 } from '../stores/store.js';
 import { type StoreTraits, traitsOf } from '../stores/traits.js';
 import { StoreUnavailableError } from '../stores/unavailable.js';
-import { type Answer, attempt } from '../util/answer.js';
+import { type Answer, answerOf, attempt } from '../util/answer.js';
 import { adopted, isPromise } from '../util/is-promise.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
@@ -106,7 +106,7 @@ export class LayeredStore implements ChargeKeeper {
     try {
       const answer = this.store.consume(charges.map((charge) => ({ ...peekOf(charge), cost: 0 })));
       if (!isPromise(answer)) return true;
-      adopted(answer).then(undefined, () => undefined);
+      adopted(answer).then(undefined, nothing);
       return false;
     } catch {
       return undefined;
@@ -128,12 +128,7 @@ export class LayeredStore implements ChargeKeeper {
   refund(receipts: readonly ChargeReceipt[]): void {
     const failed = (error: unknown): void =>
       this.failures.warn(withHelp(`The store refunded nothing: ${reasonOf(error)}`, 'FG_STORE_UNAVAILABLE'));
-    try {
-      const refunded = this.store.refund?.(receipts);
-      if (isPromise(refunded)) adopted(refunded).then(undefined, failed);
-    } catch (error) {
-      failed(error);
-    }
+    void attempt(() => answerOf(this.store.refund?.(receipts)), nothing, failed);
   }
 
   /** @throws {TypeError} when the store would have to charge more than was reserved, and has no `settle` */
@@ -168,9 +163,8 @@ export class LayeredStore implements ChargeKeeper {
   }
 
   private settleInStore(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]> {
-    const answer = this.store.settle!(settlements);
-    if (!isPromise(answer)) return answer;
-    return this.traits.keepsDeadline ? adopted(answer) : this.deadlines.within(adopted(answer));
+    const answer = answerOf(this.store.settle!(settlements));
+    return this.traits.keepsDeadline || !(answer instanceof Promise) ? answer : this.deadlines.within(answer);
   }
 
   /** Forgets denials: a refund may let the same requests pass. */
@@ -202,3 +196,5 @@ export class LayeredStore implements ChargeKeeper {
     return new RateLimitStoreError(`the store failed: ${reasonOf(error)}`, { cause: thrown });
   }
 }
+
+const nothing = (): void => undefined;

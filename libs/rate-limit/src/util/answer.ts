@@ -1,7 +1,12 @@
-import { isPromise } from './is-promise.js';
+import { adopted, isPromise } from './is-promise.js';
 
 /** A value, or a promise of it. */
 export type Answer<T> = T | Promise<T>;
+
+/** What a function or a store of the application returned, as an answer: it may be anything that has a `then`. */
+export function answerOf<T>(returned: T | PromiseLike<T>): Answer<T> {
+  return isPromise(returned) ? adopted(returned) : returned;
+}
 
 /**
  * Continues with an answer: at once with a value, later with a promise. A value creates no promise.

@@ -4,7 +4,7 @@ import type { Monitor } from '../../metrics/monitor.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { candidateName } from '../../policy/candidate.js';
 import type { Decision } from '../../policy/decision.js';
-import { type Answer } from '../../util/answer.js';
+import { type Answer, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { checkConsumable, checkOptions, hasZoneOfRequest, isConcurrency, names } from './call-arguments.js';
 import { CallCharges, type CallOptions, type MaybeNone, tagOfCall } from './call-charges.js';
@@ -204,9 +204,10 @@ export class RateLimiter {
     const kept = this.callCharges.keptOf('acquire', bound, identity, options);
     if (kept === undefined) checkAcquirable(bound, options?.cost);
     const charges = kept?.charges ?? this.callCharges.of('acquire', bound, identity, options, ACQUIRE);
-    const answer = this.limiter.decide(charges);
-    const { decision, receipts } = isPromise(answer) ? await answer : answer;
-    return new Lease(decision, this.leases.of(receipts));
+    return andThen(
+      this.limiter.decide(charges),
+      ({ decision, receipts }) => new Lease(decision, this.leases.of(receipts)),
+    );
   }
 
   /** The short form, for policies that are all `by: 'global'`. */

@@ -57,10 +57,7 @@ export class UserFunctions {
     context?: object,
   ): Answer<T> {
     return attempt<T, T>(
-      () => {
-        const returned = run();
-        return isPromise(returned) ? this.within(returned, source, context) : returned;
-      },
+      () => this.inTime(run(), source, context),
       itself,
       (error) => {
         this.failed(kind, warning, error);
@@ -97,12 +94,17 @@ export class UserFunctions {
 
   /** Calls a function, and returns its answer within the deadline. Rethrows what the function throws, as a readable error. */
   async answer<T>(run: () => T | PromiseLike<T>): Promise<T> {
-    try {
-      const returned = run();
-      return isPromise(returned) ? await this.within(returned) : returned;
-    } catch (error) {
-      throw readable(error);
-    }
+    return attempt<T, T>(
+      () => this.inTime(run()),
+      itself,
+      (error) => {
+        throw readable(error);
+      },
+    );
+  }
+
+  private inTime<T>(returned: T | PromiseLike<T>, source?: object, context?: PartOfExecution): Answer<T> {
+    return isPromise(returned) ? this.within(returned, source, context) : returned;
   }
 
   /**

@@ -1,8 +1,7 @@
 import type { Outcome } from '../../policy/outcome.js';
 import { reserves } from '../../stores/charge.js';
-import { allOf, type Answer } from '../../util/answer.js';
+import { allOf, andThen, type Answer, answerOf } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
-import { adopted, isPromise } from '../../util/is-promise.js';
 import type { Judgement, Receipt } from '../judgement.js';
 import type { Leases } from './leases.js';
 import type { DecidedCosts, FinalCostOf, PendingCharge, ReservedStep } from './pending-charge.js';
@@ -114,9 +113,7 @@ export class PendingCharges {
 
   private settle(idle: readonly PendingCharge[]): void {
     for (const pending of idle) pending.release();
-    const decided = allOf(idle.map((pending) => pending.decided()));
-    if (isPromise(decided)) void decided.then((costs) => this.settleTogether(costs));
-    else this.settleTogether(decided);
+    void andThen(allOf(idle.map((pending) => pending.decided())), (costs) => this.settleTogether(costs));
   }
 
   /** Settles the charges of each judgement in one call. */
@@ -155,7 +152,7 @@ export class PendingCharges {
   /** The final cost of the whole request; undefined keeps the charged cost, also if the function fails. */
   private readonly finalCostOf: FinalCostOf = ({ name, countIf, settle }, outcome) => {
     if (countIf !== undefined) {
-      const counts = (): Answer<number | undefined> => whenThere(countIf(outcome), costIfCounted);
+      const counts = (): Answer<number | undefined> => andThen(answerOf(countIf(outcome)), costIfCounted);
       return this.functions.call(
         'countIf',
         `countIf of policy '${name}' failed, the request counts`,
@@ -164,17 +161,12 @@ export class PendingCharges {
       );
     }
     if (settle === undefined) return undefined;
-    const settles = (): Answer<number | undefined> => whenThere(settle(outcome), whole);
+    const settles = (): Answer<number | undefined> => andThen(answerOf(settle(outcome)), whole);
     return this.functions.call('settle', `settle of policy '${name}' failed, its cost stays`, settles, asCharged);
   };
 }
 
 const asCharged = (): undefined => undefined;
-
-/** An application may return anything that has a `then`. */
-function whenThere<T>(returned: unknown, read: (value: unknown) => T): Answer<T> {
-  return isPromise(returned) ? adopted(returned).then(read) : read(returned);
-}
 
 function costIfCounted(returned: unknown): number | undefined {
   return boolean(returned) ? undefined : 0;

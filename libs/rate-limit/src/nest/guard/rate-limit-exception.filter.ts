@@ -11,7 +11,8 @@ import {
 } from '../../http/problem.js';
 import { LimiterUnavailableError } from '../../engine/errors.js';
 import { shown } from '../../util/config-error.js';
-import { adopted, isPromise } from '../../util/is-promise.js';
+import { type Answer, andThen, answerOf } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
 import {
   isForNobody,
   RateLimitAddressBlockedException,
@@ -118,9 +119,8 @@ function bodyBy(
   problem: ProblemFunction,
   { decision }: RateLimitExceededException,
   host: ArgumentsHost,
-): string | PromiseLike<string> {
-  const made = problem(decision, host.getArgByIndex<HttpRequest>(0), host);
-  return isPromise(made) ? adopted(made).then(bodyOf) : bodyOf(made);
+): Answer<string> {
+  return andThen(answerOf(problem(decision, host.getArgByIndex<HttpRequest>(0), host)), bodyOf);
 }
 
 /** @throws {TypeError} when JSON cannot represent the members as an object */
