@@ -17,7 +17,7 @@ const NO_VALUE = 'an object';
 /** Parses every policy once: the module's named ones at boot, others when they are first met. */
 export class NamedPolicies<Context = never> {
   /** The policies that count under each key. */
-  readonly meanings = new StateClaims();
+  readonly claims = new StateClaims();
   private readonly named = new Map<string, ParsedPolicy<Context>>();
   private readonly byContent = new LruMap<ParsedPolicy<Context>>(MAX_PARSED);
   private readonly functions = new WeakMap<object, number>();
@@ -39,7 +39,7 @@ export class NamedPolicies<Context = never> {
       const parsed = parsePolicy<Context>(policy, where, name);
       this.named.set(name, parsed);
       // RateLimiter counts it across the application.
-      this.meanings.claim('app', parsed, where);
+      this.claims.claim('app', parsed, where);
     }
   }
 

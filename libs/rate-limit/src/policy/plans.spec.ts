@@ -131,10 +131,10 @@ describe('plans', () => {
     expect(parse({ pro: { limit: 7 } })).not.toBe(parse({ plus: { limit: 7 } }));
     expect(parse({ pro: { limit: 7 } })).not.toBe(parse());
 
-    const { meanings } = named;
-    meanings.claim('app', parsePolicy({ ...WINDOW, plans: { pro: { limit: 7 } } }, 'one'), 'one');
-    meanings.claim('app', parsePolicy({ ...WINDOW, plans: { pro: { limit: 7 } } }, 'two'), 'two');
-    expect(() => meanings.claim('app', parsePolicy(WINDOW, 'three'), 'three')).toThrow(
+    const { claims } = named;
+    claims.claim('app', parsePolicy({ ...WINDOW, plans: { pro: { limit: 7 } } }, 'one'), 'one');
+    claims.claim('app', parsePolicy({ ...WINDOW, plans: { pro: { limit: 7 } } }, 'two'), 'two');
+    expect(() => claims.claim('app', parsePolicy(WINDOW, 'three'), 'three')).toThrow(
       `policy 'daily' is a fixed-window (limit 100, window 86400000 ms), but 'daily' of one is a fixed-window ` +
         `(limit 100, window 86400000 ms, plans pro (limit 7, window 86400000 ms))`,
     );

@@ -47,7 +47,7 @@ export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }
 }
 
 /** The charges of one request, which can be refunded once. */
-export class Receipt {
+export class RefundableRequest {
   private refunded = false;
 
   /** @param send hands the receipts to the store; called at most once */

@@ -23,7 +23,7 @@ export type LimiterPolicy = Policy | string;
 
 /** Parses policies, each once. */
 export interface PolicyParser {
-  readonly meanings: StateClaims;
+  readonly claims: StateClaims;
   parse(policy: unknown, where: string): ParsedPolicy;
 }
 
@@ -157,7 +157,7 @@ export class CallPolicies {
     let bound = this.bound.get(parsed);
     if (bound === undefined) {
       bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where);
-      const conflict = this.named.meanings.meet(SCOPE, parsed, WHERE);
+      const conflict = this.named.claims.meet(SCOPE, parsed, WHERE);
       if (conflict !== undefined) this.warnOnce(conflict);
       this.bound.set(parsed, bound);
       this.remember(bound);

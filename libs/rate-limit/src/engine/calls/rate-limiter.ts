@@ -70,18 +70,18 @@ export class RateLimiter {
 
   /** @internal The module makes it; inject it. */
   constructor(
-    private readonly limiter: Engine,
+    private readonly engine: Engine,
     private readonly policies: CallPolicies,
     private readonly routes: RoutePolicySource,
     private readonly monitor: Monitor,
     private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
     plans: Pick<Plans<never>, 'lastKnown'> | undefined,
     private readonly leases: Leases,
-    private readonly insight: LimitExplainer,
+    private readonly explainer: LimitExplainer,
     private readonly timeZones: Pick<TimeZones<never>, 'look'>,
     private readonly headers: HeaderSetter,
   ) {
-    this.callCharges = new CallCharges(limiter, plans);
+    this.callCharges = new CallCharges(engine, plans);
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -141,7 +141,7 @@ export class RateLimiter {
   ): Decision {
     const decision = this.decide('consumeSync', policies, identity, options);
     if (!isPromise(decision)) return decision;
-    throw this.limiter.answeredLater(decision, CONSUME_SYNC);
+    throw this.engine.answeredLater(decision, CONSUME_SYNC);
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -175,7 +175,7 @@ export class RateLimiter {
     const bound = this.policies.bind(policies, 'reserve');
     const kept = this.callCharges.keptOf('reserve', bound, identity, options);
     if (kept === undefined) checkConsumable(bound, RESERVE);
-    return this.limiter.reserve(kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE));
+    return this.engine.reserve(kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE));
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -205,7 +205,7 @@ export class RateLimiter {
     if (kept === undefined) checkAcquirable(bound, options?.cost);
     const charges = kept?.charges ?? this.callCharges.of('acquire', bound, identity, options, ACQUIRE);
     return andThen(
-      this.limiter.decide(charges),
+      this.engine.decide(charges),
       ({ decision, receipts }) => new Lease(decision, this.leases.of(receipts)),
     );
   }
@@ -243,15 +243,15 @@ export class RateLimiter {
       const named = typeof target === 'object' && 'policy' in target ? target.policy : target;
       const policies = this.policies.bind(named as LimiterPolicy | readonly LimiterPolicy[], 'peek');
       const tag = tagOfTarget(identity, policies, where);
-      return this.limiter.decision(this.callCharges.make(policies, tag, 0, 'peek', where, options));
+      return this.engine.decision(this.callCharges.make(policies, tag, 0, 'peek', where, options));
     }
     const given = isNone(identity) ? undefined : tagOf(identity, where);
-    const policies = this.insight.peekable(target as LimitReference, given, where);
+    const policies = this.explainer.peekable(target as LimitReference, given, where);
     if (policies.length === 0) return unlimited();
     const tag = tagOfTarget(given, policies, where);
     const known = policies.some(hasZoneOfRequest) ? this.timeZones.look(tag ?? '').zone : undefined;
     const { plan, timeZone = known } = options ?? {};
-    return this.limiter.decision(this.callCharges.make(policies, tag, 1, 'peek', where, { plan, timeZone }));
+    return this.engine.decision(this.callCharges.make(policies, tag, 1, 'peek', where, { plan, timeZone }));
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -276,7 +276,7 @@ export class RateLimiter {
     const where = 'RateLimiter.reset';
     this.checkOrder('reset', target, identity);
     const policies = this.resettable(target, !isNone(identity), where);
-    return resetStates(this.limiter, policies, tagOfTarget(identity, policies, where));
+    return resetStates(this.engine, policies, tagOfTarget(identity, policies, where));
   }
 
   /**
@@ -286,7 +286,7 @@ export class RateLimiter {
    * @example const gaps = limiter.table().routes.filter(({ limited }) => !limited);
    */
   table(): LimitTable {
-    return this.insight.table();
+    return this.explainer.table();
   }
 
   /**
@@ -310,7 +310,7 @@ export class RateLimiter {
   ): Promise<LimitExplanation> {
     this.checkOrder('explain', target, identity);
     if (options !== undefined) checkOptions(options, 'explain', ['plan', 'timeZone']);
-    return this.insight.explain(target, identity, options ?? {});
+    return this.explainer.explain(target, identity, options ?? {});
   }
 
   /**
@@ -337,21 +337,21 @@ export class RateLimiter {
    * @example const { requests, rejected, store } = limiter.stats();
    */
   stats(): RateLimitStats {
-    const { memoryOverflows, prefetch, overrideStats: overrides } = this.limiter;
+    const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
     return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows, prefetch, overrides };
   }
 
   private checkOrder(method: string, target: unknown, identity: unknown): void {
-    checkOrder(method, target, identity, (text) => this.insight.isPolicy(text) || this.insight.isRoute(text));
+    checkOrder(method, target, identity, (text) => this.explainer.isPolicy(text) || this.explainer.isRoute(text));
   }
 
   /** Whether a text names a route, and no policy. */
   private isRouteName(text: string): boolean {
-    return !this.policies.wasPeeked(text) && !this.insight.isPolicy(text) && this.insight.isRoute(text);
+    return !this.policies.wasPeeked(text) && !this.explainer.isPolicy(text) && this.explainer.isRoute(text);
   }
 
   private resettable(target: LimitTarget, isOneClient: boolean, where: string): readonly BoundPolicy[] {
-    if (isReference(target)) return this.insight.resettable(target, isOneClient, where);
+    if (isReference(target)) return this.explainer.resettable(target, isOneClient, where);
     const named = this.policies.bindAll(target, where);
     const others = named.flatMap(({ name }) => [
       ...this.routes.boundTo(name),
@@ -371,8 +371,8 @@ export class RateLimiter {
     const where = method === 'consume' ? CONSUME : CONSUME_SYNC;
     const kept = this.callCharges.keptOf('consume', bound, identity, options);
     const charges = kept?.charges ?? this.callCharges.of('consume', bound, identity, options, where);
-    if (method === 'consumeSync') this.limiter.expectAnswersAtOnce(charges, where);
-    return kept === undefined ? this.limiter.decision(charges) : kept.decider.decide(kept);
+    if (method === 'consumeSync') this.engine.expectAnswersAtOnce(charges, where);
+    return kept === undefined ? this.engine.decision(charges) : kept.decider.decide(kept);
   }
 }
 

@@ -17,7 +17,7 @@ export interface ResetState {
  * @param identity the identity's tag; undefined where all policies count all clients together
  */
 export async function resetStates(
-  limiter: Pick<Engine, 'charge' | 'overriddenCharge' | 'reset'>,
+  engine: Pick<Engine, 'charge' | 'overriddenCharge' | 'reset'>,
   policies: readonly BoundPolicy[],
   identity: string | undefined,
 ): Promise<readonly ResetState[]> {
@@ -25,18 +25,18 @@ export async function resetStates(
   const keys = new Set<string>();
   for (const policy of policies) {
     const tag = policy.globalKey === undefined && identity !== undefined ? identity : globalTag(policy.name);
-    const { key } = limiter.charge(policy, tag, 0, 'peek');
+    const { key } = engine.charge(policy, tag, 0, 'peek');
     if (states.has(key)) continue;
     states.set(key, { policy: policy.name, scope: policy.boundTo });
     for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
-      const charge = limiter.charge(numbers, tag, 0, 'peek');
-      for (const { key: its, shardKeys = [] } of [charge, limiter.overriddenCharge(numbers, tag) ?? charge]) {
+      const charge = engine.charge(numbers, tag, 0, 'peek');
+      for (const { key: its, shardKeys = [] } of [charge, engine.overriddenCharge(numbers, tag) ?? charge]) {
         for (const one of [its, ...shardKeys]) keys.add(one); // a window's key has no limit
       }
       if (charge.block !== undefined) keys.add(charge.block.key);
       for (const tail of keyTailsInAllZones(numbers)) keys.add(keyOf(numbers.keyPrefix, tag, tail));
     }
   }
-  if (keys.size > 0) await limiter.reset([...keys]);
+  if (keys.size > 0) await engine.reset([...keys]);
   return [...states.values()];
 }

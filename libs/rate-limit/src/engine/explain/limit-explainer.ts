@@ -54,9 +54,9 @@ export interface ExplainOptions {
 }
 
 /** What the explainer reads. */
-export interface InsightSources {
+export interface ExplainerSources {
   /** Decides without metrics and `onDecision`. */
-  readonly limiter: Pick<Engine, 'charge' | 'decision' | 'overrideOf' | 'overriddenCharge'>;
+  readonly engine: Pick<Engine, 'charge' | 'decision' | 'overrideOf' | 'overriddenCharge'>;
   readonly places: HandlerDirectory;
   readonly policies: OverridablePolicies;
   /** The policies that stand on routes. */
@@ -84,7 +84,7 @@ export class LimitExplainer {
    */
   private readonly records = new Map<number, OverrideRecord>();
 
-  constructor(private readonly sources: InsightSources) {}
+  constructor(private readonly sources: ExplainerSources) {}
 
   table(): LimitTable {
     const { places, defaults, named, policies } = this.sources;
@@ -245,19 +245,19 @@ export class LimitExplainer {
     given: string | null | undefined,
     givenZone: string | undefined,
   ): Promise<{ at: number; explained: PolicyExplanation }> {
-    const { limiter } = this.sources;
+    const { engine } = this.sources;
     const plan = this.planOf(policy, tag, given);
     const underItsPlan = underPlan(policy, plan?.name ?? undefined);
     const zone = underItsPlan.timeZone === undefined ? null : this.zoneOf(tag, givenZone);
     const planned = zone === null ? underItsPlan : inTimeZone(underItsPlan, zone.name);
     const cost = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
     const counts = this.counts(policy, tag);
-    const active = counts === false ? undefined : limiter.overrideOf(planned, tag);
+    const active = counts === false ? undefined : engine.overrideOf(planned, tag);
     const [answer, override] = await Promise.all([
       counts === false ? undefined : this.decide(planned, tag, cost),
       active === undefined ? null : this.overrideOf(planned, tag, active),
     ]);
-    const variant = active === undefined ? planned : (limiter.overriddenCharge(planned, tag)?.policy ?? planned);
+    const variant = active === undefined ? planned : (engine.overriddenCharge(planned, tag)?.policy ?? planned);
     const met = meets(answer, active);
     const block = explainedBlock(policy, met);
     return {
@@ -289,9 +289,9 @@ export class LimitExplainer {
 
   /** The decision, or why there is none. */
   private async decide(policy: BoundPolicy, tag: string, cost: number): Promise<Decision | LimiterUnavailableError> {
-    const { limiter } = this.sources;
+    const { engine } = this.sources;
     try {
-      return await limiter.decision([limiter.charge(policy, tag, cost, 'peek')]);
+      return await engine.decision([engine.charge(policy, tag, cost, 'peek')]);
     } catch (error) {
       if (error instanceof LimiterUnavailableError) return error;
       throw error;

@@ -18,7 +18,7 @@ export interface Transport<Context> {
   decided(context: Context, decision: Decision): void;
   /** Answers a rejected request, by throwing. */
   reject(context: Context, decision: Decision): Answer<boolean>;
-  /** Answers a request that the limiter could not decide on, or not keep waiting, by throwing. */
+  /** Answers a request that the engine could not decide on, or not keep waiting, by throwing. */
   failed(context: Context, error: unknown): never;
   /** The request's exchange. Called only if the request waits, holds leases or is settled. */
   exchange(context: Context): Exchange;
@@ -30,7 +30,7 @@ export interface Transport<Context> {
  */
 export class Admission<Context extends HandlerContext> {
   constructor(
-    private readonly limiter: Engine,
+    private readonly engine: Engine,
     private readonly waitingRoom: WaitingRoom,
     private readonly transport: Transport<Context>,
     private readonly pending: PendingCharges,
@@ -137,7 +137,7 @@ export class Admission<Context extends HandlerContext> {
     record: RequestRecord,
     remainder: Remainder | undefined,
   ): Answer<Judgement> {
-    const judgement = this.limiter.decide(charges, context, record.execution);
+    const judgement = this.engine.decide(charges, context, record.execution);
     if (remainder?.hasDifference !== true) return judgement;
     return andThen(judgement, (known) => this.forWholeCost(known, remainder, record));
   }
@@ -200,7 +200,7 @@ export class Admission<Context extends HandlerContext> {
     if (allowed || decidedBy !== 'store') return judgement;
     const peeks = whole.map((charge) => peekOf(charge));
     return attempt(
-      () => this.limiter.decide(peeks, undefined, record.execution),
+      () => this.engine.decide(peeks, undefined, record.execution),
       (peeked) => (peeked.decision.decidedBy === 'store' ? judgement.refinedBy(peeked) : judgement),
       // If the store has just become unavailable, keep its earlier answer.
       () => judgement,
@@ -226,7 +226,7 @@ export class Admission<Context extends HandlerContext> {
     } catch (error) {
       // Only slots of the store can be refunded. Slots that a settlement has changed are not free.
       if (judgement.decision.decidedBy === 'store' && held?.claimSlots() !== false) {
-        this.limiter.refund(judgement.receipts.filter(({ proof }) => proof.algorithm.delays));
+        this.engine.refund(judgement.receipts.filter(({ proof }) => proof.algorithm.delays));
       }
       return this.leave(context, error);
     }

@@ -2,7 +2,7 @@ import type { Decision } from '../../policy/decision.js';
 import { LimiterUnavailableError } from '../errors.js';
 import { Execution } from '../execution.js';
 import type { Judgement } from '../judgement.js';
-import { ChargeHistory } from '../explain/charge-history.js';
+import { ChargeHistory } from './charge-history.js';
 import { PendingCharge } from '../settling/pending-charge.js';
 import type { PolicyCharge } from '../policy-charge.js';
 
@@ -90,7 +90,7 @@ export class RequestRecord extends Execution {
     return this.firstCharges === undefined && this.sorted === undefined;
   }
 
-  private get outcomes(): ChargeHistory {
+  private get history(): ChargeHistory {
     if (this.sorted !== undefined) return this.sorted;
     this.sorted = new ChargeHistory();
     if (this.firstCharges !== undefined) this.note(this.firstCharges, this.first!);
@@ -133,12 +133,12 @@ export class RequestRecord extends Execution {
 
   /** The rejection that a step has to get, because the same policies have rejected the request before. */
   rejection(charges: readonly PolicyCharge[]): Decision | undefined {
-    return this.outcomes.rejection(charges);
+    return this.history.rejection(charges);
   }
 
   /** The failure that a step has to get, because the store could not decide the same policies before. */
   failure(charges: readonly PolicyCharge[]): LimiterUnavailableError | undefined {
-    return this.outcomes.failure(charges);
+    return this.history.failure(charges);
   }
 
   /**
@@ -161,7 +161,7 @@ export class RequestRecord extends Execution {
 
   /** The waits for departure slots of the charges that were made before. */
   departures(charges: readonly PolicyCharge[]): Promise<void>[] {
-    return charges.flatMap((charge) => this.outcomes.passed(charge)?.departure ?? []);
+    return charges.flatMap((charge) => this.history.passed(charge)?.departure ?? []);
   }
 
   /**
@@ -178,29 +178,29 @@ export class RequestRecord extends Execution {
   }
 
   private note(charges: readonly PolicyCharge[], judgement: Judgement): void {
-    const { outcomes } = this;
+    const { history } = this;
     const { decision } = judgement;
     for (const [i, charge] of charges.entries()) {
       const judged = judgement.at(i);
       if (decision.allowed) {
         // A shadow that the request does not fit is not asked again by a step of higher cost.
         const wasAsked = judged !== undefined && (judged.verdict.allowed || !charge.shadow);
-        outcomes.notePassed(charge, wasAsked ? decision.decidedBy : 'open', judged?.charge.policy.algorithm);
-      } else if (judged?.verdict.allowed === false && !charge.shadow) outcomes.noteRejected(charge, judged, decision);
+        history.notePassed(charge, wasAsked ? decision.decidedBy : 'open', judged?.charge.policy.algorithm);
+      } else if (judged?.verdict.allowed === false && !charge.shadow) history.noteRejected(charge, judged, decision);
     }
   }
 
   /** Notes that the charges wait for their departure slot. */
   departs(charges: readonly PolicyCharge[], departure: Promise<void>): void {
     for (const charge of charges) {
-      const passed = charge.algorithm.delays ? this.outcomes.passed(charge) : undefined;
+      const passed = charge.algorithm.delays ? this.history.passed(charge) : undefined;
       if (passed !== undefined) passed.departure = departure;
     }
   }
 
   /** Notes that the charges could not be decided. */
   failed(charges: readonly PolicyCharge[], error: unknown): void {
-    if (error instanceof LimiterUnavailableError) this.outcomes.noteFailed(charges, error);
+    if (error instanceof LimiterUnavailableError) this.history.noteFailed(charges, error);
   }
 
   /** The decision together with the earlier ones, counted down to now. */
@@ -211,7 +211,7 @@ export class RequestRecord extends Execution {
 
   /** The cost that the same policy has charged under the same key; undefined where it has not been asked. */
   private costBefore(charge: PolicyCharge): number | undefined {
-    const passed = this.outcomes.passed(charge);
+    const passed = this.history.passed(charge);
     const pending = this.pendingOf(charge);
     // A cost that never fits is charged whole, so that its rejection is final.
     if (charge.cost > (passed?.maxCost ?? 0)) return undefined;

@@ -168,14 +168,14 @@ export function grpcStatus(exception: RateLimitException, call: GrpcCall): GrpcS
   return { code, message: exception.message, metadata };
 }
 
-interface Told {
+interface RejectionStatus {
   readonly code: number;
   readonly reason: string;
   readonly policy?: string;
   readonly retryAfterMs: number | null;
 }
 
-function statusOf(exception: RateLimitException): Told {
+function statusOf(exception: RateLimitException): RejectionStatus {
   if (exception instanceof RateLimitExceededException) {
     const { policy } = exception.getResponse() as { readonly policy: string };
     return {

@@ -155,8 +155,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.pending = new PendingCharges(this.leases, this.functions);
     const named = new CallPolicies(this.policies, keyPrefix, logger, layered.traits.prefetch);
     const known = new KnownPolicies(this.policies, named, this.routes);
-    const insight = new LimitExplainer({
-      limiter: this.unobserved,
+    const explainer = new LimitExplainer({
+      engine: this.unobserved,
       places: new KnownHandlers(discovery, scanner, isGuarded, this.contexts, this.routes, this.middleware, defaults),
       policies: known,
       routes: this.routes,
@@ -175,7 +175,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.waitingRoom,
       this.plans,
       this.leases,
-      insight,
+      explainer,
       this.policyFunctions.timeZones,
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
     );

@@ -91,7 +91,7 @@ export class RoutePolicies implements RoutePolicySource {
       const where = `RateLimitModule, defaults[${i}]`;
       const parsed = named.parse(policy, where);
       // Checked even if every route has policies of its own.
-      if (parsed.scope === 'app') named.meanings.claim('app', parsed, where);
+      if (parsed.scope === 'app') named.claims.claim('app', parsed, where);
     }
   }
 
@@ -322,11 +322,11 @@ export class RoutePolicies implements RoutePolicySource {
     }
     this.notePlans(parsed, site);
     const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text);
-    const { meanings } = this.named;
+    const { claims } = this.named;
     if (chosen) {
-      const conflict = meanings.meet(scope, parsed, site.text);
+      const conflict = claims.meet(scope, parsed, site.text);
       if (conflict !== undefined) this.warnOnce(conflict);
-    } else meanings.claim(scope, parsed, site.text);
+    } else claims.claim(scope, parsed, site.text);
     this.bound.add(bound);
     return bound;
   }

@@ -1,5 +1,5 @@
 import type { Found } from '../../judge.js';
-import { Receipt, receiptsOf } from '../../receipt.js';
+import { receiptsOf, RefundableRequest } from '../../receipt.js';
 import type { Charge, ChargeReceipt, Verdict } from '../../store.js';
 import type { PendingRequest } from '../batch/pending-request.js';
 import { wasStoreAsked } from '../../unavailable.js';
@@ -21,7 +21,7 @@ export interface CrossSlotRequest {
   /** Whether some slot was asked, answered or not. */
   wasAsked: boolean;
   /** The charges that were made so far. */
-  readonly charged: Receipt[];
+  readonly charged: RefundableRequest[];
   /** The answer at the deadline, once the request is rejected. */
   rejection?: Verdict;
   /** The answer at the deadline, once the request is allowed and only shadows have yet to answer. */
@@ -62,8 +62,8 @@ export class SlotClient {
     });
   }
 
-  receiptOf({ charges, verdict }: SlotAnswer): Receipt {
-    return new Receipt(verdict.allowed ? receiptsOf(charges, verdict) : [], this.sendRefund);
+  receiptOf({ charges, verdict }: SlotAnswer): RefundableRequest {
+    return new RefundableRequest(verdict.allowed ? receiptsOf(charges, verdict) : [], this.sendRefund);
   }
 }
 

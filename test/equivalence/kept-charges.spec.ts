@@ -72,7 +72,7 @@ function sizesOf({ size, bytes, overflowed }: MemoryStore): object {
   return { size, bytes, overflowed };
 }
 
-describe('a charge whose place is kept is decided as one whose key is looked up', () => {
+describe('one truth: MemoryStore decides a charge whose place is kept as one whose key it looks up, field by field', () => {
   it.each(ALL_ALGORITHMS)(
     '%s',
     (name) => {
