@@ -46,16 +46,12 @@ import { ZonesModule } from './zones/zones.module.js';
   ],
 })
 export class AppModule {
-  /** @param options.guard whether the limiter's guard stands before every route; default: unless `RATE_LIMIT=off` */
-  static forRoot(
-    configuration: Configuration,
-    { guard = configuration.rateLimit !== 'off' }: { readonly guard?: boolean } = {},
-  ): DynamicModule {
+  static forRoot(configuration: Configuration): DynamicModule {
     return {
       module: AppModule,
       imports: [
         ConfigurationModule.forRoot(configuration),
-        LimitsModule.forRoot({ guard }),
+        LimitsModule.forRoot({ guard: configuration.rateLimitGuard }),
         MetricsModule.forRoot(),
         ...(configuration.controlRoom === 'off'
           ? []

@@ -24,6 +24,7 @@ it('starts worlds of their own: nothing of this process but its numbers', () => 
     databaseUrl: undefined,
     adminToken: undefined,
     rateLimit: 'on',
+    rateLimitGuard: false,
     controlRoom: 'off',
     pods: 1,
     matchingLimit: { perSecond: 25, burst: 2 },

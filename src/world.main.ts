@@ -7,7 +7,7 @@ import { Routes } from './limits/routes.js';
 import { Matching } from './matching/matching.js';
 
 runWorld({
-  module: (configuration: Configuration) => AppModule.forRoot(configuration, { guard: false }),
+  module: (configuration: Configuration) => AppModule.forRoot(configuration),
   adapter: () => new PatientAdapter(),
   routes: Routes,
   matching: Matching,

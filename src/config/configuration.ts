@@ -13,6 +13,8 @@ export interface Configuration {
   /** The PostgreSQL with riders, trips and zone statistics; undefined: an empty database in this process. */
   readonly databaseUrl: string | undefined;
   readonly rateLimit: RateLimitMode;
+  /** Whether the library's guard stands before every route. The worlds of the control room bind one with a switch in its place. */
+  readonly rateLimitGuard: boolean;
   /** The token of operators who change limits at run time; undefined: nobody can. Never logged. */
   readonly adminToken: string | undefined;
   readonly controlRoom: ControlRoomMode;

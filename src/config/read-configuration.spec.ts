@@ -10,6 +10,7 @@ describe('readConfiguration', () => {
       redisUrl: undefined,
       databaseUrl: undefined,
       rateLimit: 'on',
+      rateLimitGuard: true,
       adminToken: undefined,
       controlRoom: 'on',
       apiDocs: true,
@@ -47,7 +48,12 @@ describe('readConfiguration', () => {
       MATCHING_LIMIT: '37.5',
       TRIP_SECONDS: '0.5',
     });
-    expect(read).toMatchObject({ port: 0, redisUrl: 'rediss://cache.example:6380', rateLimit: 'off' });
+    expect(read).toMatchObject({
+      port: 0,
+      redisUrl: 'rediss://cache.example:6380',
+      rateLimit: 'off',
+      rateLimitGuard: false,
+    });
     expect(read.drivers.seeded).toBe(0);
     expect(read.matching).toMatchObject({ queue: 0, radiusKm: 2.5 });
     expect(read.matchingLimit).toEqual({ perSecond: 37.5, burst: 60 });

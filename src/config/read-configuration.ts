@@ -28,6 +28,7 @@ export function readConfiguration(variables: Variables): Configuration {
     redisUrl: env.REDIS_URL,
     databaseUrl: env.DATABASE_URL,
     rateLimit: env.RATE_LIMIT,
+    rateLimitGuard: env.RATE_LIMIT !== 'off',
     adminToken: env.ADMIN_TOKEN,
     controlRoom: env.CONTROL_ROOM ?? (env.NODE_ENV === 'production' ? 'watch' : 'on'),
     apiDocs: (env.API_DOCS ?? (env.NODE_ENV === 'production' ? 'off' : 'on')) === 'on',

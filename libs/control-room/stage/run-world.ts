@@ -82,7 +82,7 @@ const lateness = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
  * @example
  * ```ts
  * runWorld({
- *   module: (configuration: Configuration) => AppModule.forRoot(configuration, { guard: false }),
+ *   module: (configuration: Configuration) => AppModule.forRoot(configuration),
  *   adapter: () => new ExpressAdapter(),
  *   routes: Routes,
  *   matching: Matching,
