@@ -118,6 +118,25 @@ describe('one turn of the event loop', () => {
     expect(inRedis).toStrictEqual(inMemory);
   });
 
+  it('rejects more than 63 charges of a request, or of a settlement, and decides those beside it', async () => {
+    const store = new RedisStore(redis.client, { clock });
+    const charges = Array.from({ length: 64 }, (_, i): Charge => ({
+      key: `${i}`,
+      algorithm: fixedWindow(9),
+      cost: 1,
+      mode: 'reserve',
+    }));
+    const many = store.consume(charges);
+    const one = store.consume(charges.slice(0, 1));
+    const problem = 'RedisStore takes at most 63 charges and blocks together, got 64';
+    await expect(many).rejects.toThrow(problem);
+    const { receipt } = (await one).charges[0]!;
+    expect((await store.consume(charges.slice(0, 63))).allowed).toBe(true);
+    const settlements = charges.map(({ key }) => ({ receipt: { ...receipt!, key }, finalCost: 0, overdraft: 0 }));
+    await expect(store.settle(settlements)).rejects.toThrow(problem);
+    expect(await store.settle(settlements.slice(0, 63))).toHaveLength(63);
+  });
+
   it('decides requests that came before a reset before the reset', async () => {
     const store = new RedisStore(redis.client, { clock });
     const charges = [{ key: 'key', algorithm: fixedWindow(1), cost: 1 }];

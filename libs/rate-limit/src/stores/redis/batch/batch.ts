@@ -28,6 +28,8 @@ class KeyEntry {
 const MAX_POLICIES = 63;
 const MAX_KEYS = 127;
 const MAX_COUNT = 2 ** 14 - 1;
+/** The most charges and blocks of one request, or of one settlement: each may be of another policy. */
+export const MAX_PLACES = MAX_POLICIES;
 const MORE = 64;
 /** Rows of a batch: few enough that Redis decides one batch while Node writes the next. */
 export const MAX_ROWS = 32;

@@ -3,11 +3,12 @@ import type { Denials, StoreObserver } from '../../denials.js';
 import type { Charge } from '../../charge.js';
 import type { Verdict } from '../../store.js';
 import type { Availability } from './availability.js';
-import { Batch, MAX_ROWS } from './batch.js';
+import { Batch, MAX_PLACES, MAX_ROWS } from './batch.js';
 import type { Linger } from './linger.js';
 import { NotRunError } from './not-run-error.js';
 import { type Pending, type PendingSettlement, StoreRequest } from './pending-request.js';
 import type { BatchCall, Lane, Routing } from './lane.js';
+import { placesOf } from './wire.js';
 
 /** The event loop's phases, which tests replace. */
 export interface Phases {
@@ -126,6 +127,13 @@ export class Batcher {
   /** Puts a request into a batch, or rejects it when its server is unavailable. Never throws. */
   add(pending: Pending): void {
     const { routing, availability } = this.settings;
+    const places = pending.charges.length > 1 ? placesOf(pending.charges) : 1;
+    if (places > MAX_PLACES) {
+      pending.reject(
+        new RangeError(`RedisStore takes at most ${MAX_PLACES} charges and blocks together, got ${places}`),
+      );
+      return;
+    }
     const lane = routing.laneOf(pending.charges);
     const unavailable = availability.checkLane(lane);
     if (unavailable !== undefined) {
