@@ -29,7 +29,7 @@ export class KeptClient implements EntryHandle {
   /** The next kept call of a client with the same identity value. */
   next: KeptClient | undefined = undefined;
   readonly first: PolicyCharge;
-  /** The policy of the first charge, with its numbers: it is at hand where the charge itself is not. */
+  /** The policy of the first charge, copied here so that a decision need not read the charge. */
   readonly firstPolicy: BoundPolicy;
   /** The cost of the first charge. */
   readonly firstCost: number;
@@ -61,7 +61,7 @@ export class KeptClients {
   /** @param deciderOf chooses what decides on a client */
   constructor(private readonly deciderOf: (charges: readonly PolicyCharge[]) => KeptDecider) {}
 
-  /** A client that has asked the same before. */
+  /** The client of an earlier call with the same arguments; undefined if it was not kept. */
   find(
     method: KeptMethod,
     policies: readonly BoundPolicy[],
