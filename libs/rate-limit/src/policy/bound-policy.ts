@@ -1,3 +1,4 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
 import { timeZones } from '../algorithms/calendar.js';
 import { globalTag } from '../identity/identity-tag.js';
 import { blockTail, keyOf, keyTail, shardKeys } from './key.js';
@@ -23,6 +24,17 @@ export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
   readonly blockTail: string | undefined;
   /** The keys of its shards; undefined where the state is not split. */
   readonly shardKeys: readonly string[] | undefined;
+}
+
+/** Whether a policy, or its charge, can make a request wait for a departure slot. */
+export function canDelay({
+  algorithm,
+  shadow = false,
+}: {
+  readonly algorithm: Algorithm;
+  readonly shadow?: boolean;
+}): boolean {
+  return algorithm.delays && !shadow;
 }
 
 /** Whether a request's charge is settled when the request has ended. */

@@ -1,4 +1,5 @@
 import { RateLimitConfigError } from '../util/config-error.js';
+import { canDelay } from './bound-policy.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 /** More policies do not fit one call to Redis. More than a handful is a mistake. */
@@ -37,7 +38,7 @@ export function checkTogether(policies: readonly ParsedPolicy[], where: string):
       'FG_POLICY_NAME',
     );
   }
-  if (policies.filter(({ algorithm, shadow }) => algorithm.delays && !shadow).length > 1) {
+  if (policies.filter(canDelay).length > 1) {
     throw new RateLimitConfigError(
       where,
       'at most one leaky-bucket policy can delay a request, got several: name one of them a token-bucket',

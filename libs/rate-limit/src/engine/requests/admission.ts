@@ -7,6 +7,7 @@ import type { Exchange } from './exchange.js';
 import { Judgement } from '../judgement.js';
 import type { Engine } from '../engine.js';
 import type { CallCharges, PendingCharges } from '../settling/pending-charges.js';
+import { canDelay } from '../../policy/bound-policy.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import type { Remainder, RequestRecord } from './request-record.js';
 import type { RouteTraits } from './route-traits.js';
@@ -85,7 +86,7 @@ export class Admission<Context extends HandlerContext> {
     remainder: Remainder | undefined,
     shared: CallCharges | undefined,
   ): Answer<boolean> {
-    const queued = route.queues ? charges.find(waits) : undefined;
+    const queued = route.queues ? charges.find(canDelay) : undefined;
     if (queued === undefined) return this.decide(route, context, charges, record, remainder, shared);
     const { waitingRoom } = this;
     const client = queued.global === true ? undefined : queued.identity;
@@ -237,9 +238,4 @@ export class Admission<Context extends HandlerContext> {
     this.transport.exchange(context).abandon();
     return this.transport.failed(context, error);
   }
-}
-
-/** Whether a request may have to wait for its charge's departure slot. */
-function waits({ algorithm, shadow }: PolicyCharge): boolean {
-  return algorithm.delays && !shadow;
 }

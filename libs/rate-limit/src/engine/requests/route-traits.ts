@@ -1,4 +1,4 @@
-import { type BoundPolicy, isSettled } from '../../policy/bound-policy.js';
+import { type BoundPolicy, canDelay, isSettled } from '../../policy/bound-policy.js';
 
 /** What requests of a route need besides a decision. Plans and overrides change a policy's numbers alone, so none of this. */
 export interface RouteTraits {
@@ -15,7 +15,7 @@ type Policy = Pick<BoundPolicy, 'algorithm' | 'shadow' | 'countIf' | 'settle'>;
 /** The traits of a route whose policies are all known at boot. A `skipIf` may leave some of them out. */
 export function routeTraitsOf(policies: readonly Policy[]): RouteTraits {
   return {
-    queues: policies.some(({ algorithm, shadow }) => algorithm.delays && !shadow),
+    queues: policies.some(canDelay),
     settles: policies.some(isSettled),
     holdsLeases: policies.some(({ algorithm }) => algorithm.lease !== undefined),
   };

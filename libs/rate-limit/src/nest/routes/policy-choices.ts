@@ -1,4 +1,5 @@
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { canDelay } from '../../policy/bound-policy.js';
 import { checkNames } from '../../util/option-rules.js';
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from '../types.js';
 
@@ -49,8 +50,7 @@ export function standingTogether(choices: readonly Choice[]): BoundPolicy[] {
 
 /** Whether two policies pass `checkTogether`. */
 export function canStandTogether(one: BoundPolicy, other: BoundPolicy): boolean {
-  const delays = ({ algorithm, shadow }: BoundPolicy): boolean => algorithm.delays && !shadow;
-  return one.name !== other.name && !(delays(one) && delays(other));
+  return one.name !== other.name && !(canDelay(one) && canDelay(other));
 }
 
 /** Whether a function chooses the policy. */
